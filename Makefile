@@ -1,0 +1,77 @@
+# `make demo` shows the whole way, `make test` checks everything; both install what they need into .venv.
+#
+#   make demo          play the demo, then serve it at http://127.0.0.1:8000/   (SERVE=0: end after the table)
+#   make test          lint, types, rooms, migrations, tests: what CI runs
+#   make up            web, worker and scheduler with the settings of the environment
+#   make bench         the benchmarks
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+SERVE ?= 1
+BIND ?= 127.0.0.1:8000
+CORES ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up test bench format check lint types rooms settings
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# --- what is needed, named in one line each where it is missing ---------------------------------
+.PHONY: tools
+tools:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: apt install python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: apt install python3 on Debian 12 or newer"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "the venv module is missing: apt install python3-venv"; exit 1; }
+	@command -v git >/dev/null || { echo "git is missing: apt install git"; exit 1; }
+
+# A stamp a requirements file: a second run installs nothing, and a changed file is installed again.
+$(VENV)/run.stamp: requirements.txt | tools
+	@echo "== installing what Perfwork runs on into $(VENV) (only when requirements.txt changed)"
+	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
+	@echo "== installing what the tests need"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+# --- the two commands ---------------------------------------------------------------------------
+demo: $(VENV)/run.stamp
+	@$(RUN) manage.py demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
+
+test: lint types rooms settings
+	@echo "== tests"
+	@$(RUN) -m pytest -n $(CORES)
+
+# --- what `make test` is made of ----------------------------------------------------------------
+lint: $(VENV)/dev.stamp
+	@echo "== ruff: lint and format"
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+
+types: $(VENV)/dev.stamp
+	@echo "== mypy: types, strict in the pure rooms"
+	@$(RUN) -m mypy
+
+rooms: $(VENV)/dev.stamp
+	@echo "== import-linter: who may import whom"
+	@$(VENV)/bin/lint-imports --no-cache >$(VENV)/rooms.log || { cat $(VENV)/rooms.log; exit 1; }
+
+settings: $(VENV)/dev.stamp
+	@echo "== migrations complete, production settings clean"
+	@$(RUN) manage.py makemigrations --check --dry-run
+	@SECRET_KEY=$$($(RUN) -c 'import secrets; print(secrets.token_urlsafe(60))') ALLOWED_HOSTS=perf.example.org \
+	 PERFWORK_BASE_URL=https://perf.example.org $(RUN) manage.py check --deploy --fail-level WARNING
+
+# --- the rest -----------------------------------------------------------------------------------
+up: $(VENV)/run.stamp
+	@$(RUN) manage.py up --bind $(BIND)
+
+bench: $(VENV)/dev.stamp
+	@for bench in benchmarks/bench_*.py; do $(RUN) $$bench || exit 1; done
+
+format: $(VENV)/dev.stamp
+	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format .

@@ -1,0 +1,182 @@
+"""One mail into the database: our own, a robot's report, or a reply; as message, events and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.identity import Identity
+from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report
+from bot.outbox.states import mark_sent
+from bot.replies.effects import Mode, Relation, effects_of
+from bot.replies.events import event_of, in_mainline_event, reported_event
+from bot.replies.kinds import Kind
+from bot.replies.known import KnownReport, KnownReports, known_as
+from bot.replies.mail import Mail
+from bot.replies.reading import Reading, read
+from tracker import history, registry
+from tracker.models import Event, Finding, Message, OutgoingMail, RawMessage, Report
+from tracker.models.tree import TreeRole
+from tracker.status import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """What became of a mail."""
+
+    message_id: str = ""
+    is_report: bool = False
+    is_reply: bool = False
+    was_known: bool = False
+
+
+class Desk:
+    """The tracked reports, loaded once, and the filing of one mail after the other under them."""
+
+    def __init__(self, identity: Identity, now: datetime) -> None:
+        self.identity = identity
+        self.now = now
+        self.known = KnownReports()
+        self._rows: dict[str, Report] = {}
+        self._touched: set[int] = set()
+        for report in Report.objects.select_related("culprit"):
+            self._know(report)
+        for message_id, tag in Message.objects.values_list("message_id", "report__tag"):
+            self.known.file(message_id, tag)
+        for message_id, tag in OutgoingMail.objects.values_list("message_id", "report__tag"):
+            self.known.file(message_id, tag)
+
+    def refold(self) -> None:
+        """Bring the cached states up to date; once a batch."""
+        history.refold(self._touched)
+        self._touched.clear()
+
+    def concerns(self, mail: Mail) -> bool:
+        """Whether a mail is about a tracked report."""
+        return bool(self.known.relations(read(mail, self.identity)))
+
+    def file(self, mail: Mail, keep: Callable[[], RawMessage]) -> Filed:
+        """File one mail that is not in the database yet. `keep` stores its bytes, and is called before all else."""
+        if mail.author.email in self.identity.robots and (robot_report := find_report(mail)):
+            return self._file_report(mail, robot_report, keep())
+        reading = read(mail, self.identity)
+        relations = self.known.relations(reading)
+        if not relations:
+            return Filed()
+        source = keep()
+        filed_under = next(iter(relations))
+        self._store(reading, self._rows[filed_under], source)
+        if reading.kind is Kind.SELF:
+            # Proof that it went out, whatever we remember of it (DESIGN rule 5).
+            mark_sent(mail.message_id, mail.date or self.now, self.now)
+            return Filed(mail.message_id)
+        for tag, relation in relations.items():
+            self._act(reading, tag, relation)
+        return Filed(mail.message_id, is_reply=True)
+
+    def _know(self, report: Report) -> None:
+        self._rows[report.tag] = report
+        known = KnownReport(
+            id=report.tag,
+            culprit=report.culprit.sha,
+            title=report.culprit.title,
+            message_ids=(),
+            authors=frozenset(report.authors),
+            people=frozenset(report.told),
+            improvement=report.verdict == Verdict.IMPROVEMENT,
+        )
+        self.known.add(known)
+
+    def _store(self, reading: Reading, report: Report, source: RawMessage) -> Message:
+        mail = reading.mail
+        role = self.known.reports[report.tag].role_of(reading, self.identity.operators)
+        message = Message.objects.create(
+            message_id=mail.message_id,
+            report=report,
+            source=source,
+            in_reply_to=mail.parent,
+            author_name=mail.author.name,
+            author_email=mail.author.email,
+            subject=mail.subject,
+            sent_at=mail.date or self.now,
+            kind=reading.kind,
+            role=role or "",
+            own_text=reading.own_text[:100_000],
+        )
+        self.known.file(mail.message_id, report.tag)
+        return message
+
+    def _act(self, reading: Reading, tag: str, relation: Relation) -> None:
+        """What the mail does to one report by itself."""
+        report = self._rows[tag]
+        role = self.known.reports[tag].role_of(reading, self.identity.operators)
+        at = reading.mail.date or self.now
+        rows: list[Event] = []
+        for number, effect in enumerate(effects_of(reading, role, relation, self.identity.trust)):
+            event = event_of(effect, reading.mail, role, at, number) if effect.mode is Mode.AUTO else None
+            if event:
+                rows.append(history.event_row(report, event, self.now, effect.quote))
+        self._append(rows)
+
+    def _append(self, rows: list[Event]) -> None:
+        Event.objects.bulk_create(rows, ignore_conflicts=True)
+        self._touched.update(row.report_id for row in rows)
+
+    def _file_report(self, mail: Mail, told: RobotReport, source: RawMessage) -> Filed:
+        """A robot's report: the report of its culprit, its findings, and the event that it was reported."""
+        culprit = registry.commit_for(told.culprit, title=clean_title(told))
+        tree = registry.tree_for(told.tree)
+        report = registry.report_for(
+            culprit,
+            Verdict(told.verdict),
+            title=mail.subject,
+            subsystem=told.subsystem,
+            tree=tree,
+            branch=told.branch,
+            authors=known_as(address for address in mail.to if address.email not in self.identity.robots),
+            told=known_as(address for address in (*mail.to, *mail.cc) if address.email not in self.identity.robots),
+        )
+        self._know(report)
+        self._store(read(mail, self.identity), report, source)
+        add_findings(report, told)
+        at = mail.date or self.now
+        where = ":".join(part for part in (told.tree, told.branch) if part)
+        events = [reported_event(mail, at, where)]
+        if tree and tree.role == TreeRole.MAINLINE:
+            events.append(in_mainline_event(mail, at))
+        self._append([history.event_row(report, event, self.now, mail.subject) for event in events])
+        return Filed(mail.message_id, is_report=True)
+
+
+def add_findings(report: Report, told: RobotReport) -> None:
+    """The headline finding of a robot's report, and what else it says to have moved."""
+    scenario = registry.scenario_for(told.suite, dict(told.parameters))
+    machine = registry.machine_for(told.machine or told.machine_text, description=told.machine_text)
+    headline = Finding(
+        report=report,
+        metric=registry.metric_for(told.metric),
+        scenario=scenario,
+        machine=machine,
+        base=told.base,
+        headline=True,
+        verdict=told.verdict,
+        change_pct=told.change_pct,
+        change_pct_raw=told.change_pct_raw,
+        old_mean=told.old.mean if told.old else None,
+        old_stddev_pct=told.old.stddev_pct if told.old else None,
+        new_mean=told.new.mean if told.new else None,
+        new_stddev_pct=told.new.stddev_pct if told.new else None,
+    )
+    registry.add_finding(headline)
+    for impact in told.additional:
+        registry.add_finding(
+            Finding(
+                report=report,
+                metric=registry.metric_for(impact.metric),
+                scenario=registry.scenario_for(impact.suite, dict(impact.parameters)),
+                machine=registry.machine_for(impact.machine, description=impact.machine),
+                verdict=impact.verdict,
+                change_pct=impact.change_pct,
+            )
+        )

@@ -1,0 +1,49 @@
+"""Git as a subprocess: no user's configuration, no prompts, and errors of one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from bot.archive.errors import ArchiveError
+
+ENVIRONMENT = {
+    "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+}
+
+
+def command(repository: Path, *arguments: str) -> list[str]:
+    """A git command line on a repository, whoever owns it: we only read, and run none of its hooks."""
+    return ["git", "-c", "safe.directory=*", "-C", str(repository), *arguments]
+
+
+def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 600) -> bytes:
+    """What a git command prints. ArchiveError names the repository and git's own last words."""
+    try:
+        done = subprocess.run(
+            command(repository, *arguments), input=stdin, capture_output=True, env=ENVIRONMENT, timeout=timeout
+        )
+    except subprocess.TimeoutExpired as late:
+        raise ArchiveError(f"{repository}: git {arguments[0]} took more than {timeout:.0f} s") from late
+    except FileNotFoundError as missing:
+        raise ArchiveError("git is not installed: install the package git") from missing
+    if done.returncode:
+        raise ArchiveError(f"{repository}: git {arguments[0]}: {last_words(done.stderr)}")
+    return done.stdout
+
+
+def last_words(stderr: bytes) -> str:
+    """The line of git's complaint that says what is wrong."""
+    lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "failed")
+
+
+def is_repository(path: Path) -> bool:
+    """Whether the directory is a git repository, bare or with a work tree."""
+    return any((top / "HEAD").is_file() and (top / "objects").is_dir() for top in (path, path / ".git"))

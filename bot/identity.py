@@ -1,0 +1,40 @@
+"""Who we are on the lists: addresses, names, and the marks by which our reports are known. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The bot's own addresses in lower case, the robots whose reports it follows, and its operators."""
+
+    address: str = "perfbot@localhost"
+    name: str = "Perfwork"
+    list_address: str = ""
+    lists: tuple[str, ...] = ()
+    prefix: str = "#lkp"
+    base_url: str = "http://127.0.0.1:8000"
+    robots: frozenset[str] = frozenset()
+    operators: frozenset[str] = frozenset()
+    trust: str = "verified"
+
+    def tagged(self, tag: str) -> str:
+        """The address that names a report: perfbot+7d3e91c0a45b28f6@bot.example.org."""
+        local, _, domain = self.address.partition("@")
+        return f"{local}+{tag}@{domain}"
+
+    def tag_in(self, address: str) -> str:
+        """The report tag in one of our own addresses, else ""; the same tag on a foreign domain is none."""
+        local, _, domain = self.address.partition("@")
+        theirs, _, their_domain = address.lower().rpartition("@")
+        name, plus, tag = theirs.partition("+")
+        return tag if plus and name == local and their_domain == domain else ""
+
+    def is_own(self, address: str) -> bool:
+        """Whether a mail from this address is ours."""
+        return address.lower() == self.address or bool(self.tag_in(address))
+
+    def page(self, ref: str) -> str:
+        """The page of a report, by its sha or tag."""
+        return f"{self.base_url}/report/{ref}/"

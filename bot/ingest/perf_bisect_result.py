@@ -1,0 +1,197 @@
+"""`perf-bisect-result/1`: one JSON object a result. Text → checked JSON → Result. Pure.
+
+The schema is schemas/perf-bisect-result-1.schema.json; what it can't say (finite numbers, no key twice,
+a size) is checked here. Every refusal names the line and the JSON pointer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from bot.ingest.errors import Refused
+from bot.ingest.value import CommitTold, MachineTold, Measurement, Result, TestRun
+from tracker.significance import Side, side
+
+SCHEMA = "perf-bisect-result/1"
+MAX_BYTES = 64 * 1024 * 1024  # of one result: a million samples fit
+MAX_SAMPLES = 100_000  # a side
+_SCHEMA_FILE = Path(__file__).parent / "schemas" / "perf-bisect-result-1.schema.json"
+
+
+@cache
+def _validator() -> jsonschema.Draft202012Validator:
+    schema = json.loads(_SCHEMA_FILE.read_text())
+    return jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker(["email"]))
+
+
+def decode(text: str, where: str) -> Any:
+    """JSON without its traps: a key twice, NaN, Infinity and numbers past all measure are refused."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise Refused(where, f"the key {twice[:80]!r} stands twice in one object")
+        return value
+
+    def no_constant(name: str) -> Any:
+        raise Refused(where, f"expected a finite number, found {name}")
+
+    def finite(digits: str) -> float:
+        number = float(digits)
+        if not math.isfinite(number):
+            raise Refused(where, f"expected a finite number, found {digits[:40]}")
+        return number
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=no_constant, parse_float=finite)
+    except json.JSONDecodeError as error:
+        place = f"{where}, line {error.lineno} column {error.colno}" if error.lineno > 1 else f"{where}, column {error.colno}"
+        raise Refused(place, f"not JSON: {error.msg}") from None
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise Refused(where, f"not JSON: {error}") from None
+    except RecursionError:
+        raise Refused(where, "not JSON that can be read: it is nested too deeply") from None
+
+
+def parse(value: Any, where: str) -> Result:
+    """A result from decoded JSON, or Refused with the JSON pointer of the first fault."""
+    try:
+        fault = next(iter(sorted(_faults(value), key=lambda each: each[0])), None)
+    except RecursionError:
+        raise Refused(where, "nested too deeply") from None
+    if fault:
+        raise Refused(f"{where}, {fault[0]}", fault[1])
+    payload = canonical(value)
+    if "\\u0000" in payload.replace("\\\\", "") or not _is_unicode(payload):
+        raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
+    return _result(value, payload, where)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _faults(value: Any) -> Iterator[tuple[str, str]]:
+    for error in _validator().iter_errors(value):
+        error = jsonschema.exceptions.best_match([error])
+        yield pointer(error.absolute_path), _sentence(error)
+
+
+def _sentence(error: Any) -> str:
+    """The fault in a line that a huge value can't flood."""
+    return error.message if len(error.message) <= 200 else f"{error.message[:120]} … {error.message[-60:]}"
+
+
+def pointer(path: Any) -> str:
+    """An RFC 6901 JSON pointer; the whole document is "/"."""
+    return "/" + "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
+    build = told.get("build", {})
+    return Result(
+        producer=told["producer"]["name"],
+        id=told["id"],
+        created_at=_moment(told["created_at"], f"{where}, /created_at"),
+        outcome=told["outcome"],
+        tree=told["tree"]["name"],
+        branch=told["tree"]["branch"],
+        tree_url=told["tree"].get("url", ""),
+        good=_commit(told["good"], f"{where}, /good"),
+        bad=_commit(told["bad"], f"{where}, /bad"),
+        culprit=_commit(told["first_bad"], f"{where}, /first_bad") if "first_bad" in told else None,
+        parent=_commit(told["parent"], f"{where}, /parent") if "parent" in told else None,
+        patch_message_id=told.get("patch", {}).get("message_id", "").strip().strip("<>"),
+        bisect_steps=len(told.get("bisect", {}).get("steps", ())),
+        runs=tuple(_runs(told, where)),
+        build={name: value for name, value in build.items() if isinstance(value, str)},
+        payload=payload,
+    )
+
+
+def canonical(value: Any) -> str:
+    """One text for one JSON value, whatever its spacing and the order of its keys."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:
+    for run, place in [(told, ""), *((each, f"/additional/{n}") for n, each in enumerate(told.get("additional", ())))]:
+        yield TestRun(
+            suite=run["test"]["suite"],
+            params=_params(run["test"]),
+            machine=MachineTold(**{key: run["machine"][key] for key in run["machine"] if key != "microcode"}),
+            measurements=tuple(
+                _measurement(each, f"{where}, {place}/measurements/{n}") for n, each in enumerate(run["measurements"])
+            ),
+        )
+
+
+def _params(test: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters; the name of the test within its suite stands among them, where no parameter says so."""
+    params: dict[str, str] = dict(test["params"])
+    if "name" in test:
+        params.setdefault("test", test["name"])
+    return params
+
+
+def _commit(told: Mapping[str, Any], where: str) -> CommitTold:
+    author = told.get("author", {})
+    return CommitTold(
+        sha=told["sha"],
+        title=told.get("subject", ""),
+        author_name=author.get("name", ""),
+        author_email=author.get("email", ""),
+        date=_moment(told["date"], f"{where}/date") if "date" in told else None,
+        describe=told.get("describe", ""),
+        trailers=tuple((each["tag"], each["value"]) for each in told.get("trailers", ())),
+    )
+
+
+def _measurement(told: Mapping[str, Any], where: str) -> Measurement:
+    old, old_samples = _side(told["good"], f"{where}/good")
+    new, new_samples = _side(told["bad"], f"{where}/bad")
+    direction = told.get("direction", "unknown")
+    return Measurement(
+        told["metric"], told.get("unit", ""), direction, told["role"], old, new, old_samples, new_samples
+    )
+
+
+def _side(told: Mapping[str, Any], where: str) -> tuple[Side, tuple[float, ...]]:
+    samples = told.get("samples")
+    try:
+        if samples is None:
+            return Side(float(told["mean"]), float(told.get("stddev", 0.0)), told["n"]), ()
+        if len(samples) > MAX_SAMPLES:
+            raise Refused(f"{where}/samples", f"expected at most {MAX_SAMPLES} samples, found {len(samples)}")
+        numbers = tuple(float(sample) for sample in samples)
+        summary = side(numbers)
+    except OverflowError:
+        raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None
+    if not math.isfinite(summary.mean) or not math.isfinite(summary.stddev):
+        raise Refused(where, "expected numbers whose mean and spread are finite")
+    return summary, numbers
+
+
+def _moment(text: str, where: str) -> datetime:
+    """An RFC 3339 time, in UTC."""
+    try:
+        if "T" not in text.upper():
+            raise ValueError(text)
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise Refused(where, f"expected a date and time (RFC 3339), found {text[:40]!r}") from None

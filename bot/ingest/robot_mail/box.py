@@ -1,0 +1,62 @@
+"""The box "the commit also has significant impact on the following tests"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LINE = re.compile(r"\|\s?(.{1,40}?)\s*\|\s?(.*?)\s*\|\s*\Z")
+_CHANGE = re.compile(
+    r"(?:(?P<suite>[^:\s]{1,80}): )?(?P<metric>\S{1,160})\s+(?P<percent>-?\d+(?:\.\d+)?)%\s+(?P<verdict>regression|improvement)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """One further test that moved. `change_pct`: plus is better."""
+
+    suite: str
+    metric: str
+    verdict: str
+    change_pct: float
+    machine: str
+    parameters: tuple[tuple[str, str], ...]
+
+
+def find_impacts(lines: Sequence[str]) -> tuple[Impact, ...]:
+    """The entries of the box, each from one `+---+` line to the next."""
+    entries: list[list[tuple[str, str]]] = [[]]
+    for line in lines:
+        if line.startswith("+--"):
+            entries.append([])
+        elif found := _LINE.match(line):
+            entries[-1].append((found[1].strip(), found[2]))
+    return tuple(impact for impact in map(_impact, entries) if impact)
+
+
+def _impact(entry: Sequence[tuple[str, str]]) -> Impact | None:
+    change = machine = ""
+    parameters: list[tuple[str, str]] = []
+    key = ""
+    for name, value in entry:
+        key = name or key
+        if key.startswith("testcase"):
+            change = f"{change} {value}".strip()
+        elif key.startswith("test machine"):
+            machine = f"{machine} {value}".strip()
+        elif key.startswith("test parameters") and "=" in value:
+            parameter, _, setting = value.partition("=")
+            parameters.append((parameter.strip(), setting.strip()))
+    found = _CHANGE.match(change)
+    if not found:
+        return None
+    percent = abs(float(found["percent"]))
+    return Impact(
+        suite=found["suite"] or found["metric"].split(".")[0],
+        metric=found["metric"],
+        verdict=found["verdict"],
+        change_pct=percent if found["verdict"] == "improvement" else -percent,
+        machine=machine,
+        parameters=tuple(parameters),
+    )

@@ -1,0 +1,83 @@
+"""A bisect result as a value: what every adapter gives, and what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from tracker.significance import Side
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTold:
+    """A commit as the lab tells of it; only the sha is sure to be there."""
+
+    sha: str
+    title: str = ""
+    author_name: str = ""
+    author_email: str = ""
+    date: datetime | None = None
+    describe: str = ""
+    trailers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTold:
+    """The box of a test; what is not told is None or ""."""
+
+    id: str
+    cpus: int | None = None
+    sockets: int | None = None
+    cpu_model: str = ""
+    codename: str = ""
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One metric on both sides. `direction`: higher, lower or unknown. Samples are empty where only sums are told."""
+
+    metric: str
+    unit: str
+    direction: str
+    role: str
+    old: Side
+    new: Side
+    old_samples: tuple[float, ...] = ()
+    new_samples: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """One scenario on one machine, and what was measured there."""
+
+    suite: str
+    params: Mapping[str, str]
+    machine: MachineTold
+    measurements: tuple[Measurement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A bisect result. `runs` begins with the one that was bisected; its headline is the report's.
+
+    `payload` is what the lab handed in, in canonical JSON; (producer, id) is the lab's key for it.
+    """
+
+    producer: str
+    id: str
+    created_at: datetime
+    outcome: str
+    tree: str
+    branch: str
+    tree_url: str
+    good: CommitTold
+    bad: CommitTold
+    culprit: CommitTold | None
+    parent: CommitTold | None
+    patch_message_id: str
+    bisect_steps: int
+    runs: tuple[TestRun, ...]
+    build: Mapping[str, str]
+    payload: str

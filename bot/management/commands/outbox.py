@@ -1,0 +1,93 @@
+"""`outbox list·show·approve·send·hold·cancel`: the outgoing mails."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import timedelta
+from email import message_from_bytes, policy
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from bot.outbox import states
+from bot.outbox.sending import send_due
+from bot.outbox.transport import Fate, Server
+from tracker.models import OutgoingMail, OutgoingState
+
+
+class Command(BaseCommand):
+    help = "The outgoing mails: list them, show one, approve, hold or cancel, and send what is approved and due."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|approve|send|hold|cancel")
+        listing = verbs.add_parser("list", help="the mails, newest first")
+        listing.add_argument("--state", choices=OutgoingState.values)
+        show = verbs.add_parser("show", help="one mail as its reader sees it")
+        show.add_argument("id")
+        show.add_argument("--raw", action="store_true", help="the bytes as they are sent")
+        for verb, what in (("approve", "let it go"), ("hold", "keep it back"), ("cancel", "never send it")):
+            each = verbs.add_parser(verb, help=what)
+            each.add_argument("ids", nargs="+", metavar="id", help="a number, or all")
+        send = verbs.add_parser("send", help="send what is approved and due; with ids: send failed or doubtful ones again")
+        send.add_argument("ids", nargs="*", metavar="id")
+
+    def handle(self, *, verb: str, **options: Any) -> None:
+        getattr(self, f"_{verb}")(options)
+
+    def _list(self, options: dict[str, Any]) -> None:
+        rows = OutgoingMail.objects.order_by("-pk").defer("raw")
+        if options["state"]:
+            rows = rows.filter(state=options["state"])
+        for row in rows[:500]:
+            why = f"  ({row.reason})" if row.reason else ""
+            self.stdout.write(f"{row.pk:5}  {row.state:9}  {row.composed_at:%Y-%m-%d %H:%M}  {row.subject}{why}")
+
+    def _show(self, options: dict[str, Any]) -> None:
+        raw = bytes(self._one(options["id"]).raw)
+        if options["raw"]:
+            self.stdout.write(raw.decode("utf-8", "replace"), ending="")
+            return
+        message = message_from_bytes(raw, policy=policy.default)
+        for name, value in message.items():
+            if name not in ("Content-Type", "Content-Transfer-Encoding", "MIME-Version"):
+                self.stdout.write(f"{name}: {value}")
+        body = message.get_body()
+        self.stdout.write("\n" + (body.get_content() if body else ""), ending="")
+
+    def _approve(self, options: dict[str, Any]) -> None:
+        self._by_hand("approve", options["ids"])
+
+    def _hold(self, options: dict[str, Any]) -> None:
+        self._by_hand("hold", options["ids"])
+
+    def _cancel(self, options: dict[str, Any]) -> None:
+        self._by_hand("cancel", options["ids"])
+
+    def _send(self, options: dict[str, Any]) -> None:
+        if options["ids"]:
+            self._by_hand("resend", options["ids"])
+        try:
+            server = Server.from_url(settings.EMAIL_URL)
+        except ValueError as mistake:
+            raise CommandError(str(mistake)) from None
+        fates = send_due(server, timedelta(seconds=settings.PERFWORK_LEASE))
+        self.stdout.write(", ".join(f"{count} {fate}" for fate, count in fates.items()) or "nothing is due")
+        if fates[Fate.LATER] or fates[Fate.REFUSED] or fates[Fate.DOUBT]:
+            raise CommandError("not all were sent; `outbox list` says why")
+
+    def _by_hand(self, verb: str, ids: list[str]) -> None:
+        within = states.BY_HAND[verb][1]
+        if ids == ["all"]:
+            ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
+        stuck = [each for each in ids if not states.move_by_hand(self._one(each).pk, verb)]
+        done = len(ids) - len(stuck)
+        self.stdout.write(f"{verb}: {done} mail{'s' * (done != 1)}")
+        if stuck:
+            raise CommandError(f"{', '.join(stuck)}: not in a state to {verb} ({', '.join(sorted(within))})")
+
+    def _one(self, pk: str) -> OutgoingMail:
+        row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdigit() else None
+        if row is None:
+            raise CommandError(f"{pk}: there is no such mail; `outbox list` has them all")
+        return row

@@ -1,0 +1,123 @@
+"""Reports that nobody was told of yet: compose their mail and put it into the outbox, once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from bot.compose.mail import to_bytes
+from bot.compose.report_mail import compose
+from bot.compose.told import FindingTold, ReportTold
+from bot.identity import Identity
+from bot.replies.addresses import Address
+from tracker.models import BisectResult, Finding, OutgoingMail, OutgoingState, Report
+from tracker.status import Happening, Verdict
+
+PURPOSE = "report"
+
+
+def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True) -> int:
+    """Compose the mail of every report that came in as a result and was never told. Returns how many."""
+    due = (
+        Report.objects.filter(results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
+        .exclude(outgoing__purpose=PURPOSE)
+        .exclude(events__kind=Happening.REPORTED)
+        .select_related("culprit", "tree")
+        .distinct()
+    )
+    return sum(_compose_one(report, identity, now, approve_first) for report in due)
+
+
+def _compose_one(report: Report, identity: Identity, now: datetime, approve_first: bool) -> bool:
+    mail = compose(told_of(report), identity, now)
+    recipients = list(mail.envelope)
+    state, reason = (OutgoingState.COMPOSED, "") if approve_first else (OutgoingState.APPROVED, "")
+    if not recipients:
+        state, reason = OutgoingState.HELD, "it would reach nobody: the author's address can't be used, no list is set"
+    try:
+        with transaction.atomic():
+            OutgoingMail.objects.create(
+                message_id=mail.message_id,
+                report=report,
+                purpose=PURPOSE,
+                raw=to_bytes(mail),
+                sender=identity.address,
+                recipients=recipients,
+                subject=mail.subject,
+                state=state,
+                reason=reason,
+                composed_at=now,
+            )
+            Report.objects.filter(pk=report.pk, title="").update(title=mail.subject)
+    except IntegrityError:
+        return False  # another worker composed it at the same time
+    return True
+
+
+def told_of(report: Report) -> ReportTold:
+    """What there is to tell of a report, its headline first."""
+    findings = list(
+        report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")
+    )
+    result = report.results.order_by("pk").first()
+    payload = json.loads(result.payload) if isinstance(result, BisectResult) else {}
+    parent = findings[0].parent
+    return ReportTold(
+        tag=report.tag,
+        sha=report.culprit.sha,
+        title=report.culprit.title,
+        author=Address(report.culprit.author_name, report.culprit.author_email),
+        trailers=tuple((tag, value) for tag, value in report.culprit.trailers),
+        patch_message_id=report.culprit.patch_message_id,
+        tree=report.tree.name if report.tree else "",
+        tree_url=report.tree.url if report.tree else "",
+        branch=report.branch,
+        parent_sha=parent.sha if parent else "",
+        parent_title=parent.title if parent else "",
+        base=findings[0].base,
+        good=_name_of(payload.get("good", {})),
+        bad=_name_of(payload.get("bad", {})),
+        bisect_steps=len(payload.get("bisect", {}).get("steps", ())),
+        kconfig=payload.get("build", {}).get("kconfig", ""),
+        compiler=payload.get("build", {}).get("compiler", ""),
+        verdict=Verdict(report.verdict),
+        findings=tuple(_findings(findings)),
+    )
+
+
+def _name_of(commit: dict[str, str]) -> str:
+    return commit.get("describe") or commit.get("sha", "")[:10]
+
+
+def _findings(findings: Iterable[Finding]) -> Iterable[FindingTold]:
+    for each in findings:
+        if each.old_mean is None or each.new_mean is None:
+            continue
+        box = each.machine
+        parts = [
+            f"{box.cpus} CPUs" if box.cpus else "",
+            f"{box.sockets} sockets" if box.sockets else "",
+            box.cpu_model,
+            f"({box.codename})" if box.codename else "",
+            f"{box.memory_bytes >> 30} GiB memory" if box.memory_bytes else "",
+        ]
+        yield FindingTold(
+            metric=each.metric.name,
+            unit=each.metric.unit,
+            direction=each.metric.direction,
+            verdict=Verdict(each.verdict),
+            change_pct=each.change_pct_raw,
+            old_mean=each.old_mean,
+            old_stddev_pct=each.old_stddev_pct,
+            old_runs=len(each.old_samples),
+            new_mean=each.new_mean,
+            new_stddev_pct=each.new_stddev_pct,
+            new_runs=len(each.new_samples),
+            suite=each.scenario.suite,
+            params=each.scenario.params,
+            machine=box.name,
+            machine_text=box.description or ", ".join(part for part in parts if part),
+        )

@@ -1,0 +1,61 @@
+"""Send what is approved and due: claim a row, talk SMTP outside of any transaction, record what is known."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from bot.outbox import states
+from bot.outbox.transport import Connection, Fate, Outcome, Server
+from tracker.models import OutgoingMail, OutgoingState
+
+BATCH = 50
+
+
+def send_due(server: Server, lease: timedelta, limit: int = BATCH) -> Counter[str]:
+    """Send up to `limit` mails over one connection, and count their fates."""
+    now = timezone.now()
+    states.sweep(now)
+    due = Q(not_before=None) | Q(not_before__lte=now)
+    queue = OutgoingMail.objects.filter(due, state=OutgoingState.APPROVED).order_by("pk")
+    fates: Counter[str] = Counter()
+    with Connection(server) as connection:
+        for pk in list(queue.values_list("pk", flat=True)[:limit]):
+            if states.claim(pk, timezone.now(), lease):
+                fates[deliver(OutgoingMail.objects.get(pk=pk), connection)] += 1
+    return fates
+
+
+def deliver(mail: OutgoingMail, connection: Connection) -> Fate:
+    """Send a claimed mail and record its fate. May die at any line: `states.sweep` knows what to do then."""
+    outcome = connection.send(
+        mail.sender, mail.recipients, bytes(mail.raw), before_data=lambda: states.begin_data(mail, timezone.now())
+    )
+    _die_for_a_test("sent")
+    record(mail, outcome, timezone.now())
+    return outcome.fate
+
+
+def record(mail: OutgoingMail, outcome: Outcome, now: datetime) -> None:
+    """Write down what became of an attempt."""
+    match outcome.fate:
+        case Fate.SENT:
+            states.mark_sent(mail.message_id, now, now)
+        case Fate.LATER:
+            states.retry_later(mail, now, outcome.words)
+        case Fate.REFUSED:
+            states.fail(mail, outcome.words)
+        case Fate.DOUBT:
+            states.doubt(mail, outcome.words)
+        case Fate.LOST_LEASE:
+            pass
+
+
+def _die_for_a_test(place: str) -> None:
+    """The crash tests kill us here, as kill -9 would: PERFWORK_DIE_AT names the place."""
+    if os.environ.get("PERFWORK_DIE_AT") == place:
+        os._exit(137)

@@ -1,0 +1,39 @@
+"""From an effect to an event of the report, with the mail as its evidence."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from bot.replies.effects import Effect
+from bot.replies.mail import Mail
+from tracker.status import Event, Happening, Role
+
+
+def event_of(effect: Effect, mail: Mail, role: Role | None, at: datetime, number: int = 0) -> Event | None:
+    """The event that an effect makes, or None. `number` tells several effects of one mail apart."""
+    if effect.happening is None:
+        return None
+    suffix = f"#{number}" if number else ""
+    return Event(
+        key=f"{effect.happening}:{mail.message_id}{suffix}",
+        kind=effect.happening,
+        at=at,
+        by=role or Role.AUTHOR,
+        message_id=mail.message_id,
+        commit=effect.commit,
+        title=effect.title,
+        tree=effect.tree,
+        remark=effect.remark,
+    )
+
+
+def reported_event(mail: Mail, at: datetime, tree: str = "") -> Event:
+    """The report mail itself. A culprit reported twice has two; the first one counts."""
+    key = f"{Happening.REPORTED}:{mail.message_id}"
+    return Event(key, Happening.REPORTED, at, Role.REPORTER, message_id=mail.message_id, tree=tree)
+
+
+def in_mainline_event(mail: Mail, at: datetime) -> Event:
+    """A report on the mainline proves that the culprit is in it, though not since which version."""
+    key = f"{Happening.LANDED}:{mail.message_id}"
+    return Event(key, Happening.LANDED, at, Role.MACHINE, message_id=mail.message_id)

@@ -1,0 +1,43 @@
+"""Links to mail: lore and lkml addresses, and the pages of our own reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+# https://lore.kernel.org/<list>/<id>/, /r/<id>, /all/<id>, lkml.kernel.org/r/<id>; the id may be percent-encoded,
+# and its own slashes are part of it.
+_LORE = re.compile(
+    r"https?://(?:lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|lkml\.kernel\.org/|lore\.kernel\.org/)"
+    r"([^\s<>\"'\])}]{3,400})",
+    re.I,
+)
+_VIEW = re.compile(r"/(?:raw|t\.mbox\.gz|t|T|#.*|\?.*)?/?(?:#.*|\?.*)?\Z")
+MAX_LINKS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as written, and what it leads to: a Message-ID, or the sha or tag of a page of ours."""
+
+    url: str
+    message_id: str = ""
+    page: str = ""
+
+
+def find_links(text: str, base_url: str = "") -> tuple[Link, ...]:
+    """The links in a text that lead to a mail or to a report's page; other links are not ours to follow."""
+    found = [Link(match[0].rstrip(".,;:"), message_id=message_id) for match, message_id in _mails(text)]
+    if base_url:
+        pages = re.finditer(re.escape(base_url) + r"/report/([0-9a-f]{7,64})\b/?", text, re.I)
+        found.extend(Link(match[0], page=match[1].lower()) for match in pages)
+    return tuple(dict.fromkeys(found))[:MAX_LINKS]
+
+
+def _mails(text: str) -> Iterable[tuple[re.Match[str], str]]:
+    for match in _LORE.finditer(text):
+        message_id = _VIEW.sub("", unquote(match[1].rstrip(".,;:"))).strip("<>/ ")
+        if "@" in message_id and " " not in message_id:
+            yield match, message_id

@@ -1,0 +1,81 @@
+"""Mail to Reading: everything that a mail says, before it is known which reports it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.identity import Identity
+from bot.replies import commands, links, notices, patches, text, trailers
+from bot.replies.kinds import Kind, kind_of
+from bot.replies.mail import Mail
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One mail, read. `tags` are the report tags in our own addresses among its recipients."""
+
+    mail: Mail
+    kind: Kind
+    own_text: str
+    commands: commands.Commands
+    trailers: tuple[trailers.Trailer, ...]
+    patches: tuple[patches.Patch, ...]
+    links: tuple[links.Link, ...]
+    tags: tuple[str, ...]
+    notice: notices.Notice | None
+    problems: tuple[str, ...]
+
+    @property
+    def is_posting(self) -> bool:
+        """Whether the mail posts a patch, and is no answer to one."""
+        return bool(self.patches) and patches.is_posting(self.mail.subject)
+
+    @property
+    def closes(self) -> tuple[links.Link, ...]:
+        """What its Closes: and Link: trailers lead to."""
+        return tuple(
+            link
+            for trailer in self.trailers
+            if trailer.key in ("Closes", "Link")
+            for link in self.links
+            if link.url in trailer.value
+        )
+
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        """The shas that its Fixes: trailers name."""
+        return trailers.fixed_commits(self.trailers)
+
+    @property
+    def obeyed(self) -> bool:
+        """Whether its commands may run at all: only people command, and only in their own words."""
+        return self.kind in (Kind.PERSON, Kind.BOT_OPERATOR)
+
+    @property
+    def deserves_answer(self) -> bool:
+        """Whether a failed command in it is answered: never to a robot, an auto-reply or a bounce."""
+        return self.obeyed and bool(self.commands.bad or self.commands.too_many)
+
+
+def read(mail: Mail, identity: Identity) -> Reading:
+    """Everything that the mail says. Pure; the same mail always reads the same."""
+    lines = text.unquoted_lines(mail.text)
+    own = text.own_text(mail.text)
+    found = commands.find_commands(own, identity.prefix)
+    problems = list(mail.problems)
+    if found.too_many:
+        problems.append("too_many_commands")
+    problems.extend(f"bad_command, line {bad.line}: {bad.why}" for bad in found.bad)
+    tags = (identity.tag_in(address.email) for address in mail.recipients)
+    return Reading(
+        mail=mail,
+        kind=kind_of(mail, identity),
+        own_text=own,
+        commands=found,
+        trailers=trailers.find_trailers(lines),
+        patches=patches.find_patches(lines, mail.subject, mail.attachments),
+        links=links.find_links("\n".join(lines), identity.base_url),
+        tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
+        notice=notices.find_notice(own),
+        problems=tuple(problems),
+    )

@@ -1,0 +1,57 @@
+"""Trailers: `Closes:`, `Link:`, `Reported-by:`, `Fixes:` and their kin (Documentation/process/submitting-patches.rst)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+KNOWN = {
+    name.lower(): name
+    for name in (
+        "Acked-by Bisected-by Bug Cc Closes Co-developed-by Fixes Link Message-ID Reported-by Reported-and-tested-by"
+        " Reviewed-by Signed-off-by Suggested-by Tested-by"
+    ).split()
+}
+_TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{2,30}):[ \t]+(\S.*)")
+_FIXES = re.compile(r"([0-9a-f]{7,40})\b", re.I)
+MAX_TRAILERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Trailer:
+    """A known key in its usual spelling, and the value with wrapped lines joined."""
+
+    key: str
+    value: str
+
+
+def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
+    """The trailers among unquoted lines, down to a patch's `---` or its first diff line."""
+    found: list[Trailer] = []
+    for number, line in enumerate(lines):
+        if line.rstrip() == "---" or line.startswith("diff --git "):
+            break
+        match = _TRAILER.match(line)
+        key = KNOWN.get(match[1].lower()) if match else None
+        if match and key:
+            found.append(Trailer(key, _joined(match[2], lines[number + 1 : number + 4])))
+        if len(found) >= MAX_TRAILERS:
+            break
+    return tuple(found)
+
+
+def _joined(value: str, below: Sequence[str]) -> str:
+    """A value that was wrapped inside its parenthesis, put together again."""
+    value = value.rstrip()
+    for line in below:
+        if value.count("(") <= value.count(")") or not line[:1].isspace():
+            break
+        value = f"{value} {line.strip()}"
+    return value
+
+
+def fixed_commits(trailers: Sequence[Trailer]) -> tuple[str, ...]:
+    """The shas that `Fixes:` trailers name, as long as they are given there, in lower case."""
+    matches = (_FIXES.match(each.value) for each in trailers if each.key == "Fixes")
+    return tuple(match[1].lower() for match in matches if match)

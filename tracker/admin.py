@@ -1,0 +1,112 @@
+"""Every table, for the administrator's eyes; what is a record of the past cannot be changed there."""
+
+from __future__ import annotations
+
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from tracker import models
+
+
+class ReadOnly(admin.ModelAdmin):
+    """Raw mail, results and events are what they are (DESIGN rules 1 and 2)."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+
+@admin.register(models.Commit)
+class CommitAdmin(admin.ModelAdmin):
+    list_display = ("sha10", "title", "author_email")
+    search_fields = ("sha", "title")
+
+
+@admin.register(models.Tree)
+class TreeAdmin(admin.ModelAdmin):
+    list_display = ("name", "role", "path", "error")
+
+
+@admin.register(models.Landing)
+class LandingAdmin(ReadOnly):
+    list_display = ("commit", "tree", "tag", "at")
+    list_select_related = ("commit", "tree")
+
+
+@admin.register(models.Machine)
+class MachineAdmin(admin.ModelAdmin):
+    list_display = ("name", "description", "cpus")
+    search_fields = ("name",)
+
+
+@admin.register(models.Scenario)
+class ScenarioAdmin(admin.ModelAdmin):
+    list_display = ("suite", "key")
+    search_fields = ("key",)
+
+
+@admin.register(models.Metric)
+class MetricAdmin(admin.ModelAdmin):
+    list_display = ("name", "unit", "direction")
+    list_filter = ("direction",)
+    search_fields = ("name",)
+
+
+@admin.register(models.Release)
+class ReleaseAdmin(admin.ModelAdmin):
+    list_display = ("version", "released_at")
+
+
+@admin.register(models.BisectResult)
+class BisectResultAdmin(ReadOnly):
+    list_display = ("producer", "external_id", "outcome", "received_at")
+
+
+@admin.register(models.Report)
+class ReportAdmin(ReadOnly):
+    list_display = ("title", "state", "status", "reported_at")
+    list_filter = ("state", "verdict")
+    search_fields = ("title", "culprit__sha")
+
+
+@admin.register(models.Finding)
+class FindingAdmin(ReadOnly):
+    list_display = ("report", "metric", "machine", "verdict", "change_pct")
+    list_select_related = ("report__culprit", "metric", "machine")
+
+
+@admin.register(models.Event)
+class EventAdmin(ReadOnly):
+    list_display = ("report", "kind", "at", "message_id", "commit", "said_by")
+    list_filter = ("kind",)
+    list_select_related = ("report__culprit",)
+
+
+@admin.register(models.RawMessage)
+class RawMessageAdmin(ReadOnly):
+    list_display = ("digest", "archive", "position", "error")
+    exclude = ("compressed",)
+
+
+@admin.register(models.Message)
+class MessageAdmin(ReadOnly):
+    list_display = ("subject", "author_email", "sent_at", "kind")
+    search_fields = ("message_id", "subject")
+
+
+@admin.register(models.OutgoingMail)
+class OutgoingMailAdmin(ReadOnly):
+    list_display = ("subject", "state", "composed_at", "sent_at", "reason")
+    list_filter = ("state",)
+    exclude = ("raw",)
+
+
+@admin.register(models.Archive)
+class ArchiveAdmin(ReadOnly):
+    list_display = ("path", "read_at", "error")

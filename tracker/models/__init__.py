@@ -1,0 +1,34 @@
+"""One module a concept (DESIGN section 2)."""
+
+from tracker.models.archive import Archive
+from tracker.models.commit import Commit
+from tracker.models.event import Event
+from tracker.models.finding import Finding
+from tracker.models.machine import Machine
+from tracker.models.message import Message, RawMessage
+from tracker.models.metric import Metric
+from tracker.models.outgoing import OutgoingMail, OutgoingState
+from tracker.models.release import Release
+from tracker.models.report import Report
+from tracker.models.result import BisectResult
+from tracker.models.scenario import Scenario
+from tracker.models.tree import Landing, Tree
+
+__all__ = [
+    "Archive",
+    "BisectResult",
+    "Commit",
+    "Event",
+    "Finding",
+    "Landing",
+    "Machine",
+    "Message",
+    "Metric",
+    "OutgoingMail",
+    "OutgoingState",
+    "RawMessage",
+    "Release",
+    "Report",
+    "Scenario",
+    "Tree",
+]

@@ -1,0 +1,57 @@
+"""Mail: the bytes as received, and the message understood from them."""
+
+from __future__ import annotations
+
+import zlib
+
+from django.db import models
+
+from tracker.models.archive import Archive
+from tracker.models.report import Report
+
+
+class RawMessage(models.Model):
+    """The bytes of one relevant mail, kept before it is understood; with an error: quarantined."""
+
+    digest = models.TextField(unique=True, help_text="sha256 of the bytes")
+    archive = models.ForeignKey(Archive, null=True, blank=True, on_delete=models.SET_NULL, related_name="mail")
+    position = models.TextField(blank=True, help_text="where in the archive it stood")
+    compressed = models.BinaryField()
+    error = models.TextField(blank=True)
+    received_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["received_at"], condition=~models.Q(error=""), name="quarantine")]
+
+    def __str__(self) -> str:
+        return f"{self.archive or 'mail'} {self.position}"
+
+    @property
+    def raw(self) -> bytes:
+        """The mail, byte for byte."""
+        return zlib.decompress(bytes(self.compressed))
+
+
+class Message(models.Model):
+    """One mail of a report's thread, known by its Message-ID, without angle brackets."""
+
+    message_id = models.TextField(unique=True)
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="messages")
+    source = models.OneToOneField(RawMessage, on_delete=models.PROTECT, related_name="message")
+    in_reply_to = models.TextField(blank=True, db_index=True)
+    author_name = models.TextField(blank=True)
+    author_email = models.TextField(blank=True, db_index=True)
+    subject = models.TextField(blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    kind = models.TextField(help_text="person, self, bot_operator, robot, bounce, auto_reply")
+    role = models.TextField(blank=True)
+    own_text = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(message_id=""), name="message_has_an_id"),
+        ]
+        indexes = [models.Index(fields=["report", "sent_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.author_email}: {self.subject}"

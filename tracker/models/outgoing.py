@@ -1,0 +1,57 @@
+"""An outgoing mail: in the outbox, from composed to sent."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from tracker.models.lease import Lease
+from tracker.models.report import Report
+
+
+class OutgoingState(models.TextChoices):
+    """composed → (held) → approved → sending → sent; or in doubt, failed, cancelled."""
+
+    COMPOSED = "composed"
+    HELD = "held"
+    APPROVED = "approved"
+    SENDING = "sending"
+    SENT = "sent"
+    IN_DOUBT = "in_doubt"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class OutgoingMail(Lease):
+    """One mail of ours. Its Message-ID and its bytes are fixed when it is composed (DESIGN rule 5)."""
+
+    message_id = models.TextField(unique=True)
+    report = models.ForeignKey(Report, on_delete=models.PROTECT, related_name="outgoing")
+    purpose = models.TextField(default="report", help_text="what it tells: a report tells each thing once")
+    raw = models.BinaryField()
+    sender = models.TextField()
+    recipients = models.JSONField(help_text="the addresses of the envelope")
+    subject = models.TextField()
+    state = models.TextField(choices=OutgoingState.choices, default=OutgoingState.COMPOSED)
+    reason = models.TextField(blank=True, help_text="why it is held, failed or in doubt")
+    composed_at = models.DateTimeField()
+    not_before = models.DateTimeField(null=True, blank=True)
+    data_at = models.DateTimeField(
+        null=True, blank=True, help_text="when its bytes began to leave; before that, a death is harmless"
+    )
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["report", "purpose"], name="a_report_tells_each_thing_once"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=OutgoingState.values), name="outgoing_state_is_known"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state=OutgoingState.SENT) | models.Q(sent_at__isnull=False),
+                name="sent_mail_says_when",
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "not_before"])]
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.subject}"

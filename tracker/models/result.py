@@ -1,0 +1,44 @@
+"""A bisect result as a lab handed it in."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from tracker.models.natural import NaturalManager
+from tracker.models.report import Report
+
+
+class Outcome(models.TextChoices):
+    """How a bisection ended; only a conclusive one is reported."""
+
+    CONCLUSIVE = "conclusive"
+    INCONCLUSIVE = "inconclusive"
+    NOT_REPRODUCED = "not-reproduced"
+
+
+class BisectResult(models.Model):
+    """Kept as received (DESIGN rule 1). (producer, external_id) is the lab's own key for it."""
+
+    NATURAL = ("producer", "external_id")
+    producer = models.TextField()
+    external_id = models.TextField()
+    digest = models.TextField(help_text="sha256 of the payload in canonical form")
+    payload = models.TextField()
+    outcome = models.TextField(choices=Outcome.choices)
+    created_at = models.DateTimeField(help_text="by the lab's clock")
+    received_at = models.DateTimeField()
+    report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.PROTECT, related_name="results")
+
+    objects = NaturalManager["BisectResult"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["producer", "external_id"], name="a_result_comes_in_once"),
+            models.CheckConstraint(condition=models.Q(outcome__in=Outcome.values), name="result_outcome_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.producer}/{self.external_id}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (self.producer, self.external_id)

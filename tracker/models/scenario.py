@@ -1,0 +1,32 @@
+"""A test suite with its parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from django.db import models
+
+from tracker.models.natural import NaturalManager
+
+
+def scenario_key(suite: str, params: Mapping[str, str]) -> str:
+    """One text for one scenario, whatever the order its parameters were given in."""
+    return f"{suite} {json.dumps(dict(sorted(params.items())), ensure_ascii=False, separators=(',', ':'))}"
+
+
+class Scenario(models.Model):
+    """ "will-it-scale, mode=process, test=mmap1"; the parameters stay in the order in which they came."""
+
+    NATURAL = ("key",)
+    key = models.TextField(unique=True)
+    suite = models.TextField(db_index=True)
+    params = models.JSONField(default=dict, blank=True)
+
+    objects = NaturalManager["Scenario"]()
+
+    def __str__(self) -> str:
+        return ", ".join([self.suite, *(f"{name}={value}" for name, value in self.params.items())])
+
+    def natural_key(self) -> tuple[str]:
+        return (self.key,)

@@ -1,0 +1,123 @@
+"""The things that results and reports speak of, found or made: commits, trees, machines, metrics, reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from tracker import status
+from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
+from tracker.models.metric import Direction
+from tracker.models.report import tag_of
+from tracker.models.scenario import scenario_key
+from tracker.models.tree import TreeRole
+
+_MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
+
+
+def commit_for(sha: str, **told: object) -> Commit:
+    """The commit of this sha. What is told now fills what was not known; a longer sha replaces its beginning."""
+    sha = sha.lower()
+    commit = Commit.objects.filter(sha=sha).first() or _abbreviated(sha)
+    if commit is None:
+        return Commit.objects.create(sha=sha, **told)
+    changed = [name for name, value in told.items() if value and not getattr(commit, name)]
+    for name in changed:
+        setattr(commit, name, told[name])
+    if len(sha) > len(commit.sha):
+        commit.sha = sha
+        changed.append("sha")
+    if changed:
+        commit.save(update_fields=changed)
+    return commit
+
+
+def _abbreviated(sha: str) -> Commit | None:
+    """The commit that this is the longer or the shorter sha of, where just one can be meant."""
+    beginnings = [sha[:length] for length in range(10, len(sha))]
+    if known := Commit.objects.filter(sha__in=beginnings).first():
+        return known
+    longer = list(Commit.objects.filter(sha__startswith=sha)[:2]) if 10 <= len(sha) < 40 else []
+    return longer[0] if len(longer) == 1 else None
+
+
+def tree_for(name: str, url: str = "") -> Tree | None:
+    """The tree of this name, with the role that its name or address tells; an operator may correct it."""
+    if not name:
+        return None
+    role = TreeRole.MAINTAINER
+    if name in ("linus", "linux", "mainline") or _MAINLINE_URL.search(url):
+        role = TreeRole.MAINLINE
+    elif name in ("next", "linux-next"):
+        role = TreeRole.NEXT
+    elif name in ("stable", "linux-stable", "stable-rc"):
+        role = TreeRole.STABLE
+    return Tree.objects.get_or_create(name=name, defaults={"role": role, "url": url})[0]
+
+
+def machine_for(name: str, **told: object) -> Machine:
+    return Machine.objects.get_or_create(name=name or "unknown", defaults=told)[0]
+
+
+def metric_for(name: str, unit: str = "", direction: str = Direction.UNKNOWN) -> Metric:
+    """The metric of this name; a direction told later fills one that was not known."""
+    metric, _ = Metric.objects.get_or_create(name=name, defaults={"unit": unit, "direction": direction})
+    if metric.direction == Direction.UNKNOWN and direction != Direction.UNKNOWN:
+        metric.direction, metric.unit = direction, metric.unit or unit
+        metric.save(update_fields=["direction", "unit"])
+    return metric
+
+
+def scenario_for(suite: str, params: Mapping[str, str]) -> Scenario:
+    key = scenario_key(suite, params)
+    return Scenario.objects.get_or_create(key=key, defaults={"suite": suite, "params": dict(params)})[0]
+
+
+def report_for(
+    culprit: Commit,
+    verdict: status.Verdict,
+    *,
+    title: str = "",
+    subsystem: str = "",
+    tree: Tree | None = None,
+    branch: str = "",
+    authors: Sequence[str] = (),
+    told: Sequence[str] = (),
+) -> Report:
+    """The report about a culprit: one culprit, one report. What is told now fills what was not known."""
+    nowhere = status.fold(verdict, ())
+    report, made = Report.objects.get_or_create(
+        culprit=culprit,
+        defaults={
+            "tag": tag_of(culprit.sha),
+            "verdict": verdict,
+            "state": nowhere.state,
+            "status": status.sentence(nowhere),
+            "awaited": nowhere.awaited,
+            "title": title,
+            "subsystem": subsystem,
+            "tree": tree,
+            "branch": branch,
+            "authors": sorted(set(authors)),
+            "told": sorted(set(told)),
+        },
+    )
+    if not made:
+        report.authors = sorted({*report.authors, *authors})
+        report.told = sorted({*report.told, *told})
+        report.title, report.subsystem = report.title or title, report.subsystem or subsystem
+        if report.tree is None:
+            report.tree, report.branch = tree, branch
+        report.save(update_fields=["authors", "told", "title", "subsystem", "tree", "branch"])
+    return report
+
+
+def add_finding(finding: Finding) -> bool:
+    """Store a finding once; False where the same was found before. A report keeps its first headline."""
+    same = {name: getattr(finding, name) for name in ("report", "metric", "scenario", "machine")}
+    if Finding.objects.filter(**same).exists():
+        return False
+    if finding.headline and Finding.objects.filter(report=finding.report, headline=True).exists():
+        finding.headline = False
+    finding.save()
+    return True

@@ -1,0 +1,172 @@
+"""Settings: read from the environment once, here, with defaults that are safe on a fresh machine.
+
+`PERFWORK_ENV=FILE` adds the lines of an env file, which never override the real environment.
+docs/settings.md lists every name.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+if env_file := env.str("PERFWORK_ENV", default=""):
+    if not Path(env_file).is_file():
+        raise ImproperlyConfigured(f"PERFWORK_ENV: there is no file {env_file}")
+    env.read_env(env_file)
+
+VAR = Path(env.str("PERFWORK_VAR", default=str(BASE_DIR / "var")))
+VAR.mkdir(parents=True, exist_ok=True)  # the database, the queue and the drop directory live here
+
+# --- who we are, and what we read -------------------------------------------------------------
+PERFWORK_BOT_ADDRESS: str = env.str("PERFWORK_BOT_ADDRESS", default="perfbot@localhost")
+PERFWORK_BOT_NAME: str = env.str("PERFWORK_BOT_NAME", default="Perfwork")
+PERFWORK_LIST_ADDRESS: str = env.str("PERFWORK_LIST_ADDRESS", default="")
+PERFWORK_LISTS: list[str] = env.list("PERFWORK_LISTS", default=[])
+PERFWORK_COMMAND_PREFIX: str = env.str("PERFWORK_COMMAND_PREFIX", default="#lkp")
+PERFWORK_BASE_URL: str = env.str("PERFWORK_BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
+PERFWORK_ROBOTS: list[str] = env.list("PERFWORK_ROBOTS", default=["lkp@intel.com", "oliver.sang@intel.com"])
+PERFWORK_OPERATORS: list[str] = env.list("PERFWORK_OPERATORS", default=[])
+PERFWORK_TRUSTED_AUTHSERV: list[str] = env.list("PERFWORK_TRUSTED_AUTHSERV", default=[])
+PERFWORK_TRUST: str = env.str("PERFWORK_TRUST", default="verified")
+PERFWORK_ARCHIVES: list[str] = env.list("PERFWORK_ARCHIVES", default=[])
+PERFWORK_LORE: str = env.str("PERFWORK_LORE", default="")
+PERFWORK_TREES: dict[str, str] = env.dict("PERFWORK_TREES", default={})
+PERFWORK_DROP = Path(env.str("PERFWORK_DROP", default=str(VAR / "drop")))
+PERFWORK_APPROVE_FIRST: bool = env.bool("PERFWORK_APPROVE_FIRST", default=True)
+PERFWORK_PERIOD: float = env.float("PERFWORK_PERIOD", default=60.0)
+PERFWORK_LEASE: float = env.float("PERFWORK_LEASE", default=300.0)
+EMAIL_URL: str = env.str("EMAIL_URL", default="")
+
+if PERFWORK_TRUST not in ("verified", "open", "maintainers"):
+    raise ImproperlyConfigured(f"PERFWORK_TRUST: expected verified, open or maintainers, found {PERFWORK_TRUST!r}")
+
+# --- safety -----------------------------------------------------------------------------------
+DEBUG: bool = env.bool("DEBUG", default=False)
+LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOOPBACK)
+
+
+def _local_secret() -> str:
+    """A random key of this installation alone, kept in var/: good for loopback, refused for the world."""
+    place = VAR / "secret-key"
+    if not place.exists():
+        place.touch(mode=0o600)
+        place.write_text(secrets.token_urlsafe(60))
+    return place.read_text().strip()
+
+
+SECRET_KEY: str = env.str("SECRET_KEY", default="")
+if not SECRET_KEY:
+    if not set(ALLOWED_HOSTS) <= set(LOOPBACK):
+        raise ImproperlyConfigured(
+            "SECRET_KEY is not set, but ALLOWED_HOSTS names the outside world: set SECRET_KEY to 50 or more"
+            " random characters"
+        )
+    SECRET_KEY = _local_secret()
+elif SECRET_KEY.startswith("django-insecure-") or SECRET_KEY in ("secret", "changeme", "change-me"):
+    raise ImproperlyConfigured("SECRET_KEY is a well-known value: set it to 50 or more random characters")
+
+_https = PERFWORK_BASE_URL.startswith("https://")
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _https
+_behind_proxy = env.bool("PERFWORK_BEHIND_PROXY", default=False)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _behind_proxy else None
+CSRF_TRUSTED_ORIGINS = [PERFWORK_BASE_URL] if _https else []
+X_FRAME_OPTIONS = "DENY"
+
+# --- Django -----------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "tracker",
+    "bot",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "tracker.urls"
+WSGI_APPLICATION = "tracker.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "builtins": ["tracker.templatetags.words"],
+        },
+    }
+]
+
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR / 'perfwork.sqlite3'}")}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # WAL lets pages be read while a worker writes. IMMEDIATE takes the write lock at BEGIN, where the busy
+    # timeout applies; a later upgrade would fail at once. FULL: a mail once recorded as sent stays so after
+    # a power cut. Foreign keys are switched on by Django itself.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 30,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+STATIC_URL = "static/"
+STATIC_ROOT = VAR / "static"
+FIXTURE_DIRS = [BASE_DIR / "fixtures"]
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True  # served straight from static/: no collectstatic step to forget
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- Celery: nudges only, so a file-system queue is enough until a broker is set (DESIGN rule 7) ---
+CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default="filesystem://")
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {}
+if CELERY_BROKER_URL.startswith("filesystem:"):
+    _queue = VAR / "queue"
+    _queue.mkdir(exist_ok=True)
+    (_queue / "control").mkdir(exist_ok=True)
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(_queue),
+        "data_folder_out": str(_queue),
+        "control_folder": str(_queue / "control"),
+        "polling_interval": 0.1,
+    }
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {"mail.log": {"level": "WARNING"}},  # aiosmtpd tells every line of every dialogue
+    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+}

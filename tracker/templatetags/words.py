@@ -1,0 +1,48 @@
+"""How values are written on the pages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django import template
+from django.utils import timezone
+
+register = template.Library()
+
+
+@register.filter
+def signed(value: float | None) -> str:
+    """A change with its sign, one decimal and the per cent sign: "-12.4%"; an em dash for none."""
+    return "—" if value is None else f"{value:+.1f}%"
+
+
+@register.filter
+def spread(value: float | None) -> str:
+    """A spread as the lists write it: "± 3%", and nothing below 2 %."""
+    return "" if value is None or value < 2 else f"± {value:.0f}%"
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """A measured value with enough digits and no more."""
+    if value is None:
+        return "—"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+@register.filter
+def words(value: str) -> str:
+    """A state or kind as words: "no response" of "no_response"."""
+    return value.replace("_", " ")
+
+
+@register.filter
+def age(value: datetime | None) -> str:
+    """How long ago, in the largest fitting unit: "3 d"."""
+    if value is None:
+        return "—"
+    seconds = max(0, int((timezone.now() - value).total_seconds()))
+    for size, unit in ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return "now"

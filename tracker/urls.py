@@ -1,0 +1,11 @@
+"""The addresses of the pages (DESIGN section 5)."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("tracker.releases.urls")),
+    path("", include("tracker.triage.urls")),
+    path("report/", include("tracker.reports.urls")),
+    path("admin/", admin.site.urls),
+]
