@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from django.contrib import admin
 from django.http import HttpRequest
 

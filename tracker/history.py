@@ -11,8 +11,9 @@ from tracker import status, versions
 from tracker.models import Event, Report
 
 CACHE = (
-    "given_title state status awaited landing cycle fix_title fix_sha fix_landing remark reported_at responded_at changed_at"
-).split()
+    *("given_title", "state", "status", "awaited", "landing", "cycle", "fix_title", "fix_sha", "fix_landing"),
+    *("remark", "reported_at", "responded_at", "changed_at"),
+)
 
 
 def event_row(report: Report, event: status.Event, recorded_at: datetime, quote: str = "") -> Event:

@@ -191,7 +191,9 @@ STEPS: dict[Happening, Step] = {
     Happening.DISPUTED: Step(_BEFORE_FIX, State.DISPUTED, Awaited.REPORTER),
     Happening.FIX_PROPOSED: Step(_BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_PROPOSED, Awaited.MAINTAINER),
     Happening.FIX_FAILED: Step(_CANDIDATE, None, Awaited.AUTHOR),
-    Happening.FIX_CONFIRMED: Step(_BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.MAINTAINER),
+    Happening.FIX_CONFIRMED: Step(
+        _BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.MAINTAINER
+    ),
     Happening.FIX_QUEUED: Step(_UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
     Happening.FIX_LANDED: Step(frozenset(State), State.FIXED, Awaited.NOBODY),
     Happening.FIX_WITHDRAWN: Step(_CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
@@ -341,7 +343,7 @@ def _phrase(standing: Standing) -> str:
         State.FIX_CONFIRMED: "a fix is proposed and confirmed",
         State.FIX_QUEUED: f"a fix is queued{queued}",
         State.FIXED: f"the {undone}{fixed_in}",
-        State.DROPPED: f"the commit has been dropped{closed_in}",
+        State.DROPPED: f"the commit has been reverted{closed_in}" if closed_in else "the commit has been dropped",
         State.EXPECTED: f"the {thing} is expected",
         State.INVALID: "the report was withdrawn",
         State.DUPLICATE: f"a duplicate of {standing.duplicate_of or 'another report'}",

@@ -27,7 +27,9 @@ class Metric(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(direction__in=Direction.values), name="metric_direction_is_known"),
+            models.CheckConstraint(
+                condition=models.Q(direction__in=Direction.values), name="metric_direction_is_known"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -43,9 +43,7 @@ class OutgoingMail(Lease):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["report", "purpose"], name="a_report_tells_each_thing_once"),
-            models.CheckConstraint(
-                condition=models.Q(state__in=OutgoingState.values), name="outgoing_state_is_known"
-            ),
+            models.CheckConstraint(condition=models.Q(state__in=OutgoingState.values), name="outgoing_state_is_known"),
             models.CheckConstraint(
                 condition=~models.Q(state=OutgoingState.SENT) | models.Q(sent_at__isnull=False),
                 name="sent_mail_says_when",

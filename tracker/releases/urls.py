@@ -1,1 +1,7 @@
-urlpatterns: list = []
+"""The front page."""
+
+from django.urls import path
+
+from tracker.releases import views
+
+urlpatterns = [path("", views.releases, name="releases")]

@@ -1,0 +1,53 @@
+"""Everything that a report's page shows, in a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.http import Http404
+
+from tracker.models import Event, Finding, Landing, Message, OutgoingMail, Report
+
+MESSAGES = 500  # of a thread; the archive has the rest
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPage:
+    """A report with its findings, what happened to it, and its thread."""
+
+    report: Report
+    findings: Sequence[Finding]
+    events: Sequence[Event]
+    reversed_keys: frozenset[str]
+    messages: Sequence[Message]
+    landings: Sequence[Landing]
+    outgoing: Sequence[OutgoingMail]
+
+
+def find_report(ref: str) -> Report:
+    """The report of a sha, of seven or more of its first digits, or of a report tag; Http404 for none or several."""
+    ref = ref.lower()
+    found = list(
+        Report.objects.filter(Q(culprit__sha__startswith=ref) | Q(tag=ref)).select_related("culprit", "tree")[:2]
+    )
+    if len(found) != 1:
+        raise Http404("more than one report begins so" if found else "there is no such report")
+    return found[0]
+
+
+def page(report: Report) -> ReportPage:
+    """What the page of a report shows."""
+    events = list(report.events.order_by("at", "pk"))
+    return ReportPage(
+        report=report,
+        findings=list(
+            report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")
+        ),
+        events=events,
+        reversed_keys=frozenset(event.reverses for event in events if event.reverses),
+        messages=list(report.messages.order_by("sent_at", "pk")[:MESSAGES]),
+        landings=list(Landing.objects.filter(commit=report.culprit).select_related("tree")),
+        outgoing=list(report.outgoing.defer("raw").order_by("pk")),
+    )
