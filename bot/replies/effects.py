@@ -85,15 +85,13 @@ _COURTESY = re.compile(
     re.I,
 )
 _APPLIED = re.compile(
-    r"^[ \t]*(?:(?:i(?:'ve| have)?|now|patch(?:es)?|both|all|series|thanks?,?)\s+){0,3}(?:applied|queued|picked up|merged)"
-    r"\b[^\n?]{0,200}",
+    r"^[ \t]*(?:(?:i(?:'ve| have)?|now|patch(?:es)?|both|all|series|thanks?,?)\s+){0,3}"
+    r"(?:applied|queued|picked up|merged)\b[^\n?]{0,200}",
     re.I | re.M,
 )
 
 
-def effects_of(
-    reading: Reading, role: Role | None, relation: Relation, policy: str = "verified"
-) -> tuple[Effect, ...]:
+def effects_of(reading: Reading, role: Role | None, relation: Relation, policy: str = "verified") -> tuple[Effect, ...]:
     """What the mail does to one report, most telling effect first; never empty.
 
     `role` is the writer's to this report, None where its people are unknown. A report that is merely

@@ -79,5 +79,3 @@ def _moment(value: str) -> datetime | None:
     except (TypeError, ValueError, IndexError, OverflowError, AttributeError):
         return None
     return moment if moment >= _EARLIEST else None
-
-

@@ -52,9 +52,7 @@ def kind_of(mail: Mail, identity: Identity) -> Kind:
 def _is_bounce(mail: Mail) -> bool:
     """RFC 3464: a multipart/report, or a mail of the mail system itself with an empty return path."""
     report = mail.mark("content-type").lower().startswith("multipart/report")
-    return (report and "delivery-status" in mail.mark("content-type").lower()) or bool(
-        _DAEMON.match(mail.author.email)
-    )
+    return (report and "delivery-status" in mail.mark("content-type").lower()) or bool(_DAEMON.match(mail.author.email))
 
 
 def _is_auto_reply(mail: Mail) -> bool:

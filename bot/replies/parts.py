@@ -23,7 +23,10 @@ _TYPE = re.compile(r"\s*([\w.+-]{1,80}/[\w.+-]{1,80})")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]{1,60})", re.I)
 _FILENAME = re.compile(r"(?:file)?name\s*=\s*(?:\"([^\"]{1,300})\"|([^\s;]{1,300}))", re.I)
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
-_TAG = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<br\s*/?>|</(?:p|div|tr|li|h\d|blockquote)>|<[^>]{0,5000}>", re.I | re.S)
+_TAG = re.compile(
+    r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<br\s*/?>|</(?:p|div|tr|li|h\d|blockquote)>|<[^>]{0,5000}>",
+    re.I | re.S,
+)
 
 
 @dataclass(frozen=True, slots=True)

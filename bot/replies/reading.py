@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.identity import Identity
-from bot.replies import commands, links, notices, patches, text, trailers
+from bot.replies import text
+from bot.replies.commands import Commands, find_commands
 from bot.replies.kinds import Kind, kind_of
+from bot.replies.links import Link, find_links
 from bot.replies.mail import Mail
+from bot.replies.notices import Notice, find_notice
+from bot.replies.patches import Patch, find_patches, is_posting
+from bot.replies.trailers import Trailer, find_trailers, fixed_commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +22,21 @@ class Reading:
     mail: Mail
     kind: Kind
     own_text: str
-    commands: commands.Commands
-    trailers: tuple[trailers.Trailer, ...]
-    patches: tuple[patches.Patch, ...]
-    links: tuple[links.Link, ...]
+    commands: Commands
+    trailers: tuple[Trailer, ...]
+    patches: tuple[Patch, ...]
+    links: tuple[Link, ...]
     tags: tuple[str, ...]
-    notice: notices.Notice | None
+    notice: Notice | None
     problems: tuple[str, ...]
 
     @property
     def is_posting(self) -> bool:
         """Whether the mail posts a patch, and is no answer to one."""
-        return bool(self.patches) and patches.is_posting(self.mail.subject)
+        return bool(self.patches) and is_posting(self.mail.subject)
 
     @property
-    def closes(self) -> tuple[links.Link, ...]:
+    def closes(self) -> tuple[Link, ...]:
         """What its Closes: and Link: trailers lead to."""
         return tuple(
             link
@@ -44,7 +49,7 @@ class Reading:
     @property
     def fixes(self) -> tuple[str, ...]:
         """The shas that its Fixes: trailers name."""
-        return trailers.fixed_commits(self.trailers)
+        return fixed_commits(self.trailers)
 
     @property
     def obeyed(self) -> bool:
@@ -61,7 +66,7 @@ def read(mail: Mail, identity: Identity) -> Reading:
     """Everything that the mail says. Pure; the same mail always reads the same."""
     lines = text.unquoted_lines(mail.text)
     own = text.own_text(mail.text)
-    found = commands.find_commands(own, identity.prefix)
+    found = find_commands(own, identity.prefix)
     problems = list(mail.problems)
     if found.too_many:
         problems.append("too_many_commands")
@@ -72,10 +77,10 @@ def read(mail: Mail, identity: Identity) -> Reading:
         kind=kind_of(mail, identity),
         own_text=own,
         commands=found,
-        trailers=trailers.find_trailers(lines),
-        patches=patches.find_patches(lines, mail.subject, mail.attachments),
-        links=links.find_links("\n".join(lines), identity.base_url),
+        trailers=find_trailers(lines),
+        patches=find_patches(lines, mail.subject, mail.attachments),
+        links=find_links("\n".join(lines), identity.base_url),
         tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
-        notice=notices.find_notice(own),
+        notice=find_notice(own),
         problems=tuple(problems),
     )

@@ -10,7 +10,8 @@ _QUOTE = re.compile(r"\s{0,3}(?:>|\|(?=\s))|[A-Z][A-Za-z]{0,3}>")
 _ATTRIBUTION_END = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|escribió|写道)\b.{0,60}[:：]\s*\Z|写道[:：]\s*\Z")
 _ATTRIBUTION_START = re.compile(r"(?:On|Am|Le|El|At|Il|在)\s.{4,}|\S.{0,80}<[^\s<>]+@[^\s<>]+>")
 _OLDER_MAIL = re.compile(
-    r"-{2,}\s?(?:Original Message|Forwarded message|Ursprüngliche Nachricht|Message d'origine|原始邮件)\s?-{2,}|_{32,}\Z",
+    r"-{2,}\s?(?:Original Message|Forwarded message|Ursprüngliche Nachricht|Message d'origine|原始邮件)\s?-{2,}"
+    r"|_{32,}\Z",
     re.I,
 )
 _OUTLOOK = ("From:", "Von:", "De :", "发件人:")

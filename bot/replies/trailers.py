@@ -1,4 +1,4 @@
-"""Trailers: `Closes:`, `Link:`, `Reported-by:`, `Fixes:` and their kin (Documentation/process/submitting-patches.rst)."""
+"""Trailers: `Closes:`, `Link:`, `Fixes:` and their kin (Documentation/process/submitting-patches.rst)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-KNOWN = {
-    name.lower(): name
-    for name in (
-        "Acked-by Bisected-by Bug Cc Closes Co-developed-by Fixes Link Message-ID Reported-by Reported-and-tested-by"
-        " Reviewed-by Signed-off-by Suggested-by Tested-by"
-    ).split()
-}
+_KEYS = """
+Acked-by Bisected-by Bug Cc Closes Co-developed-by Fixes Link Message-ID Reported-by Reported-and-tested-by
+Reviewed-by Signed-off-by Suggested-by Tested-by
+"""
+KNOWN = {name.lower(): name for name in _KEYS.split()}
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{2,30}):[ \t]+(\S.*)")
 _FIXES = re.compile(r"([0-9a-f]{7,40})\b", re.I)
 MAX_TRAILERS = 500

@@ -1,0 +1,175 @@
+"""`explain`: what we conclude from raw mail, as one JSON object a mail (DESIGN section 5). Pure: needs no database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.identity import Identity
+from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report
+from bot.replies.effects import EFFECT_NAMES, NOTHING, Effect, Mode, Relation, effects_of
+from bot.replies.events import event_of, reported_event
+from bot.replies.kinds import Kind
+from bot.replies.known import KnownReport, KnownReports, known_as
+from bot.replies.mail import Mail, parse
+from bot.replies.reading import Reading, read
+from tracker.status import Event, Role, Verdict, fold
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class _Case:
+    """A report of the input, and the events that its mail makes: at once, and if every suggestion is accepted."""
+
+    verdict: Verdict
+    acted: list[Event] = field(default_factory=list)
+    accepted: list[Event] = field(default_factory=list)
+
+
+def explain(mails: Iterable[bytes], identity: Identity, known: Iterable[KnownReport] = ()) -> Iterator[dict[str, Any]]:
+    """What each mail means, in input order. Reports in the input are tracked, wherever in it they stand."""
+    parsed = [parse(raw) for raw in mails]
+    desk = KnownReports()
+    for report in known:
+        desk.add(report)
+    reports = {number: told for number, mail in enumerate(parsed) if (told := _report_in(mail, identity))}
+    cases: dict[str, _Case] = {}
+    for number, told in reports.items():
+        _track(desk, parsed[number], told)
+        case = cases.setdefault(told.culprit, _Case(Verdict(told.verdict)))
+        event = reported_event(parsed[number], parsed[number].date or _EPOCH)
+        case.acted.append(event)
+        case.accepted.append(event)
+    objects = [_explain_one(mail, reports.get(number), desk, cases, identity) for number, mail in enumerate(parsed)]
+    for number, told in reports.items():
+        case = cases[told.culprit]
+        objects[number]["state"] = fold(case.verdict, case.acted).state.value
+        objects[number]["state_if_accepted"] = fold(case.verdict, case.accepted).state.value
+    yield from objects
+
+
+def _report_in(mail: Mail, identity: Identity) -> RobotReport | None:
+    return find_report(mail) if mail.author.email in identity.robots else None
+
+
+def _track(desk: KnownReports, mail: Mail, told: RobotReport) -> None:
+    """A report of the input becomes a tracked one; a second mail about a culprit joins the first."""
+    before = desk.reports.get(told.culprit)
+    desk.add(
+        KnownReport(
+            id=told.culprit,
+            culprit=told.culprit,
+            title=clean_title(told),
+            message_ids=(*(before.message_ids if before else ()), mail.message_id),
+            authors=frozenset(known_as(mail.to)) | (before.authors or frozenset() if before else frozenset()),
+            people=frozenset(known_as((*mail.to, *mail.cc))) | (before.people if before else frozenset()),
+            improvement=told.verdict == Verdict.IMPROVEMENT,
+        )
+    )
+
+
+def _explain_one(
+    mail: Mail, told: RobotReport | None, desk: KnownReports, cases: Mapping[str, _Case], identity: Identity
+) -> dict[str, Any]:
+    reading = read(mail, identity)
+    relations = desk.relations(reading) if not told else {}
+    effect = NOTHING
+    for report_id, relation in relations.items():
+        role = desk.reports[report_id].role_of(reading, identity.operators)
+        effects = effects_of(reading, role, relation, identity.trust)
+        if not effect.happening:
+            effect = effects[0]
+        if report_id in cases:
+            _act(cases[report_id], effects, mail, role)
+    if relations and not told:
+        desk.file(mail.message_id, next(iter(relations)))
+    if not relations and reading.notice and reading.kind is Kind.ROBOT:
+        # Of no report that we know: shown all the same, since nothing can come of it.
+        effect = effects_of(reading, None, Relation.THREAD, identity.trust)[0]
+    return _as_json(reading, told, list(relations) or ([told.culprit] if told else []), effect)
+
+
+def _act(case: _Case, effects: Iterable[Effect], mail: Mail, role: Role | None) -> None:
+    for number, effect in enumerate(effects):
+        event = event_of(effect, mail, role, mail.date or _EPOCH, number)
+        if event and effect.mode is Mode.AUTO:
+            case.acted.append(event)
+        if event and effect.mode is not Mode.NONE:
+            case.accepted.append(event)
+
+
+def _as_json(reading: Reading, told: RobotReport | None, report_ids: list[str], effect: Effect) -> dict[str, Any]:
+    mail = reading.mail
+    return {
+        "message_id": mail.message_id,
+        "in_reply_to": list(mail.in_reply_to),
+        "references": list(mail.references),
+        "subject": mail.subject,
+        "date": mail.date.isoformat().replace("+00:00", "Z") if mail.date else None,
+        "author": {"name": mail.author.name, "email": mail.author.email},
+        "kind": Kind.ROBOT.value if told else reading.kind.value,
+        "own_text": reading.own_text,
+        "report_ids": report_ids,
+        "commands": [{"name": each.word.value, "argument": each.argument} for each in reading.commands.good],
+        "trailers": [{"key": each.key, "value": each.value} for each in reading.trailers],
+        "patches": [{"title": each.title, "source": each.source} for each in reading.patches],
+        "links": [each.url for each in reading.links],
+        "report": _report_json(told) if told else None,
+        "trust": {"verdict": "none", "by": None},
+        "intents": list(_intents(reading)),
+        "effect": {
+            "state": EFFECT_NAMES.get(effect.happening, "none"),
+            "mode": effect.mode.value,
+            "rule": effect.rule or None,
+        },
+        "problems": [*reading.problems, *(told.problems if told else ())],
+    }
+
+
+def _intents(reading: Reading) -> Iterator[dict[str, str]]:
+    """What can be read without understanding a sentence."""
+    for patch in reading.patches:
+        name = "patch_inline" if patch.source == "inline" else "patch_attached"
+        yield {"name": name, "evidence": patch.title or ", ".join(patch.files[:3])}
+    for command in reading.commands.good:
+        yield {"name": "tracker_command", "evidence": f"{command.word} {command.argument}".strip()}
+    if reading.notice:
+        yield {"name": "merge_notification", "evidence": reading.notice.quote}
+
+
+def _report_json(told: RobotReport) -> dict[str, Any]:
+    def side(value: Any) -> dict[str, float | None] | None:
+        return {"mean": value.mean, "stddev_pct": value.stddev_pct or None} if value else None
+
+    return {
+        "culprit": told.culprit,
+        "culprit_title": told.culprit_title,
+        "metric": told.metric,
+        "verdict": told.verdict,
+        "change_pct": told.change_pct,
+        "tree": told.tree or None,
+        "branch": told.branch or None,
+        "subsystem": told.subsystem or None,
+        "suite": told.suite,
+        "machine": told.machine_text or None,
+        "parameters": dict(told.parameters),
+        "parent": told.parent or None,
+        "old": side(told.old),
+        "new": side(told.new),
+        "additional": [
+            {
+                "testcase": each.suite,
+                "metric": each.metric,
+                "verdict": each.verdict,
+                "change_pct": each.change_pct,
+                "machine": each.machine,
+                "parameters": dict(each.parameters),
+            }
+            for each in told.additional
+        ],
+        "rechecks": [{"state": each.what, "ref": each.ref, "sha": each.sha} for each in told.rechecks],
+        "closes": told.closes or None,
+    }
