@@ -47,7 +47,7 @@ def read_source(
     source: Source, identity: Identity, now: datetime, progress: Callable[[int], None] = lambda seen: None
 ) -> Tally:
     """Read what is new in a source. The cursor is saved in the transaction of what was read up to it."""
-    archive, _ = Archive.objects.get_or_create(path=str(source.path))
+    archive, _ = Archive.objects.get_or_create(path=source.name)
     desk = Desk(identity, now)
     sieve = Sieve(desk.known.by_message, identity)
     tally = Tally()
@@ -123,4 +123,3 @@ def _keep(raw: RawMail, archive: Archive, now: datetime, error: str = "") -> Raw
         row.error = ""  # understood at last
         row.save(update_fields=["error"])
     return row
-

@@ -41,7 +41,9 @@ def read_epoch(epoch: Path, cursor: str = "") -> Iterator[RawMail]:
         stderr=subprocess.PIPE,
         env=git.ENVIRONMENT,
     )
-    assert reader.stdin and reader.stdout and reader.stderr
+    assert reader.stdin
+    assert reader.stdout
+    assert reader.stderr
     feeder = threading.Thread(target=_feed, args=(reader.stdin, commits), daemon=True)
     feeder.start()
     try:

@@ -20,7 +20,9 @@ class Sieve:
     def __init__(self, tracked: Collection[str], identity: Identity) -> None:
         self.tracked = {message_id.encode("utf-8", "surrogateescape") for message_id in tracked}
         local, _, domain = identity.address.partition("@")
-        self._own = re.compile(re.escape(local.encode()) + rb"(?:\+[0-9a-f]{4,64})?@" + re.escape(domain.encode()), re.I)
+        self._own = re.compile(
+            re.escape(local.encode()) + rb"(?:\+[0-9a-f]{4,64})?@" + re.escape(domain.encode()), re.I
+        )
         robots = b"|".join(re.escape(address.encode()) for address in sorted(identity.robots))
         self._robots = re.compile(robots or rb"(?!)", re.I)
         self._page = f"{identity.base_url}/report/".encode()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.archive import git, maildir, mbox, public_inbox
+from bot.archive import git, lore, maildir, mbox, public_inbox
 from bot.archive.errors import ArchiveError
 from bot.archive.raw import RawMail
 
@@ -17,19 +18,29 @@ from bot.archive.raw import RawMail
 class Source:
     """One thing to read. `has_cursor`: it grows at its end, and reading can go on where it stopped."""
 
-    path: Path
+    place: str
     format: str
     has_cursor: bool = False
+    message_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it goes by in the database and in messages."""
+        return f"{self.place} {self.message_id}".strip()
 
     def mails(self, cursor: str = "") -> Iterator[RawMail]:
         """The mails after `cursor`; all of them where the format has none."""
         match self.format:
             case "public-inbox":
-                return public_inbox.read_epoch(self.path, cursor)
+                return public_inbox.read_epoch(Path(self.place), cursor)
+            case "standard input":
+                return _standard_input()
+            case "lore":
+                return lore.read_thread(self.place, self.message_id)
             case "maildir":
-                return maildir.read_maildir(self.path)
+                return maildir.read_maildir(Path(self.place))
             case _:
-                return mbox.read_mbox(self.path)
+                return mbox.read_mbox(self.place)
 
 
 def open_sources(name: str) -> list[Source]:
@@ -38,26 +49,35 @@ def open_sources(name: str) -> list[Source]:
     ArchiveError says in one line why there is nothing to read.
     """
     if name == "-":
-        return [Source(_standard_input(), "mbox")]
+        return [Source("-", "standard input")]
     path = Path(name).resolve()
     if not path.exists():
         raise ArchiveError(f"{name}: there is no such file or directory")
     if path.is_file():
-        return [Source(path, "mbox")]
+        return [Source(str(path), "mbox")]
     if maildir.is_maildir(path):
-        return [Source(path, "maildir")]
+        return [Source(str(path), "maildir")]
     if found := public_inbox.epochs(path):
         for epoch in found:
             if not git.is_repository(epoch):
                 raise ArchiveError(f"{epoch}: not a git repository; clone the epoch again")
-        return [Source(epoch, "public-inbox", has_cursor=True) for epoch in found]
+        return [Source(str(epoch), "public-inbox", has_cursor=True) for epoch in found]
     raise ArchiveError(
-        f"{name}: no archive of mail; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox or a mail"
+        f"{name}: no archive of mail; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox"
+        " or a mail"
     )
 
 
-def _standard_input() -> Path:
-    with tempfile.NamedTemporaryFile(prefix="perfwork-", suffix=".mbox", delete=False) as copy:
-        while block := sys.stdin.buffer.read(1 << 20):
-            copy.write(block)
-    return Path(copy.name)
+def thread_source(server: str, message_id: str) -> Source:
+    """A thread on a lore server; ArchiveError where no server is set."""
+    if not server.startswith(("http://", "https://")):
+        raise ArchiveError("no lore server is set: PERFWORK_LORE=https://lore.kernel.org/all")
+    return Source(server, "lore", message_id=message_id)
+
+
+def _standard_input() -> Iterator[RawMail]:
+    """What is piped in, by way of a file of no name, so that a large mbox is not held in memory."""
+    with tempfile.NamedTemporaryFile(prefix="perfwork-", suffix=".mbox") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        copy.flush()
+        yield from mbox.read_mbox(copy.name)

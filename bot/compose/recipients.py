@@ -11,7 +11,16 @@ from bot.identity import Identity
 from bot.replies.addresses import Address, parse_addresses
 
 MAX_PEOPLE = 40
-_PEOPLE = ("Signed-off-by", "Co-developed-by", "Reviewed-by", "Acked-by", "Tested-by", "Reported-by", "Suggested-by", "Cc")
+_PEOPLE = (
+    "Signed-off-by",
+    "Co-developed-by",
+    "Reviewed-by",
+    "Acked-by",
+    "Tested-by",
+    "Reported-by",
+    "Suggested-by",
+    "Cc",
+)
 # Addresses that a report must never reach: they take patches for release, or nobody reads them.
 _NEVER = re.compile(r"stable@|no-?reply@|[^@]*@(?:[\w-]+\.)*noreply\.", re.I)
 

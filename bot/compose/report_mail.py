@@ -98,7 +98,12 @@ def _facts(told: ReportTold, headline: FindingTold) -> Iterable[tuple[str, str]]
         since = f'parent {told.parent_sha[:10]} ("{told.parent_title}")' if told.parent_title else told.parent_sha[:10]
         yield "against:", _wrapped(since + (f", based on {told.base}" if told.base else ""))
     if told.bisect_steps:
-        yield "bisected:", _wrapped(f"{told.good} (good) to {told.bad} (bad) in {told.bisect_steps} step{'s' * (told.bisect_steps != 1)}")
+        yield (
+            "bisected:",
+            _wrapped(
+                f"{told.good} (good) to {told.bad} (bad) in {told.bisect_steps} step{'s' * (told.bisect_steps != 1)}"
+            ),
+        )
 
 
 def _wrapped(text: str) -> str:

@@ -90,4 +90,6 @@ def _text(raw: bytes, where: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Refused(where, f"expected UTF-8, found the byte 0x{raw[error.start]:02x} at offset {error.start}") from None
+        raise Refused(
+            where, f"expected UTF-8, found the byte 0x{raw[error.start]:02x} at offset {error.start}"
+        ) from None

@@ -55,7 +55,11 @@ def decode(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=once, parse_constant=no_constant, parse_float=finite)
     except json.JSONDecodeError as error:
-        place = f"{where}, line {error.lineno} column {error.colno}" if error.lineno > 1 else f"{where}, column {error.colno}"
+        place = (
+            f"{where}, line {error.lineno} column {error.colno}"
+            if error.lineno > 1
+            else f"{where}, column {error.colno}"
+        )
         raise Refused(place, f"not JSON: {error.msg}") from None
     except ValueError as error:  # an integer of more digits than Python converts
         raise Refused(where, f"not JSON: {error}") from None

@@ -124,9 +124,7 @@ def _findings(result: Result, report: Report, row: BisectResult) -> Sequence[Fin
     parent = _commit(result.parent) if result.parent else None
     base = result.parent.describe if result.parent and result.parent.describe else result.good.describe
     return [
-        _finding(run, measurement, report, row, parent, base)
-        for run in result.runs
-        for measurement in run.measurements
+        _finding(run, measurement, report, row, parent, base) for run in result.runs for measurement in run.measurements
     ]
 
 

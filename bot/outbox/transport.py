@@ -106,9 +106,7 @@ class Connection:
             server = self.server
             context = ssl.create_default_context() if server.tls or server.starttls else None
             if server.tls:
-                smtp: smtplib.SMTP = smtplib.SMTP_SSL(
-                    server.host, server.port, timeout=server.timeout, context=context
-                )
+                smtp: smtplib.SMTP = smtplib.SMTP_SSL(server.host, server.port, timeout=server.timeout, context=context)
             else:
                 smtp = smtplib.SMTP(server.host, server.port, timeout=server.timeout)
             self._smtp = smtp
@@ -152,4 +150,3 @@ def _by_code(code: int, words: bytes | str) -> Outcome:
 def _text(words: bytes | str) -> str:
     text = words.decode("utf-8", "replace") if isinstance(words, bytes) else words
     return " ".join(text.split())[:500]
-

@@ -5,6 +5,7 @@ Pure but for git: nothing here knows the database.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.archive import git
-from bot.archive.errors import ArchiveError
 from bot.replies.links import find_links
-from bot.replies.trailers import find_trailers
+from bot.replies.trailers import find_trailers, fixed_commits
 from tracker import versions
 
-_FORMAT = "--format=%H%x01%ct%x01%at%x01%an%x01%ae%x01%B"
+_FORMAT = "--format=%H%x01%ct%x01%B"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,14 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class GitCommit:
-    """A commit as the log tells it. Ids of mails are those of its Closes: and Link: trailers."""
+    """A commit as the log tells it, with what its trailers name."""
 
     sha: str
     at: datetime
-    author_name: str
-    author_email: str
     title: str
-    closes: tuple[str, ...]  # Message-IDs of Closes:
-    links: tuple[str, ...]  # Message-IDs of Link:
-    pages: tuple[str, ...]  # shas or tags of our own report pages, in either
-    fixes: tuple[str, ...]
+    closes: tuple[str, ...]  # the Message-IDs that its Closes: and Link: lead to
+    pages: tuple[str, ...]  # the shas or tags of our own report pages there
+    fixes: tuple[str, ...]  # the shas of its Fixes:
     reverts: str  # the sha in "This reverts commit …"
 
 
@@ -49,19 +46,18 @@ def version_tags(repository: Path) -> tuple[Tag, ...]:
     """The tags that name kernel versions, in the order of release. Tags of trees and other tags are left out."""
     fields = "%(refname:short)%01%(objectname)%01%(*objectname)%01%(objecttype)%01%(*objecttype)%01%(creatordate:unix)"
     out = git.run(repository, "for-each-ref", f"--format={fields}", "refs/tags/v[0-9]*").decode("utf-8", "replace")
-    tags: list[Tag] = []
+    tags: list[tuple[versions.Version, Tag]] = []
     for line in out.splitlines():
         name, own, peeled, own_type, peeled_type, at = line.split("\x01")
         commit, kind = (peeled, peeled_type) if peeled else (own, own_type)
-        if versions.parse(name) and kind == "commit":
-            tags.append(Tag(name, commit, _moment(at)))
-    return tuple(sorted(tags, key=lambda tag: versions.parse(tag.name) or tag.name))  # type: ignore[arg-type,return-value]
+        version = versions.parse(name)
+        if version and kind == "commit":
+            tags.append((version, Tag(name, commit, _moment(at))))
+    return tuple(tag for _, tag in sorted(tags, key=lambda pair: pair[0]))
 
 
 def refs_digest(repository: Path) -> str:
     """One line that changes whenever a branch or a tag does."""
-    import hashlib
-
     out = git.run(repository, "for-each-ref", "--format=%(refname) %(objectname)")
     return hashlib.sha256(out).hexdigest()[:16]
 
@@ -102,54 +98,40 @@ def first_tags(repository: Path, shas: Collection[str], tags: Sequence[Tag]) -> 
     return found
 
 
-def commits_that_name(repository: Path, since: datetime) -> Iterator[GitCommit]:
-    """The commits of all branches and tags since then that carry a Closes:, Link:, Fixes: or a revert."""
-    out = git.run(
-        repository, "log", "-z", _FORMAT, f"--since={int(since.timestamp())}", "--branches", "--tags", "--remotes"
-    )
+def telling_commits(
+    repository: Path, since: datetime, titles: Collection[str] = (), base_url: str = ""
+) -> Iterator[GitCommit]:
+    """The commits of all branches and tags since then that close, fix or revert something, or bear one of `titles`."""
+    everywhere = ("--branches", "--tags", "--remotes")
+    out = git.run(repository, "log", "-z", _FORMAT, f"--since={int(since.timestamp())}", *everywhere)
     for record in out.split(b"\0"):
-        fields = record.decode("utf-8", "replace").lstrip("\n").split("\x01", 5)
-        if len(fields) == 6 and (commit := _commit(fields)):
-            yield commit
+        fields = record.decode("utf-8", "replace").lstrip("\n").split("\x01", 2)
+        if len(fields) != 3:
+            continue
+        sha, at, body = fields
+        title = body.partition("\n")[0].strip()
+        if title in titles or any(word in body for word in _TELLING):
+            yield _commit(sha, _moment(at), title, body, base_url)
 
 
+_TELLING = ("Closes:", "Link:", "Fixes:", "This reverts commit")
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 
 
-def _commit(fields: Sequence[str]) -> GitCommit | None:
-    sha, committed, _, name, email, body = fields
-    if not any(word in body for word in ("Closes:", "Link:", "Fixes:", "This reverts commit")):
-        return None
-    lines = body.split("\n")
-    trailers = find_trailers(lines)
-    by_key = {key: "\n".join(each.value for each in trailers if each.key == key) for key in ("Closes", "Link")}
-    from bot.replies.trailers import fixed_commits
-
+def _commit(sha: str, at: datetime, title: str, body: str, base_url: str) -> GitCommit:
+    trailers = find_trailers(body.split("\n"))
+    named = "\n".join(each.value for each in trailers if each.key in ("Closes", "Link"))
+    links = find_links(named, base_url)
     reverted = _REVERTS.search(body)
     return GitCommit(
         sha=sha,
-        at=_moment(committed),
-        author_name=name,
-        author_email=email,
-        title=lines[0].strip(),
-        closes=_message_ids(by_key["Closes"]),
-        links=_message_ids(by_key["Link"]),
-        pages=(),
+        at=at,
+        title=title,
+        closes=tuple(link.message_id for link in links if link.message_id),
+        pages=tuple(link.page for link in links if link.page),
         fixes=fixed_commits(trailers),
         reverts=reverted[1] if reverted else "",
     )
-
-
-def _message_ids(text: str) -> tuple[str, ...]:
-    return tuple(link.message_id for link in find_links(text) if link.message_id)
-
-
-def branches_with(repository: Path, sha: str) -> bool:
-    """Whether any branch holds the commit."""
-    try:
-        return bool(git.run(repository, "for-each-ref", "--count=1", f"--contains={sha}", "refs/heads", "refs/remotes"))
-    except ArchiveError:
-        return False
 
 
 def _moment(seconds: str) -> datetime:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 _LINE = re.compile(r"\|\s?(.{1,40}?)\s*\|\s?(.*?)\s*\|\s*\Z")
 _CHANGE = re.compile(
-    r"(?:(?P<suite>[^:\s]{1,80}): )?(?P<metric>\S{1,160})\s+(?P<percent>-?\d+(?:\.\d+)?)%\s+(?P<verdict>regression|improvement)"
+    r"(?:(?P<suite>[^:\s]{1,80}): )?(?P<metric>\S{1,160})\s+(?P<percent>-?\d+(?:\.\d+)?)%"
+    r"\s+(?P<verdict>regression|improvement)"
 )
 
 

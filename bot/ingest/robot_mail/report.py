@@ -19,9 +19,13 @@ _NOTICED = re.compile(
 _COMMIT = re.compile(r'^commit: (?P<sha>[0-9a-f]{40}) \("(?P<title>.{0,400})"\)', re.M)
 # [list-tag]? [tree:branch]? [subsystem]? sha10: metric (-)?N.N% (regression|improvement)
 _SUBJECT = re.compile(r"(?P<brackets>(?:\[[^\]]{1,120}\]\s*)*)(?P<sha>[0-9a-f]{7,40})?\s*:\s")
-_FIELD = re.compile(r"^(?:in |on |with following )?(?P<name>testcase|config|compiler|test machine|parameters):\s*(?P<value>.*)")
+_FIELD = re.compile(
+    r"^(?:in |on |with following )?(?P<name>testcase|config|compiler|test machine|parameters):\s*(?P<value>.*)"
+)
 _PARAMETER = re.compile(r"\s+([\w.:-]{1,80}):\s?(.*)")
-_RECHECK = re.compile(r"^\[(?P<what>still regression|test failed|regression) on (?P<ref>\S+)\s+(?P<sha>[0-9a-f]{7,40})\]", re.M)
+_RECHECK = re.compile(
+    r"^\[(?P<what>still regression|test failed|regression) on (?P<ref>\S+)\s+(?P<sha>[0-9a-f]{7,40})\]", re.M
+)
 _CLOSES = re.compile(r"^\|?\s*Closes:\s+(\S+)", re.M)
 
 

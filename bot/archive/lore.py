@@ -1,0 +1,30 @@
+"""A thread by Message-ID from a lore server, over the library that b4 fetches with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bot.archive.errors import ArchiveError
+from bot.archive.mbox import read_mbox
+from bot.archive.raw import RawMail
+
+
+def read_thread(server: str, message_id: str) -> Iterator[RawMail]:
+    """The mails of the thread that holds `message_id`. `server` is ours to choose, and never taken from mail."""
+    import liblore
+
+    node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 60.0))
+    try:
+        mbox = node.get_mbox_by_msgid(message_id.strip("<> "))
+    except (liblore.LibloreError, LookupError, OSError) as error:
+        raise ArchiveError(f"{server}: {message_id}: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        node.close()
+    if not mbox:
+        raise ArchiveError(f"{server}: there is no thread with {message_id}")
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "thread.mbox"
+        file.write_bytes(mbox)
+        yield from read_mbox(file)
