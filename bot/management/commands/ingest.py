@@ -13,11 +13,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.outbox.composing import compose_due
 from bot.config import identity
 from bot.ingest.errors import Refused
 from bot.ingest.formats import Input, read_path, read_stream
 from bot.ingest.store import take
+from bot.outbox.composing import compose_due
 from bot.progress import counting
 
 
@@ -33,9 +33,7 @@ class Command(BaseCommand):
             for each in self._inputs(paths):
                 counts[self._take(each, options["verbosity"])] += 1
                 progress(counts.total())
-        composed = compose_due(
-            identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST
-        )
+        composed = compose_due(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST)
         told = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
         self.stdout.write(f"{told or 'nothing found'}; {composed} mails composed")
         if counts["refused"] or not counts:

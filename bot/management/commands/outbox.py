@@ -29,7 +29,9 @@ class Command(BaseCommand):
         for verb, what in (("approve", "let it go"), ("hold", "keep it back"), ("cancel", "never send it")):
             each = verbs.add_parser(verb, help=what)
             each.add_argument("ids", nargs="+", metavar="id", help="a number, or all")
-        send = verbs.add_parser("send", help="send what is approved and due; with ids: send failed or doubtful ones again")
+        send = verbs.add_parser(
+            "send", help="send what is approved and due; with ids: send failed or doubtful ones again"
+        )
         send.add_argument("ids", nargs="*", metavar="id")
 
     def handle(self, *, verb: str, **options: Any) -> None:

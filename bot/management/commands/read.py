@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.archive.errors import ArchiveError
 from bot.archive.intake import Tally, read_source
-from bot.archive.sources import Source, open_sources
+from bot.archive.sources import Source, open_sources, thread_source
 from bot.config import identity
 from bot.progress import counting
 
@@ -23,21 +26,32 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="PATH")
+        parser.add_argument(
+            "--thread",
+            action="append",
+            default=[],
+            metavar="MESSAGE-ID",
+            help="a thread from the server of PERFWORK_LORE",
+        )
 
-    def handle(self, *, paths: list[str], **options: Any) -> None:
-        from django.conf import settings
-
-        paths = paths or settings.PERFWORK_ARCHIVES
-        if not paths:
+    def handle(self, *, paths: list[str], thread: list[str], **options: Any) -> None:
+        if not paths and not thread:
+            paths = settings.PERFWORK_ARCHIVES
+        opened: list[Callable[[], list[Source]]] = [partial(open_sources, path) for path in paths]
+        opened += [partial(self._thread, message_id) for message_id in thread]
+        if not opened:
             raise CommandError("nothing to read: name a PATH, or set PERFWORK_ARCHIVES")
-        failed = sum([not self._read(path) for path in paths])
+        failed = sum([not self._read(sources) for sources in opened])
         if failed:
-            raise CommandError(f"{failed} of {len(paths)} could not be read to the end")
+            raise CommandError(f"{failed} of {len(opened)} could not be read to the end")
 
-    def _read(self, path: str) -> bool:
-        """Read one path; what is wrong with it is one line, and the next one follows."""
+    def _thread(self, message_id: str) -> list[Source]:
+        return [thread_source(settings.PERFWORK_LORE, message_id)]
+
+    def _read(self, sources: Callable[[], list[Source]]) -> bool:
+        """Read one input; what is wrong with it is one line, and the next one follows."""
         try:
-            for source in open_sources(path):
+            for source in sources():
                 self._report(source, self._read_source(source))
         except (ArchiveError, OSError) as error:
             self.stderr.write(self.style.ERROR(str(error)))
@@ -45,12 +59,12 @@ class Command(BaseCommand):
         return True
 
     def _read_source(self, source: Source) -> Tally:
-        with counting(f"reading {source.path.name}", "mails") as progress:
+        with counting(f"reading {source.name}", "mails") as progress:
             return read_source(source, identity(), timezone.now(), progress)
 
     def _report(self, source: Source, tally: Tally) -> None:
         known = f", {tally.known} known before" if tally.known else ""
         bad = f", {tally.quarantined} quarantined" if tally.quarantined else ""
         self.stdout.write(
-            f"{source.path}: {tally.seen} mails; new: {tally.reports} reports, {tally.replies} replies{known}{bad}"
+            f"{source.name}: {tally.seen} mails; new: {tally.reports} reports, {tally.replies} replies{known}{bad}"
         )

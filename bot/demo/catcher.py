@@ -1,0 +1,29 @@
+"""An SMTP server on loopback that files what it receives into a list's archive, and sends nothing on."""
+
+from __future__ import annotations
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from bot.demo.inbox import DemoInbox
+
+
+class Catcher:
+    """A handler of aiosmtpd."""
+
+    def __init__(self, inbox: DemoInbox) -> None:
+        self.inbox = inbox
+        self.received: list[bytes] = []
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        raw = envelope.original_content or b""
+        self.received.append(raw)
+        self.inbox.add(raw.replace(b"\r\n", b"\n"))
+        return "250 filed"
+
+
+def serve(inbox: DemoInbox, port: int) -> Controller:
+    """A running server on 127.0.0.1; `stop()` ends it. Port 0 takes a free one."""
+    controller = Controller(Catcher(inbox), hostname="127.0.0.1", port=port)
+    controller.start()
+    return controller

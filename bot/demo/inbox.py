@@ -1,0 +1,57 @@
+"""A list's archive in the public-inbox v2 form, written mail by mail, as a list server would."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+
+from bot.archive import git
+from bot.archive.public_inbox import read_epoch
+from bot.replies.mail import parse
+
+
+class DemoInbox:
+    """Files mail into `path`/git/0.git; the same Message-ID is filed once, as public-inbox does it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.epoch = path / "git" / "0.git"
+        self._lock = threading.Lock()
+        if not git.is_repository(self.epoch):
+            self.epoch.mkdir(parents=True)
+            self._git("init", "--quiet", "--bare", "--initial-branch=master", ".")
+        self._known = {parse(raw).message_id for raw in self._mails()}
+
+    def add(self, raw: bytes) -> bool:
+        """File one mail; False for one whose Message-ID is there already."""
+        mail = parse(raw)
+        with self._lock:
+            if mail.message_id and mail.message_id in self._known:
+                return False
+            self._known.add(mail.message_id)
+            self._commit(raw, mail.subject or "(no subject)", "m")
+        return True
+
+    def _commit(self, raw: bytes, subject: str, name: str) -> None:
+        blob = self._git("hash-object", "-w", "--stdin", stdin=raw)
+        tree = self._git("mktree", stdin=f"100644 blob {blob}\t{name}\n".encode())
+        head = self._git("for-each-ref", "--format=%(objectname)", "refs/heads/master")
+        commit = self._git("commit-tree", tree, *(("-p", head) if head else ()), stdin=subject.encode())
+        self._git("update-ref", "refs/heads/master", commit)
+
+    def _mails(self) -> list[bytes]:
+        head = self._git("for-each-ref", "--format=%(objectname)", "refs/heads/master")
+        return [mail.raw for mail in read_epoch(self.epoch)] if head else []
+
+    def _git(self, *arguments: str, stdin: bytes = b"") -> str:
+        who = {"GIT_AUTHOR_NAME": "list", "GIT_AUTHOR_EMAIL": "list@lists.example"}
+        who |= {"GIT_COMMITTER_NAME": "list", "GIT_COMMITTER_EMAIL": "list@lists.example"}
+        done = subprocess.run(
+            git.command(self.epoch, *arguments),
+            input=stdin,
+            capture_output=True,
+            env={**git.ENVIRONMENT, **who},
+            check=True,
+        )
+        return done.stdout.decode().strip()

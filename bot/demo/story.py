@@ -1,0 +1,170 @@
+"""The plot of the demo: who wrote which commit, what the lab measured, and how people answer.
+
+The commits up to v9.1-rc2 are of fixed dates and so of fixed shas, which fixtures/results/ names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+
+from bot.demo.tree import DemoTree
+from bot.replies.addresses import Address
+from bot.replies.mail import Mail
+
+DANA = Address("Dana Brook", "dana@dev.example")
+LEE = Address("Lee Park", "lee@dev.example")
+MIRA = Address("Mira Novak", "mira@dev.example")
+OTTO = Address("Otto Lind", "otto@dev.example")
+ROBOT = Address("patchwork-bot", "patchwork-bot+relay@dev.example")
+
+# The culprits, in the order of their commits; None: a tag.
+MASTER: list[tuple[str, Address] | str] = [
+    ("Linux 9.0", OTTO),
+    "v9.0",
+    ("mm/vmscan: walk cold folios first", DANA),
+    ("fs/ledger: flush the journal in one go", LEE),
+    ("block: merge plugged requests later", MIRA),
+    ("Linux 9.1-rc1", OTTO),
+    "v9.1-rc1",
+    ("net/relay: batch small frames", LEE),
+    ("sched/fair: wake on the idle sibling", MIRA),
+    ("x86/entry: save one more register", OTTO),
+    ("ext9: delay the inode table", DANA),
+    ("locking/lane: spin a little longer", MIRA),
+    ("Linux 9.1-rc2", OTTO),
+    "v9.1-rc2",
+]
+NEXT: list[tuple[str, Address]] = [
+    ("lib/sort: choose the middle pivot", MIRA),
+    ("slab: align the per-CPU queue", LEE),
+]
+_FIRST = datetime(2026, 9, 6, 12, tzinfo=UTC)
+
+
+def build_tree(tree: DemoTree) -> dict[str, str]:
+    """The tree up to v9.1-rc2 with a `next` branch on top; returns the sha of every title."""
+    shas: dict[str, str] = {}
+    at = _FIRST
+    for step in MASTER:
+        at += timedelta(days=1)
+        if isinstance(step, str):
+            tree.tag(step, at)
+        else:
+            title, author = step
+            shas[title] = tree.commit(title, author, at, _signed(author))
+    for title, author in NEXT:
+        at += timedelta(days=1)
+        shas[title] = tree.commit(title, author, at, _signed(author), branch="next")
+    return shas
+
+
+def _signed(author: Address) -> str:
+    return f"Signed-off-by: {author.name} <{author.email}>\nReviewed-by: {OTTO.name} <{OTTO.email}>"
+
+
+def finish_tree(tree: DemoTree, report_ids: dict[str, str], culprits: dict[str, str], now: datetime) -> None:
+    """What the authors do about the reports: a fix that closes one, a revert, a fix in next, and v9.1-rc3."""
+    closes = report_ids["mm/vmscan: walk cold folios first"]
+    tree.commit(
+        "mm/vmscan: stop rescanning cold folios twice",
+        DANA,
+        now,
+        f"Closes: https://lore.kernel.org/r/{closes}\nSigned-off-by: {DANA.name} <{DANA.email}>",
+    )
+    culprit = culprits["ext9: delay the inode table"]
+    tree.commit('Revert "ext9: delay the inode table"', DANA, now, f"This reverts commit {culprit}.")
+    tree.commit("Linux 9.1-rc3", OTTO, now)
+    tree.tag("v9.1-rc3", now)
+
+
+_DIFF = """\
+diff --git a/mm/vmscan.c b/mm/vmscan.c
+index 2f4a1c7b9d03..81c0de55a2f9 100644
+--- a/mm/vmscan.c
++++ b/mm/vmscan.c
+@@ -2211,7 +2211,8 @@ static unsigned long shrink_cold(struct lruvec *lruvec)
+ 	unsigned long seen = 0;
+
+ 	while (!list_empty(&cold)) {
+-		seen += rescan(&cold);
++		if (!seen)
++			seen += rescan(&cold);
+ 		cond_resched();
+ 	}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A scripted answer: to the report of which culprit, by whom, in which words (given the report's id)."""
+
+    culprit: str
+    author: Address
+    words: Callable[[str], str]
+    subject: str = ""  # "": an answer in the thread; else a posting of its own
+
+
+def _said(text: str) -> Callable[[str], str]:
+    return lambda report_id: text
+
+
+ANSWERS: list[Answer] = [
+    Answer(
+        "mm/vmscan: walk cold folios first",
+        DANA,
+        _said("Thanks for the report. We scan the list twice. Does this help?\n\n" + _DIFF),
+    ),
+    Answer(
+        "fs/ledger: flush the journal in one go",
+        LEE,
+        _said("I can see it here as well, the journal lock is held across the flush now.\nI need to think about it."),
+    ),
+    Answer(
+        "net/relay: batch small frames",
+        LEE,
+        _said("We trade latency for throughput here, as the changelog says.\n\n#lkp expected"),
+    ),
+    Answer(
+        "x86/entry: save one more register", OTTO, _said("The lab's microcode was older on one side.\n\n#lkp invalid")
+    ),
+    Answer(
+        "lib/sort: choose the middle pivot",
+        MIRA,
+        lambda report_id: (
+            "The pivot is chosen from the wrong half.\n\n"
+            f"Closes: https://lore.kernel.org/r/{report_id}\n"
+            f"Signed-off-by: {MIRA.name} <{MIRA.email}>\n---\n" + _DIFF.replace("mm/vmscan.c", "lib/sort.c")
+        ),
+        subject="[PATCH] lib/sort: choose the pivot from the right half",
+    ),
+    Answer(
+        "slab: align the per-CPU queue",
+        ROBOT,
+        _said(
+            "Hello:\n\nThis patch was applied to slab/slab.git (for-next)\nby Otto Lind <otto@dev.example>:\n\n"
+            "Here is the summary with links:\n  - slab: keep the queue in one line\n"
+            "    https://git.example.org/slab/c/9f2c71d4e8ab\n"
+        ),
+    ),
+]
+
+
+def answer(each: Answer, report: Mail, at: datetime, number: int) -> bytes:
+    """An answer as the mail that arrives at the list."""
+    message = EmailMessage(policy=SMTP.clone(max_line_length=998))
+    message["From"] = str(each.author)
+    message["To"] = str(report.author)
+    message["Subject"] = each.subject or f"Re: {report.subject}"
+    message["Date"] = format_datetime(at)
+    message["Message-ID"] = f"<answer-{number}.{report.message_id.partition('@')[0]}@dev.example>"
+    if not each.subject:
+        message["In-Reply-To"] = message["References"] = f"<{report.message_id}>"
+    quoted = "\n".join(f"> {line}" for line in report.text.splitlines()[:6])
+    intro = "" if each.subject else f"On {report.date:%a, %d %b %Y}, {report.author.name} wrote:\n{quoted}\n\n"
+    message.set_content(intro + each.words(report.message_id), charset="utf-8", cte="8bit")
+    return message.as_bytes(policy=SMTP.clone(linesep="\n"))

@@ -1,0 +1,142 @@
+"""`demo`: the whole way on loopback, in var/demo: results in, mail out, replies in, git walked, table shown."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from bot.archive.public_inbox import read_epoch
+from bot.demo import story
+from bot.demo.catcher import serve
+from bot.demo.inbox import DemoInbox
+from bot.demo.tree import DemoTree
+from bot.replies.mail import Mail, parse
+
+
+class Command(BaseCommand):
+    help = "Play the demo in var/demo with the real commands, then serve its pages and go on by itself."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--no-serve", action="store_true", help="end after the table")
+        parser.add_argument("--again", action="store_true", help="serve the demo as it stands, without playing it")
+        parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
+
+    def handle(self, *, no_serve: bool, again: bool, bind: str, **options: Any) -> None:
+        place = settings.BASE_DIR / "var" / "demo"
+        if again and not (place / "env").exists():
+            raise CommandError("there is no demo yet: run `make demo` first")
+        if not again:
+            shutil.rmtree(place, ignore_errors=True)
+        demo = Demo(place, bind, self)
+        catcher = serve(demo.inbox, demo.port)
+        try:
+            if not again:
+                demo.play()
+            if not no_serve:
+                demo.say("", f"Drop results into {place / 'drop'} and mail into {place / 'inbox'}: the pages follow.")
+                demo.manage("up", "--bind", bind)
+        except subprocess.CalledProcessError as failed:
+            raise CommandError(f"a step of the demo failed with {failed.returncode}") from None
+        finally:
+            catcher.stop()
+
+
+class Demo:
+    """The stage: a directory with everything in it, and the real commands run upon it."""
+
+    def __init__(self, place: Path, bind: str, command: BaseCommand) -> None:
+        self.place, self.command = place, command
+        self.env_file = place / "env"
+        self.inbox = DemoInbox(place / "inbox")
+        self.tree = DemoTree(place / "linux.git")
+        self.port = self._port()
+        (place / "drop").mkdir(exist_ok=True)
+        if not self.env_file.exists():
+            self.env_file.write_text(self._environment(bind))
+
+    def play(self) -> None:
+        """The plot, step by step."""
+        self.say("1. An empty database, and the v5.6 report of the lab as history")
+        self.manage("migrate", "--verbosity", "0")
+        self.manage("loaddata", "v5_6")
+        self.manage("refold")
+        culprits = story.build_tree(self.tree)
+        self.say("2. The lab hands in its bisect results; a mail is composed for each that is conclusive")
+        self.manage("ingest", "fixtures/results")
+        self.say("3. The bot sends; a catcher on loopback files what it gets into a list archive, as lore would")
+        self.manage("outbox", "send")
+        reports = self._reports(culprits)
+        self.say("4. Authors answer in plain mail, and one posts a patch elsewhere")
+        self._answer(reports)
+        self.manage("read", str(self.place / "inbox"))
+        self.say("5. Where did the culprits land?")
+        self.manage("track")
+        self.say("6. A fix and a revert are committed, and v9.1-rc3 is tagged")
+        ids = {title: report.message_id for title, report in reports.items()}
+        story.finish_tree(self.tree, ids, culprits, datetime.now(UTC))
+        self.manage("track")
+        self.say("7. The triage table")
+        self.manage("triage", "v9.1")
+
+    def say(self, *lines: str) -> None:
+        for line in lines:
+            self.command.stdout.write(self.command.style.MIGRATE_HEADING(line))
+        self.command.stdout.flush()
+
+    def manage(self, *arguments: str) -> None:
+        """Run a real command on the demo's data, printed as it runs."""
+        shown = " ".join(arguments).replace(f"{settings.BASE_DIR}/", "")
+        self.command.stdout.write(f"$ ./manage.py {shown}")
+        self.command.stdout.flush()
+        env = {**os.environ, "PERFWORK_ENV": str(self.env_file)}
+        subprocess.run([sys.executable, "manage.py", *arguments], cwd=settings.BASE_DIR, env=env, check=True)
+
+    def _reports(self, culprits: dict[str, str]) -> dict[str, Mail]:
+        """The bot's mails as the archive has them, by the title of their culprit."""
+        mails = [parse(raw.raw) for raw in read_epoch(self.inbox.epoch)]
+        return {title: mail for mail in mails for title, sha in culprits.items() if f"commit: {sha} " in mail.text}
+
+    def _answer(self, reports: dict[str, Mail]) -> None:
+        for number, each in enumerate(story.ANSWERS, start=1):
+            self.inbox.add(story.answer(each, reports[each.culprit], datetime.now(UTC), number))
+            self.command.stdout.write(f"  {each.author.name} answers to {each.culprit}")
+
+    def _port(self) -> int:
+        """The catcher's port: the one of an earlier run, else a free one."""
+        if self.env_file.exists():
+            line = next(line for line in self.env_file.read_text().splitlines() if line.startswith("EMAIL_URL="))
+            return int(line.rpartition(":")[2])
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            return int(free.getsockname()[1])
+
+    def _environment(self, bind: str) -> str:
+        return "\n".join(
+            [
+                "# The demo's settings. Trust is open and nothing waits for approval: nobody real can be reached.",
+                f"PERFWORK_VAR={self.place}",
+                f"DATABASE_URL=sqlite:///{self.place / 'perfwork.sqlite3'}",
+                "CELERY_BROKER_URL=filesystem://",
+                f"EMAIL_URL=smtp://127.0.0.1:{self.port}",
+                f"PERFWORK_BASE_URL=http://{bind}",
+                "PERFWORK_BOT_ADDRESS=perfbot@bot.example.org",
+                "PERFWORK_LIST_ADDRESS=perf-reports@lists.example.org",
+                "PERFWORK_TRUST=open",
+                "PERFWORK_APPROVE_FIRST=off",
+                f"PERFWORK_ARCHIVES={self.place / 'inbox'}",
+                f"PERFWORK_TREES=linus={self.place / 'linux.git'}",
+                "PERFWORK_PERIOD=2",
+                "PERFWORK_LEASE=30",
+                "",
+            ]
+        )

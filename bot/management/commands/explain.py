@@ -1,0 +1,73 @@
+"""`explain [FILE…]`: what we conclude from raw mail, as JSON Lines, a mail a line, in input order."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from bot.archive.errors import ArchiveError
+from bot.archive.sources import open_sources
+from bot.config import identity
+from bot.explain import explain
+from bot.replies.known import KnownReport
+
+
+class Command(BaseCommand):
+    help = "Explain a mail, an mbox, or - (standard input) without touching the database, unless --tracked asks it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("files", nargs="*", default=["-"], metavar="FILE")
+        parser.add_argument("--known", metavar="FILE", help='more reports: [{"id", "message_id", "culprit", "title"}]')
+        parser.add_argument("--tracked", action="store_true", help="the reports of the database are known too")
+
+    def handle(self, *, files: list[str], known: str | None, tracked: bool, **options: Any) -> None:
+        reports = [*(known_reports(Path(known)) if known else ()), *(tracked_reports() if tracked else ())]
+        try:
+            sources = [source for file in files for source in open_sources(file)]
+            mails = (mail.raw for source in sources for mail in source.mails())
+            for each in explain(mails, identity(), reports):
+                self.stdout.write(json.dumps(each, ensure_ascii=False))
+        except (ArchiveError, OSError) as error:
+            raise CommandError(str(error)) from None
+
+
+def known_reports(path: Path) -> list[KnownReport]:
+    """The reports of a --known file; CommandError names what is wrong in it."""
+    try:
+        return [
+            KnownReport(
+                id=each["id"],
+                culprit=each.get("culprit", ""),
+                title=each.get("title", ""),
+                message_ids=(each["message_id"].strip("<> "),),
+            )
+            for each in json.loads(path.read_text())
+        ]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CommandError(
+            f'{path}: expected [{{"id", "message_id", "culprit", "title"}}, …]: {type(error).__name__} {error}'
+        ) from None
+
+
+def tracked_reports() -> list[KnownReport]:
+    """The reports of the database."""
+    from tracker.models import Message, Report
+
+    ids: dict[str, list[str]] = {}
+    for message_id, tag in Message.objects.values_list("message_id", "report__tag"):
+        ids.setdefault(tag, []).append(message_id)
+    return [
+        KnownReport(
+            id=report.tag,
+            culprit=report.culprit.sha,
+            title=report.culprit.title,
+            message_ids=tuple(ids.get(report.tag, ())),
+            authors=frozenset(report.authors),
+            people=frozenset(report.told),
+        )
+        for report in Report.objects.select_related("culprit")
+    ]

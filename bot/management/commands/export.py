@@ -1,0 +1,113 @@
+"""`export reports·findings·messages·events`: everything out, a row an object (DESIGN section 5)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from tracker.models import Event, Finding, Message, Report
+from tracker.status import Happening
+
+Row = dict[str, object]
+
+
+def reports() -> Iterator[Row]:
+    """A row a report mail: a culprit that was reported twice stands here twice, with one state."""
+    mails: dict[int, list[str]] = {}
+    for pk, message_id in Event.objects.filter(kind=Happening.REPORTED).values_list("report_id", "message_id"):
+        mails.setdefault(pk, []).append(message_id)
+    for report in Report.objects.select_related("culprit").order_by("pk").iterator(chunk_size=1000):
+        for message_id in mails.get(report.pk, [""]):
+            yield {
+                "message_id": message_id,
+                "culprit": report.culprit.sha,
+                "state": report.state,
+                "status": report.status,
+                "title": str(report),
+                "verdict": report.verdict,
+                "landing": report.landing,
+                "reported_at": _time(report.reported_at),
+            }
+
+
+def findings() -> Iterator[Row]:
+    rows = Finding.objects.select_related("report__culprit", "metric", "scenario", "machine").order_by("pk")
+    for each in rows.iterator(chunk_size=1000):
+        yield {
+            "report": each.report.culprit.sha,
+            "metric": each.metric.name,
+            "change_pct": each.change_pct,
+            "verdict": each.verdict,
+            "scenario": str(each.scenario),
+            "machine": each.machine.name,
+            "headline": each.headline,
+        }
+
+
+def messages() -> Iterator[Row]:
+    rows = Message.objects.select_related("report__culprit").defer("own_text").order_by("pk")
+    for each in rows.iterator(chunk_size=1000):
+        yield {
+            "message_id": each.message_id,
+            "report": each.report.culprit.sha,
+            "author": each.author_email,
+            "date": _time(each.sent_at),
+            "kind": each.kind,
+            "role": each.role,
+        }
+
+
+def events() -> Iterator[Row]:
+    for each in Event.objects.select_related("report__culprit").order_by("pk").iterator(chunk_size=1000):
+        yield {
+            "report": each.report.culprit.sha,
+            "kind": each.kind,
+            "at": _time(each.at),
+            "evidence": each.message_id or each.commit or each.result or each.said_by,
+            "by": each.by,
+            "key": each.key,
+        }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return moment.isoformat().replace("+00:00", "Z") if moment else None
+
+
+TABLES: dict[str, Callable[[], Iterator[Row]]] = {
+    "reports": reports,
+    "findings": findings,
+    "messages": messages,
+    "events": events,
+}
+
+
+class Command(BaseCommand):
+    help = "Print a table, an object a row, as JSON Lines or CSV."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("table", choices=TABLES)
+        parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
+
+    def handle(self, *, table: str, format: str, **options: Any) -> None:
+        rows = TABLES[table]()
+        if format == "jsonl":
+            for row in rows:
+                self.stdout.write(json.dumps(row, ensure_ascii=False))
+            return
+        writer: Any = None
+        for row in rows:
+            if writer is None:
+                writer = csv.DictWriter(self.stdout, list(row), lineterminator="\n")
+                writer.writeheader()
+            writer.writerow({name: _unformulated(value) for name, value in row.items()})
+
+
+def _unformulated(value: object) -> object:
+    """A cell that a spreadsheet would take for a formula becomes text (OWASP: CSV injection)."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -1,0 +1,20 @@
+"""`refold`: write every report's state from its events again, as after loading a fixture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from tracker.history import refold
+from tracker.models import Report
+
+
+class Command(BaseCommand):
+    help = "Fold every report's events again and refresh its cached state and sentence."
+
+    def handle(self, **options: Any) -> None:
+        pks = list(Report.objects.values_list("pk", flat=True))
+        for start in range(0, len(pks), 500):
+            refold(pks[start : start + 500])
+        self.stdout.write(f"{len(pks)} reports folded")

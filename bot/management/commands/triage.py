@@ -1,0 +1,65 @@
+"""`triage [RELEASE] [--state …]`: the triage table in the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from tracker.models import Release
+from tracker.releases.queries import lines
+from tracker.status import State
+from tracker.triage import queries
+
+
+class Command(BaseCommand):
+    help = "Print the triage table of a release; without one: the newest release that has reports."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("release", nargs="?", metavar="RELEASE", help="for example v6.12")
+        parser.add_argument("--state", action="append", default=[], choices=[state.value for state in State])
+
+    def handle(self, *, release: str | None, state: list[str], **options: Any) -> None:
+        chosen = self._release(release)
+        table = queries.table(chosen, state)
+        console = Console(file=cast(IO[str], self.stdout), width=_width(), highlight=False)
+        _print(console, f"{chosen.version}: merged in this release", table.merged)
+        _print(console, f"{chosen.version}: shift-left, reported from other trees", table.shift_left)
+
+    def _release(self, version: str | None) -> Release:
+        if version:
+            found = Release.objects.filter(version=version).first()
+            if not found:
+                raise CommandError(
+                    f"{version}: there is no such release; known are those of `/`, and tracked tags add to them"
+                )
+            return found
+        for line in lines():
+            if line.regressions or line.improvements:
+                return line.release
+        raise CommandError("no release has a report yet; `ingest` and `read` bring them in")
+
+
+def _width() -> int:
+    """The terminal's width; a pipe gets whole lines."""
+    return os.get_terminal_size().columns if sys.stdout.isatty() else 200
+
+
+def _print(console: Console, title: str, rows: Iterable[queries.Row]) -> None:
+    rows = list(rows)
+    grid = RichTable(title=f"{title} ({len(rows)})", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in ("indicator", "report", "scenario", "machine", "base", "status"):
+        grid.add_column(name, no_wrap=name in ("report", "machine", "base"), overflow="fold")
+    for row in rows:
+        scenario = " ".join(f"{name}={value}" for name, value in row.scenario)
+        cells = (row.indicator, row.report, scenario, row.machine, row.base, row.status)
+        grid.add_row(*(Text(cell) for cell in cells))
+    console.print(grid if rows else f"{title}: nothing")
+    console.print()

@@ -1,0 +1,44 @@
+"""`up`: web, worker and scheduler in one command."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+from bot.supervisor import Supervisor
+
+
+class Command(BaseCommand):
+    help = "Run web, worker and scheduler together; Ctrl-C ends them together, and what dies is started again."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
+        parser.add_argument("--workers", type=int, default=2, help="worker processes for tasks")
+
+    def handle(self, *, bind: str, workers: int, **options: Any) -> None:
+        call_command("migrate", verbosity=0)
+        settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
+        self.stdout.write(f"pages at http://{bind}/ · results from {settings.PERFWORK_DROP} · Ctrl-C ends all")
+        self.stdout.flush()
+        Supervisor(commands(bind, workers)).run()
+
+
+def commands(bind: str, workers: int) -> dict[str, list[str]]:
+    """The three processes."""
+    celery = [sys.executable, "-m", "celery", "-A", "bot", "--quiet"]
+    return {
+        "web": [
+            *(sys.executable, "-m", "gunicorn", "tracker.wsgi", "--bind", bind, "--workers", "2", "--threads", "4"),
+            *("--log-level", "warning", "--worker-tmp-dir", "/dev/shm"),
+        ],
+        "worker": [*celery, "worker", "--concurrency", str(workers), "--loglevel", "WARNING", "--without-gossip"],
+        "scheduler": [
+            *(*celery, "beat", "--loglevel", "WARNING", "--pidfile="),
+            *("--schedule", str(settings.VAR / "beat-schedule")),
+        ],
+    }

@@ -1,0 +1,98 @@
+"""Several processes as one: started together, restarted when one dies, ended together."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+
+log = logging.getLogger(__name__)
+_CALM = 10.0  # a process that lived this many seconds is restarted at once
+_LONGEST_WAIT = 30.0
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(slots=True)
+class Child:
+    """One process to keep alive."""
+
+    name: str
+    command: Sequence[str]
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    deaths: int = 0
+    not_before: float = field(default=0.0)
+
+
+def _die_with_parent() -> None:
+    """Linux: when the supervisor is killed, however hard, its children get SIGTERM (prctl(2))."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Supervisor:
+    """Keeps children alive until SIGTERM or SIGINT; then ends them within `patience` seconds."""
+
+    def __init__(self, commands: Mapping[str, Sequence[str]], patience: float = 15.0) -> None:
+        self.children = [Child(name, command) for name, command in commands.items()]
+        self.patience = patience
+        self.ending = False
+
+    def run(self) -> None:
+        """Returns when it was told to end, and everybody has."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        try:
+            while not self.ending:
+                for child in self.children:
+                    self._tend(child)
+                time.sleep(0.2)
+        finally:
+            self._end_all()
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.ending = True
+
+    def _tend(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.process and child.process.poll() is not None:
+            code = child.process.returncode
+            child.process = None
+            child.deaths = 0 if now - child.started > _CALM else child.deaths + 1
+            wait = min(_LONGEST_WAIT, 0.5 * 2**child.deaths) if child.deaths else 0.0
+            child.not_before = now + wait
+            log.warning("%s ended with %s; it is started again in %.1f s", child.name, code, wait)
+        if child.process is None and now >= child.not_before:
+            child.process = subprocess.Popen(child.command, preexec_fn=_die_with_parent, start_new_session=True)
+            child.started = now
+            log.info("%s runs as process %d", child.name, child.process.pid)
+
+    def _end_all(self) -> None:
+        running = [child for child in self.children if child.process and child.process.poll() is None]
+        for child in running:
+            self._signal(child, signal.SIGTERM)
+        deadline = time.monotonic() + self.patience
+        for child in running:
+            assert child.process
+            try:
+                child.process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self._signal(child, signal.SIGKILL)
+                child.process.wait()
+            log.info("%s ended", child.name)
+
+    def _signal(self, child: Child, number: signal.Signals) -> None:
+        """To the process; SIGKILL to all that it started."""
+        assert child.process
+        try:
+            if number is signal.SIGKILL:
+                os.killpg(child.process.pid, number)
+            else:
+                child.process.send_signal(number)
+        except ProcessLookupError:
+            pass
