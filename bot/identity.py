@@ -31,6 +31,10 @@ class Identity:
         name, plus, tag = theirs.partition("+")
         return tag if plus and name == local and their_domain == domain else ""
 
+    def help(self, name: str) -> str:
+        """A page for people who come from a mail."""
+        return f"{self.base_url}/help/{name}/"
+
     def is_own(self, address: str) -> bool:
         """Whether a mail from this address is ours."""
         return address.lower() == self.address or bool(self.tag_in(address))

@@ -142,10 +142,9 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 STATIC_URL = "static/"
-STATIC_ROOT = VAR / "static"
 FIXTURE_DIRS = [BASE_DIR / "fixtures"]
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = True  # served straight from static/: no collectstatic step to forget
+WHITENOISE_USE_FINDERS = True  # served straight from static/: no collectstatic step, no STATIC_ROOT
 WHITENOISE_AUTOREFRESH = DEBUG
 
 # --- Celery: nudges only, so a file-system queue is enough until a broker is set (DESIGN rule 7) ---

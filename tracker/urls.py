@@ -7,5 +7,6 @@ urlpatterns = [
     path("", include("tracker.releases.urls")),
     path("", include("tracker.triage.urls")),
     path("report/", include("tracker.reports.urls")),
+    path("help/", include("tracker.help.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -102,7 +102,8 @@ class Desk:
             sent_at=mail.date or self.now,
             kind=reading.kind,
             role=role or "",
-            own_text=reading.own_text[:100_000],
+            # Of our own mail everything is ours, the quoted-looking tag block too.
+            own_text=(mail.text if reading.kind is Kind.SELF else reading.own_text)[:100_000],
         )
         self.known.file(mail.message_id, report.tag)
         return message

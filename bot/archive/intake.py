@@ -44,15 +44,23 @@ class Tally:
 
 
 def read_source(
-    source: Source, identity: Identity, now: datetime, progress: Callable[[int], None] = lambda seen: None
+    source: Source,
+    identity: Identity,
+    now: datetime,
+    progress: Callable[[int], None] = lambda seen: None,
+    *,
+    again: bool = False,
 ) -> Tally:
-    """Read what is new in a source. The cursor is saved in the transaction of what was read up to it."""
+    """Read what is new in a source. The cursor is saved in the transaction of what was read up to it.
+
+    `again` reads from the beginning; what is known already stays as it is.
+    """
     archive, _ = Archive.objects.get_or_create(path=source.name)
     desk = Desk(identity, now)
     sieve = Sieve(desk.known.by_message, identity)
     tally = Tally()
     try:
-        for batch in _batches(source.mails(archive.cursor if source.has_cursor else "")):
+        for batch in _batches(source.mails(archive.cursor if source.has_cursor and not again else "")):
             with transaction.atomic():
                 tally += _read_batch(batch, archive, desk, sieve)
                 archive.cursor = batch[-1].position

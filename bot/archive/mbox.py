@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import mmap
 import re
-import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -41,7 +40,8 @@ def _read_gzip(path: Path, start: int) -> Iterator[RawMail]:
     with tempfile.TemporaryFile() as plain:
         try:
             with gzip.open(path, "rb") as packed:
-                shutil.copyfileobj(packed, plain, 1 << 20)
+                while block := packed.read1(1 << 20):  # what is sound before a break is not lost with it
+                    plain.write(block)
         except (OSError, EOFError, zlib.error) as error:
             broken = error
         if plain.tell():
@@ -68,14 +68,14 @@ def _read(data: mmap.mmap, start: int) -> Iterator[RawMail]:
 
 
 def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
-    """The next separator below an empty line, or at once where a mail is empty."""
+    """The next separator: below an empty line, or in lore's own form, which no body line can have (mboxrd)."""
     place = begin
     while True:
         place = data.find(b"\nFrom ", place - 1 if place else 0)
         if place < 0:
             return None
         found = _SEPARATOR.match(data, place + 1)
-        if found and (data[place - 1 : place] in (b"\n", b"\r") or data[place - 2 : place] == b"\n\r"):
+        if found and (found[0].startswith(b"From mboxrd@z ") or data[place - 1 : place] in (b"\n", b"\r")):
             return found
         place += 2
 

@@ -74,11 +74,14 @@ def _feed(pipe: IO[bytes], commits: list[str]) -> None:
 
 
 def _mails(epoch: Path, pipe: IO[bytes], commits: list[str]) -> Iterator[RawMail]:
+    lost: list[str] = []
     for commit in commits:
         head = pipe.readline().split()
         if not head:
             raise ArchiveError(f"{epoch}: git ended at commit {commit}; `git fsck` there says what is broken")
         if head[-1] == b"missing":
+            if git.run(epoch, "ls-tree", commit, "m"):  # no deletion: the mail is named, but can't be had
+                lost.append(commit)
             continue
         size = int(head[-1])
         raw = pipe.read(size)
@@ -87,3 +90,8 @@ def _mails(epoch: Path, pipe: IO[bytes], commits: list[str]) -> Iterator[RawMail
             raise ArchiveError(f"{epoch}: the mail of commit {commit} is cut off; `git fsck` there says what is broken")
         if head[1] == b"blob":
             yield RawMail(raw, commit)
+    if lost:
+        raise ArchiveError(
+            f"{epoch}: {len(lost)} mails can't be had from git, the first is that of commit {lost[0]};"
+            " mend the repository (`git fsck`), then `read --again`"
+        )

@@ -78,6 +78,7 @@ def _body(told: ReportTold, headline: FindingTold, own_id: str, identity: Identi
             "rule": "=" * WIDTH,
             "heads": f"{told.parent_sha[:16]:<16} {told.sha[:27]}",
             "page": identity.page(told.sha[:12]),
+            "help": identity.help("answering"),
         },
     )
     lines = (line.rstrip() for line in text.splitlines())

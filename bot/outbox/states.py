@@ -55,7 +55,7 @@ def mark_sent(message_id: str, at: datetime, now: datetime) -> bool:
         event = Event(
             key=f"{Happening.REPORTED}:{message_id}",
             kind=Happening.REPORTED,
-            at=at,
+            at=at.replace(microsecond=0),  # as precise as the Date of an answer, which must not seem older
             by=Role.REPORTER,
             message_id=message_id,
             tree=tree,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 _MAX = 2000  # addresses in a header: a bound, not a limit that real mail meets
 _SPEC = re.compile(r"[^\s<>@,;:\"()\[\]]{1,256}@[^\s<>@,;:\"()]{1,256}")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 _ANGLE = re.compile(r"<\s*([^<>]{1,520})")
 
 
@@ -36,16 +37,21 @@ def _without_comments(header: str) -> str:
     if "(" not in header:
         return header
     kept: list[str] = []
-    depth, quoted = 0, False
-    for char in header:
-        if char == '"' and not depth:
-            quoted = not quoted
-        if not quoted and char == "(":
+    depth = position = 0
+    while position < len(header):
+        char = header[position]
+        quoted = _QUOTED.match(header, position) if char == '"' and not depth else None
+        if quoted:
+            kept.append(quoted[0])
+            position = quoted.end()
+            continue
+        if char == "(":
             depth += 1
-        elif not quoted and char == ")" and depth:
+        elif char == ")" and depth:
             depth -= 1
         elif not depth:
             kept.append(char)
+        position += 1
     return "".join(kept) if not depth else header.replace("(", " ").replace(")", " ")
 
 
@@ -55,10 +61,9 @@ def _items(header: str) -> Iterator[str]:
     while position < len(header):
         char = header[position]
         if char == '"':
-            closing = header.find('"', position + 1)
-            # An unclosed quote is a typo, and so is one that would swallow the next address.
-            if closing > 0 and "<" not in header[position:closing]:
-                position = closing
+            # What is quoted is a name, whatever it looks like; a quote that is never closed is a typo.
+            if quoted := _QUOTED.match(header, position):
+                position = quoted.end() - 1
         elif char in ",;":
             yield header[start:position]
             start = position + 1
@@ -69,14 +74,14 @@ def _items(header: str) -> Iterator[str]:
 
 
 def _address(item: str) -> Address | None:
-    angle = _ANGLE.search(item)
-    if angle:
-        spec = _SPEC.search(angle[1].replace(" ", ""))
+    # The last angle counts: a quoted name may hold others.
+    angles = [(angle, spec) for angle in _ANGLE.finditer(item) if (spec := _SPEC.search(angle[1].replace(" ", "")))]
+    if angles:
+        angle, spec = angles[-1]
         name = item[: angle.start()]
     else:
         specs = list(_SPEC.finditer(item))
-        spec = specs[-1] if specs else None
-        name = ""
-    if not spec:
-        return None
+        if not specs:
+            return None
+        name, spec = "", specs[-1]
     return Address(" ".join(name.replace("\\", "").replace('"', " ").split())[:200], spec[0].lower().rstrip("."))

@@ -23,10 +23,10 @@ _TYPE = re.compile(r"\s*([\w.+-]{1,80}/[\w.+-]{1,80})")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]{1,60})", re.I)
 _FILENAME = re.compile(r"(?:file)?name\s*=\s*(?:\"([^\"]{1,300})\"|([^\s;]{1,300}))", re.I)
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
-_TAG = re.compile(
-    r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<br\s*/?>|</(?:p|div|tr|li|h\d|blockquote)>|<[^>]{0,5000}>",
-    re.I | re.S,
-)
+# A tag holds no other tag, so that junk is read in linear time.
+_TAG = re.compile(r"<(?:!|(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9]{0,20}))[^<>]{0,4000}>")
+_BREAKS = frozenset(["br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"])
+_UNSEEN = frozenset(["script", "style", "head"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,19 @@ def to_unicode(raw: bytes, charset: str, problems: list[str]) -> str:
 
 def as_text(markup: str) -> str:
     """HTML as the plain text that a reader would see; nothing in it is obeyed."""
-
-    def replacement(tag: re.Match[str]) -> str:
-        return "\n" if tag[0][:3].lower() in ("<br", "</p", "</d", "</t", "</l", "</h", "</b") else ""
-
-    plain = html.unescape(_TAG.sub(replacement, markup))
-    return "\n".join(line.strip() for line in plain.split("\n"))
+    pieces: list[str] = []
+    start, unseen = 0, ""
+    for tag in _TAG.finditer(markup):
+        if not unseen:
+            pieces.append(markup[start : tag.start()])
+        start = tag.end()
+        name = (tag["name"] or "").lower()
+        if unseen:
+            unseen = "" if tag["end"] and name == unseen else unseen
+        elif name in _UNSEEN and not tag["end"]:
+            unseen = name
+        elif name in _BREAKS and (tag["end"] or name == "br"):
+            pieces.append("\n")
+    if not unseen:
+        pieces.append(markup[start:])
+    return "\n".join(line.strip() for line in html.unescape("".join(pieces)).split("\n"))

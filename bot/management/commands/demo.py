@@ -32,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
 
     def handle(self, *, no_serve: bool, again: bool, bind: str, **options: Any) -> None:
-        place = settings.BASE_DIR / "var" / "demo"
+        place = settings.VAR / "demo"
         if again and not (place / "env").exists():
             raise CommandError("there is no demo yet: run `make demo` first")
         if not again:

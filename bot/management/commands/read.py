@@ -34,6 +34,8 @@ class Command(BaseCommand):
             help="a thread from the server of PERFWORK_LORE",
         )
 
+        parser.add_argument("--again", action="store_true", help="from the beginning; what is known stays as it is")
+
     def handle(self, *, paths: list[str], thread: list[str], **options: Any) -> None:
         if not paths and not thread:
             paths = settings.PERFWORK_ARCHIVES
@@ -41,6 +43,7 @@ class Command(BaseCommand):
         opened += [partial(self._thread, message_id) for message_id in thread]
         if not opened:
             raise CommandError("nothing to read: name a PATH, or set PERFWORK_ARCHIVES")
+        self.again = options["again"]
         failed = sum([not self._read(sources) for sources in opened])
         if failed:
             raise CommandError(f"{failed} of {len(opened)} could not be read to the end")
@@ -60,7 +63,7 @@ class Command(BaseCommand):
 
     def _read_source(self, source: Source) -> Tally:
         with counting(f"reading {source.name}", "mails") as progress:
-            return read_source(source, identity(), timezone.now(), progress)
+            return read_source(source, identity(), timezone.now(), progress, again=self.again)
 
     def _report(self, source: Source, tally: Tally) -> None:
         known = f", {tally.known} known before" if tally.known else ""

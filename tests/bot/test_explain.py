@@ -1,0 +1,129 @@
+"""`explain`: the documented fields, reports known from elsewhere, and threads in their context."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.explain import explain
+from bot.identity import Identity
+from bot.replies.known import KnownReport
+from tests.bot.test_robot_reports import INVENTED
+
+BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+FIELDS = {
+    *("message_id", "in_reply_to", "references", "subject", "date", "author", "kind", "own_text", "report_ids"),
+    *("commands", "trailers", "patches", "links", "report", "trust", "intents", "effect", "problems"),
+}
+REPLY = """\
+From: Dana Brook <dana@dev.example>
+Message-ID: <r@dev.example>
+In-Reply-To: <202603110412.3b1f0c9d-lkp@intel.com>
+Date: Wed, 11 Mar 2026 10:15:00 +0100
+
+It is the lock.
+"""
+
+
+def told(*mails: str, identity: Identity = BOT, known: tuple[KnownReport, ...] = ()) -> list[dict[str, Any]]:
+    return list(explain([mail.encode("latin-1") for mail in mails], identity, known))
+
+
+def test_a_report_and_its_reply() -> None:
+    report, reply = told(INVENTED, REPLY)
+    assert report.keys() == FIELDS | {"state", "state_if_accepted"}
+    assert reply.keys() == FIELDS
+    assert (report["kind"], report["report"]["change_pct"], report["state"]) == ("robot", -12.4, "responded")
+    assert reply["report_ids"] == report["report_ids"] == [report["report"]["culprit"]]
+    assert reply["effect"] == {"state": "responded", "mode": "auto", "rule": "reply_of_author"}
+    assert reply["date"] == "2026-03-11T09:15:00Z"
+    json.dumps([report, reply])
+
+
+def test_the_order_of_the_input_is_kept_and_does_not_matter() -> None:
+    reply, report = told(REPLY, INVENTED)
+    assert reply["message_id"] == "r@dev.example"
+    assert report["state"] == "responded"
+
+
+def test_a_report_known_from_elsewhere() -> None:
+    known = KnownReport("7d3e91c0a45b28f6", "3b1f0c9d2e", "", ("202603110412.3b1f0c9d-lkp@intel.com",))
+    (reply,) = told(REPLY, known=(known,))
+    assert reply["report_ids"] == ["7d3e91c0a45b28f6"]
+    assert "state" not in reply
+
+
+def test_what_needs_proof_is_suggested_and_counts_when_accepted() -> None:
+    unproven = Identity(address=BOT.address, robots=BOT.robots, trust="verified")
+    report, reply = told(INVENTED, REPLY.replace("It is the lock.", "#lkp invalid"), identity=unproven)
+    assert reply["effect"] == {"state": "invalid", "mode": "suggest", "rule": "command_invalid"}
+    assert (report["state"], report["state_if_accepted"]) == ("no_response", "invalid")
+
+
+def test_a_link_to_another_report_changes_nothing() -> None:
+    link = "https://lore.kernel.org/oe-lkp/202603110412.3b1f0c9d-lkp@intel.com"
+    mail = f"From: Lee <lee@dev.example>\nMessage-ID: <x@y>\nSubject: [PATCH] a\n\nas in {link}\n"
+    (report, other) = told(INVENTED, mail)
+    assert other["report_ids"] == report["report_ids"]
+    assert other["effect"]["state"] == "none"
+
+
+@given(st.lists(st.binary(max_size=400), max_size=4))
+@settings(max_examples=100)
+def test_any_bytes_are_explained(mails: list[bytes]) -> None:
+    objects = list(explain(mails, BOT))
+    assert len(objects) == len(mails)
+    for each in objects:
+        assert each.keys() >= FIELDS
+        json.dumps(each, ensure_ascii=False).encode()
+
+
+# --- the command ---
+
+
+def run(*arguments: str) -> list[dict[str, Any]]:
+    out = io.StringIO()
+    call_command("explain", *arguments, stdout=out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_the_command_needs_no_database(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text(REPLY)
+    known = [{"id": "r1", "message_id": "<202603110412.3b1f0c9d-lkp@intel.com>", "culprit": "3b1f", "title": "t"}]
+    (tmp_path / "known.json").write_text(json.dumps(known))
+    (alone,) = run(str(tmp_path / "a.eml"))
+    assert alone["report_ids"] == []
+    (in_context,) = run("--known", str(tmp_path / "known.json"), str(tmp_path / "a.eml"))
+    assert in_context["report_ids"] == ["r1"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", '[{"id": "x"}]', '{"a": 1}'])
+def test_a_wrong_known_file_is_refused_in_a_line(tmp_path: Path, content: str) -> None:
+    (tmp_path / "known.json").write_text(content)
+    (tmp_path / "a.eml").write_text(REPLY)
+    with pytest.raises(CommandError, match=r"known\.json: expected") as trouble:
+        run("--known", str(tmp_path / "known.json"), str(tmp_path / "a.eml"))
+    assert "\n" not in str(trouble.value)
+
+
+@pytest.mark.django_db
+def test_tracked_reports_are_known(world: Any, tmp_path: Path) -> None:
+    from tests.world import DANA, message_id
+
+    report = world.report()
+    (tmp_path / "a.eml").write_bytes(world.letter(DANA, "It is the lock.", to=message_id(report)))
+    world.read()
+    (only,) = run("--tracked", str(tmp_path / "a.eml"))
+    assert only["report_ids"] == [report.tag]
+
+
+def test_a_missing_file_is_said() -> None:
+    with pytest.raises(CommandError, match="there is no such file"):
+        run("/nowhere.mbox")

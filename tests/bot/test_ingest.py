@@ -1,0 +1,270 @@
+"""Bisect results in: what is taken, what is refused, and in which words."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.ingest import perf_bisect_result as perf
+from bot.ingest.drop import take_dropped
+from bot.ingest.errors import Refused
+from bot.ingest.formats import Input, read_path, read_stream
+from bot.ingest.store import Taken, take
+from tests.conftest import ROOT
+from tests.world import World
+from tracker.models import BisectResult, Finding, OutgoingMail, Report
+
+RESULT = json.loads((ROOT / "fixtures" / "results" / "01-mm-vmscan.json").read_text())
+OURS = json.loads((ROOT / "bot" / "ingest" / "schemas" / "perf-bisect-result-1.schema.json").read_text())
+
+
+def read(raw: bytes) -> list[Input]:
+    return list(read_stream(io.BytesIO(raw), "in"))
+
+
+def refusal(raw: bytes) -> str:
+    (only,) = read(raw)
+    assert only.result is None
+    assert only.refusal
+    assert "\n" not in str(only.refusal)
+    return str(only.refusal)
+
+
+def changed(pointer: str, value: Any) -> bytes:
+    """The good result with one place changed; DELETE takes it away."""
+    result = copy.deepcopy(RESULT)
+    *path, last = [int(step) if step.isdigit() else step for step in pointer.strip("/").split("/")]
+    place: Any = result
+    for step in path:
+        place = place[step]
+    if value is DELETE:
+        del place[last]
+    else:
+        place[last] = value
+    return json.dumps(result).encode()
+
+
+DELETE = object()
+MEASURED = "/measurements/0"
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value", "words"),
+    [
+        ("/schema", "perf-bisect-result/2", "in, /schema: 'perf-bisect-result/1' was expected"),
+        ("/id", DELETE, "in, /: 'id' is a required property"),
+        ("/good/sha", "HEAD", "in, /good/sha: 'HEAD' does not match"),
+        ("/first_bad", DELETE, "in, /: 'first_bad' is a required property"),
+        ("/first_bad/author/email", "nobody", "in, /first_bad/author/email: 'nobody' is not a 'email'"),
+        ("/first_bad/subject", "two\nlines", "in, /first_bad/subject: 'two\\nlines' does not match"),
+        ("/created_at", "yesterday", "in, /created_at: expected a date and time (RFC 3339), found 'yesterday'"),
+        ("/created_at", "2026-03-01", "in, /created_at: expected a date and time"),
+        ("/machine/cpus", 0, "in, /machine/cpus: 0 is less than the minimum of 1"),
+        ("/machine/cpus", 10**30, "in, /machine/cpus: 1000000000000000000000000000000 is greater than the maximum"),
+        ("/test/params/nr_task", 50, "in, /test/params/nr_task: 50 is not of type 'string'"),
+        ("/test/params/nr_task", "a\x00b", "in: a text holds a NUL"),
+        ("/test/params/nr_task", "\ud800", "in: a text holds a NUL or half of a character"),
+        ("/measurements", [], "in, /measurements: [] "),
+        (f"{MEASURED}/good/samples", DELETE, "in, /measurements/0/good: "),
+        (f"{MEASURED}/good/samples", [], "in, /measurements/0/good/samples: [] "),
+        (f"{MEASURED}/good/samples", [1, "2"], "in, /measurements/0/good/samples/1: '2' is not of type 'number'"),
+        (f"{MEASURED}/good/samples", [10**400], "in, /measurements/0/good: expected numbers of measurable size"),
+        (f"{MEASURED}/good/samples", [1.0] * 100_001, "expected at most 100000 samples, found 100001"),
+        (f"{MEASURED}/direction", DELETE, "in, /measurements/0: 'direction' is a required property"),
+        (f"{MEASURED}/role", "kpi", "in, /measurements: "),
+    ],
+)
+def test_a_wrong_result_is_refused_where_it_is_wrong(pointer: str, value: Any, words: str) -> None:
+    assert words in refusal(changed(pointer, value))
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "in, column 1: not JSON"),
+        (b"{", "not JSON"),
+        (b'{\n "a": 1,\n}', "in, line 3 column 1: not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'{"a": NaN}', "expected a finite number, found NaN"),
+        (b'{"a": -Infinity}', "expected a finite number, found -Infinity"),
+        (b'{"a": 1e999}', "expected a finite number, found 1e999"),
+        (b'{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        (b'{"a": "\xff"}', "expected UTF-8, found the byte 0xff at offset 7"),
+        (b"3", "in, /: 3 is not of type 'object'"),
+        (b"9" * 5000, "not JSON"),
+    ],
+)
+def test_what_is_no_json_is_refused_in_a_line(raw: bytes, words: str) -> None:
+    assert words in refusal(raw)
+
+
+def test_a_huge_line_is_refused_and_the_next_one_taken(tmp_path: Path) -> None:
+    good = json.dumps(RESULT).encode() + b"\n"
+    file = tmp_path / "results.jsonl"
+    with file.open("wb") as out:
+        out.write(good)
+        out.write(b'{"log": "' + b"x" * (perf.MAX_BYTES + 1_000_000) + b'"}\n')
+        out.write(good)
+    first, second, third = read_path(file)
+    assert first.result
+    assert third.result
+    assert "expected at most 67,108,864 bytes" in str(second.refusal)
+    assert "line 2" in str(second.refusal)
+
+
+def test_one_object_an_array_and_lines_are_the_same() -> None:
+    whole = json.dumps(RESULT, indent=1).encode()
+    line = json.dumps(RESULT).encode()
+    (alone,) = read(whole)
+    assert [each.result for each in read(b"[" + whole + b",\n" + line + b"]")] == [alone.result] * 2
+    assert [each.result for each in read(line + b"\n\n" + line + b"\n")] == [alone.result] * 2
+
+
+def test_means_without_samples_are_enough() -> None:
+    (one,) = read(changed(f"{MEASURED}/good", {"mean": 100.0, "stddev": 2.5, "n": 4}))
+    assert one.result
+    old = one.result.runs[0].measurements[0].old
+    assert (old.mean, old.stddev_pct, old.n) == (100.0, 2.5, 4)
+
+
+def test_our_schema_says_what_the_published_one_says(shared: Path) -> None:
+    import jsonschema
+
+    theirs = json.loads((shared / "bisect-result" / "perf-bisect-result-1.schema.json").read_text())
+    example = json.loads((shared / "bisect-result" / "example.json").read_text())
+    validators = [jsonschema.Draft202012Validator(each) for each in (theirs, OURS)]
+    for place in [(), *((key,) for key in example), ("test", "suite"), ("measurements", 0, "good"), ("tree", "name")]:
+        for value in (None, 7, "x\ny", [], {}):
+            result = copy.deepcopy(example)
+            where: Any = result
+            for step in place[:-1]:
+                where = where[step]
+            if place:
+                where[place[-1]] = value
+            assert validators[0].is_valid(result) == validators[1].is_valid(result), (place, value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_any_json_is_a_result_or_a_refusal(value: Any) -> None:
+    for each in read(json.dumps(value).encode()):
+        assert each.refusal or each.result
+
+
+@given(st.sampled_from(sorted(RESULT)), JSON)
+@settings(max_examples=200)
+def test_any_json_in_any_place_is_a_result_or_a_refusal(key: str, value: Any) -> None:
+    for each in read(json.dumps({**RESULT, key: value}).encode()):
+        assert each.refusal or each.result
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_refused_in_a_line(raw: bytes) -> None:
+    for each in read(raw):
+        assert "\n" not in str(each.refusal)
+
+
+# --- into the database ---
+
+
+def test_a_result_becomes_a_report_with_its_numbers(world: World) -> None:
+    (one,) = read_path(ROOT / "fixtures" / "results" / "04-net-relay.json")
+    assert one.result
+    receipt = take(one.result, world.now)
+    assert receipt.taken is Taken.NEW
+    report = Report.objects.get()
+    assert (report.verdict, report.subsystem, report.state) == ("regression", "net/relay", "no_response")
+    headline = report.findings.get(headline=True)
+    good = json.loads(one.result.payload)["measurements"][0]["good"]["samples"]
+    bad = json.loads(one.result.payload)["measurements"][0]["bad"]["samples"]
+    raw = 100 * (sum(bad) / len(bad) - sum(good) / len(good)) / (sum(good) / len(good))
+    assert headline.change_pct_raw == pytest.approx(raw)
+    assert headline.change_pct == pytest.approx(-raw)  # a latency: more is worse
+    other = report.findings.get(headline=False)
+    assert (other.metric.name, other.verdict) == ("net-pingpong.frames_per_sec", "improvement")
+
+
+def test_the_same_result_again_is_no_news(world: World) -> None:
+    result = world.result("b" * 40, "mm: a")
+    assert [each.taken for each in world.ingest(result, result)] == [Taken.NEW, Taken.DUPLICATE]
+    assert (BisectResult.objects.count(), Finding.objects.count()) == (1, 1)
+
+
+def test_another_content_under_the_same_key_is_refused_with_the_difference(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"))
+    with pytest.raises(Refused, match=r"differ at /machine/cpus, /tree/name"):
+        world.ingest(
+            world.result(
+                "b" * 40,
+                "mm: a",
+                machine={"id": "lab7-m1", "cpus": 65},
+                tree={"name": "next", "branch": "master"},
+            )
+        )
+    assert BisectResult.objects.count() == 1
+
+
+def test_a_second_result_for_a_culprit_joins_its_report(world: World) -> None:
+    world.ingest(
+        world.result("b" * 40, "mm: a"),
+        world.result("b" * 40, "mm: a", id="second", machine={"id": "lab7-m2", "cpus": 8}),
+    )
+    report = Report.objects.get()
+    assert report.findings.count() == 2
+    assert report.findings.get(headline=True).machine.name == "lab7-m1"
+
+
+def test_the_command_says_a_line_an_input_and_fails_for_a_refusal(world: World, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(world.result("b" * 40, "mm: a")))
+    (tmp_path / "b.json").write_text("{")
+    out, errors = io.StringIO(), io.StringIO()
+    with pytest.raises(CommandError, match="1 of 2 refused"):
+        call_command("ingest", str(tmp_path), stdout=out, stderr=errors)
+    assert "new: " in out.getvalue()
+    assert "1 new, 1 refused; 1 mails composed" in out.getvalue()
+    assert errors.getvalue().startswith(f"refused: {tmp_path}/b.json")
+    assert OutgoingMail.objects.get().state == "composed"  # nothing leaves unapproved unless it is set so
+
+
+def test_a_missing_file_is_refused(db: None) -> None:
+    errors = io.StringIO()
+    with pytest.raises(CommandError):
+        call_command("ingest", "/nowhere.json", stderr=errors)
+    assert errors.getvalue() == "refused: /nowhere.json: No such file or directory\n"
+
+
+def test_the_drop_directory(world: World, tmp_path: Path) -> None:
+    import os
+
+    drop = tmp_path / "drop"
+    drop.mkdir()
+    (drop / "good.json").write_text(json.dumps(world.result("b" * 40, "mm: a")))
+    (drop / "bad.json").write_text("{")
+    (drop / ".unfinished.json").write_text("{")
+    (drop / "young.json").write_text("{")
+    for name in ("good.json", "bad.json", ".unfinished.json"):
+        os.utime(drop / name, (1, 1))
+    assert take_dropped(drop, world.now) == 1
+    assert sorted(str(each.relative_to(drop)) for each in drop.rglob("*") if each.is_file()) == [
+        ".unfinished.json",
+        "done/good.json",
+        "refused/bad.json",
+        "refused/bad.json.reason",
+        "young.json",
+    ]
+    assert "not JSON" in (drop / "refused" / "bad.json.reason").read_text()

@@ -1,0 +1,99 @@
+"""The hard mails: bytes in, what `explain` and the reading say of them out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from bot.explain import explain
+from bot.identity import Identity
+from bot.replies.known import KnownReport, KnownReports
+from bot.replies.mail import Mail, parse
+from bot.replies.reading import Reading, read
+from tests.conftest import SHARED
+
+REPORT = "7d3e91c0a45b28f6"
+KNOWN = KnownReport(REPORT, "7d3e91c0a45b28f6", "", ("202603110412.7d3e91c0-perfbot@bot.example.org",))
+
+DESK = KnownReports()
+DESK.add(KNOWN)
+
+# Cases that are not met yet, by name; each must fail until it is taken off this list.
+NOT_YET: frozenset[str] = frozenset()
+
+CASES = json.loads((SHARED / "mail-cases-dev.json").read_text()) if SHARED.is_dir() else []
+
+
+def bracketed(message_id: str) -> str:
+    return f"<{message_id}>" if message_id else ""
+
+
+def same_time(iso: str) -> str:
+    return datetime.fromisoformat(iso).isoformat()
+
+
+Check = Callable[[Mail, Reading, dict[str, Any]], Any]
+CHECKS: dict[str, Check] = {
+    "parse": lambda mail, reading, told: "ok" if told["kind"] != "unreadable" and mail.message_id else "failed",
+    "to": lambda mail, reading, told: [each.email for each in mail.to],
+    "cc_count": lambda mail, reading, told: len(mail.cc),
+    "author": lambda mail, reading, told: told["author"]["email"],
+    "subject": lambda mail, reading, told: told["subject"],
+    "in_reply_to": lambda mail, reading, told: bracketed(told["in_reply_to"][0]),
+    "parent": lambda mail, reading, told: bracketed(mail.parent),
+    "thread_root": lambda mail, reading, told: bracketed(mail.thread_root),
+    "dedup_key": lambda mail, reading, told: bracketed(told["message_id"]),
+    "date_utc": lambda mail, reading, told: told["date"],
+    "direct_ids": lambda mail, reading, told: list(reading.tags),
+    "report_ids": lambda mail, reading, told: told["report_ids"],
+    "report_ids_by_thread": lambda mail, reading, told: [DESK.thread_of(reading)],
+    "auto": lambda mail, reading, told: told["kind"] == "auto_reply",
+    "commands": lambda mail, reading, told: [{"name": c["name"], "args": c["argument"]} for c in told["commands"]],
+    "commands_run": lambda mail, reading, told: bool(told["commands"]) and told["effect"]["mode"] != "none",
+    "error": lambda mail, reading, told: next(iter(told["problems"]), None),
+    "error_reply_allowed": lambda mail, reading, told: reading.deserves_answer,
+    "body_contains": lambda mail, reading, told: told["own_text"],
+    "patch_files": lambda mail, reading, told: [file for patch in reading.patches for file in patch.files],
+    "fixes": lambda mail, reading, told: list(reading.fixes),
+    "status_hint": lambda mail, reading, told: (
+        f"maybe_{told['effect']['state'].removeprefix('fix_')}"
+        if told["effect"]["mode"] == "suggest"
+        else told["effect"]["state"]
+    ),
+    "fix": lambda mail, reading, told: {
+        "sha": reading.notice.sha,
+        "tree": reading.notice.tree,
+        "branch": reading.notice.branch,
+    },
+    "counts_as_response": lambda mail, reading, told: (
+        told["effect"]["state"] == "responded" and told["effect"]["mode"] == "auto"
+    ),
+}
+
+
+def test_the_cases_are_here() -> None:
+    if not SHARED.is_dir():
+        pytest.skip(f"the hard mails are not on this machine (expected in {SHARED})")
+    assert len(CASES) == 46
+    assert {case["name"] for case in CASES} >= NOT_YET
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_case(case: dict[str, Any], identity: Identity, request: pytest.FixtureRequest) -> None:
+    if case["name"] in NOT_YET:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="not yet"))
+    raw = case["raw"].encode(case.get("encoding", "utf-8"))
+    (told,) = explain([raw], identity, [KNOWN])
+    mail = parse(raw)
+    for key, expected in case["expect"].items():
+        found = CHECKS[key](mail, read(mail, identity), told)
+        if key == "body_contains":
+            assert expected in found
+        elif key == "date_utc":
+            assert same_time(found) == same_time(expected)
+        else:
+            assert found == expected, key

@@ -1,0 +1,286 @@
+"""The outbox against a real mail server on loopback: every mail once, whatever the server does."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from bot.demo.catcher import serve
+from bot.demo.inbox import DemoInbox
+from bot.outbox import sending, states
+from bot.outbox.composing import compose_due
+from bot.outbox.transport import Connection, Fate, Outcome, Server
+from tests.conftest import ROOT
+from tests.world import World, standing
+from tracker.models import OutgoingMail, OutgoingState, Report
+
+LEASE = timedelta(seconds=60)
+
+
+class Moody:
+    """A server that answers as it is told to, and remembers what it took."""
+
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+        self.rcpt: dict[str, str] = {}
+        self.answer = "250 taken"
+        self.vanish = False
+
+    async def handle_RCPT(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        words = self.rcpt.get(address, "250 fine")
+        if words.startswith("250"):
+            envelope.rcpt_tos.append(address)
+        return words
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        if self.answer.startswith("250"):
+            self.taken.append(envelope.original_content or b"")
+        if self.vanish:
+            server.transport.abort()
+        return self.answer
+
+
+@pytest.fixture
+def moody() -> Iterator[tuple[Moody, Server]]:
+    mood = Moody()
+    controller = Controller(mood, hostname="127.0.0.1", port=free_port())
+    controller.start()
+    yield mood, Server("127.0.0.1", controller.port, timeout=5)
+    controller.stop()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def mail(world: World) -> OutgoingMail:
+    """An approved mail about a fresh report."""
+    world.ingest(world.result(world.commit("mm: a"), "mm: a"))
+    compose_due(world.identity, world.now, approve_first=False)
+    return OutgoingMail.objects.get()
+
+
+def again(mail: OutgoingMail) -> OutgoingMail:
+    return OutgoingMail.objects.get(pk=mail.pk)
+
+
+def test_an_approved_mail_is_sent_once_and_the_report_is_told(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
+    mood, server = moody
+    assert sending.send_due(server, LEASE) == {Fate.SENT: 1}
+    assert sending.send_due(server, LEASE) == {}
+    assert again(mail).state == OutgoingState.SENT
+    assert len(mood.taken) == 1
+    assert mood.taken[0] == bytes(mail.raw)
+    assert Report.objects.get().reported_at
+    assert mail.report.events.get().message_id == mail.message_id
+
+
+def test_one_connection_carries_many(world: World, moody: tuple[Moody, Server]) -> None:
+    for number in range(5):
+        world.ingest(world.result(world.commit(f"mm: {number}"), f"mm: {number}"))
+    assert compose_due(world.identity, world.now, approve_first=False) == 5
+    assert compose_due(world.identity, world.now, approve_first=False) == 0  # a report is told once
+    assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 5}
+    assert len(moody[0].taken) == 5
+
+
+def test_what_is_not_approved_stays(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
+    assert states.move_by_hand(mail.pk, "hold")
+    assert sending.send_due(moody[1], LEASE) == {}
+    assert states.move_by_hand(mail.pk, "approve")
+    assert not states.move_by_hand(mail.pk, "approve")
+    assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 1}
+    assert not states.move_by_hand(mail.pk, "cancel")
+
+
+def test_a_refused_recipient_does_not_keep_the_others_from_it(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
+    moody[0].rcpt = {"dana@dev.example": "550 no such user"}
+    assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 1}
+
+
+@pytest.mark.parametrize(
+    ("answer", "fate", "state"),
+    [
+        ("451 come back later", Fate.LATER, OutgoingState.APPROVED),
+        ("554 we do not like it", Fate.REFUSED, OutgoingState.FAILED),
+    ],
+)
+def test_the_servers_no_is_kept_in_its_words(
+    mail: OutgoingMail, moody: tuple[Moody, Server], answer: str, fate: Fate, state: OutgoingState
+) -> None:
+    moody[0].answer = answer
+    assert sending.send_due(moody[1], LEASE) == {fate: 1}
+    assert again(mail).state == state
+    assert again(mail).reason == answer
+    assert sending.send_due(moody[1], LEASE) == {}  # later is later
+
+
+def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
+    refused = Outcome(Fate.LATER, "451 later")
+    delays = []
+    for _ in range(8):
+        assert states.claim(mail.pk, timezone.now() + timedelta(days=9), LEASE)
+        before = timezone.now()
+        sending.record(again(mail), refused, before)
+        after = again(mail).not_before
+        if after and again(mail).state == OutgoingState.APPROVED:
+            delays.append((after - before).total_seconds())
+    assert again(mail).state == OutgoingState.FAILED
+    assert "gave up after 8 attempts: 451 later" in again(mail).reason
+    assert delays == sorted(delays)
+
+
+def test_no_server_at_all_is_later(mail: OutgoingMail) -> None:
+    assert sending.send_due(Server("127.0.0.1", free_port(), timeout=2), LEASE) == {Fate.LATER: 1}
+    assert "refused" in again(mail).reason.lower()
+
+
+def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
+    world: World, mail: OutgoingMail, moody: tuple[Moody, Server]
+) -> None:
+    mood, server = moody
+    mood.vanish = True
+    assert sending.send_due(server, LEASE) == {Fate.DOUBT: 1}
+    assert again(mail).state == OutgoingState.IN_DOUBT
+    assert sending.send_due(server, LEASE) == {}  # never blindly again
+    assert standing(mail.report) == "currently not merged, no response from author yet"
+    world.inbox.add(mood.taken[0].replace(b"\r\n", b"\n"))  # the list's copy turns up
+    world.read()
+    assert again(mail).state == OutgoingState.SENT
+    assert mail.report.events.filter(kind="reported").count() == 1
+
+
+def test_a_worker_that_died_before_the_bytes_left_does_no_harm(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
+    assert states.claim(mail.pk, timezone.now() - 2 * LEASE, LEASE)
+    assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 1}
+    assert len(moody[0].taken) == 1
+
+
+def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
+    assert states.claim(mail.pk, timezone.now() - 2 * LEASE, LEASE)
+    slow = again(mail)
+    assert states.sweep(timezone.now()) == (1, 0)
+    assert states.claim(mail.pk, timezone.now(), LEASE)
+    with Connection(moody[1]) as connection:
+        assert sending.deliver(slow, connection) is Fate.LOST_LEASE
+        assert sending.deliver(again(mail), connection) is Fate.SENT
+    assert len(moody[0].taken) == 1
+
+
+def test_two_workers_claim_a_mail_once(mail: OutgoingMail) -> None:
+    assert [states.claim(mail.pk, timezone.now(), LEASE) for _ in range(2)] == [True, False]
+
+
+def test_a_mail_to_nobody_is_held_with_the_reason(world: World) -> None:
+    world.identity = type(world.identity)(address=world.identity.address)
+    first_bad = {"sha": "b" * 40, "subject": "mm: a", "author": {"email": "stable@kernel.org"}}
+    world.ingest(world.result("b" * 40, "mm: a", first_bad=first_bad))
+    compose_due(world.identity, world.now, approve_first=False)
+    held = OutgoingMail.objects.get()
+    assert (held.state, "reach nobody" in held.reason) == (OutgoingState.HELD, True)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [("", "EMAIL_URL is not set"), ("http://x", "expected smtp://"), ("consolemail://", "expected smtp://")],
+)
+def test_a_wrong_address_of_the_server_is_said(url: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Server.from_url(url)
+
+
+def test_the_address_of_the_server() -> None:
+    server = Server.from_url("smtp+tls://bot:p%40ss@mail.example.org:587")
+    assert (server.host, server.port, server.user, server.password) == ("mail.example.org", 587, "bot", "p@ss")
+    assert (server.starttls, server.tls) == (True, False)
+
+
+# --- the command ---
+
+
+def outbox(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("outbox", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_command(mail: OutgoingMail, moody: tuple[Moody, Server], settings: Any) -> None:
+    settings.EMAIL_URL = ""
+    assert f"{mail.pk}  approved" in outbox("list")
+    shown = outbox("show", str(mail.pk))
+    assert "Subject: [LKP] [mm]" in shown
+    assert "Perfwork noticed a 30.0% regression" in shown
+    assert outbox("show", str(mail.pk), "--raw").startswith(f"Message-ID: <{mail.message_id}>")
+    assert outbox("hold", str(mail.pk)) == "hold: 1 mail\n"
+    assert outbox("approve", "all") == "approve: 1 mail\n"
+    with pytest.raises(CommandError, match="not in a state to approve"):
+        outbox("approve", str(mail.pk))
+    with pytest.raises(CommandError, match="there is no such mail"):
+        outbox("show", "99")
+    with pytest.raises(CommandError, match="EMAIL_URL is not set"):
+        outbox("send")
+    settings.EMAIL_URL = f"smtp://127.0.0.1:{moody[1].port}"
+    assert outbox("send") == "1 sent\n"
+    assert outbox("send") == "nothing is due\n"
+
+
+# --- killed for real ---
+
+
+def test_killed_between_send_and_record_it_is_not_sent_twice(tmp_path: Path) -> None:
+    """A process dies, as by kill -9, when the server has the mail and the database does not know it yet."""
+    inbox = DemoInbox(tmp_path / "inbox")
+    catcher = serve(inbox, free_port())
+    env = {
+        **os.environ,
+        "PERFWORK_VAR": str(tmp_path),
+        "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+        "EMAIL_URL": f"smtp://127.0.0.1:{catcher.port}",
+        "PERFWORK_BOT_ADDRESS": "perfbot@bot.example.org",
+        "PERFWORK_APPROVE_FIRST": "off",
+        "PERFWORK_LEASE": "1",
+    }
+
+    def manage(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(command, cwd=ROOT, env={**env, **more}, capture_output=True, text=True, check=False)
+
+    def mails() -> list[tuple[str]]:
+        with sqlite3.connect(tmp_path / "db.sqlite3") as database:
+            return database.execute("select state from tracker_outgoingmail").fetchall()
+
+    try:
+        assert manage("migrate", "-v0").returncode == 0
+        assert manage("ingest", "fixtures/results/01-mm-vmscan.json").returncode == 0
+        assert manage("outbox", "send", PERFWORK_DIE_AT="sent").returncode == 137
+        assert mails() == [("sending",)]
+        time.sleep(1.2)  # the lease of the dead one
+        manage("outbox", "send")
+        assert mails() == [("in_doubt",)]
+        assert manage("read", str(tmp_path / "inbox")).returncode == 0
+        assert mails() == [("sent",)]
+        manage("outbox", "send")
+        assert len(catcher.handler.received) == 1
+        assert "no response from author yet" in manage("export", "reports").stdout
+    finally:
+        catcher.stop()

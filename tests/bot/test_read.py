@@ -1,0 +1,135 @@
+"""`read` and `export` on real archives and on bad ones, as an operator runs them."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.conftest import OPERATORS, ROBOTS
+from tests.world import DANA, World, message_id
+from tracker.models import Message, RawMessage, Report
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lkp_settings(settings: Any) -> None:
+    settings.PERFWORK_ROBOTS = sorted(ROBOTS)
+    settings.PERFWORK_OPERATORS = sorted(OPERATORS)
+    settings.PERFWORK_TRUST = "open"
+
+
+def run(*arguments: str, **options: Any) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out, **options)
+    return out.getvalue()
+
+
+def exported(table: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("export", table).splitlines()]
+
+
+def snapshot() -> list[list[dict[str, Any]]]:
+    return [exported(table) for table in ("reports", "findings", "messages", "events")]
+
+
+@pytest.mark.usefixtures("lkp_settings")
+def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> None:
+    threads = json.loads((shared / "threads-dev.json").read_text())
+    assert "82 mails; new: 18 reports, 64 replies" in run("read", str(shared / "threads-dev.mbox"))
+    reports = {each["message_id"]: each for each in exported("reports")}
+    assert reports.keys() == threads.keys()
+    messages = {each["message_id"]: each for each in exported("messages")}
+    for report_id, thread in threads.items():
+        assert reports[report_id]["culprit"] == thread["culprit_sha"]
+        for reply in thread["replies"]:
+            assert messages[reply["msgid"]]["report"] == thread["culprit_sha"], reply["msgid"]
+    # One culprit was reported from two trees: one report, with both mails.
+    assert Report.objects.count() == len({thread["culprit_sha"] for thread in threads.values()}) == 17
+    before = snapshot()
+    assert "new: 0 reports, 0 replies, 82 known before" in run("read", str(shared / "threads-dev.mbox"))
+    assert snapshot() == before
+
+
+@pytest.mark.usefixtures("lkp_settings")
+def test_a_real_public_inbox(shared: Path, tmp_path: Path) -> None:
+    epoch = tmp_path / "linux-nfs" / "git" / "0.git"
+    subprocess.run(["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", epoch], check=True)
+    said = run("read", str(tmp_path / "linux-nfs"))
+    # Every one of the 6,014 mails decoded and searched holds four reports and no more.
+    assert "6014 mails; new: 4 reports, 11 replies" in said
+    titles = sorted(each["title"] for each in exported("reports"))
+    assert len(titles) == 4
+    assert all("%" in title and ("regression" in title or "improvement" in title) for title in titles)
+    before = snapshot()
+    assert ": 0 mails; new: 0 reports, 0 replies" in run("read", str(tmp_path / "linux-nfs"))
+    run("read", "--again", str(tmp_path / "linux-nfs"))
+    assert snapshot() == before
+
+
+@pytest.mark.usefixtures("lkp_settings")
+def test_explain_says_what_the_tracker_folds(shared: Path) -> None:
+    run("read", str(shared / "threads-dev.mbox"))
+    tracked = {each["message_id"]: each["state"] for each in exported("reports")}
+    lines = [json.loads(line) for line in run("explain", str(shared / "threads-dev.mbox")).splitlines()]
+    assert len(lines) == 82
+    assert {each["message_id"]: each["state"] for each in lines if each["report"]} == tracked
+
+
+def test_one_bad_archive_does_not_keep_the_others_from_being_read(world: World, tmp_path: Path) -> None:
+    report = world.report()
+    world.post(DANA, "It is the lock.", to=message_id(report))
+    (tmp_path / "nothing").mkdir()
+    errors = io.StringIO()
+    with pytest.raises(CommandError, match="1 of 2"):
+        run("read", str(tmp_path / "nothing"), str(world.inbox.path), stderr=errors)
+    assert "no archive of mail" in errors.getvalue()
+    assert errors.getvalue().count("\n") == 1
+    assert Message.objects.filter(report=report).count() == 2
+
+
+def test_an_mbox_with_binary_junk_between_its_mails(world: World, tmp_path: Path) -> None:
+    report = world.report()
+    line = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
+    good = world.letter(DANA, "It is the lock.", to=message_id(report))
+    junk = bytes(range(256)) * 40
+    related = b"In-Reply-To: <" + message_id(report).encode() + b">\nFrom: \xff\xfe\n\n" + junk
+    (tmp_path / "junk.mbox").write_bytes(b"\n".join([line + junk, line + related, line + good]))
+    said = run("read", str(tmp_path / "junk.mbox"))
+    assert "3 mails; new: 0 reports, 1 replies, 1 quarantined" in said
+    assert RawMessage.objects.exclude(error="").count() == 1
+
+
+def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = world.report()
+    world.post(DANA, "This one.", to=message_id(report))
+    world.post(DANA, "It is the lock.", to=message_id(report))
+    from bot.archive import filing
+
+    real = filing.read
+
+    def fragile(mail: Any, identity: Any) -> Any:
+        if "This one" in mail.text:
+            raise RuntimeError("a bug of ours")
+        return real(mail, identity)
+
+    monkeypatch.setattr(filing, "read", fragile)
+    tally = world.read()
+    assert (tally.quarantined, tally.replies) == (1, 1)
+    kept = RawMessage.objects.exclude(error="").get()
+    assert kept.error == "RuntimeError: a bug of ours"
+    assert b"This one." in kept.raw
+
+
+def test_csv_is_safe_in_a_spreadsheet(world: World) -> None:
+    report = world.report()
+    Report.objects.filter(pk=report.pk).update(title="=cmd|' /C calc'!A0")
+    assert "'=cmd" in run("export", "reports", "--format", "csv")

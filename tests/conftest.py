@@ -1,0 +1,60 @@
+"""What every test may use: the shared data, an identity, a moment, and a small world to tell stories in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.identity import Identity
+from tests.world import World
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+# The senders of the real reports, and the people who speak for that lab (from the data's README).
+ROBOTS = frozenset({"rong.a.chen@intel.com", "oliver.sang@intel.com", "yujie.liu@intel.com", "lkp@intel.com"})
+OPERATORS = frozenset(
+    {
+        *("oliver.sang@intel.com", "rong.a.chen@intel.com", "yujie.liu@intel.com"),
+        *("feng.tang@intel.com", "zhengjun.xing@linux.intel.com", "beibei.si@intel.com"),
+    }
+)
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of real mail and facts; a machine that lacks it skips the test and says so."""
+    if not SHARED.is_dir():
+        pytest.skip(f"the real mail is not on this machine (expected in {SHARED})")
+    return SHARED
+
+
+@pytest.fixture
+def now() -> datetime:
+    return NOW
+
+
+@pytest.fixture
+def identity() -> Identity:
+    """Our bot in the invented mails."""
+    return Identity(
+        address="perfbot@bot.example.org",
+        list_address="perf-reports@lists.example.org",
+        base_url="https://perf.example.org",
+        trust="open",
+    )
+
+
+@pytest.fixture
+def lkp(identity: Identity) -> Identity:
+    """The identity for the real threads and reports."""
+    return Identity(address=identity.address, robots=ROBOTS, operators=OPERATORS, trust="open")
+
+
+@pytest.fixture
+def world(db: None, tmp_path: Path, identity: Identity) -> World:
+    """An empty database, a list archive, a git tree and a lab."""
+    return World(tmp_path, identity)

@@ -1,0 +1,168 @@
+"""`up`: without a command typed, results are mailed and replies change the table; a killed worker loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from bot.demo.catcher import Catcher
+from bot.demo.inbox import DemoInbox
+from bot.demo.tree import DemoTree
+from bot.identity import Identity
+from tests.conftest import ROOT
+from tests.world import DANA, START, World
+
+PATIENCE = 60.0
+
+
+class Slow(Catcher):
+    """A catcher that can be told to keep a worker waiting before it takes anything."""
+
+    stall = 0.0
+    asked = 0
+
+    async def handle_RCPT(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        self.asked += 1
+        await asyncio.sleep(self.stall)
+        envelope.rcpt_tos.append(address)
+        return "250 fine"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Running:
+    """`up` as a process, with everything it talks to."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.inbox = DemoInbox(place / "inbox")
+        self.tree = DemoTree(place / "linux.git")
+        self.mail = Slow(self.inbox)
+        self.smtp = Controller(self.mail, hostname="127.0.0.1", port=free_port())
+        self.smtp.start()
+        self.port = free_port()
+        self.log = place / "up.log"
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "up", "--bind", f"127.0.0.1:{self.port}", "--workers", "2"],
+            cwd=ROOT,
+            env={**os.environ, **self._environment()},
+            stdout=self.log.open("wb"),
+            stderr=subprocess.STDOUT,
+        )
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PERFWORK_VAR": str(self.place / "var"),
+            "DATABASE_URL": f"sqlite:///{self.place}/db.sqlite3",
+            "EMAIL_URL": f"smtp://127.0.0.1:{self.smtp.port}",
+            "PERFWORK_BOT_ADDRESS": "perfbot@bot.example.org",
+            "PERFWORK_APPROVE_FIRST": "off",
+            "PERFWORK_TRUST": "open",
+            "PERFWORK_PERIOD": "1",
+            "PERFWORK_LEASE": "5",
+            "PERFWORK_ARCHIVES": str(self.inbox.path),
+            "PERFWORK_TREES": f"linus={self.tree.path}",
+        }
+
+    def page(self, path: str) -> str:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                return answer.read().decode()  # type: ignore[no-any-return]
+        except OSError:
+            return ""
+
+    def drop(self, name: str, result: dict[str, object]) -> None:
+        folder = self.place / "var" / "drop"
+        (folder / f".{name}").write_text(json.dumps(result))
+        (folder / f".{name}").rename(folder / name)
+
+    def outbox(self) -> list[tuple[str, str]]:
+        with sqlite3.connect(self.place / "db.sqlite3", timeout=30) as database:
+            return database.execute("select state, message_id from tracker_outgoingmail order by id").fetchall()
+
+    def worker(self) -> int:
+        """The process of the worker that runs now."""
+        return int(re.findall(r"worker runs as process (\d+)", self.log.read_text())[-1])
+
+    def wait(self, for_what: str, happened: Callable[[], object], patience: float = PATIENCE) -> None:
+        deadline = time.monotonic() + patience
+        while not happened():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, f"{for_what} did not happen:\n{self.log.read_text()[-3000:]}"
+            time.sleep(0.2)
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(30)
+        finally:
+            self.process.kill()
+            self.smtp.stop()
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    here = Running(tmp_path)
+    yield here
+    here.end()
+
+
+def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running, identity: Identity) -> None:
+    world = World(running.place / "pen", identity)  # only to write results and letters with
+    world.git, world.now = running.tree, START
+    first, second = world.commit("mm/vmscan: walk cold folios first"), world.commit("net/relay: batch")
+    world.tag("v9.1-rc1")
+    running.wait("the front page", lambda: "Perfwork" in running.page("/"))
+
+    running.drop("1.json", world.result(first, "mm/vmscan: walk cold folios first"))
+    running.wait("the mail", lambda: running.mail.received)
+    running.wait("the landing", lambda: "merged at v9.1-rc1, no response from author yet" in running.page("/v9.1/"))
+    ((state, message_id),) = running.outbox()
+    assert state == "sent"
+
+    running.inbox.add(world.letter(DANA, "It is the lock.", to=message_id))
+    running.wait("the answer", lambda: "the author has responded" in running.page("/v9.1/"))
+
+    running.mail.stall = 3600.0  # the worker is in the middle of sending the next mail …
+    asked, victim = running.mail.asked, running.worker()
+    running.drop("2.json", world.result(second, "net/relay: batch"))
+    running.wait("the second mail on its way", lambda: running.mail.asked > asked)
+    assert [state for state, _ in running.outbox()] == ["sent", "sending"]
+    os.killpg(victim, signal.SIGKILL)  # … and is killed with all its children
+    running.mail.stall = 0.0
+    running.wait("a new worker", lambda: running.worker() != victim)
+    running.wait("the second mail", lambda: [state for state, _ in running.outbox()] == ["sent", "sent"])
+    assert len(running.mail.received) == 2  # nothing lost, nothing twice
+    assert sorted(each.name for each in (running.place / "var" / "drop" / "done").iterdir()) == ["1.json", "2.json"]
+
+
+def test_it_ends_together(running: Running) -> None:
+    running.wait("all three", lambda: running.log.read_text().count("runs as process") == 3)
+    children = [int(pid) for pid in re.findall(r"runs as process (\d+)", running.log.read_text())]
+    running.wait("the front page", lambda: "Perfwork" in running.page("/"))
+    running.process.send_signal(signal.SIGTERM)
+    assert running.process.wait(30) == 0
+    for pid in children:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

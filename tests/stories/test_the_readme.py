@@ -1,0 +1,51 @@
+"""Every command that the README shows runs, in its order, on an empty installation."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from django.conf import settings
+from django.test import Client
+
+from tests.conftest import ROOT
+
+
+def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    assert len(commands) >= 10
+    env = {**os.environ, "PERFWORK_VAR": str(tmp_path)}
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == "./manage.py"
+        done = subprocess.run(
+            [sys.executable, program, *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr
+
+
+def test_every_setting_is_documented() -> None:
+    code = (ROOT / "tracker" / "settings.py").read_text()
+    names = set(re.findall(r'env(?:\.\w+)?\(\s*"([A-Z_]+)"', code))
+    documented = set(re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
+    assert names == documented | {"PERFWORK_ENV"}
+
+
+def test_every_command_in_mail_is_documented() -> None:
+    from bot.replies.commands import Word
+
+    shown = re.findall(r"`#lkp (.*?)(?::.*?)?`", (ROOT / "docs" / "answering.md").read_text())
+    assert set(shown) == {word.value for word in Word}
+
+
+def test_the_help_that_the_mails_point_to(client: Client) -> None:
+    page = client.get("/help/answering/").content.decode()
+    assert "<h1>Answering a report</h1>" in page
+    assert client.get("/help/settings/").status_code == 404
+    assert settings.BASE_DIR == ROOT

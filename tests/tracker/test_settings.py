@@ -1,0 +1,81 @@
+"""Settings refuse what would be unsafe, in one line, and commands say what is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+SECRET = "correct-horse-battery-staple-" * 3
+SAFE = {"SECRET_KEY": SECRET, "ALLOWED_HOSTS": "perf.example.org", "PERFWORK_BASE_URL": "https://perf.example.org"}
+
+
+def manage(place: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
+    command = [sys.executable, "manage.py", *arguments]
+    env = {**clean, "PERFWORK_VAR": str(place), **env}
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"ALLOWED_HOSTS": "perf.example.org"}, "SECRET_KEY is not set"),
+        ({"SECRET_KEY": "changeme"}, "SECRET_KEY is a well-known value"),
+        ({"SECRET_KEY": "django-insecure-abc"}, "SECRET_KEY is a well-known value"),
+        ({"PERFWORK_TRUST": "everybody"}, "PERFWORK_TRUST: expected verified, open or maintainers, found 'everybody'"),
+        ({"PERFWORK_ENV": "/nowhere"}, "PERFWORK_ENV: there is no file /nowhere"),
+    ],
+)
+def test_what_is_unsafe_or_wrong_is_refused_in_a_line(tmp_path: Path, env: dict[str, str], words: str) -> None:
+    done = manage(tmp_path, "check", **env)
+    assert done.returncode != 0
+    assert done.stderr.startswith("perfwork: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_production_settings_are_clean(tmp_path: Path) -> None:
+    done = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING", **SAFE)
+    assert (done.returncode, "no issues" in done.stdout) == (0, True), done.stderr
+
+
+def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
+    done = manage(tmp_path, "triage")
+    assert done.returncode != 0
+    assert done.stderr == "perfwork: database: no such table: tracker_release; run `./manage.py migrate` first\n"
+
+
+def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:
+    assert manage(tmp_path, "migrate", "-v0").returncode == 0
+    for arguments, words in (
+        (["triage"], "no release has a report yet"),
+        (["triage", "v0.1"], "v0.1: there is no such release"),
+        (["track"], "set PERFWORK_TREES"),
+        (["read"], "set PERFWORK_ARCHIVES"),
+        (["read", "--thread", "a@b"], "no lore server is set"),
+        (["outbox", "send"], "EMAIL_URL is not set"),
+    ):
+        done = manage(tmp_path, *arguments)
+        assert done.returncode == 1
+        assert words in done.stderr, arguments
+        assert "Traceback" not in done.stderr
+
+
+def test_the_secret_of_a_local_installation_is_its_own_and_stays(tmp_path: Path) -> None:
+    ask = ["shell", "-v0", "-c", "from django.conf import settings; print(settings.SECRET_KEY)"]
+    first, again = manage(tmp_path, *ask).stdout, manage(tmp_path, *ask).stdout
+    other = tmp_path / "other"
+    assert first == again
+    assert len(first) > 50
+    assert manage(other, *ask).stdout != first
+    assert (tmp_path / "secret-key").stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_runs_a_migration_short(tmp_path: Path) -> None:
+    assert manage(tmp_path, "makemigrations", "--check", "--dry-run").returncode == 0

@@ -1,0 +1,188 @@
+"""Events fold to a standing, and a standing to a sentence."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracker.status import (
+    CLOSED,
+    OPEN,
+    STEPS,
+    Awaited,
+    Event,
+    Happening,
+    Role,
+    State,
+    Verdict,
+    fold,
+    sentence,
+)
+
+H = Happening
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def happened(*steps: tuple[Happening, dict[str, str]] | Happening) -> list[Event]:
+    """Events a day apart, in this order."""
+    events = []
+    for number, step in enumerate(steps):
+        kind, more = step if isinstance(step, tuple) else (step, {})
+        by = Role(more.pop("by", "author"))
+        events.append(Event(f"e{number}", kind, DAY + timedelta(days=number), by, message_id=f"m{number}", **more))
+    return events
+
+
+def told(*steps: tuple[Happening, dict[str, str]] | Happening, verdict: Verdict = Verdict.REGRESSION) -> str:
+    return sentence(fold(verdict, happened(*steps)))
+
+
+RC1 = (H.LANDED, {"tag": "v5.6-rc1"})
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([], "currently not merged, no response from author yet"),
+        ([H.REPORTED], "currently not merged, no response from author yet"),
+        ([RC1], "merged at v5.6-rc1, no response from author yet"),
+        ([(H.LANDED, {})], "merged in the mainline, no response from author yet"),
+        ([(H.LANDED, {}), RC1], "merged at v5.6-rc1, no response from author yet"),
+        ([(H.LANDED, {"tag": "v5.6-rc3"}), RC1], "merged at v5.6-rc1, no response from author yet"),
+        ([H.RESPONDED], "currently not merged, the author has responded"),
+        ([H.WORKING], "currently not merged, the author is working on it"),
+        ([H.ASKED], "currently not merged, more information was asked for"),
+        ([H.ASKED, (H.ANSWERED, {"by": "reporter"})], "currently not merged, the author has responded"),
+        ([H.DISPUTED], "currently not merged, the report is disputed"),
+        ([H.FIX_PROPOSED], "currently not merged, a fix is proposed"),
+        ([H.FIX_PROPOSED, H.FIX_CONFIRMED], "currently not merged, a fix is proposed and confirmed"),
+        ([(H.FIX_QUEUED, {"tree": "tip"})], "currently not merged, a fix is queued in tip"),
+        ([RC1, (H.FIX_LANDED, {"tag": "v5.6-rc6"})], "merged at v5.6-rc1, the regression has been fixed in v5.6-rc6"),
+        ([(H.DROPPED, {})], "currently not merged, the commit has been dropped"),
+        ([RC1, (H.DROPPED, {"tag": "v5.6-rc2"})], "merged at v5.6-rc1, the commit has been reverted in v5.6-rc2"),
+        ([H.EXPECTED], "currently not merged, the regression is expected"),
+        ([H.INVALID], "currently not merged, the report was withdrawn"),
+        ([(H.DUPLICATE, {"remark": "3b1f0c9d2e"})], "currently not merged, a duplicate of 3b1f0c9d2e"),
+        (
+            [RC1, (H.DISAPPEARED, {"tag": "v5.6"})],
+            "merged at v5.6-rc1, but the regression has disappeared in v5.6",
+        ),
+        ([RC1, (H.NOTED, {"remark": "cache align issue"})], "merged at v5.6-rc1, cache align issue"),
+        (
+            [H.WORKING, (H.NOTED, {"remark": "see v2"})],
+            "currently not merged, the author is working on it, see v2",
+        ),
+    ],
+)
+def test_the_sentence(steps: Sequence[tuple[Happening, dict[str, str]] | Happening], expected: str) -> None:
+    assert told(*[(s[0], dict(s[1])) if isinstance(s, tuple) else s for s in steps]) == expected
+
+
+@pytest.mark.parametrize("kind", [H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED])
+def test_talk_about_an_improvement_changes_nothing_and_complains_of_nothing(kind: Happening) -> None:
+    assert told(RC1, kind, verdict=Verdict.IMPROVEMENT) == "merged at v5.6-rc1"
+
+
+def test_a_promise_or_thanks_never_moves_a_state_backwards() -> None:
+    for late in (H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED):
+        assert fold(Verdict.REGRESSION, happened(H.FIX_PROPOSED, late)).state is State.FIX_PROPOSED
+        assert fold(Verdict.REGRESSION, happened((H.FIX_LANDED, {"tag": "v5.6"}), late)).state is State.FIXED
+
+
+def test_a_new_version_of_a_patch_voids_the_confirmation_of_the_old_one() -> None:
+    events = happened(H.FIX_PROPOSED, H.FIX_CONFIRMED, (H.FIX_PROPOSED, {"title": "v2"}))
+    standing = fold(Verdict.REGRESSION, events)
+    assert standing.state is State.FIX_PROPOSED
+    assert standing.fix
+    assert standing.fix.title == "v2"
+
+
+def test_a_failed_fix_leads_back_to_open() -> None:
+    assert fold(Verdict.REGRESSION, happened(H.FIX_PROPOSED, H.FIX_FAILED)).state is State.RESPONDED
+    assert fold(Verdict.IMPROVEMENT, happened(H.FIX_PROPOSED, H.FIX_FAILED)).state is State.NO_ACTION
+
+
+def test_third_parties_never_make_it_responded() -> None:
+    standing = fold(Verdict.REGRESSION, happened((H.RESPONDED, {"by": "third_party"})))
+    assert standing.state is State.NO_RESPONSE
+    assert standing.responded_at is None
+
+
+def test_git_closes_whatever_people_said() -> None:
+    for said in (H.EXPECTED, H.INVALID, H.DUPLICATE, H.DROPPED):
+        assert fold(Verdict.REGRESSION, happened(said, (H.FIX_LANDED, {"tag": "v5.7"}))).state is State.FIXED
+
+
+def test_somebody_is_awaited_only_while_it_is_open() -> None:
+    for kind in STEPS:
+        standing = fold(Verdict.REGRESSION, happened(H.FIX_PROPOSED, kind))
+        assert (standing.awaited is Awaited.NOBODY) == (standing.state in CLOSED), kind
+
+
+def test_every_state_is_open_or_closed_and_has_a_sentence() -> None:
+    assert frozenset(State) == OPEN | CLOSED
+    assert not OPEN & CLOSED
+
+
+TAGS = st.sampled_from(["", "v5.6-rc1", "v5.6-rc2", "v5.6", "v5.7-rc1"])
+WORDS = st.sampled_from(["", "a", "b"])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Any events at all, many at the same time, with reversals of any of them, even in circles."""
+    number = draw(st.integers(0, 12))
+    kinds = [draw(st.sampled_from(list(Happening))) for _ in range(number)]
+    return [
+        Event(
+            key=f"k{index}",
+            kind=kind,
+            at=DAY + timedelta(hours=draw(st.integers(0, 3))),
+            by=draw(st.sampled_from(list(Role))),
+            title=draw(WORDS),
+            tag=draw(TAGS),
+            remark=draw(WORDS),
+            message_id=draw(WORDS),
+            reverses=f"k{draw(st.integers(0, number))}" if kind is H.REVERSED else "",
+        )
+        for index, kind in enumerate(kinds)
+    ]
+
+
+VERDICTS = st.sampled_from(list(Verdict))
+
+
+@given(VERDICTS, histories(), st.randoms(use_true_random=False))
+def test_the_order_of_learning_does_not_matter(verdict: Verdict, events: list[Event], chance: random.Random) -> None:
+    shuffled = list(events)
+    chance.shuffle(shuffled)
+    assert fold(verdict, shuffled) == fold(verdict, events)
+    assert sentence(fold(verdict, shuffled))
+
+
+@given(
+    VERDICTS, histories(), st.sampled_from([kind for kind in Happening if kind is not H.REVERSED]), st.integers(0, 3)
+)
+def test_undo_restores(verdict: Verdict, events: list[Event], kind: Happening, hour: int) -> None:
+    done = Event("done", kind, DAY + timedelta(hours=hour), Role.AUTHOR, message_id="m", tag="v5.6")
+    undone = Event("undone", H.REVERSED, DAY + timedelta(days=9), said_by="somebody", reverses="done")
+    redone = Event("redone", H.REVERSED, DAY + timedelta(days=10), said_by="somebody", reverses="undone")
+    assert fold(verdict, [*events, done, undone]) == fold(verdict, events)
+    assert fold(verdict, [*events, done, undone, redone]) == fold(verdict, [*events, done])
+
+
+@settings(max_examples=20)
+@given(st.integers(100, 3000))
+def test_a_long_chain_of_undo_and_redo_has_an_end(length: int) -> None:
+    chain = [Event("k0", H.INVALID, DAY, said_by="s")]
+    chain += [
+        Event(f"k{n}", H.REVERSED, DAY + timedelta(minutes=n), said_by="s", reverses=f"k{n - 1}")
+        for n in range(1, length)
+    ]
+    expected = State.INVALID if length % 2 else State.NO_RESPONSE
+    assert fold(Verdict.REGRESSION, chain).state is expected

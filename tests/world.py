@@ -1,0 +1,164 @@
+"""A small world to tell stories in: a lab that measures, a list that archives, a tree that is committed to."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+from bot.archive.intake import Tally, read_source
+from bot.archive.sources import open_sources
+from bot.demo.inbox import DemoInbox
+from bot.demo.tree import DemoTree
+from bot.identity import Identity
+from bot.ingest.formats import read_path
+from bot.ingest.store import Receipt, take
+from bot.outbox import states
+from bot.outbox.composing import compose_due
+from bot.replies.addresses import Address
+from bot.upstream.tracking import TrackTally, track
+from tracker.models import OutgoingMail, Report, Tree
+from tracker.models.tree import TreeRole
+
+DANA = Address("Dana Brook", "dana@dev.example")
+LEE = Address("Lee Park", "lee@dev.example")
+START = datetime(2026, 9, 1, tzinfo=UTC)
+
+DIFF = """\
+diff --git a/mm/vmscan.c b/mm/vmscan.c
+index 2f4a1c7b9d03..81c0de55a2f9 100644
+--- a/mm/vmscan.c
++++ b/mm/vmscan.c
+@@ -2211,7 +2211,8 @@ static unsigned long shrink_cold(struct lruvec *lruvec)
+ 	unsigned long seen = 0;
+
+ 	while (!list_empty(&cold)) {
+-		seen += rescan(&cold);
++		if (!seen)
++			seen += rescan(&cold);
+ 		cond_resched();
+ 	}
+"""
+
+
+class World:
+    """Time passes an hour a step, so that every story has an order."""
+
+    def __init__(self, place: Path, identity: Identity) -> None:
+        self.place, self.identity = place, identity
+        self.inbox = DemoInbox(place / "inbox")
+        self.git = DemoTree(place / "linux.git")
+        self.now = START
+        self._letters = 0
+
+    def later(self, hours: float = 1) -> datetime:
+        self.now += timedelta(hours=hours)
+        return self.now
+
+    # --- git ---
+    def commit(self, title: str, body: str = "", author: Address = DANA, branch: str = "master") -> str:
+        return self.git.commit(title, author, self.later(), body, branch=branch)
+
+    def tag(self, name: str) -> None:
+        self.git.tag(name, self.later())
+
+    def track(self, role: TreeRole = TreeRole.MAINLINE, name: str = "linus") -> TrackTally:
+        tree, _ = Tree.objects.update_or_create(name=name, defaults={"path": str(self.git.path), "role": role})
+        return track(tree, self.identity.base_url, self.later())
+
+    # --- the lab ---
+    def result(self, sha: str, title: str, **changes: Any) -> dict[str, Any]:
+        """A bisect result that says: 30 % worse."""
+        return {
+            "schema": "perf-bisect-result/1",
+            "id": f"lab-{sha[:8]}",
+            "producer": {"name": "lab"},
+            "created_at": self.now.isoformat(),
+            "outcome": "conclusive",
+            "tree": {"name": "linus", "branch": "master"},
+            "good": {"sha": "1" * 40, "describe": "v9.0"},
+            "bad": {"sha": "2" * 40, "describe": "v9.1-rc1"},
+            "parent": {"sha": "a" * 40, "subject": "mm: prepare"},
+            "first_bad": {"sha": sha, "subject": title, "author": {"name": DANA.name, "email": DANA.email}},
+            "test": {"suite": "vm-scan", "params": {"nr_task": "50%", "runtime": "30s"}},
+            "machine": {"id": "lab7-m1", "cpus": 64},
+            "measurements": [
+                {
+                    "metric": "vm-scan.ops_per_sec",
+                    "unit": "1/s",
+                    "direction": "higher",
+                    "role": "headline",
+                    "good": {"samples": [1000, 1010, 990]},
+                    "bad": {"samples": [700, 705, 695]},
+                }
+            ],
+            **changes,
+        }
+
+    def ingest(self, *results: dict[str, Any]) -> list[Receipt]:
+        file = self.place / "results.jsonl"
+        file.write_text("".join(json.dumps(each) + "\n" for each in results))
+        return [take(each.result, self.now) for each in read_path(file) if each.result]
+
+    def report(self, title: str = "mm/vmscan: walk cold folios first", **changes: Any) -> Report:
+        """A culprit is committed, bisected, reported, and the mail is in the list's archive."""
+        sha = self.commit(title)
+        self.ingest(self.result(sha, title, **changes))
+        compose_due(self.identity, self.later(), approve_first=False)
+        mail = OutgoingMail.objects.get(report__culprit__sha=sha)
+        states.mark_sent(mail.message_id, self.now, self.now)
+        self.inbox.add(bytes(mail.raw))
+        return Report.objects.select_related("culprit").get(culprit__sha=sha)
+
+    # --- the list ---
+    def letter(
+        self,
+        author: Address,
+        text: str,
+        *,
+        to: str = "",
+        subject: str = "Re: the report",
+        message_id: str = "",
+        **headers: str,
+    ) -> bytes:
+        """A mail to the list; `to` is the Message-ID that it answers."""
+        self._letters += 1
+        mail = EmailMessage(policy=SMTP.clone(max_line_length=998))
+        mail["From"] = str(author)
+        mail["To"] = self.identity.address
+        mail["Subject"] = subject
+        mail["Date"] = format_datetime(self.later())
+        mail["Message-ID"] = f"<{message_id or f'letter-{self._letters}@dev.example'}>"
+        if to:
+            mail["In-Reply-To"] = f"<{to}>"
+        for name, value in headers.items():
+            mail[name.replace("_", "-")] = value
+        mail.set_content(text, charset="utf-8", cte="8bit")
+        return mail.as_bytes(policy=SMTP.clone(linesep="\n"))
+
+    def post(self, *arguments: Any, **more: Any) -> None:
+        self.inbox.add(self.letter(*arguments, **more))
+
+    def read(self, path: Path | None = None) -> Tally:
+        tally = Tally()
+        for source in open_sources(str(path or self.inbox.path)):
+            tally += read_source(source, self.identity, self.later())
+        return tally
+
+
+def message_id(report: Report) -> str:
+    """The Message-ID of a report's mail."""
+    return OutgoingMail.objects.get(report=report).message_id
+
+
+def standing(report: Report) -> str:
+    """The sentence that the triage table shows."""
+    return Report.objects.get(pk=report.pk).status
+
+
+def state(report: Report) -> str:
+    return Report.objects.get(pk=report.pk).state

@@ -1,0 +1,1 @@
+"""The pages for people who answer our mail: docs/*.md, rendered."""
