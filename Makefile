@@ -3,6 +3,7 @@
 #   make demo          play the demo, then serve it at http://127.0.0.1:8000/   (SERVE=0: end after the table)
 #   make test          lint, types, rooms, migrations, tests: what CI runs
 #   make up            web, worker and scheduler with the settings of the environment
+#   make fuzz          the property tests with thousands of new examples
 #   make bench         the benchmarks
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ BIND ?= 127.0.0.1:8000
 CORES ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test bench format check lint types rooms settings
+.PHONY: help demo up test fuzz bench format check lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -69,6 +70,10 @@ settings: $(VENV)/dev.stamp
 # --- the rest -----------------------------------------------------------------------------------
 up: $(VENV)/run.stamp
 	@$(RUN) manage.py up --bind $(BIND)
+
+fuzz: $(VENV)/dev.stamp
+	@$(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
+	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py archives.py ingest.py compose.py explain.py)
 
 bench: $(VENV)/dev.stamp
 	@for bench in benchmarks/bench_*.py; do $(RUN) $$bench || exit 1; done

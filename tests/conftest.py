@@ -5,10 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from bot.identity import Identity
 from tests.world import World
+
+# The same examples at every run, so that CI is never red by chance; `make fuzz` draws many new ones.
+_slow = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("test", deadline=None, derandomize=True, suppress_health_check=_slow)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5000, suppress_health_check=_slow)
+hypothesis.settings.load_profile("test")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"

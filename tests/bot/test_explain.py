@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.explain import explain
@@ -76,7 +76,6 @@ def test_a_link_to_another_report_changes_nothing() -> None:
 
 
 @given(st.lists(st.binary(max_size=400), max_size=4))
-@settings(max_examples=100)
 def test_any_bytes_are_explained(mails: list[bytes]) -> None:
     objects = list(explain(mails, BOT))
     assert len(objects) == len(mails)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.identity import Identity
@@ -281,7 +281,6 @@ def test_kinds(fields: dict[str, str], kind: Kind) -> None:
 
 
 @given(st.binary(max_size=2000))
-@settings(max_examples=300)
 def test_any_bytes_are_a_mail_of_a_kind(raw: bytes) -> None:
     reading = read(parse(raw), BOT)
     assert reading.kind in Kind
@@ -297,7 +296,6 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join))
-@settings(max_examples=300)
 def test_any_mime_is_a_mail(raw: bytes) -> None:
     read(parse(raw), BOT)
 

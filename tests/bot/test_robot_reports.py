@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.archive.mbox import read_mbox
@@ -105,7 +105,6 @@ def test_the_sentence_without_a_commit_is_no_report() -> None:
 
 
 @given(st.integers(0, len(INVENTED) - 1), st.integers(1, 400), st.sampled_from(["", "\x00", "%", "9" * 400, "\n"]))
-@settings(max_examples=200)
 def test_a_damaged_report_raises_nothing(start: int, length: int, patch: str) -> None:
     find_report(parse((INVENTED[:start] + patch + INVENTED[start + length :]).encode("latin-1", "replace")))
 
