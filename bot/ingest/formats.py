@@ -40,12 +40,11 @@ def read_path(path: Path) -> Iterator[Input]:
 def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     """The results of one JSON value or array, or of JSON Lines, which are read a line at a time."""
     first = stream.readline(perf.MAX_BYTES + 1)
-    if _is_whole_object(first):
+    if _is_whole_object(first) or len(first) > perf.MAX_BYTES:
         yield from _lines(first, stream, name)
         return
-    rest = stream.read(perf.MAX_BYTES + 1 - len(first)) if len(first) <= perf.MAX_BYTES else b""
     try:
-        value = perf.decode(_text(first + rest, name), name)
+        value = perf.decode(_text(first + stream.read(perf.MAX_BYTES + 1 - len(first)), name), name)
     except Refused as refusal:
         yield Input(name, None, refusal)
         return

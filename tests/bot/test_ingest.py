@@ -110,15 +110,13 @@ def test_what_is_no_json_is_refused_in_a_line(raw: bytes, words: str) -> None:
 def test_a_huge_line_is_refused_and_the_next_one_taken(tmp_path: Path) -> None:
     good = json.dumps(RESULT).encode() + b"\n"
     file = tmp_path / "results.jsonl"
-    with file.open("wb") as out:
-        out.write(good)
-        out.write(b'{"log": "' + b"x" * (perf.MAX_BYTES + 1_000_000) + b'"}\n')
-        out.write(good)
-    first, second, third = read_path(file)
-    assert first.result
-    assert third.result
-    assert "expected at most 67,108,864 bytes" in str(second.refusal)
-    assert "line 2" in str(second.refusal)
+    huge = b'{"log": "' + b"x" * (perf.MAX_BYTES + 1_000_000) + b'"}\n'
+    file.write_bytes(huge + good + huge + good)
+    one, two, three, four = read_path(file)
+    assert two.result
+    assert four.result
+    for line, each in ((1, one), (3, three)):
+        assert f"line {line}: expected at most 67,108,864 bytes" in str(each.refusal)
 
 
 def test_one_object_an_array_and_lines_are_the_same() -> None:

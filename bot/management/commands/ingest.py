@@ -36,7 +36,9 @@ class Command(BaseCommand):
         composed = compose_due(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST)
         told = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
         self.stdout.write(f"{told or 'nothing found'}; {composed} mails composed")
-        if counts["refused"] or not counts:
+        if not counts:
+            raise CommandError("there is no result in what was handed in")
+        if counts["refused"]:
             raise CommandError(f"{counts['refused']} of {counts.total()} refused")
 
     def _inputs(self, paths: list[str]) -> Iterator[Input]:
