@@ -166,6 +166,9 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {"mail.log": {"level": "WARNING"}},  # aiosmtpd tells every line of every dialogue
+    "loggers": {
+        "mail.log": {"level": "WARNING"},  # aiosmtpd tells every line of every dialogue
+        "kombu.connection": {"level": "ERROR"},  # a file system has no host name, and needs none
+    },
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
 }
