@@ -9,10 +9,10 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from bot.archive.errors import ArchiveError
 from bot.archive.intake import read_source
 from bot.archive.sources import open_sources
 from bot.config import configured_trees, identity
+from bot.errors import Unreadable
 from bot.ingest.drop import take_dropped
 from bot.outbox.composing import compose_due
 from bot.outbox.sending import send_due
@@ -48,7 +48,7 @@ def read_archives() -> int:
                         replies += read_source(source, identity(), timezone.now()).replies
                     finally:
                         lease.release(Archive.objects.all(), row.pk)
-        except (ArchiveError, OSError) as error:
+        except (Unreadable, OSError) as error:
             log.error("%s", error)
     return replies
 
@@ -62,7 +62,7 @@ def track_trees() -> int:
             continue
         try:
             events += track(tree, identity().base_url, timezone.now()).events
-        except (ArchiveError, OSError) as error:
+        except (Unreadable, OSError) as error:
             Tree.objects.filter(pk=tree.pk).update(error=str(error)[:1000])
             log.error("%s", error)
         finally:

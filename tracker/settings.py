@@ -9,22 +9,25 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-import environ
 from django.core.exceptions import ImproperlyConfigured
+
+from tracker.environment import address, database, env, flag, pairs, seconds
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
 if env_file := env.str("PERFWORK_ENV", default=""):
     if not Path(env_file).is_file():
         raise ImproperlyConfigured(f"PERFWORK_ENV: there is no file {env_file}")
     env.read_env(env_file)
 
 VAR = Path(env.str("PERFWORK_VAR", default=str(BASE_DIR / "var")))
-VAR.mkdir(parents=True, exist_ok=True)  # the database, the queue and the drop directory live here
+try:
+    VAR.mkdir(parents=True, exist_ok=True)  # the database, the queue and the drop directory live here
+except OSError as _why:
+    raise ImproperlyConfigured(f"PERFWORK_VAR: {VAR} can't be made: {_why.strerror}") from None
 
 # --- who we are, and what we read -------------------------------------------------------------
-PERFWORK_BOT_ADDRESS: str = env.str("PERFWORK_BOT_ADDRESS", default="perfbot@localhost")
+PERFWORK_BOT_ADDRESS: str = address("PERFWORK_BOT_ADDRESS", "perfbot@localhost")
 PERFWORK_BOT_NAME: str = env.str("PERFWORK_BOT_NAME", default="Perfwork")
 PERFWORK_LIST_ADDRESS: str = env.str("PERFWORK_LIST_ADDRESS", default="")
 PERFWORK_LISTS: list[str] = env.list("PERFWORK_LISTS", default=[])
@@ -36,18 +39,18 @@ PERFWORK_TRUSTED_AUTHSERV: list[str] = env.list("PERFWORK_TRUSTED_AUTHSERV", def
 PERFWORK_TRUST: str = env.str("PERFWORK_TRUST", default="verified")
 PERFWORK_ARCHIVES: list[str] = env.list("PERFWORK_ARCHIVES", default=[])
 PERFWORK_LORE: str = env.str("PERFWORK_LORE", default="")
-PERFWORK_TREES: dict[str, str] = env.dict("PERFWORK_TREES", default={})
+PERFWORK_TREES: dict[str, str] = pairs("PERFWORK_TREES")
 PERFWORK_DROP = Path(env.str("PERFWORK_DROP", default=str(VAR / "drop")))
-PERFWORK_APPROVE_FIRST: bool = env.bool("PERFWORK_APPROVE_FIRST", default=True)
-PERFWORK_PERIOD: float = env.float("PERFWORK_PERIOD", default=60.0)
-PERFWORK_LEASE: float = env.float("PERFWORK_LEASE", default=300.0)
+PERFWORK_APPROVE_FIRST: bool = flag("PERFWORK_APPROVE_FIRST", True)
+PERFWORK_PERIOD: float = seconds("PERFWORK_PERIOD", 60.0)
+PERFWORK_LEASE: float = seconds("PERFWORK_LEASE", 300.0)
 EMAIL_URL: str = env.str("EMAIL_URL", default="")
 
 if PERFWORK_TRUST not in ("verified", "open", "maintainers"):
     raise ImproperlyConfigured(f"PERFWORK_TRUST: expected verified, open or maintainers, found {PERFWORK_TRUST!r}")
 
 # --- safety -----------------------------------------------------------------------------------
-DEBUG: bool = env.bool("DEBUG", default=False)
+DEBUG: bool = flag("DEBUG", False)
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOOPBACK)
 
@@ -76,10 +79,9 @@ _https = PERFWORK_BASE_URL.startswith("https://")
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _https
-_behind_proxy = env.bool("PERFWORK_BEHIND_PROXY", default=False)
+_behind_proxy = flag("PERFWORK_BEHIND_PROXY", False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _behind_proxy else None
 CSRF_TRUSTED_ORIGINS = [PERFWORK_BASE_URL] if _https else []
-X_FRAME_OPTIONS = "DENY"
 
 # --- Django -----------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -121,7 +123,8 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR / 'perfwork.sqlite3'}")}
+
+DATABASES = {"default": database("DATABASE_URL", f"sqlite:///{VAR / 'perfwork.sqlite3'}")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # WAL lets pages be read while a worker writes. IMMEDIATE takes the write lock at BEGIN, where the busy
     # timeout applies; a later upgrade would fail at once. FULL: a mail once recorded as sent stays so after

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.archive.errors import ArchiveError
 from bot.archive.mbox import read_mbox
 from bot.archive.raw import RawMail
+from bot.errors import Unreadable
 
 
 def read_thread(server: str, message_id: str) -> Iterator[RawMail]:
@@ -19,11 +19,11 @@ def read_thread(server: str, message_id: str) -> Iterator[RawMail]:
     try:
         mbox = node.get_mbox_by_msgid(message_id.strip("<> "))
     except (liblore.LibloreError, LookupError, OSError) as error:
-        raise ArchiveError(f"{server}: {message_id}: {' '.join(str(error).split())[:300]}") from error
+        raise Unreadable(f"{server}: {message_id}: {' '.join(str(error).split())[:300]}") from error
     finally:
         node.close()
     if not mbox:
-        raise ArchiveError(f"{server}: there is no thread with {message_id}")
+        raise Unreadable(f"{server}: there is no thread with {message_id}")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "thread.mbox"
         file.write_bytes(mbox)

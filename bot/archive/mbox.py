@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot.archive.errors import ArchiveError
 from bot.archive.raw import RawMail
+from bot.errors import Unreadable
 
 # A separator: "From ", an address of a kind, a date. A body line "From here on" has no year at its end.
 _SEPARATOR = re.compile(rb"^From [^\n]{0,300}\b\d{4}(?: [+-]\d{4})?\r?\n", re.M)
@@ -22,7 +22,7 @@ def read_mbox(path: str | Path, start: int = 0) -> Iterator[RawMail]:
     """The mails of an mbox from byte `start` on (of the uncompressed file); positions are offsets.
 
     Nothing is loaded but the mail at hand. A gzipped file that is cut off gives what it holds, then
-    raises ArchiveError.
+    raises Unreadable.
     """
     path = Path(path)
     if path.stat().st_size == 0:
@@ -49,7 +49,7 @@ def _read_gzip(path: Path, start: int) -> Iterator[RawMail]:
             with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 yield from _read(data, start)
     if broken:
-        raise ArchiveError(f"{path}: the gzip data is broken ({broken}); fetch the file again")
+        raise Unreadable(f"{path}: the gzip data is broken ({broken}); fetch the file again")
 
 
 def _read(data: mmap.mmap, start: int) -> Iterator[RawMail]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from bot.archive import git
-from bot.archive.errors import ArchiveError
+from bot import git
 from bot.archive.raw import RawMail
+from bot.errors import Unreadable
 
 
 def epochs(path: Path) -> list[Path]:
@@ -49,7 +49,7 @@ def read_epoch(epoch: Path, cursor: str = "") -> Iterator[RawMail]:
     try:
         yield from _mails(epoch, reader.stdout, commits)
         if reader.wait() != 0:
-            raise ArchiveError(f"{epoch}: git cat-file: {git.last_words(reader.stderr.read())}")
+            raise Unreadable(f"{epoch}: git cat-file: {git.last_words(reader.stderr.read())}")
     finally:
         reader.kill()
         reader.wait()
@@ -59,7 +59,7 @@ def read_epoch(epoch: Path, cursor: str = "") -> Iterator[RawMail]:
 def _holds(epoch: Path, commit: str) -> bool:
     try:
         git.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
-    except ArchiveError:
+    except Unreadable:
         return False
     return True
 
@@ -78,7 +78,7 @@ def _mails(epoch: Path, pipe: IO[bytes], commits: list[str]) -> Iterator[RawMail
     for commit in commits:
         head = pipe.readline().split()
         if not head:
-            raise ArchiveError(f"{epoch}: git ended at commit {commit}; `git fsck` there says what is broken")
+            raise Unreadable(f"{epoch}: git ended at commit {commit}; `git fsck` there says what is broken")
         if head[-1] == b"missing":
             if git.run(epoch, "ls-tree", commit, "m"):  # no deletion: the mail is named, but can't be had
                 lost.append(commit)
@@ -87,11 +87,11 @@ def _mails(epoch: Path, pipe: IO[bytes], commits: list[str]) -> Iterator[RawMail
         raw = pipe.read(size)
         pipe.read(1)  # the line end that cat-file adds
         if len(raw) < size:
-            raise ArchiveError(f"{epoch}: the mail of commit {commit} is cut off; `git fsck` there says what is broken")
+            raise Unreadable(f"{epoch}: the mail of commit {commit} is cut off; `git fsck` there says what is broken")
         if head[1] == b"blob":
             yield RawMail(raw, commit)
     if lost:
-        raise ArchiveError(
+        raise Unreadable(
             f"{epoch}: {len(lost)} mails can't be had from git, the first is that of commit {lost[0]};"
             " mend the repository (`git fsck`), then `read --again`"
         )

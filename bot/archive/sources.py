@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.archive import git, lore, maildir, mbox, public_inbox
-from bot.archive.errors import ArchiveError
+from bot import git
+from bot.archive import lore, maildir, mbox, public_inbox
 from bot.archive.raw import RawMail
+from bot.errors import Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,13 @@ class Source:
 def open_sources(name: str) -> list[Source]:
     """What a path on the command line holds: the epochs of an inbox, or one archive. `-` is standard input.
 
-    ArchiveError says in one line why there is nothing to read.
+    Unreadable says in one line why there is nothing to read.
     """
     if name == "-":
         return [Source("-", "standard input")]
     path = Path(name).resolve()
     if not path.exists():
-        raise ArchiveError(f"{name}: there is no such file or directory")
+        raise Unreadable(f"{name}: there is no such file or directory")
     if path.is_file():
         return [Source(str(path), "mbox")]
     if maildir.is_maildir(path):
@@ -60,18 +61,18 @@ def open_sources(name: str) -> list[Source]:
     if found := public_inbox.epochs(path):
         for epoch in found:
             if not git.is_repository(epoch):
-                raise ArchiveError(f"{epoch}: not a git repository; clone the epoch again")
+                raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
         return [Source(str(epoch), "public-inbox", has_cursor=True) for epoch in found]
-    raise ArchiveError(
+    raise Unreadable(
         f"{name}: no archive of mail; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox"
         " or a mail"
     )
 
 
 def thread_source(server: str, message_id: str) -> Source:
-    """A thread on a lore server; ArchiveError where no server is set."""
+    """A thread on a lore server; Unreadable where no server is set."""
     if not server.startswith(("http://", "https://")):
-        raise ArchiveError("no lore server is set: PERFWORK_LORE=https://lore.kernel.org/all")
+        raise Unreadable("no lore server is set: PERFWORK_LORE=https://lore.kernel.org/all")
     return Source(server, "lore", message_id=message_id)
 
 

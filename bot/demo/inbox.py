@@ -6,7 +6,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from bot.archive import git
+from bot import git
 from bot.archive.public_inbox import read_epoch
 from bot.replies.mail import parse
 

@@ -7,7 +7,7 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.archive import git
+from bot import git
 from bot.replies.addresses import Address
 
 

@@ -44,7 +44,7 @@ def record(mail: OutgoingMail, outcome: Outcome, now: datetime) -> None:
     """Write down what became of an attempt."""
     match outcome.fate:
         case Fate.SENT:
-            states.mark_sent(mail.message_id, now, now)
+            states.mark_sent(mail.message_id, now, now, refused=outcome.words)
         case Fate.LATER:
             states.retry_later(mail, now, outcome.words)
         case Fate.REFUSED:

@@ -44,13 +44,17 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
     return rows.update(data_at=now) == 1
 
 
-def mark_sent(message_id: str, at: datetime, now: datetime) -> bool:
-    """It went out: seen by us, or found in an archive. The report is told from now on; one transaction."""
+def mark_sent(message_id: str, at: datetime, now: datetime, refused: str = "") -> bool:
+    """It went out: seen by us, or found in an archive. The report is told from now on; one transaction.
+
+    `refused` names the recipients that the server turned down, with its words.
+    """
     with transaction.atomic():
         mail = OutgoingMail.objects.select_related("report__tree").filter(message_id=message_id).first()
         if mail is None or mail.state == S.SENT:
             return False
-        OutgoingMail.objects.filter(pk=mail.pk).update(state=S.SENT, sent_at=at, reason="", lease_until=None)
+        reason = f"not taken for {refused}"[:1000] if refused else ""
+        OutgoingMail.objects.filter(pk=mail.pk).update(state=S.SENT, sent_at=at, reason=reason, lease_until=None)
         tree = mail.report.tree.name if mail.report.tree else ""
         event = Event(
             key=f"{Happening.REPORTED}:{message_id}",

@@ -47,7 +47,7 @@ class Server:
         """ValueError says what is wrong with the address."""
         if not url:
             raise ValueError("EMAIL_URL is not set: mail stays in the outbox")
-        if not url.startswith(("smtp://", "smtp+tls://", "smtp+ssl://", "smtps://")):
+        if not url.startswith(("smtp://", "smtp+tls://", "smtp+ssl://")):
             raise ValueError("EMAIL_URL: expected smtp://, smtp+tls:// or smtp+ssl://")
         told = environ.Env.email_url_config(url)
         return cls(
@@ -86,10 +86,10 @@ class Connection:
         """Hand over one mail. `before_data` is called when the server is ready for its bytes, and may forbid them."""
         try:
             smtp = self._open()
-            refused = self._address(smtp, sender, recipients)
-            if refused is not None:
+            turned_down = self._address(smtp, sender, recipients)
+            if turned_down.fate is not Fate.SENT:
                 smtp.rset()
-                return refused
+                return turned_down
         except smtplib.SMTPResponseException as error:
             self.close()
             return _by_code(error.smtp_code, error.smtp_error)
@@ -99,7 +99,10 @@ class Connection:
         if not before_data():
             self.close()
             return Outcome(Fate.LOST_LEASE)
-        return self._data(smtp, raw)
+        outcome = self._data(smtp, raw)
+        if outcome.fate is Fate.SENT:  # what matters then is who will not get it
+            return turned_down
+        return outcome
 
     def _open(self) -> smtplib.SMTP:
         if self._smtp is None:
@@ -118,16 +121,17 @@ class Connection:
                 smtp.login(server.user, server.password)
         return self._smtp
 
-    def _address(self, smtp: smtplib.SMTP, sender: str, recipients: Sequence[str]) -> Outcome | None:
-        """MAIL and RCPT; None when at least one recipient was taken."""
+    def _address(self, smtp: smtplib.SMTP, sender: str, recipients: Sequence[str]) -> Outcome:
+        """MAIL and RCPT; SENT when at least one recipient was taken, with the words against the others."""
         options = ["BODY=8BITMIME"] if smtp.has_extn("8bitmime") else []
         code, words = smtp.mail(sender, options)
         if code != 250:
             return _by_code(code, words)
-        answers = [smtp.rcpt(recipient) for recipient in recipients]
-        if any(code in (250, 251) for code, _ in answers):
-            return None
-        return _by_code(*answers[0]) if answers else Outcome(Fate.REFUSED, "no recipients")
+        answers = {recipient: smtp.rcpt(recipient) for recipient in recipients}
+        refused = {each: answer for each, answer in answers.items() if answer[0] not in (250, 251)}
+        if len(refused) == len(answers):
+            return _by_code(*next(iter(refused.values()))) if refused else Outcome(Fate.REFUSED, "no recipients")
+        return Outcome(Fate.SENT, "; ".join(f"{each}: {code} {_text(why)}" for each, (code, why) in refused.items()))
 
     def _data(self, smtp: smtplib.SMTP, raw: bytes) -> Outcome:
         try:

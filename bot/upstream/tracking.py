@@ -9,8 +9,8 @@ from pathlib import Path
 
 from django.db import transaction
 
-from bot.archive.errors import ArchiveError
-from bot.archive.git import is_repository
+from bot.errors import Unreadable
+from bot.git import is_repository
 from bot.upstream import walk
 from tracker import history, versions
 from tracker.models import Commit, Event, Landing, Message, OutgoingMail, Release, Report, Tree
@@ -35,7 +35,7 @@ def track(tree: Tree, base_url: str, now: datetime) -> TrackTally:
     """Walk one tree. What it finds and where it stands are stored in one transaction."""
     repository = Path(tree.path)
     if not is_repository(repository):
-        raise ArchiveError(f"{tree.name}: {tree.path}: not a git repository; set PERFWORK_TREES to a clone of it")
+        raise Unreadable(f"{tree.name}: {tree.path}: not a git repository; set PERFWORK_TREES to a clone of it")
     cursor = f"{walk.refs_digest(repository)} {_what_we_track()}"
     if cursor == tree.cursor:
         return TrackTally(unchanged=True)

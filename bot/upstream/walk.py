@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.archive import git
+from bot import git
 from bot.replies.links import find_links
 from bot.replies.trailers import find_trailers, fixed_commits
 from tracker import versions

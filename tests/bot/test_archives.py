@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archive.errors import ArchiveError
 from bot.archive.mbox import read_mbox
 from bot.archive.public_inbox import read_epoch
 from bot.archive.sieve import Sieve
 from bot.archive.sources import open_sources
 from bot.demo.inbox import DemoInbox
+from bot.errors import Unreadable
 from bot.identity import Identity
 
 MAILS = [b"Message-ID: <%d@x>\nSubject: %d\n\nbody %d\n" % (n, n, n) for n in range(5)]
@@ -102,7 +102,7 @@ def test_a_broken_repository_names_itself_and_what_is_lost(tmp_path: Path) -> No
     (inbox.epoch / "objects" / blob[:2] / blob[2:]).chmod(0o644)
     (inbox.epoch / "objects" / blob[:2] / blob[2:]).write_bytes(b"junk")
     read: list[bytes] = []
-    with pytest.raises(ArchiveError, match="1 mails can't be had from git") as trouble:
+    with pytest.raises(Unreadable, match="1 mails can't be had from git") as trouble:
         for mail in read_epoch(inbox.epoch):
             read.append(mail.raw)
     assert read == [*MAILS[:2], *MAILS[3:]]  # the others are read all the same
@@ -123,7 +123,7 @@ def test_what_is_no_archive_is_said_in_a_line(tmp_path: Path, make: object, word
     place = tmp_path / "place"
     place.mkdir()
     make(place)  # type: ignore[operator]
-    with pytest.raises(ArchiveError, match=words):
+    with pytest.raises(Unreadable, match=words):
         open_sources(str(place))
 
 
@@ -131,7 +131,7 @@ def test_a_gzip_that_is_cut_off_gives_what_it_holds(tmp_path: Path) -> None:
     packed = gzip.compress(as_mbox([bytes(300) + mail * 200 for mail in MAILS]), compresslevel=0)
     (tmp_path / "a.gz").write_bytes(packed[: len(packed) // 2])
     read: list[bytes] = []
-    with pytest.raises(ArchiveError, match="fetch the file again"):
+    with pytest.raises(Unreadable, match="fetch the file again"):
         for mail in open_sources(str(tmp_path / "a.gz"))[0].mails():
             read.append(mail.raw)
     assert len(read) >= 2

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from bot.archive.errors import ArchiveError
 from bot.archive.lore import read_thread
+from bot.errors import Unreadable
 from tests.conftest import ROOT
 
 THREAD = (ROOT / "fixtures" / "mail" / "thread.mbox").read_bytes()
@@ -47,13 +47,13 @@ def test_a_thread_comes_whole(lore: str) -> None:
 
 
 def test_an_unknown_thread_is_said_in_a_line(lore: str) -> None:
-    with pytest.raises(ArchiveError, match="nobody@nowhere") as trouble:
+    with pytest.raises(Unreadable, match="nobody@nowhere") as trouble:
         list(read_thread(lore, "nobody@nowhere"))
     assert "\n" not in str(trouble.value)
 
 
 def test_no_server_is_said_in_a_line() -> None:
-    with pytest.raises(ArchiveError, match=r"127\.0\.0\.1:9"):
+    with pytest.raises(Unreadable, match=r"127\.0\.0\.1:9"):
         list(read_thread("http://127.0.0.1:9/all", REPORT))
 
 

@@ -37,6 +37,7 @@ class Moody:
 
     def __init__(self) -> None:
         self.taken: list[bytes] = []
+        self.reached: list[list[str]] = []
         self.rcpt: dict[str, str] = {}
         self.answer = "250 taken"
         self.vanish = False
@@ -52,6 +53,7 @@ class Moody:
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         if self.answer.startswith("250"):
             self.taken.append(envelope.original_content or b"")
+            self.reached.append(list(envelope.rcpt_tos))
         if self.vanish:
             server.transport.abort()
         return self.answer
@@ -91,6 +93,7 @@ def test_an_approved_mail_is_sent_once_and_the_report_is_told(mail: OutgoingMail
     assert again(mail).state == OutgoingState.SENT
     assert len(mood.taken) == 1
     assert mood.taken[0] == bytes(mail.raw)
+    assert mood.reached == [mail.recipients]
     assert Report.objects.get().reported_at
     assert mail.report.events.get().message_id == mail.message_id
 
@@ -116,6 +119,15 @@ def test_what_is_not_approved_stays(mail: OutgoingMail, moody: tuple[Moody, Serv
 def test_a_refused_recipient_does_not_keep_the_others_from_it(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     moody[0].rcpt = {"dana@dev.example": "550 no such user"}
     assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 1}
+    assert moody[0].reached == [["perf-reports@lists.example.org"]]
+    assert again(mail).reason == "not taken for dana@dev.example: 550 no such user"
+
+
+def test_refused_by_everybody_it_has_failed(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
+    moody[0].rcpt = dict.fromkeys(mail.recipients, "550 no")
+    assert sending.send_due(moody[1], LEASE) == {Fate.REFUSED: 1}
+    assert (again(mail).state, again(mail).reason) == (OutgoingState.FAILED, "550 no")
+    assert not moody[0].taken
 
 
 @pytest.mark.parametrize(
@@ -148,6 +160,7 @@ def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
     assert again(mail).state == OutgoingState.FAILED
     assert "gave up after 8 attempts: 451 later" in again(mail).reason
     assert delays == sorted(delays)
+    assert len(delays) == 7
 
 
 def test_no_server_at_all_is_later(mail: OutgoingMail) -> None:
@@ -187,7 +200,7 @@ def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: t
     assert len(moody[0].taken) == 1
 
 
-def test_two_workers_claim_a_mail_once(mail: OutgoingMail) -> None:
+def test_a_claimed_mail_is_not_claimed_again(mail: OutgoingMail) -> None:
     assert [states.claim(mail.pk, timezone.now(), LEASE) for _ in range(2)] == [True, False]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from bot.archive.errors import ArchiveError
 from bot.archive.sources import open_sources
 from bot.config import identity
+from bot.errors import Unreadable
 from bot.explain import explain
 from bot.replies.known import KnownReport
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             mails = (mail.raw for source in sources for mail in source.mails())
             for each in explain(mails, identity(), reports):
                 self.stdout.write(json.dumps(each, ensure_ascii=False))
-        except (ArchiveError, OSError) as error:
+        except (Unreadable, OSError) as error:
             raise CommandError(str(error)) from None
 
 

@@ -11,10 +11,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.archive.errors import ArchiveError
 from bot.archive.intake import Tally, read_source
 from bot.archive.sources import Source, open_sources, thread_source
 from bot.config import identity
+from bot.errors import Unreadable
 from bot.progress import counting
 
 
@@ -56,7 +56,7 @@ class Command(BaseCommand):
         try:
             for source in sources():
                 self._report(source, self._read_source(source))
-        except (ArchiveError, OSError) as error:
+        except (Unreadable, OSError) as error:
             self.stderr.write(self.style.ERROR(str(error)))
             return False
         return True

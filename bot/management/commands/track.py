@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.archive.errors import ArchiveError
 from bot.config import configured_trees, identity
+from bot.errors import Unreadable
 from bot.progress import counting
 from bot.upstream.tracking import track
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             for number, tree in enumerate(trees, start=1):
                 try:
                     tally = track(tree, identity().base_url, timezone.now())
-                except ArchiveError as error:
+                except Unreadable as error:
                     failed += 1
                     self.stderr.write(self.style.ERROR(str(error)))
                     continue

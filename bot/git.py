@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from bot.archive.errors import ArchiveError
+from bot.errors import Unreadable
 
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -24,17 +24,17 @@ def command(repository: Path, *arguments: str) -> list[str]:
 
 
 def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 600) -> bytes:
-    """What a git command prints. ArchiveError names the repository and git's own last words."""
+    """What a git command prints. Unreadable names the repository and git's own last words."""
     try:
         done = subprocess.run(
             command(repository, *arguments), input=stdin, capture_output=True, env=ENVIRONMENT, timeout=timeout
         )
     except subprocess.TimeoutExpired as late:
-        raise ArchiveError(f"{repository}: git {arguments[0]} took more than {timeout:.0f} s") from late
+        raise Unreadable(f"{repository}: git {arguments[0]} took more than {timeout:.0f} s") from late
     except FileNotFoundError as missing:
-        raise ArchiveError("git is not installed: install the package git") from missing
+        raise Unreadable("git is not installed: install the package git") from missing
     if done.returncode:
-        raise ArchiveError(f"{repository}: git {arguments[0]}: {last_words(done.stderr)}")
+        raise Unreadable(f"{repository}: git {arguments[0]}: {last_words(done.stderr)}")
     return done.stdout
 
 

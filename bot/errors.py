@@ -1,0 +1,5 @@
+"""What is wrong with something outside of us, said in one line: what, where, and what to do."""
+
+
+class Unreadable(Exception):
+    """An archive or a git repository that can't be read, or not to its end."""

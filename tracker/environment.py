@@ -1,0 +1,78 @@
+"""Reading the environment: what is not just text is checked, and refused in one line that names it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+env = environ.Env()
+T = TypeVar("T")
+_WORDS = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
+_ADDRESS = re.compile(r"[\w.!#$%&'*/=?^`{|}~-]+@[\w.-]+", re.ASCII)
+
+
+def told(name: str, expected: str, read: Callable[[], T]) -> T:
+    """What `read` makes of a setting; ImproperlyConfigured says what was expected, and what was found."""
+    try:
+        return read()
+    except (ValueError, KeyError, TypeError, ImproperlyConfigured):
+        # An address may hold a password, which no log should show.
+        found = "" if name.endswith("_URL") else f", found {os.environ.get(name, '')[:80]!r}"
+        raise ImproperlyConfigured(f"{name}: expected {expected}{found}") from None
+
+
+def flag(name: str, default: bool) -> bool:
+    """A switch. A word that is neither on nor off is refused: a typo must not let mail go out."""
+    return told(name, "on or off", lambda: _WORDS[env.str(name, default="on" if default else "off").strip().lower()])
+
+
+def seconds(name: str, default: float) -> float:
+    """A time span, more than nothing and less than some months."""
+
+    def read() -> float:
+        span = float(env.str(name, default=str(default)))
+        if not 0 < span < 10**7:
+            raise ValueError
+        return span
+
+    return told(name, "a number of seconds", read)
+
+
+def pairs(name: str) -> dict[str, str]:
+    """name=value pairs with commas between them."""
+
+    def read() -> dict[str, str]:
+        found = dict(pair.split("=", 1) for pair in env.list(name, default=[]))
+        if not all(key and value for key, value in found.items()):
+            raise ValueError
+        return found
+
+    return told(name, "name=path pairs with commas between them", read)
+
+
+def address(name: str, default: str) -> str:
+    """A mail address in ASCII, without a +tag of its own."""
+
+    def read() -> str:
+        found: str = env.str(name, default=default)
+        if not _ADDRESS.fullmatch(found):
+            raise ValueError
+        return found
+
+    return told(name, "an address like perfbot@bot.example.org", read)
+
+
+def database(name: str, default: str) -> dict[str, Any]:
+    """Django's settings of a database from its URL."""
+
+    def read() -> dict[str, Any]:
+        if not env.str(name, default=default).startswith(("sqlite:", "postgres:", "postgresql:")):
+            raise ValueError
+        return dict(env.db_url(name, default=default))
+
+    return told(name, "sqlite:///path or postgres://user:password@host/name", read)
