@@ -66,7 +66,6 @@ def _track(desk: KnownReports, mail: Mail, told: RobotReport) -> None:
             message_ids=(*(before.message_ids if before else ()), mail.message_id),
             authors=frozenset(known_as(mail.to)) | (before.authors or frozenset() if before else frozenset()),
             people=frozenset(known_as((*mail.to, *mail.cc))) | (before.people if before else frozenset()),
-            improvement=told.verdict == Verdict.IMPROVEMENT,
         )
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
 
 from tracker import status, versions
-from tracker.models import Event, Report
+from tracker.models import Decision, Event, Report, Suggestion
 
 CACHE = (
     *("given_title", "state", "status", "awaited", "landing", "cycle", "fix_title", "fix_sha", "fix_landing"),
@@ -26,22 +27,54 @@ def event_row(report: Report, event: status.Event, recorded_at: datetime, quote:
     )
 
 
+def append(rows: Iterable[Event]) -> set[int]:
+    """Append events without folding; facts that are known already are left as they are.
+
+    Returns the reports whose states may have changed: the caller owes them a `refold`.
+    """
+    rows = list(rows)
+    Event.objects.bulk_create(rows, ignore_conflicts=True)
+    return {row.report_id for row in rows}
+
+
 @transaction.atomic
 def record(rows: Iterable[Event]) -> int:
-    """Append events; facts that are known already are left as they are. Returns how many were new."""
+    """Append events and fold. Returns how many were new."""
     rows = list(rows)
     reports = {row.report_id for row in rows}
+    _lock(reports)
     before = Event.objects.filter(report__in=reports).count()
-    Event.objects.bulk_create(rows, ignore_conflicts=True)
+    append(rows)
     new = Event.objects.filter(report__in=reports).count() - before
     if new:
         refold(reports)
     return new
 
 
+@transaction.atomic
+def decide(suggestion: Suggestion, decision: Decision, person: str, now: datetime) -> bool:
+    """Accept or reject a suggestion, once; accepted it becomes an event. False where somebody was faster."""
+    open_one = Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN)
+    if not open_one.update(decision=decision, decided_by=person, decided_at=now):
+        return False
+    if decision == Decision.ACCEPTED:
+        value = replace(suggestion.value(), said_by=person)
+        record([event_row(suggestion.report, value, now, suggestion.quote)])
+    return True
+
+
+def _lock(report_ids: Iterable[int]) -> list[Report]:
+    """These reports, locked until the transaction ends: two workers that add events must not fold past each other.
+
+    In the order of their keys, so that nobody waits in a circle. SQLite has one writer at a time anyway.
+    """
+    return list(Report.objects.select_for_update().filter(pk__in=set(report_ids)).order_by("pk"))
+
+
+@transaction.atomic
 def refold(report_ids: Iterable[int]) -> None:
     """Write the cached columns of these reports from their events: two reads and one write for all."""
-    reports = {report.pk: report for report in Report.objects.filter(pk__in=set(report_ids))}
+    reports = {report.pk: report for report in _lock(report_ids)}
     events: dict[int, list[Event]] = {pk: [] for pk in reports}
     for event in Event.objects.filter(report__in=reports):
         events[event.report_id].append(event)

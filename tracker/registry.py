@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tracker import status
+from tracker.keys import scenario_key, tag_of
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
 from tracker.models.metric import Direction
-from tracker.models.report import tag_of
-from tracker.models.scenario import scenario_key
 from tracker.models.tree import TreeRole
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
@@ -20,7 +19,9 @@ def commit_for(sha: str, **told: object) -> Commit:
     sha = sha.lower()
     commit = Commit.objects.filter(sha=sha).first() or _abbreviated(sha)
     if commit is None:
-        return Commit.objects.create(sha=sha, **told)
+        commit, made = Commit.objects.get_or_create(sha=sha, defaults=told)
+        if made:
+            return commit
     changed = [name for name, value in told.items() if value and not getattr(commit, name)]
     for name in changed:
         setattr(commit, name, told[name])
@@ -114,6 +115,7 @@ def report_for(
 
 def add_finding(finding: Finding) -> bool:
     """Store a finding once; False where the same was found before. A report keeps its first headline."""
+    Report.objects.select_for_update().filter(pk=finding.report.pk).first()  # one at a time decides on the headline
     same = {name: getattr(finding, name) for name in ("report", "metric", "scenario", "machine")}
     if Finding.objects.filter(**same).exists():
         return False

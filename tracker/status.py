@@ -95,6 +95,7 @@ class Happening(StrEnum):
     EXPECTED = "expected"
     INVALID = "invalid"
     DUPLICATE = "duplicate"
+    UNDUPLICATED = "unduplicated"
     DISAPPEARED = "disappeared"
     REOPENED = "reopened"
     NOTED = "noted"
@@ -201,6 +202,7 @@ STEPS: dict[Happening, Step] = {
     Happening.EXPECTED: Step(_UNSETTLED, State.EXPECTED, Awaited.NOBODY),
     Happening.INVALID: Step(_UNSETTLED | {State.EXPECTED}, State.INVALID, Awaited.NOBODY),
     Happening.DUPLICATE: Step(_UNSETTLED, State.DUPLICATE, Awaited.NOBODY),
+    Happening.UNDUPLICATED: Step(frozenset({State.DUPLICATE}), None, Awaited.AUTHOR),
     Happening.DISAPPEARED: Step(_UNSETTLED, State.DISAPPEARED, Awaited.NOBODY),
     Happening.REOPENED: Step(CLOSED - {State.NO_ACTION}, None, Awaited.AUTHOR),
 }
@@ -213,8 +215,29 @@ def fold(verdict: Verdict, events: Iterable[Event]) -> Standing:
     """
     standing = _start(verdict)
     for event in sorted(_standing_events(list(events)), key=Event.order):
-        standing = _remember(_move(standing, event), event)
+        if _counts(standing, event):
+            standing = _remember(_move(standing, event), event)
     return standing
+
+
+# What these tell beside the state would overwrite a later word: a candidate posted after the fix has landed,
+# the failure of another candidate.
+_ONLY_WITH_A_STEP = {
+    Happening.FIX_PROPOSED,
+    Happening.FIX_FAILED,
+    Happening.FIX_CONFIRMED,
+    Happening.FIX_QUEUED,
+    Happening.FIX_WITHDRAWN,
+    Happening.DROPPED,
+    Happening.DUPLICATE,
+    Happening.DISAPPEARED,
+    Happening.REOPENED,
+    Happening.UNDUPLICATED,
+}
+
+
+def _counts(standing: Standing, event: Event) -> bool:
+    return event.kind not in _ONLY_WITH_A_STEP or standing.state in STEPS[event.kind].within
 
 
 def _start(verdict: Verdict) -> Standing:
@@ -276,8 +299,8 @@ def _remember(standing: Standing, event: Event) -> Standing:
             return replace(standing, merged=True, landing=_earlier(standing.landing, event.tag))
         case Happening.FIX_PROPOSED | Happening.FIX_CONFIRMED | Happening.FIX_QUEUED | Happening.FIX_LANDED:
             return _remember_fix(standing, event)
-        case Happening.FIX_FAILED | Happening.FIX_WITHDRAWN:
-            return replace(standing, fix=None, fix_landing="", fix_tree="")
+        case Happening.FIX_FAILED | Happening.FIX_WITHDRAWN | Happening.REOPENED | Happening.UNDUPLICATED:
+            return replace(standing, fix=None, fix_landing="", fix_tree="", closed_in="", duplicate_of="")
         case Happening.DROPPED | Happening.DISAPPEARED:
             return replace(standing, closed_in=event.tag)
         case Happening.DUPLICATE:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.identity import Identity
 from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report
 from bot.outbox.states import mark_sent
-from bot.replies.effects import Mode, Relation, effects_of
+from bot.replies.effects import Effect, Mode, Relation, effects_of
 from bot.replies.events import event_of, in_mainline_event, reported_event
 from bot.replies.kinds import Kind
 from bot.replies.known import KnownReport, KnownReports, known_as
+from bot.replies.links import find_links
 from bot.replies.mail import Mail
 from bot.replies.reading import Reading, read
 from tracker import history, registry
-from tracker.models import Event, Finding, Message, OutgoingMail, RawMessage, Report
+from tracker.models import Finding, Message, OutgoingMail, RawMessage, Report, Suggestion
 from tracker.models.tree import TreeRole
-from tracker.status import Verdict
+from tracker.status import Event as EventValue
+from tracker.status import Happening, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Filed:
 
     message_id: str = ""
     is_report: bool = False
+    is_repeated: bool = False  # a report whose culprit was reported before
     is_reply: bool = False
     was_known: bool = False
 
@@ -84,7 +87,6 @@ class Desk:
             message_ids=(),
             authors=frozenset(report.authors),
             people=frozenset(report.told),
-            improvement=report.verdict == Verdict.IMPROVEMENT,
         )
         self.known.add(known)
 
@@ -109,25 +111,48 @@ class Desk:
         return message
 
     def _act(self, reading: Reading, tag: str, relation: Relation) -> None:
-        """What the mail does to one report by itself."""
+        """What the mail does to one report: by itself an event, else a suggestion that waits for a click."""
         report = self._rows[tag]
         role = self.known.reports[tag].role_of(reading, self.identity.operators)
         at = reading.mail.date or self.now
-        rows: list[Event] = []
         for number, effect in enumerate(effects_of(reading, role, relation, self.identity.trust)):
-            event = event_of(effect, reading.mail, role, at, number) if effect.mode is Mode.AUTO else None
-            if event:
-                rows.append(history.event_row(report, event, self.now, effect.quote))
-        self._append(rows)
+            event = event_of(effect, reading.mail, role, at, number)
+            if event is None:
+                continue
+            if event.kind is Happening.DUPLICATE:
+                event = replace(event, remark=self._sha10_of(event.remark))
+            if effect.mode is Mode.AUTO:
+                self._touched |= history.append([history.event_row(report, event, self.now, effect.quote)])
+            else:
+                self._suggest(report, event, effect)
 
-    def _append(self, rows: list[Event]) -> None:
-        Event.objects.bulk_create(rows, ignore_conflicts=True)
-        self._touched.update(row.report_id for row in rows)
+    def _suggest(self, report: Report, event: EventValue, effect: Effect) -> None:
+        Suggestion.objects.get_or_create(
+            report=report,
+            key=event.key,
+            defaults={
+                **{
+                    name: getattr(event, name) for name in ("kind", "at", "by", "message_id", "commit", "title", "tree")
+                },
+                "remark": event.remark,
+                "quote": effect.quote[:2000],
+                "rule": effect.rule,
+            },
+        )
+
+    def _sha10_of(self, argument: str) -> str:
+        """The report that a `dup` names, by the sha of its culprit where its link leads to one of ours."""
+        for link in find_links(argument, self.identity.base_url):
+            tag = self.known.by_message.get(link.message_id, "")
+            if tag in self._rows:
+                return self._rows[tag].culprit.sha10
+        return argument[:200]
 
     def _file_report(self, mail: Mail, told: RobotReport, source: RawMessage) -> Filed:
         """A robot's report: the report of its culprit, its findings, and the event that it was reported."""
         culprit = registry.commit_for(told.culprit, title=clean_title(told))
         tree = registry.tree_for(told.tree)
+        repeated = Report.objects.filter(culprit=culprit).exists()
         report = registry.report_for(
             culprit,
             Verdict(told.verdict),
@@ -146,8 +171,8 @@ class Desk:
         events = [reported_event(mail, at, where)]
         if tree and tree.role == TreeRole.MAINLINE:
             events.append(in_mainline_event(mail, at))
-        self._append([history.event_row(report, event, self.now, mail.subject) for event in events])
-        return Filed(mail.message_id, is_report=True)
+        self._touched |= history.append(history.event_row(report, each, self.now, mail.subject) for each in events)
+        return Filed(mail.message_id, is_report=True, is_repeated=repeated)
 
 
 def add_findings(report: Report, told: RobotReport) -> None:

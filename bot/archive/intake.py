@@ -29,10 +29,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Tally:
-    """What a reading did: mails seen, and of those: report mails, replies, known before, quarantined."""
+    """What a reading did: mails seen, and of those: report mails (and how many of these repeat a culprit), replies,
+    known before, quarantined.
+    """
 
     seen: int = 0
     reports: int = 0
+    repeated: int = 0
     replies: int = 0
     known: int = 0
     quarantined: int = 0
@@ -98,6 +101,7 @@ def _read_batch(batch: list[RawMail], archive: Archive, desk: Desk, sieve: Sieve
         if filed.message_id:
             sieve.add(filed.message_id)
         tally.reports += filed.is_report
+        tally.repeated += filed.is_repeated
         tally.replies += filed.is_reply
         tally.known += filed.was_known
     desk.refold()

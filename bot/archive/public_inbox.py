@@ -13,6 +13,7 @@ from typing import IO
 
 from bot import git
 from bot.archive.raw import RawMail
+from bot.english import counted
 from bot.errors import Unreadable
 
 
@@ -92,6 +93,6 @@ def _mails(epoch: Path, pipe: IO[bytes], commits: list[str]) -> Iterator[RawMail
             yield RawMail(raw, commit)
     if lost:
         raise Unreadable(
-            f"{epoch}: {len(lost)} mails can't be had from git, the first is that of commit {lost[0]};"
+            f"{epoch}: {counted(len(lost), 'mail')} can't be had from git, the first is that of commit {lost[0]};"
             " mend the repository (`git fsck`), then `read --again`"
         )

@@ -14,7 +14,11 @@ from bot.replies.addresses import Address
 
 # C0 and C1 controls, line and paragraph separators, and marks that turn the direction of text.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
-_EMAIL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9.-]{1,255}\Z")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+# RFC 5321 section 4.1.2, in ASCII and without quoted local parts, which no list carries.
+_EMAIL = re.compile(rf"(?=.{{3,254}}\Z)(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*\Z")
+_MESSAGE_ID = re.compile(r"[!-;=?-~]{1,400}@[!-;=?A-~]{1,400}\Z")
 POLICY = email.policy.SMTP.clone(max_line_length=998, cte_type="8bit")
 
 
@@ -47,7 +51,12 @@ def one_line(text: str, limit: int = 300) -> str:
 
 def is_address(email: str) -> bool:
     """Whether an address can stand in our headers: ASCII, one local part, one domain."""
-    return bool(_EMAIL.match(email)) and ".." not in email and not email.startswith(".")
+    return bool(_EMAIL.match(email))
+
+
+def is_message_id(text: str) -> bool:
+    """Whether a foreign Message-ID, without its brackets, can stand in our headers as it is."""
+    return bool(_MESSAGE_ID.match(text))
 
 
 def to_bytes(mail: Mail) -> bytes:

@@ -11,11 +11,12 @@ from urllib.parse import quote
 from django.template.loader import render_to_string
 
 from bot.compose import numbers
-from bot.compose.mail import Mail, one_line
+from bot.compose.mail import Mail, is_message_id, one_line
 from bot.compose.message_id import message_id
 from bot.compose.recipients import recipients_of
 from bot.compose.subject import report_subject
 from bot.compose.told import FindingTold, ReportTold
+from bot.english import article, counted
 from bot.identity import Identity
 from bot.replies.addresses import Address
 from tracker.status import Verdict
@@ -49,7 +50,7 @@ def compose(told: ReportTold, identity: Identity, now: datetime) -> Mail:
         date=now.replace(microsecond=0),
         body=_body(told, headline, own_id, identity),
         report_tag=told.tag,
-        in_reply_to=told.patch_message_id,
+        in_reply_to=told.patch_message_id if is_message_id(told.patch_message_id) else "",
     )
 
 
@@ -59,7 +60,6 @@ def _negated(change: float | None) -> float | None:
 
 def _body(told: ReportTold, headline: FindingTold, own_id: str, identity: Identity) -> str:
     regression = told.verdict is Verdict.REGRESSION
-    percent = f"{abs(headline.change_pct):.1f}%" if headline.change_pct is not None else "complete"
     text = render_to_string(
         "mail/report.txt",
         {
@@ -69,7 +69,8 @@ def _body(told: ReportTold, headline: FindingTold, own_id: str, identity: Identi
             "title": one_line(told.title, 200),
             "parent_title": one_line(told.parent_title, 200) or "its parent",
             "parent10": told.parent_sha[:10],
-            "percent": percent,
+            "noticed": _noticed(headline),
+            "bot": one_line(identity.name, 60),
             "facts": list(_facts(told, headline)),
             "others": _others(told.findings[1:]),
             "how_to_answer": _how_to_answer(identity),
@@ -85,6 +86,14 @@ def _body(told: ReportTold, headline: FindingTold, own_id: str, identity: Identi
     return "\n".join("-- " if line == "--" else line for line in lines) + "\n"
 
 
+def _noticed(headline: FindingTold) -> str:
+    """ "an 8.8% regression of vm-scan.ops_per_sec", in the words that robots' readers look for."""
+    if headline.change_pct is None:  # from zero, where a percentage means nothing
+        return f"a {headline.verdict} of {headline.metric}"
+    percent = f"{abs(headline.change_pct):.1f}"
+    return f"{article(percent)} {percent}% {headline.verdict} of {headline.metric}"
+
+
 def _facts(told: ReportTold, headline: FindingTold) -> Iterable[tuple[str, str]]:
     """The lines of the first screen, wrapped below their names."""
     unit = f" {headline.unit}" if headline.unit else ""
@@ -93,18 +102,16 @@ def _facts(told: ReportTold, headline: FindingTold) -> Iterable[tuple[str, str]]
         f"{numbers.value(headline.new_mean)}{numbers.spread(headline.new_stddev_pct).rstrip()}{unit}"
     )
     better = _BETTER.get(headline.direction, "direction unknown")
-    yield "measured:", _wrapped(f"{sides} ({better}; {headline.old_runs} + {headline.new_runs} runs)")
+    runs = f"; {headline.old_runs} + {headline.new_runs} runs" if headline.old_runs and headline.new_runs else ""
+    yield "measured:", _wrapped(f"{sides} ({better}{runs})")
     yield "where:", _wrapped(f"{headline.suite} on {headline.machine}: {headline.machine_text}")
     if told.parent_sha:
         since = f'parent {told.parent_sha[:10]} ("{told.parent_title}")' if told.parent_title else told.parent_sha[:10]
-        yield "against:", _wrapped(since + (f", based on {told.base}" if told.base else ""))
+        base = told.base if told.base.removeprefix("v") not in told.parent_title else ""
+        yield "against:", _wrapped(since + (f", based on {base}" if base else ""))
     if told.bisect_steps:
-        yield (
-            "bisected:",
-            _wrapped(
-                f"{told.good} (good) to {told.bad} (bad) in {told.bisect_steps} step{'s' * (told.bisect_steps != 1)}"
-            ),
-        )
+        steps = counted(told.bisect_steps, "step")
+        yield "bisected:", _wrapped(f"{told.good} (good) to {told.bad} (bad) in {steps}")
 
 
 def _wrapped(text: str) -> str:
@@ -117,16 +124,17 @@ def _others(findings: Iterable[FindingTold]) -> str:
     worse = sum(each.verdict is Verdict.REGRESSION for each in findings)
     if not findings:
         return ""
-    text = f"Also moved: {worse} more worse, {len(findings) - worse} better; the tables below have them all."
+    better = len(findings) - worse
+    text = f"Of {counted(len(findings), 'other metric')}, {worse} got worse and {better} better; see the tables below."
     return textwrap.fill(text, WIDTH)
 
 
 def _how_to_answer(identity: Identity) -> str:
-    text = (
-        f'Please answer in plain words. "{identity.prefix} fix: <title of the fix>" and "{identity.prefix} expected"'
-        " at the start of a line also work."
+    return (
+        "Please answer in plain words. Lines like these are understood too:\n\n"
+        f"    {identity.prefix} fix: <title of the commit that fixes it>\n"
+        f"    {identity.prefix} expected"
     )
-    return textwrap.fill(text, WIDTH)
 
 
 def _tags(told: ReportTold, own_id: str, identity: Identity) -> tuple[str, ...]:

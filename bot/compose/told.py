@@ -20,10 +20,10 @@ class FindingTold:
     change_pct: float | None
     old_mean: float
     old_stddev_pct: float | None
-    old_runs: int
+    old_runs: int | None
     new_mean: float
     new_stddev_pct: float | None
-    new_runs: int
+    new_runs: int | None
     suite: str
     params: Mapping[str, str]
     machine: str

@@ -156,6 +156,8 @@ def _finding(
         old_stddev_pct=told.old.stddev_pct,
         new_mean=told.new.mean,
         new_stddev_pct=told.new.stddev_pct,
+        old_runs=told.old.n,
+        new_runs=told.new.n,
         old_samples=list(told.old_samples),
         new_samples=list(told.new_samples),
         result=row,

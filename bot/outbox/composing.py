@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -11,12 +12,15 @@ from django.db import IntegrityError, transaction
 from bot.compose.mail import to_bytes
 from bot.compose.report_mail import compose
 from bot.compose.told import FindingTold, ReportTold
+from bot.english import counted
 from bot.identity import Identity
 from bot.replies.addresses import Address
+from bot.replies.known import known_as
 from tracker.models import BisectResult, Finding, OutgoingMail, OutgoingState, Report
 from tracker.status import Happening, Verdict
 
 PURPOSE = "report"
+log = logging.getLogger(__name__)
 
 
 def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True) -> int:
@@ -28,7 +32,13 @@ def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True
         .select_related("culprit", "tree")
         .distinct()
     )
-    return sum(_compose_one(report, identity, now, approve_first) for report in due)
+    composed = 0
+    for report in due:
+        try:
+            composed += _compose_one(report, identity, now, approve_first)
+        except (ValueError, LookupError, IndexError, UnicodeError) as error:  # one odd report, not all of them
+            log.error("%s: no mail could be composed: %s", report.culprit.sha10, error)
+    return composed
 
 
 def _compose_one(report: Report, identity: Identity, now: datetime, approve_first: bool) -> bool:
@@ -51,7 +61,8 @@ def _compose_one(report: Report, identity: Identity, now: datetime, approve_firs
                 reason=reason,
                 composed_at=now,
             )
-            Report.objects.filter(pk=report.pk, title="").update(title=mail.subject)
+            people = (*mail.to, *mail.cc)
+            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known_as(people))
     except IntegrityError:
         return False  # another worker composed it at the same time
     return True
@@ -98,8 +109,8 @@ def _findings(findings: Iterable[Finding]) -> Iterable[FindingTold]:
             continue
         box = each.machine
         parts = [
-            f"{box.cpus} CPUs" if box.cpus else "",
-            f"{box.sockets} sockets" if box.sockets else "",
+            counted(box.cpus, "CPU") if box.cpus else "",
+            counted(box.sockets, "socket") if box.sockets else "",
             box.cpu_model,
             f"({box.codename})" if box.codename else "",
             f"{box.memory_bytes >> 30} GiB memory" if box.memory_bytes else "",
@@ -112,10 +123,10 @@ def _findings(findings: Iterable[Finding]) -> Iterable[FindingTold]:
             change_pct=each.change_pct_raw,
             old_mean=each.old_mean,
             old_stddev_pct=each.old_stddev_pct,
-            old_runs=len(each.old_samples),
+            old_runs=each.old_runs,
             new_mean=each.new_mean,
             new_stddev_pct=each.new_stddev_pct,
-            new_runs=len(each.new_samples),
+            new_runs=each.new_runs,
             suite=each.scenario.suite,
             params=each.scenario.params,
             machine=box.name,

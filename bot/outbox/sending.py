@@ -14,6 +14,7 @@ from bot.outbox.transport import Connection, Fate, Outcome, Server
 from tracker.models import OutgoingMail, OutgoingState
 
 BATCH = 50
+NEVER_GIVE_UP = 2**30  # a server that is down, or a wrong password, fails no mail
 
 
 def send_due(server: Server, lease: timedelta, limit: int = BATCH) -> Counter[str]:
@@ -26,7 +27,10 @@ def send_due(server: Server, lease: timedelta, limit: int = BATCH) -> Counter[st
     with Connection(server) as connection:
         for pk in list(queue.values_list("pk", flat=True)[:limit]):
             if states.claim(pk, timezone.now(), lease):
-                fates[deliver(OutgoingMail.objects.get(pk=pk), connection)] += 1
+                fate = deliver(OutgoingMail.objects.get(pk=pk), connection)
+                fates[fate] += 1
+                if fate is Fate.NO_SERVER:  # nor for the next one
+                    break
     return fates
 
 
@@ -47,6 +51,8 @@ def record(mail: OutgoingMail, outcome: Outcome, now: datetime) -> None:
             states.mark_sent(mail.message_id, now, now, refused=outcome.words)
         case Fate.LATER:
             states.retry_later(mail, now, outcome.words)
+        case Fate.NO_SERVER:
+            states.retry_later(mail, now, outcome.words, max_attempts=NEVER_GIVE_UP)
         case Fate.REFUSED:
             states.fail(mail, outcome.words)
         case Fate.DOUBT:

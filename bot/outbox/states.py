@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import models, transaction
 from django.db.models import F, Q
 
 from tracker import history
@@ -25,7 +25,7 @@ def move_by_hand(pk: int, verb: str, reason: str = "") -> bool:
     """Approve, hold, cancel or resend; False where the mail is in no state for it."""
     to, within = BY_HAND[verb]
     rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
-    return rows.update(state=to, reason=reason, not_before=None, data_at=None, attempts=0, lease_until=None) == 1
+    return rows.update(state=to, reason=reason, not_before=None, data_at=None, lease_until=None) == 1
 
 
 def claim(pk: int, now: datetime, lease: timedelta) -> bool:
@@ -35,13 +35,17 @@ def claim(pk: int, now: datetime, lease: timedelta) -> bool:
     return rows.update(state=S.SENDING, lease_until=now + lease, attempts=F("attempts") + 1, data_at=None) == 1
 
 
+def _held(mail: OutgoingMail) -> models.QuerySet[OutgoingMail]:
+    """The row, as long as it is the claim of this attempt: a worker that lost its lease has no say any more."""
+    return OutgoingMail.objects.filter(pk=mail.pk, state=S.SENDING, attempts=mail.attempts)
+
+
 def begin_data(mail: OutgoingMail, now: datetime) -> bool:
     """Write down that the bytes begin to leave. From here on, a death leaves a doubt.
 
     False where the lease was lost meanwhile: then somebody else sends it, and we must not.
     """
-    rows = OutgoingMail.objects.filter(pk=mail.pk, state=S.SENDING, attempts=mail.attempts, data_at=None)
-    return rows.update(data_at=now) == 1
+    return _held(mail).filter(data_at=None).update(data_at=now) == 1
 
 
 def mark_sent(message_id: str, at: datetime, now: datetime, refused: str = "") -> bool:
@@ -73,24 +77,18 @@ def retry_later(mail: OutgoingMail, now: datetime, reason: str, max_attempts: in
     if mail.attempts >= max_attempts:
         fail(mail, f"gave up after {mail.attempts} attempts: {reason}")
         return
-    delay = timedelta(seconds=min(30 * 4 ** (mail.attempts - 1), 6 * 3600))
-    OutgoingMail.objects.filter(pk=mail.pk, state=S.SENDING).update(
-        state=S.APPROVED, not_before=now + delay, reason=reason[:1000], lease_until=None, data_at=None
-    )
+    delay = timedelta(seconds=min(30 * 4 ** min(mail.attempts - 1, 8), 6 * 3600))
+    _held(mail).update(state=S.APPROVED, not_before=now + delay, reason=reason[:1000], lease_until=None, data_at=None)
 
 
 def fail(mail: OutgoingMail, reason: str) -> None:
     """Refused for good, in the server's words."""
-    OutgoingMail.objects.filter(pk=mail.pk, state=S.SENDING).update(
-        state=S.FAILED, reason=reason[:1000], lease_until=None
-    )
+    _held(mail).update(state=S.FAILED, reason=reason[:1000], lease_until=None)
 
 
 def doubt(mail: OutgoingMail, reason: str) -> None:
     """Nobody knows whether the server took it."""
-    OutgoingMail.objects.filter(pk=mail.pk, state=S.SENDING).update(
-        state=S.IN_DOUBT, reason=reason[:1000], lease_until=None
-    )
+    _held(mail).update(state=S.IN_DOUBT, reason=reason[:1000], lease_until=None)
 
 
 def sweep(now: datetime) -> tuple[int, int]:

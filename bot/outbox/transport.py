@@ -19,6 +19,7 @@ class Fate(StrEnum):
     LATER = "later"
     REFUSED = "refused"
     DOUBT = "doubt"
+    NO_SERVER = "no_server"
     LOST_LEASE = "lost_lease"
 
 
@@ -86,6 +87,10 @@ class Connection:
         """Hand over one mail. `before_data` is called when the server is ready for its bytes, and may forbid them."""
         try:
             smtp = self._open()
+        except (OSError, smtplib.SMTPException) as error:  # the server's trouble or a wrong setting, and no mail's
+            self.close()
+            return Outcome(Fate.NO_SERVER, f"{self.server.host}:{self.server.port}: {error}")
+        try:
             turned_down = self._address(smtp, sender, recipients)
             if turned_down.fate is not Fate.SENT:
                 smtp.rset()

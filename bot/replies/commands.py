@@ -31,7 +31,7 @@ class Word(StrEnum):
 
 
 # regzbot: docs/regzbot commands; syzbot: docs/syzbot.md. Spelled otherwise, meant the same.
-_FOREIGN = {"dup-of": Word.DUP, "duplicate": Word.DUP, "inconclusive": Word.INVALID, "resolve": Word.INVALID}
+_FOREIGN = {"dup-of": Word.DUP, "duplicate": Word.DUP}
 _NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASSIGN})
 
 

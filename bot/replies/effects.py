@@ -72,7 +72,7 @@ COMMANDED: dict[Word, Happening] = {
     Word.TITLE: Happening.RETITLED,
     Word.TEST: Happening.TEST_ASKED,
     Word.UNFIX: Happening.FIX_WITHDRAWN,
-    Word.UNDUP: Happening.REOPENED,
+    Word.UNDUP: Happening.UNDUPLICATED,
     Word.REOPEN: Happening.REOPENED,
     Word.ASSIGN: Happening.ASSIGNED,
     Word.REMIND_OFF: Happening.REMINDERS_OFF,
@@ -101,18 +101,16 @@ def effects_of(reading: Reading, role: Role | None, relation: Relation, policy: 
     if relation is Relation.LINK:
         return (NOTHING,)
     if reading.kind is Kind.ROBOT:
-        return (_merge_notice(reading),)
+        return (_bounded(_merge_notice(reading), policy, is_command=False),)
     if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR):
         return (NOTHING,)
-    commanded = tuple(_commanded(command) for command in reading.commands.good)
-    if commanded:
-        return tuple(_bounded(effect, policy, is_command=True) for effect in commanded)
+    commanded = tuple(_bounded(_commanded(each), policy, is_command=True) for each in reading.commands.good)
     rules: tuple[Rule, ...] = (_patch, _says_applied, _answer)
     for rule in rules:
         effect = rule(reading, role, relation)
         if effect.happening:
-            return (_bounded(effect, policy, is_command=False),)
-    return (NOTHING,)
+            return (*commanded, _bounded(effect, policy, is_command=False))
+    return commanded or (NOTHING,)
 
 
 def _bounded(effect: Effect, policy: str, *, is_command: bool) -> Effect:
@@ -165,10 +163,17 @@ def _answer(reading: Reading, role: Role | None, relation: Relation) -> Effect:
     """Author or maintainer says something of substance; a mere thanks is not an answer."""
     if role not in (Role.AUTHOR, Role.MAINTAINER, None) or reading.kind is not Kind.PERSON:
         return NOTHING
-    said = _COURTESY.sub("", reading.own_text).strip()
-    if not said:
+    commanded = {command.line for command in reading.commands.good}
+    lines = reading.own_text.split("\n")
+    text = "\n".join(line for number, line in enumerate(lines, start=1) if number not in commanded)
+    if not _COURTESY.sub("", text).strip() and not commanded:
         return NOTHING
-    return Effect(Happening.RESPONDED, Mode.AUTO, "reply_of_author", quote=first_sentence(reading.own_text))
+    return Effect(
+        Happening.RESPONDED,
+        Mode.AUTO,
+        "reply_of_author",
+        quote=first_sentence(text) or first_sentence(reading.own_text),
+    )
 
 
 def first_sentence(text: str) -> str:

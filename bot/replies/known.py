@@ -27,7 +27,6 @@ class KnownReport:
     message_ids: tuple[str, ...]
     authors: frozenset[str] | None = None
     people: frozenset[str] = frozenset()
-    improvement: bool = False
 
     def role_of(self, reading: Reading, operators: Collection[str]) -> Role | None:
         """What the writer is to this report: its author (by address), one it was sent to, the lab, or none of them.

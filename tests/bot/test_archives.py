@@ -102,7 +102,7 @@ def test_a_broken_repository_names_itself_and_what_is_lost(tmp_path: Path) -> No
     (inbox.epoch / "objects" / blob[:2] / blob[2:]).chmod(0o644)
     (inbox.epoch / "objects" / blob[:2] / blob[2:]).write_bytes(b"junk")
     read: list[bytes] = []
-    with pytest.raises(Unreadable, match="1 mails can't be had from git") as trouble:
+    with pytest.raises(Unreadable, match="1 mail can't be had from git") as trouble:
         for mail in read_epoch(inbox.epoch):
             read.append(mail.raw)
     assert read == [*MAILS[:2], *MAILS[3:]]  # the others are read all the same

@@ -116,14 +116,29 @@ def test_the_first_screen_answers_what_readers_ask() -> None:
         "vm-scan on lab7-m1: 64 CPUs",
         'parent aaaaaaaaaa ("mm: prepare"), based on v9.1-rc1',
         "v9.1-rc1 (good) to v9.1-rc2 (bad) in 7 steps",
-        "Also moved: 1 more worse, 0 better",
-        "#lkp fix: <title of the fix>",
+        "Of 1 other metric, 1 got worse and 0 better",
+        "    #lkp fix: <title of the commit that fixes it>",
     ):
         assert answer in screen, answer
     assert mail.message_id == "202611211200.7d3e91c0-perfbot@bot.example.org"
     assert f"| Closes: https://lore.kernel.org/r/{mail.message_id}" in mail.body
     assert "Auto-Submitted: auto-generated" in raw
     assert "Reply-To: Perfwork <perfbot+7d3e91c0a45b28f6@bot.example.org>" in raw
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (-8.84, "an 8.8% regression of"),
+        (-11.0, "an 11.0% regression of"),
+        (-80.0, "an 80.0%"),
+        (-1.1, "a 1.1%"),
+        (None, "a regression of"),
+    ],
+)
+def test_the_first_sentence_is_english(change: float | None, words: str) -> None:
+    mail, _ = sent(findings=(replace(FINDING, change_pct=change),))
+    assert f"Perfwork noticed {words}" in mail.body
 
 
 def test_it_is_text_of_78_columns_but_for_commits_and_addresses() -> None:
@@ -197,6 +212,33 @@ def test_three_hundred_people_are_capped_and_the_list_stays() -> None:
 
 def test_without_an_author_the_list_is_told() -> None:
     assert people(author="no address") == ([LIST], [])
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "foo.@x.org",
+        ".foo@x.org",
+        "a..b@x.org",
+        "foo@x.org.",
+        "foo@.x",
+        "foo@-x.org",
+        "a b@x.org",
+        "é@x.org",
+        "a@b@c",
+        "@",
+    ],
+)
+def test_an_address_that_no_server_takes_is_left_out(odd: str) -> None:
+    to_bytes(compose(replace(TOLD, author=Address("", odd), trailers=(("Cc", f"<{odd}>"),)), BOT, NOW))
+    assert recipients_of(Address("", odd), (), BOT).to == (Address("", LIST),)
+
+
+@pytest.mark.parametrize(
+    "odd", ["a\x0bb@x", "a\u2028b@x", "é@x", "a" * 1200 + "@x", "a b@x", "a@b>\nBcc: <evil@x.example", "x"]
+)
+def test_an_odd_message_id_of_a_patch_is_not_answered(odd: str) -> None:
+    assert "In-Reply-To" not in sent(patch_message_id=odd)[1]
 
 
 # --- hostile values ---

@@ -64,7 +64,7 @@ def test_what_needs_proof_is_suggested_and_counts_when_accepted() -> None:
     unproven = Identity(address=BOT.address, robots=BOT.robots, trust="verified")
     report, reply = told(INVENTED, REPLY.replace("It is the lock.", "#lkp invalid"), identity=unproven)
     assert reply["effect"] == {"state": "invalid", "mode": "suggest", "rule": "command_invalid"}
-    assert (report["state"], report["state_if_accepted"]) == ("no_response", "invalid")
+    assert (report["state"], report["state_if_accepted"]) == ("responded", "invalid")
 
 
 def test_a_link_to_another_report_changes_nothing() -> None:

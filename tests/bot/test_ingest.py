@@ -233,7 +233,7 @@ def test_the_command_says_a_line_an_input_and_fails_for_a_refusal(world: World, 
     with pytest.raises(CommandError, match="1 of 2 refused"):
         call_command("ingest", str(tmp_path), stdout=out, stderr=errors)
     assert "new: " in out.getvalue()
-    assert "1 new, 1 refused; 1 mails composed" in out.getvalue()
+    assert "1 new, 1 refused; 1 mail composed" in out.getvalue()
     assert errors.getvalue().startswith(f"refused: {tmp_path}/b.json")
     assert OutgoingMail.objects.get().state == "composed"  # nothing leaves unapproved unless it is set so
 

@@ -62,6 +62,6 @@ def test_the_command_reads_it(lore: str, settings: Any, capsys: pytest.CaptureFi
     settings.PERFWORK_LORE = lore
     settings.PERFWORK_ROBOTS = ["lkp@intel.com"]
     call_command("read", "--thread", REPORT)
-    assert "2 mails; new: 1 reports, 1 replies" in capsys.readouterr().out
+    assert "2 mails; new: 1 report, 1 reply" in capsys.readouterr().out
     with pytest.raises(CommandError, match="1 of 1"):
         call_command("read", "--thread", "nobody@nowhere")

@@ -164,8 +164,18 @@ def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
 
 
 def test_no_server_at_all_is_later(mail: OutgoingMail) -> None:
-    assert sending.send_due(Server("127.0.0.1", free_port(), timeout=2), LEASE) == {Fate.LATER: 1}
+    assert sending.send_due(Server("127.0.0.1", free_port(), timeout=2), LEASE) == {Fate.NO_SERVER: 1}
+    assert again(mail).state == OutgoingState.APPROVED
     assert "refused" in again(mail).reason.lower()
+
+
+def test_a_wrong_password_fails_no_mail(world: World, moody: tuple[Moody, Server]) -> None:
+    for number in range(3):
+        world.ingest(world.result(world.commit(f"mm: {number}"), f"mm: {number}"))
+    compose_due(world.identity, world.now, approve_first=False)
+    server = Server("127.0.0.1", moody[1].port, user="bot", password="wrong", timeout=5)
+    assert sending.send_due(server, LEASE) == {Fate.NO_SERVER: 1}  # and the next ones are not even tried
+    assert set(OutgoingMail.objects.values_list("state", flat=True)) == {OutgoingState.APPROVED}
 
 
 def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
@@ -198,6 +208,18 @@ def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: t
         assert sending.deliver(slow, connection) is Fate.LOST_LEASE
         assert sending.deliver(again(mail), connection) is Fate.SENT
     assert len(moody[0].taken) == 1
+
+
+def test_a_late_verdict_of_a_worker_that_lost_its_lease_moves_nothing(mail: OutgoingMail) -> None:
+    assert states.claim(mail.pk, timezone.now() - 2 * LEASE, LEASE)
+    slow = again(mail)
+    states.sweep(timezone.now())
+    assert states.claim(mail.pk, timezone.now(), LEASE)
+    assert states.begin_data(again(mail), timezone.now())  # the other's bytes are leaving
+    for fate in (Fate.LATER, Fate.REFUSED, Fate.DOUBT):
+        sending.record(slow, Outcome(fate, "timed out"), timezone.now())
+        assert again(mail).state == OutgoingState.SENDING
+        assert again(mail).data_at
 
 
 def test_a_claimed_mail_is_not_claimed_again(mail: OutgoingMail) -> None:
@@ -246,7 +268,7 @@ def test_the_command(mail: OutgoingMail, moody: tuple[Moody, Server], settings: 
     assert outbox("show", str(mail.pk), "--raw").startswith(f"Message-ID: <{mail.message_id}>")
     assert outbox("hold", str(mail.pk)) == "hold: 1 mail\n"
     assert outbox("approve", "all") == "approve: 1 mail\n"
-    with pytest.raises(CommandError, match="not in a state to approve"):
+    with pytest.raises(CommandError, match="can't approve: must be composed or held"):
         outbox("approve", str(mail.pk))
     with pytest.raises(CommandError, match="there is no such mail"):
         outbox("show", "99")

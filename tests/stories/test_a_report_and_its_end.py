@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from bot.outbox.composing import compose_due
 from tests.world import DANA, DIFF, LEE, World, message_id, standing, state
-from tracker.models import Event, Message, OutgoingMail, RawMessage
+from tracker import history
+from tracker.models import Decision, Event, Message, OutgoingMail, RawMessage, Report, Suggestion
 
 THIRD = type(LEE)("Kim Stranger", "kim@elsewhere.example")
 
@@ -78,16 +80,21 @@ def test_commands_close_and_reopen(world: World) -> None:
     assert standing(report) == "currently not merged, the regression is expected"
     world.post(DANA, "#lkp reopen", to=message_id(report))
     world.read()
-    assert standing(report) == "currently not merged, no response from author yet"
+    assert standing(report) == "currently not merged, the author has responded"
 
 
 def test_unproven_mail_closes_nothing_under_the_default_policy(world: World) -> None:
     report = world.report()
     world.identity = type(world.identity)(address=world.identity.address, trust="verified")
     world.post(DANA, "#lkp invalid", to=message_id(report))
-    world.post(DANA, "It is the lock.", to=message_id(report))
     world.read()
     assert state(report) == "responded"
+    suggestion = Suggestion.objects.get()
+    assert (suggestion.kind, suggestion.rule, suggestion.decision) == ("invalid", "command_invalid", "open")
+    assert history.decide(suggestion, Decision.ACCEPTED, "mira", world.now)
+    assert standing(report) == "currently not merged, the report was withdrawn"
+    assert not history.decide(suggestion, Decision.REJECTED, "otto", world.now)  # once
+    assert Event.objects.get(kind="invalid").said_by == "mira"
 
 
 def test_a_revert_in_git_drops_the_culprit(world: World) -> None:
@@ -147,6 +154,32 @@ def test_an_inconclusive_result_is_stored_and_never_mailed(world: World) -> None
     (receipt,) = world.ingest(world.result(sha, "mm: nothing to see", outcome="inconclusive"))
     assert receipt.report is None
     assert not OutgoingMail.objects.exists()
+
+
+def test_a_duplicate_is_named_by_the_sha_of_the_other(world: World) -> None:
+    other = world.report("net: a")
+    report = world.report("net: b")
+    world.post(DANA, f"#lkp dup: https://lore.kernel.org/r/{message_id(other)}", to=message_id(report))
+    world.read()
+    assert standing(report) == f"currently not merged, a duplicate of {other.culprit.sha10}"
+    world.post(DANA, "#lkp undup", to=message_id(report))
+    world.read()
+    assert state(report) == "responded"
+
+
+def test_somebody_whom_the_report_was_sent_to_counts_as_a_maintainer(world: World) -> None:
+    trailers = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
+    author = {"name": DANA.name, "email": DANA.email}
+    title = "mm/vmscan: walk cold folios first"
+    sha = world.commit(title)
+    world.ingest(
+        world.result(sha, title, first_bad={"sha": sha, "subject": title, "author": author, "trailers": trailers})
+    )
+    compose_due(world.identity, world.now, approve_first=False)
+    report = Report.objects.get()
+    world.post(LEE, "I can see this too, on another machine.", to=message_id(report))
+    world.read()
+    assert Event.objects.get(kind="responded").by == "maintainer"
 
 
 def test_the_pages_show_the_sentence_and_its_evidence(world: World, client: Client) -> None:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tracker.status import (
     CLOSED,
-    OPEN,
     STEPS,
     Awaited,
     Event,
     Happening,
     Role,
+    Standing,
     State,
     Verdict,
     fold,
@@ -107,6 +107,16 @@ def test_a_failed_fix_leads_back_to_open() -> None:
     assert fold(Verdict.IMPROVEMENT, happened(H.FIX_PROPOSED, H.FIX_FAILED)).state is State.NO_ACTION
 
 
+def test_what_comes_after_the_fix_does_not_overwrite_it() -> None:
+    fixed = (H.FIX_LANDED, {"tag": "v5.6-rc3", "commit": "f1", "title": "the fix"})
+    for late in (H.FIX_PROPOSED, H.FIX_FAILED, H.FIX_CONFIRMED, H.FIX_QUEUED, H.DROPPED, H.DUPLICATE):
+        standing = fold(Verdict.REGRESSION, happened(fixed, (late, {"title": "a backport"})))
+        assert standing.fix
+        assert (standing.fix.commit, standing.fix_landing) == ("f1", "v5.6-rc3"), late
+    again = fold(Verdict.REGRESSION, happened(fixed, H.REOPENED, (H.FIX_LANDED, {"tag": "v5.8-rc1", "commit": "f2"})))
+    assert (again.fix_landing, again.state) == ("v5.8-rc1", State.FIXED)
+
+
 def test_third_parties_never_make_it_responded() -> None:
     standing = fold(Verdict.REGRESSION, happened((H.RESPONDED, {"by": "third_party"})))
     assert standing.state is State.NO_RESPONSE
@@ -124,9 +134,10 @@ def test_somebody_is_awaited_only_while_it_is_open() -> None:
         assert (standing.awaited is Awaited.NOBODY) == (standing.state in CLOSED), kind
 
 
-def test_every_state_is_open_or_closed_and_has_a_sentence() -> None:
-    assert frozenset(State) == OPEN | CLOSED
-    assert not OPEN & CLOSED
+def test_every_state_can_be_reached_and_has_a_phrase() -> None:
+    assert {step.to for step in STEPS.values() if step.to} | {State.NO_RESPONSE, State.NO_ACTION} == set(State)
+    for state in set(State) - {State.NO_ACTION}:
+        assert sentence(Standing(Verdict.REGRESSION, state)) != "currently not merged", state
 
 
 TAGS = st.sampled_from(["", "v5.6-rc1", "v5.6-rc2", "v5.6", "v5.7-rc1"])

@@ -12,12 +12,14 @@ from tracker.models.release import Release
 from tracker.models.report import Report
 from tracker.models.result import BisectResult
 from tracker.models.scenario import Scenario
+from tracker.models.suggestion import Decision, Suggestion
 from tracker.models.tree import Landing, Tree
 
 __all__ = [
     "Archive",
     "BisectResult",
     "Commit",
+    "Decision",
     "Event",
     "Finding",
     "Landing",
@@ -30,5 +32,6 @@ __all__ = [
     "Release",
     "Report",
     "Scenario",
+    "Suggestion",
     "Tree",
 ]

@@ -33,6 +33,8 @@ class Finding(models.Model):
     old_stddev_pct = models.FloatField(null=True, blank=True)
     new_mean = models.FloatField(null=True, blank=True)
     new_stddev_pct = models.FloatField(null=True, blank=True)
+    old_runs = models.PositiveIntegerField(null=True, blank=True)
+    new_runs = models.PositiveIntegerField(null=True, blank=True)
     old_samples = models.JSONField(default=list, blank=True)
     new_samples = models.JSONField(default=list, blank=True)
     result = models.ForeignKey(BisectResult, null=True, blank=True, on_delete=models.PROTECT, related_name="findings")

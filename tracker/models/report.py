@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from django.db import models
 
 from tracker.models.commit import Commit
 from tracker.models.natural import NaturalManager
 from tracker.models.tree import Tree
 from tracker.status import State, Verdict
-
-
-def tag_of(sha: str) -> str:
-    """The 16 hexadecimal digits that name a report in addresses: perfbot+7d3e91c0a45b28f6@…"""
-    return hashlib.sha256(b"perfwork report " + sha.encode()).hexdigest()[:16]
 
 
 class Report(models.Model):

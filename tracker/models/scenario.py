@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-
 from django.db import models
 
 from tracker.models.natural import NaturalManager
-
-
-def scenario_key(suite: str, params: Mapping[str, str]) -> str:
-    """One text for one scenario, whatever the order its parameters were given in."""
-    return f"{suite} {json.dumps(dict(sorted(params.items())), ensure_ascii=False, separators=(',', ':'))}"
 
 
 class Scenario(models.Model):

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import identity
+from bot.english import counted
 from bot.ingest.errors import Refused
 from bot.ingest.formats import Input, read_path, read_stream
 from bot.ingest.store import take
@@ -35,7 +36,7 @@ class Command(BaseCommand):
                 progress(counts.total())
         composed = compose_due(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST)
         told = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
-        self.stdout.write(f"{told or 'nothing found'}; {composed} mails composed")
+        self.stdout.write(f"{told or 'nothing found'}; {counted(composed, 'mail')} composed")
         if not counts:
             raise CommandError("there is no result in what was handed in")
         if counts["refused"]:

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from bot.english import counted
 from bot.outbox import states
 from bot.outbox.sending import send_due
 from bot.outbox.transport import Fate, Server
@@ -75,7 +76,7 @@ class Command(BaseCommand):
             raise CommandError(str(mistake)) from None
         fates = send_due(server, timedelta(seconds=settings.PERFWORK_LEASE))
         self.stdout.write(", ".join(f"{count} {fate}" for fate, count in fates.items()) or "nothing is due")
-        if fates[Fate.LATER] or fates[Fate.REFUSED] or fates[Fate.DOUBT]:
+        if set(fates) - {Fate.SENT}:
             raise CommandError("not all were sent; `outbox list` says why")
 
     def _by_hand(self, verb: str, ids: list[str]) -> None:
@@ -84,12 +85,12 @@ class Command(BaseCommand):
             ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
         stuck = [each for each in ids if not states.move_by_hand(self._one(each).pk, verb)]
         done = len(ids) - len(stuck)
-        self.stdout.write(f"{verb}: {done} mail{'s' * (done != 1)}")
+        self.stdout.write(f"{verb}: {counted(done, 'mail')}")
         if stuck:
-            raise CommandError(f"{', '.join(stuck)}: not in a state to {verb} ({', '.join(sorted(within))})")
+            raise CommandError(f"{', '.join(stuck)}: can't {verb}: must be {' or '.join(sorted(within))}")
 
     def _one(self, pk: str) -> OutgoingMail:
-        row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdigit() else None
+        row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None
         if row is None:
             raise CommandError(f"{pk}: there is no such mail; `outbox list` has them all")
         return row

@@ -14,6 +14,7 @@ from django.utils import timezone
 from bot.archive.intake import Tally, read_source
 from bot.archive.sources import Source, open_sources, thread_source
 from bot.config import identity
+from bot.english import counted
 from bot.errors import Unreadable
 from bot.progress import counting
 
@@ -66,8 +67,12 @@ class Command(BaseCommand):
             return read_source(source, identity(), timezone.now(), progress, again=self.again)
 
     def _report(self, source: Source, tally: Tally) -> None:
-        known = f", {tally.known} known before" if tally.known else ""
-        bad = f", {tally.quarantined} quarantined" if tally.quarantined else ""
-        self.stdout.write(
-            f"{source.name}: {tally.seen} mails; new: {tally.reports} reports, {tally.replies} replies{known}{bad}"
-        )
+        replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
+        parts = [
+            f"{source.name}: {counted(tally.seen, 'mail')}; new: {counted(tally.reports, 'report')}",
+            f"{tally.repeated} of them of a culprit reported before" if tally.repeated else "",
+            replies,
+            f"{tally.known} known before" if tally.known else "",
+            f"{tally.quarantined} quarantined" if tally.quarantined else "",
+        ]
+        self.stdout.write(", ".join(part for part in parts if part))

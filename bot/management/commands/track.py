@@ -5,10 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import configured_trees, identity
+from bot.english import counted
 from bot.errors import Unreadable
 from bot.progress import counting
 from bot.upstream.tracking import track
@@ -22,6 +24,9 @@ class Command(BaseCommand):
 
     def handle(self, *, names: list[str], **options: Any) -> None:
         trees = [tree for tree in configured_trees() if not names or tree.name in names]
+        if names and not trees:
+            known = ", ".join(settings.PERFWORK_TREES) or "which is not set"
+            raise CommandError(f"{', '.join(names)}: not among the trees of PERFWORK_TREES ({known})")
         if not trees:
             raise CommandError(
                 "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"
@@ -36,7 +41,7 @@ class Command(BaseCommand):
                     self.stderr.write(self.style.ERROR(str(error)))
                     continue
                 progress(number)
-                news = f"{tally.landings} landings, {tally.events} events"
+                news = f"{counted(tally.landings, 'landing')}, {counted(tally.events, 'event')}"
                 self.stdout.write(f"{tree.name}: {'nothing new' if tally.unchanged else news}")
         if failed:
             raise CommandError(f"{failed} of {len(trees)} trees could not be walked")

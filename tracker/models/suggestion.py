@@ -1,0 +1,64 @@
+"""A suggestion: a reading of a reply that is not sure enough to act on; one click makes it an event."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from tracker import status
+from tracker.models.report import Report
+
+
+class Decision(models.TextChoices):
+    """What a person made of it."""
+
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+
+
+class Suggestion(models.Model):
+    """The event that a mail would make. `key` is the event's, so that it is suggested once."""
+
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="suggestions")
+    key = models.TextField()
+    kind = models.TextField(choices=[(h.value, h.value) for h in status.Happening])
+    at = models.DateTimeField()
+    by = models.TextField(choices=[(r.value, r.value) for r in status.Role])
+    message_id = models.TextField()
+    commit = models.TextField(blank=True)
+    title = models.TextField(blank=True)
+    tree = models.TextField(blank=True)
+    remark = models.TextField(blank=True)
+    quote = models.TextField(blank=True, help_text="the words that were relied on")
+    rule = models.TextField(help_text="which reading it is")
+    decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
+    decided_by = models.TextField(blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["at", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["report", "key"], name="a_reading_is_suggested_once"),
+            models.CheckConstraint(condition=models.Q(decision__in=Decision.values), name="decision_is_known"),
+            models.CheckConstraint(
+                condition=models.Q(decision=Decision.OPEN) | ~models.Q(decided_by=""), name="a_decision_names_a_person"
+            ),
+        ]
+        indexes = [models.Index(fields=["at"], condition=models.Q(decision="open"), name="open_suggestions")]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.quote}"
+
+    def value(self) -> status.Event:
+        """The event that it would be."""
+        return status.Event(
+            key=self.key,
+            kind=status.Happening(self.kind),
+            at=self.at,
+            by=status.Role(self.by),
+            message_id=self.message_id,
+            commit=self.commit,
+            title=self.title,
+            tree=self.tree,
+            remark=self.remark,
+        )
