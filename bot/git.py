@@ -19,8 +19,12 @@ ENVIRONMENT = {
 
 
 def command(repository: Path, *arguments: str) -> list[str]:
-    """A git command line on a repository, whoever owns it: we only read, and run none of its hooks."""
-    return ["git", "-c", "safe.directory=*", "-C", str(repository), *arguments]
+    """A git command line on this very repository, whoever owns it: we only read, and run none of its hooks.
+
+    Its directory is named outright: else git would look in the folders above a broken one for another.
+    """
+    inner = repository / ".git"
+    return ["git", "-c", "safe.directory=*", f"--git-dir={inner if inner.exists() else repository}", *arguments]
 
 
 def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 600) -> bytes:

@@ -64,7 +64,7 @@ class Supervisor:
             code = child.process.returncode
             child.process = None
             child.deaths = 0 if now - child.started > _CALM else child.deaths + 1
-            wait = min(_LONGEST_WAIT, 0.5 * 2**child.deaths) if child.deaths else 0.0
+            wait = min(_LONGEST_WAIT, 0.5 * 2 ** min(child.deaths, 10)) if child.deaths else 0.0
             child.not_before = now + wait
             log.warning("%s ended with %s; it is started again in %.1f s", child.name, code, wait)
         if child.process is None and now >= child.not_before:

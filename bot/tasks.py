@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from bot.archive.intake import read_source
-from bot.archive.sources import open_sources
+from bot.archive.sources import Source, open_sources
 from bot.config import configured_trees, identity
 from bot.errors import Unreadable
 from bot.ingest.drop import take_dropped
@@ -41,16 +41,26 @@ def read_archives() -> int:
     replies = 0
     for path in settings.PERFWORK_ARCHIVES:
         try:
-            for source in open_sources(path):
-                row, _ = Archive.objects.get_or_create(path=source.name)
-                if lease.claim(Archive.objects.all(), row.pk, timezone.now(), _lease()):
-                    try:
-                        replies += read_source(source, identity(), timezone.now()).replies
-                    finally:
-                        lease.release(Archive.objects.all(), row.pk)
+            sources = open_sources(path)
         except (Unreadable, OSError) as error:
             log.error("%s", error)
+            continue
+        replies += sum(_read(source) for source in sources)
     return replies
+
+
+def _read(source: Source) -> int:
+    """Read one archive under its lease; its trouble is its own."""
+    row, _ = Archive.objects.get_or_create(path=source.name)
+    if not lease.claim(Archive.objects.all(), row.pk, timezone.now(), _lease()):
+        return 0
+    try:
+        return read_source(source, identity(), timezone.now()).replies
+    except (Unreadable, OSError) as error:
+        log.error("%s", error)
+        return 0
+    finally:
+        lease.release(Archive.objects.all(), row.pk)
 
 
 @shared_task
@@ -61,7 +71,7 @@ def track_trees() -> int:
         if not lease.claim(Tree.objects.all(), tree.pk, timezone.now(), _lease()):
             continue
         try:
-            events += track(tree, identity().base_url, timezone.now()).events
+            events += track(tree, identity(), timezone.now()).events
         except (Unreadable, OSError) as error:
             Tree.objects.filter(pk=tree.pk).update(error=str(error)[:1000])
             log.error("%s", error)

@@ -68,7 +68,7 @@ class World:
 
     def track(self, role: TreeRole = TreeRole.MAINLINE, name: str = "linus") -> TrackTally:
         tree, _ = Tree.objects.update_or_create(name=name, defaults={"path": str(self.git.path), "role": role})
-        return track(tree, self.identity.base_url, self.later())
+        return track(tree, self.identity, self.later())
 
     # --- the lab ---
     def result(self, sha: str, title: str, **changes: Any) -> dict[str, Any]:

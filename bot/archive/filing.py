@@ -40,9 +40,13 @@ class Desk:
     def __init__(self, identity: Identity, now: datetime) -> None:
         self.identity = identity
         self.now = now
+        self._touched: set[int] = set()
+        self.forget()
+
+    def forget(self) -> None:
+        """Start again from what the database knows."""
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
-        self._touched: set[int] = set()
         for report in Report.objects.select_related("culprit"):
             self._know(report)
         for message_id, tag in Message.objects.values_list("message_id", "report__tag"):
@@ -52,7 +56,7 @@ class Desk:
 
     def refold(self) -> None:
         """Bring the cached states up to date; once a batch."""
-        history.refold(self._touched)
+        history.refold(self._touched)  # reports that were rolled back are not there, and so not folded
         self._touched.clear()
 
     def concerns(self, mail: Mail) -> bool:

@@ -11,14 +11,15 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError, transaction
 
 from bot.archive.filing import Desk, Filed
 from bot.archive.raw import RawMail
 from bot.archive.sieve import Sieve
 from bot.archive.sources import Source
+from bot.errors import Unreadable
 from bot.identity import Identity
 from bot.replies.mail import parse
 from tracker.models import Archive, Message, RawMessage
@@ -77,8 +78,19 @@ def read_source(
 
 
 def _batches(mails: Iterable[RawMail]) -> Iterator[list[RawMail]]:
-    stream = iter(mails)
-    while batch := list(islice(stream, BATCH)):
+    """Batches of mails; what was read before the reader fails is filed all the same, then it fails."""
+    batch: list[RawMail] = []
+    try:
+        for mail in mails:
+            batch.append(mail)
+            if len(batch) >= BATCH:
+                yield batch
+                batch = []
+    except (Unreadable, OSError):
+        if batch:
+            yield batch
+        raise
+    if batch:
         yield batch
 
 
@@ -90,13 +102,14 @@ def _read_batch(batch: list[RawMail], archive: Archive, desk: Desk, sieve: Sieve
         try:
             with transaction.atomic():
                 filed = _take(mail, archive, desk)
-        except OperationalError:  # the database's trouble is no mail's: nothing may be skipped for it
-            raise
+        except (OperationalError, SoftTimeLimitExceeded, MemoryError):
+            raise  # the machine's trouble is no mail's: nothing may be skipped for it
         except Exception as error:  # whatever a hostile mail can do: it is kept, and the next one is read
             log.warning("quarantined %s %s: %s", archive.path, mail.position, error)
             with transaction.atomic():
                 _keep(mail, archive, desk.now, error=f"{type(error).__name__}: {error}")
             tally.quarantined += 1
+            desk.forget()  # what it learned from this mail was rolled back
             continue
         if filed.message_id:
             sieve.add(filed.message_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,4 +18,4 @@ def read_maildir(path: Path) -> Iterator[RawMail]:
     files = [file for folder in ("cur", "new") for file in (path / folder).iterdir()]
     for file in sorted(files, key=lambda each: each.name):
         if file.is_file() and not file.is_symlink():
-            yield RawMail(file.read_bytes(), file.name)
+            yield RawMail(file.read_bytes(), os.fsencode(file.name).decode("utf-8", "backslashreplace"))

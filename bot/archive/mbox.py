@@ -75,7 +75,8 @@ def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
         if place < 0:
             return None
         found = _SEPARATOR.match(data, place + 1)
-        if found and (found[0].startswith(b"From mboxrd@z ") or data[place - 1 : place] in (b"\n", b"\r")):
+        above = data[max(0, place - 2) : place]
+        if found and (found[0].startswith(b"From mboxrd@z ") or above.endswith(b"\n") or above == b"\n\r"):
             return found
         place += 2
 

@@ -43,7 +43,14 @@ class Sieve:
         lower = head.lower()
         if self._local in lower and self._own.search(lower):
             return True
-        if self._from_robot(lower) or self._page in raw:
+        if self._from_robot(lower):
+            return True
+        # What is encoded is read as its reader will: a soft line end of quoted-printable may cut a link in two.
+        if b"base64" in lower or (b"multipart/" in lower and b"base64" in raw):
+            return True
+        if b"=\n" in raw or b"=\r\n" in raw:
+            raw = raw.replace(b"=\r\n", b"").replace(b"=\n", b"").replace(b"=3D", b"=")
+        if self._page in raw:
             return True
         return b"kernel.org/" in raw and any(self._names_tracked(link) for link in _LINK.findall(raw))
 

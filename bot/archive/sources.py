@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -27,7 +28,7 @@ class Source:
     @property
     def name(self) -> str:
         """What it goes by in the database and in messages."""
-        return f"{self.place} {self.message_id}".strip()
+        return printable(f"{self.place} {self.message_id}".strip())
 
     def mails(self, cursor: str = "") -> Iterator[RawMail]:
         """The mails after `cursor`; all of them where the format has none."""
@@ -42,6 +43,11 @@ class Source:
                 return maildir.read_maildir(Path(self.place))
             case _:
                 return mbox.read_mbox(self.place)
+
+
+def printable(name: str) -> str:
+    """A file's name as text that can be shown and stored, whatever its bytes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def open_sources(name: str) -> list[Source]:

@@ -20,7 +20,7 @@ class DemoInbox:
         self._lock = threading.Lock()
         if not git.is_repository(self.epoch):
             self.epoch.mkdir(parents=True)
-            self._git("init", "--quiet", "--bare", "--initial-branch=master", ".")
+            self._git("init", "--quiet", "--bare", "--initial-branch=master")
         self._known = {parse(raw).message_id for raw in self._mails()}
 
     def add(self, raw: bytes) -> bool:

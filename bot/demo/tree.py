@@ -18,7 +18,7 @@ class DemoTree:
         self.path = path
         if not git.is_repository(path):
             path.mkdir(parents=True, exist_ok=True)
-            self._git("init", "--quiet", "--bare", "--initial-branch=master", ".")
+            self._git("init", "--quiet", "--bare", "--initial-branch=master")
 
     def commit(
         self, title: str, author: Address, at: datetime, body: str = "", branch: str = "master", onto: str = ""

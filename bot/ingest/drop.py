@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from datetime import datetime
 from pathlib import Path
+
+from django.db import DataError
 
 from bot.ingest.errors import Refused
 from bot.ingest.formats import read_path
@@ -23,9 +24,13 @@ def take_dropped(drop: Path, now: datetime) -> int:
     files = [file for file in drop.iterdir() if file.is_file() and not file.is_symlink() and file.name[0] != "."]
     taken = 0
     for file in sorted(files, key=lambda each: each.name):
-        with contextlib.suppress(FileNotFoundError):  # another worker was faster
+        try:
             if time.time() - file.stat().st_mtime >= _SETTLED:
                 taken += _take_file(file, now)
+        except FileNotFoundError:  # another worker was faster
+            continue
+        except (OSError, ValueError, DataError) as error:  # this file's trouble: the next one is taken
+            log.error("%s: %s", file.name, error)
     return taken
 
 
@@ -41,12 +46,15 @@ def _take_file(file: Path, now: datetime) -> int:
         except Refused as refusal:
             refusals.append(str(refusal))
             log.warning("refused: %s", refusal)
+    if not file.exists():  # another worker has it
+        return taken
     folder = file.parent / ("refused" if refusals else "done")
     folder.mkdir(exist_ok=True)
-    target = folder / file.name
+    target = folder / file.name[-150:]
     if target.exists():
-        target = folder / f"{now:%Y%m%dT%H%M%S%f}-{file.name}"
+        target = folder / f"{now:%Y%m%dT%H%M%S%f}-{file.name[-150:]}"
     if refusals:
-        target.with_name(target.name + ".reason").write_text("\n".join(refusals) + "\n")
+        reason = ("\n".join(refusals) + "\n").encode("utf-8", "backslashreplace")
+        target.with_name(target.name + ".reason").write_bytes(reason)
     file.rename(target)
     return taken

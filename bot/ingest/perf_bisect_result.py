@@ -38,8 +38,8 @@ def decode(text: str, where: str) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
             raise Refused(where, f"the key {twice[:80]!r} stands twice in one object")
         return value
 

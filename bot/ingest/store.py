@@ -13,6 +13,8 @@ from django.db import IntegrityError, transaction
 
 from bot.ingest.errors import Refused
 from bot.ingest.value import CommitTold, Measurement, Result, TestRun
+from bot.replies.addresses import Address
+from bot.replies.known import known_as
 from bot.replies.patches import bare_title
 from bot.subsystem import subsystem_of
 from tracker import registry, significance
@@ -36,7 +38,7 @@ class Receipt:
     report: Report | None
 
 
-def take(result: Result, now: datetime) -> Receipt:
+def take(result: Result, now: datetime, *, again: bool = False) -> Receipt:
     """Store a result. The same again is a duplicate; another payload under its key is Refused.
 
     Two workers may be handed the same result at once: the unique key lets one of them in.
@@ -52,7 +54,10 @@ def take(result: Result, now: datetime) -> Receipt:
                     registry.add_finding(finding)
             return Receipt(Taken.NEW, report)
     except IntegrityError:
+        # Known, or somebody took another result about the same culprit at this moment: then once more.
         known = BisectResult.objects.filter(producer=result.producer, external_id=result.id).first()
+        if known is None and not again:
+            return take(result, now, again=True)
         if known is None:
             raise
         if known.digest != _digest(result):
@@ -77,14 +82,16 @@ def _insert(result: Result, now: datetime) -> BisectResult:
     )
 
 
-def changed_paths(old: object, new: object, at: str = "") -> list[str]:
-    """The JSON pointers at which two values differ."""
+def changed_paths(old: object, new: object, at: str = "", depth: int = 0) -> list[str]:
+    """The JSON pointers at which two values differ, down to a bounded depth."""
+    if depth > 20:
+        return [] if old == new else [at]
     if isinstance(old, dict) and isinstance(new, dict):
         keys = sorted(old.keys() | new.keys())
-        return [path for key in keys for path in changed_paths(old.get(key), new.get(key), f"{at}/{key}")]
+        return [path for key in keys for path in changed_paths(old.get(key), new.get(key), f"{at}/{key}", depth + 1)]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = enumerate(zip(old, new, strict=True))
-        return [path for number, (a, b) in pairs for path in changed_paths(a, b, f"{at}/{number}")]
+        return [path for number, (a, b) in pairs for path in changed_paths(a, b, f"{at}/{number}", depth + 1)]
     return [] if old == new else [at or "/"]
 
 
@@ -93,14 +100,14 @@ def _report(result: Result) -> Report:
     headline = next(each for each in result.runs[0].measurements if each.role == "headline")
     culprit = _commit(result.culprit, patch_message_id=result.patch_message_id)
     tree = registry.tree_for(result.tree, result.tree_url)
-    author = [result.culprit.author_email.lower(), result.culprit.author_name.lower()]
+    author = Address(result.culprit.author_name, result.culprit.author_email.lower())
     return registry.report_for(
         culprit,
         _verdict(headline),
         subsystem=subsystem_of(result.culprit.title),
         tree=tree,
         branch=result.branch,
-        authors=[name for name in author if name],
+        authors=known_as([author]),
     )
 
 

@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot import git
+from bot.identity import Identity
+from bot.replies.addresses import parse_addresses
 from bot.replies.links import find_links
-from bot.replies.trailers import find_trailers, fixed_commits
+from bot.replies.trailers import find_trailers
 from tracker import versions
 
 _FORMAT = "--format=%H%x01%ct%x01%B"
@@ -37,21 +39,24 @@ class GitCommit:
     at: datetime
     title: str
     closes: tuple[str, ...]  # the Message-IDs that its Closes: and Link: lead to
-    pages: tuple[str, ...]  # the shas or tags of our own report pages there
-    fixes: tuple[str, ...]  # the shas of its Fixes:
+    pages: tuple[str, ...]  # the shas or tags of our own report pages there, and the tags of Reported-by:
     reverts: str  # the sha in "This reverts commit …"
 
 
 def version_tags(repository: Path) -> tuple[Tag, ...]:
     """The tags that name kernel versions, in the order of release. Tags of trees and other tags are left out."""
-    fields = "%(refname:short)%01%(objectname)%01%(*objectname)%01%(objecttype)%01%(*objecttype)%01%(creatordate:unix)"
+    fields = (
+        "%(refname:strip=2)%01%(objectname)%01%(*objectname)%01%(objecttype)%01%(*objecttype)%01%(creatordate:unix)"
+    )
     out = git.run(repository, "for-each-ref", f"--format={fields}", "refs/tags/v[0-9]*").decode("utf-8", "replace")
     tags: list[tuple[versions.Version, Tag]] = []
     for line in out.splitlines():
         name, own, peeled, own_type, peeled_type, at = line.split("\x01")
         commit, kind = (peeled, peeled_type) if peeled else (own, own_type)
+        if kind == "tag":  # a tag of a tag: git peels one of them
+            commit, kind = resolve(repository, [own]).get(own, ""), "commit"
         version = versions.parse(name)
-        if version and kind == "commit":
+        if version and commit and kind == "commit":
             tags.append((version, Tag(name, commit, _moment(at))))
     return tuple(tag for _, tag in sorted(tags, key=lambda pair: pair[0]))
 
@@ -99,9 +104,9 @@ def first_tags(repository: Path, shas: Collection[str], tags: Sequence[Tag]) -> 
 
 
 def telling_commits(
-    repository: Path, since: datetime, titles: Collection[str] = (), base_url: str = ""
+    repository: Path, since: datetime, titles: Collection[str], identity: Identity
 ) -> Iterator[GitCommit]:
-    """The commits of all branches and tags since then that close, fix or revert something, or bear one of `titles`."""
+    """The commits of all branches and tags since then that close or revert something, or bear one of `titles`."""
     everywhere = ("--branches", "--tags", "--remotes")
     out = git.run(repository, "log", "-z", _FORMAT, f"--since={int(since.timestamp())}", *everywhere)
     for record in out.split(b"\0"):
@@ -111,25 +116,26 @@ def telling_commits(
         sha, at, body = fields
         title = body.partition("\n")[0].strip()
         if title in titles or any(word in body for word in _TELLING):
-            yield _commit(sha, _moment(at), title, body, base_url)
+            yield _commit(sha, _moment(at), title, body, identity)
 
 
-_TELLING = ("Closes:", "Link:", "Fixes:", "This reverts commit")
+_TELLING = ("Closes:", "Link:", "Reported-by:", "This reverts commit")
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 
 
-def _commit(sha: str, at: datetime, title: str, body: str, base_url: str) -> GitCommit:
+def _commit(sha: str, at: datetime, title: str, body: str, identity: Identity) -> GitCommit:
     trailers = find_trailers(body.split("\n"))
     named = "\n".join(each.value for each in trailers if each.key in ("Closes", "Link"))
-    links = find_links(named, base_url)
+    links = find_links(named, identity.base_url)
+    people = "\n".join(each.value for each in trailers if each.key.startswith("Reported-"))
+    tags = (identity.tag_in(address.email) for address in parse_addresses(people.replace("\n", ",")))
     reverted = _REVERTS.search(body)
     return GitCommit(
         sha=sha,
         at=at,
         title=title,
         closes=tuple(link.message_id for link in links if link.message_id),
-        pages=tuple(link.page for link in links if link.page),
-        fixes=fixed_commits(trailers),
+        pages=(*(link.page for link in links if link.page), *(tag for tag in tags if tag)),
         reverts=reverted[1] if reverted else "",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 from pathlib import Path
 
@@ -45,6 +46,20 @@ def test_from_lines_in_a_body_are_given_back_as_sent(tmp_path: Path) -> None:
 def test_a_single_mail(tmp_path: Path) -> None:
     (tmp_path / "one.eml").write_bytes(MAILS[0])
     assert raws(tmp_path / "one.eml") == [MAILS[0]]
+
+
+def test_a_line_that_begins_with_from_in_a_body_with_crlf(tmp_path: Path) -> None:
+    body = b"Message-ID: <1@x>\r\n\r\nhello\r\nFrom the numbers of the year 2019\r\nbye\r\n"
+    (tmp_path / "a.mbox").write_bytes(b"From a@b Thu Jan  1 00:00:00 1970\r\n" + body)
+    assert raws(tmp_path / "a.mbox") == [body]
+
+
+def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    name = os.fsdecode(b"\xff.mbox")
+    (tmp_path / name).write_bytes(as_mbox(MAILS))
+    (source,) = open_sources(str(tmp_path / name))
+    assert source.name.endswith("\\xff.mbox")
+    assert len(list(source.mails())) == 5
 
 
 def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
@@ -170,6 +185,8 @@ BOT = Identity(
         (b"From: a@b\n\nLink: https://lore.kernel.org/r/other@x", False),
         (b"From: a@b\n\nIn-Reply-To: <known@x>", False),
         (b"From: a@b\n\nsee https://perf.example.org/report/3b1f0c9d2e/", True),
+        (b"From: a@b\n\nCloses: https://lore.kernel.org/oe-lkp/kno=\nwn@x", True),
+        (b"From: a@b\nContent-Transfer-Encoding: base64\n\nQ2xvc2VzOg==", True),
         (b"", False),
     ],
 )

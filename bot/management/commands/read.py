@@ -55,16 +55,22 @@ class Command(BaseCommand):
     def _read(self, sources: Callable[[], list[Source]]) -> bool:
         """Read one input; what is wrong with it is one line, and the next one follows."""
         try:
-            for source in sources():
-                self._report(source, self._read_source(source))
+            opened = sources()
         except (Unreadable, OSError) as error:
             self.stderr.write(self.style.ERROR(str(error)))
             return False
-        return True
+        failed = sum(not self._read_source(source) for source in opened)
+        return not failed
 
-    def _read_source(self, source: Source) -> Tally:
-        with counting(f"reading {source.name}", "mails") as progress:
-            return read_source(source, identity(), timezone.now(), progress, again=self.again)
+    def _read_source(self, source: Source) -> bool:
+        try:
+            with counting(f"reading {source.name}", "mails") as progress:
+                tally = read_source(source, identity(), timezone.now(), progress, again=self.again)
+        except (Unreadable, OSError) as error:
+            self.stderr.write(self.style.ERROR(str(error)))
+            return False
+        self._report(source, tally)
+        return True
 
     def _report(self, source: Source, tally: Tally) -> None:
         replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"

@@ -35,7 +35,7 @@ class Command(BaseCommand):
         with counting("walking", "trees") as progress:
             for number, tree in enumerate(trees, start=1):
                 try:
-                    tally = track(tree, identity().base_url, timezone.now())
+                    tally = track(tree, identity(), timezone.now())
                 except Unreadable as error:
                     failed += 1
                     self.stderr.write(self.style.ERROR(str(error)))
