@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_TAG = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Identity:
         local, _, domain = self.address.partition("@")
         theirs, _, their_domain = address.lower().rpartition("@")
         name, plus, tag = theirs.partition("+")
-        return tag if plus and name == local and their_domain == domain else ""
+        ours = bool(plus) and name == local and their_domain == domain
+        return tag if ours and _TAG.fullmatch(tag) else ""
 
     def help(self, name: str) -> str:
         """A page for people who come from a mail."""
@@ -37,7 +41,8 @@ class Identity:
 
     def is_own(self, address: str) -> bool:
         """Whether a mail from this address is ours."""
-        return address.lower() == self.address or bool(self.tag_in(address))
+        local, _, domain = address.lower().rpartition("@")
+        return f"{local.partition('+')[0]}@{domain}" == self.address
 
     def page(self, ref: str) -> str:
         """The page of a report, by its sha or tag."""

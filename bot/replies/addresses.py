@@ -12,6 +12,8 @@ from dataclasses import dataclass
 _MAX = 2000  # addresses in a header: a bound, not a limit that real mail meets
 _SPEC = re.compile(r"[^\s<>@,;:\"()\[\]]{1,256}@[^\s<>@,;:\"()]{1,256}")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
+_QUOTED_LOCAL = re.compile(r'"([\w.+-]{1,100})"@')
+_WITH_COMMENT = re.compile(r"([^\s<>@,;:\"()]{1,256}@[^\s<>@,;:\"()]{1,256})\s+\(([^()<>@,;:\"]{1,100})\)")
 _ANGLE = re.compile(r"<\s*([^<>]{1,520})")
 
 
@@ -28,6 +30,9 @@ class Address:
 
 def parse_addresses(header: str) -> tuple[Address, ...]:
     """The addresses of a From, To or Cc header, in order; what holds no address is passed over."""
+    header = _QUOTED_LOCAL.sub(r"\1@", header)
+    if alone := _WITH_COMMENT.fullmatch(header.strip()):  # "dana@dev.example (Dana Brook)"
+        header = f"{alone[2]} <{alone[1]}>"
     found = (_address(item) for item in _items(_without_comments(header)))
     return tuple(address for address, _ in zip((a for a in found if a), range(_MAX)))  # noqa: B905
 
@@ -38,9 +43,13 @@ def _without_comments(header: str) -> str:
         return header
     kept: list[str] = []
     depth = position = 0
+    unclosed = False
     while position < len(header):
         char = header[position]
-        quoted = _QUOTED.match(header, position) if char == '"' and not depth else None
+        quoted = None
+        if char == '"' and not depth and not unclosed:
+            quoted = _QUOTED.match(header, position)
+            unclosed = quoted is None
         if quoted:
             kept.append(quoted[0])
             position = quoted.end()
@@ -58,12 +67,14 @@ def _without_comments(header: str) -> str:
 def _items(header: str) -> Iterator[str]:
     """The header cut at commas, and at the colon and semicolon of groups, outside of closed quotes."""
     start = position = 0
+    unclosed = False
     while position < len(header):
         char = header[position]
-        if char == '"':
+        if char == '"' and not unclosed:
             # What is quoted is a name, whatever it looks like; a quote that is never closed is a typo.
-            if quoted := _QUOTED.match(header, position):
-                position = quoted.end() - 1
+            quoted = _QUOTED.match(header, position)
+            position = quoted.end() - 1 if quoted else position
+            unclosed = quoted is None  # nor is any after it
         elif char in ",;":
             yield header[start:position]
             start = position + 1
@@ -84,4 +95,11 @@ def _address(item: str) -> Address | None:
         if not specs:
             return None
         name, spec = "", specs[-1]
-    return Address(" ".join(name.replace("\\", "").replace('"', " ").split())[:200], spec[0].lower().rstrip("."))
+    return Address(" ".join(name.replace("\\", "").replace('"', " ").split())[:200], _plain_spec(spec[0]))
+
+
+def _plain_spec(spec: str) -> str:
+    """The address in lower case, without apostrophes around it."""
+    if spec[0] == spec[-1] == "'":
+        spec = spec[1:-1]
+    return spec.lower().rstrip(".")

@@ -32,6 +32,8 @@ class Word(StrEnum):
 
 # regzbot: docs/regzbot commands; syzbot: docs/syzbot.md. Spelled otherwise, meant the same.
 _FOREIGN = {"dup-of": Word.DUP, "duplicate": Word.DUP}
+# Full-width forms, as Chinese and Japanese keyboards write them.
+_WIDE = {0xFF01 + number: 0x21 + number for number in range(94)} | {0x3000: 0x20}
 _NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASSIGN})
 
 
@@ -64,11 +66,11 @@ class Commands:
 
 def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     """The commands of an own text, in order. `prefix` is ours; `#regzbot` and `#syz` are always read."""
-    ours = re.compile(rf"({re.escape(prefix)}|#regzbot|#syz)(?=\s|\Z)[ \t]*(.*)", re.I)
+    ours = re.compile(rf"({re.escape(prefix)}|#regzbot|#syz):?(?=\s|\Z)[ \t]*(.*)", re.I)
     good: list[Command] = []
     bad: list[BadCommand] = []
     for number, line in enumerate(own_text.split("\n"), start=1):
-        found = ours.match(line.rstrip())
+        found = ours.match(line.translate(_WIDE).rstrip() if line[:1] in "#＃" else "")
         if not found:
             continue
         foreign = found[1].lower() != prefix.lower()
@@ -85,9 +87,9 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
 def _read(text: str, line: int, foreign: bool) -> Command | BadCommand | None:
     if not text:
         return None if foreign else BadCommand("", "no word follows the prefix", line)
-    if re.match(r"remind\s+off\s*\Z", text, re.I):
+    if re.match(r"remind[-:\s]+off\W*\Z", text, re.I):
         return Command(Word.REMIND_OFF, "", line)
-    found = re.match(r"([A-Za-z-]{1,30})(?::|\s|\Z)\s*(.*)", text)
+    found = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!]|\Z)\s*(.*)", text)
     name = found[1].lower() if found else ""
     if not found or name not in {word.value for word in Word} | _FOREIGN.keys():
         return None if foreign else BadCommand(text[:200], f"there is no command {(name or text[:30])!r}", line)

@@ -166,7 +166,9 @@ def _answer(reading: Reading, role: Role | None, relation: Relation) -> Effect:
     commanded = {command.line for command in reading.commands.good}
     lines = reading.own_text.split("\n")
     text = "\n".join(line for number, line in enumerate(lines, start=1) if number not in commanded)
-    if not _COURTESY.sub("", text).strip() and not commanded:
+    names = "|".join(re.escape(word) for word in reading.mail.author.name.split()[:6])
+    rest = _COURTESY.sub("", re.sub(rf"\b(?:{names})\b", "", text, flags=re.I) if names else text)
+    if not rest.strip() and not commanded:
         return NOTHING
     return Effect(
         Happening.RESPONDED,

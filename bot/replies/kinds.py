@@ -6,6 +6,7 @@ import re
 from enum import StrEnum
 
 from bot.identity import Identity
+from bot.replies.languages import AWAY, any_of
 from bot.replies.mail import Mail
 
 
@@ -22,12 +23,14 @@ class Kind(StrEnum):
 
 
 _ROBOT_ADDRESS = re.compile(
-    r"(?:patchwork-bot|syzbot|tip-bot\d?|kernelci|regzbot|.*-bot|bot|no-?reply)(?:[+@]|-bot@)|.*\btest.robot\b", re.I
+    r"(?:[\w.+-]*-bot|patchwork-bot|syzbot|tip-bot\d?|kernelci|regzbot|bugbot|bot|bugzilla-daemon"
+    r"|no[-_]?reply|do[-_]?not[-_]?reply)(?:\+[^@]*)?@",
+    re.I,
 )
-_ROBOT_NAME = re.compile(r"\b(?:test robot|tip-bot\d?|patchwork-bot|syzbot|0day robot|kernelci)\b", re.I)
-# RFC 3834, and what mail programs wrote before it.
-_AWAY = re.compile(r"\s*(?:automatic reply|auto(?:matic)?[- ]?(?:response|reply)|out of (?:the )?office|abwesen)", re.I)
-_DAEMON = re.compile(r"(?:mailer-daemon|postmaster)@", re.I)
+_ROBOT_NAME = re.compile(r"\b(?:test robot|tip-bot\d?|patchwork-bot|syzbot|regzbot|0day robot|kernelci|lkft)\b", re.I)
+# RFC 3834, and what mail programs wrote before it: the phrase alone, or with the subject that it answers.
+_AWAY = re.compile(rf"[\s\[(]*{any_of(AWAY)}[\])]*\s*(?:[:：]|\Z)|[\s]*\[{any_of(AWAY)}\]", re.I)
+_DAEMON = re.compile(r"(?:mailer-daemon|postmaster|mail-daemon)(?:\+[^@]*)?@", re.I)
 
 
 def kind_of(mail: Mail, identity: Identity) -> Kind:
@@ -36,11 +39,11 @@ def kind_of(mail: Mail, identity: Identity) -> Kind:
         return Kind.UNREADABLE
     if identity.is_own(mail.author.email) or mail.mark("x-perfwork-report"):
         return Kind.SELF
-    if _is_bounce(mail):
-        return Kind.BOUNCE
     if _is_auto_reply(mail):
         return Kind.AUTO_REPLY
-    if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot"):
+    if _is_bounce(mail):
+        return Kind.BOUNCE
+    if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot") or _by_machine(mail):
         return Kind.ROBOT
     if mail.author.email in identity.operators:
         return Kind.BOT_OPERATOR
@@ -50,13 +53,25 @@ def kind_of(mail: Mail, identity: Identity) -> Kind:
 
 
 def _is_bounce(mail: Mail) -> bool:
-    """RFC 3464: a multipart/report, or a mail of the mail system itself with an empty return path."""
-    report = mail.mark("content-type").lower().startswith("multipart/report")
-    return (report and "delivery-status" in mail.mark("content-type").lower()) or bool(_DAEMON.match(mail.author.email))
+    """RFC 3464 and its kin: a multipart/report, a delivery status, or a mail of the mail system itself."""
+    reports = mail.mark("content-type").lower().startswith("multipart/report")
+    status = any(part.content_type == "message/delivery-status" for part in mail.attachments)
+    failed = mail.mark("x-failed-recipients") or mail.mark("return-path") == "<>"
+    return bool(reports or status or failed or _DAEMON.match(mail.author.email))
 
 
 def _is_auto_reply(mail: Mail) -> bool:
-    submitted = mail.mark("auto-submitted").lower()
-    if submitted.startswith("auto-replied") or mail.mark("precedence").lower() == "auto_reply":
+    if _submitted(mail).startswith("auto-replied") or mail.mark("precedence").lower() == "auto_reply":
         return True
-    return bool(_AWAY.match(mail.subject)) and submitted != "no"
+    if mail.mark("x-autoreply") or mail.mark("x-autorespond"):
+        return True
+    return bool(_AWAY.match(mail.subject)) and _submitted(mail) != "no"
+
+
+def _by_machine(mail: Mail) -> bool:
+    """RFC 3834 section 5: whatever is not "no" was not written by a person."""
+    return _submitted(mail) not in ("", "no")
+
+
+def _submitted(mail: Mail) -> str:
+    return mail.mark("auto-submitted").partition(";")[0].strip().lower()

@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-# https://lore.kernel.org/<list>/<id>/, /r/<id>, /all/<id>, lkml.kernel.org/r/<id>; the id may be percent-encoded,
-# and its own slashes are part of it.
+# https://lore.kernel.org/<list>/<id>/, /r/<id>, lkml.kernel.org/r/<id>, (patch.)msgid.link/<id>; the id may be
+# percent-encoded, and its own slashes are part of it.
 _LORE = re.compile(
-    r"https?://(?:lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|lkml\.kernel\.org/|lore\.kernel\.org/)"
-    r"([^\s<>\"'\])}]{3,400})",
+    r"https?://(?:(?:www\.)?lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
+    r"|lkml\.kernel\.org/|lore\.kernel\.org/)([^\s<>\"'\])}）]{3,400})",
     re.I,
 )
-_VIEW = re.compile(r"/(?:raw|t\.mbox\.gz|t|T|#.*|\?.*)?/?(?:#.*|\?.*)?\Z")
+_VIEW = re.compile(r"/(?:raw|t\.mbox\.gz|t|T)?/?\Z")
+_AFTER = ".,;:!*。，、_"
 MAX_LINKS = 200
 
 
@@ -29,15 +30,17 @@ class Link:
 
 def find_links(text: str, base_url: str = "") -> tuple[Link, ...]:
     """The links in a text that lead to a mail or to a report's page; other links are not ours to follow."""
-    found = [Link(match[0].rstrip(".,;:"), message_id=message_id) for match, message_id in _mails(text)]
+    found = [Link(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
     if base_url:
-        pages = re.finditer(re.escape(base_url) + r"/report/([0-9a-f]{7,64})\b/?", text, re.I)
+        bare = re.escape(base_url.partition("://")[2])
+        pages = re.finditer(rf"(?<![\w/])https?://{bare}/report/([0-9a-f]{{7,64}})\b/?", text, re.I)
         found.extend(Link(match[0], page=match[1].lower()) for match in pages)
     return tuple(dict.fromkeys(found))[:MAX_LINKS]
 
 
 def _mails(text: str) -> Iterable[tuple[re.Match[str], str]]:
     for match in _LORE.finditer(text):
-        message_id = _VIEW.sub("", unquote(match[1].rstrip(".,;:"))).strip("<>/ ")
+        path = re.split(r"[?#]", match[1], maxsplit=1)[0]
+        message_id = _VIEW.sub("", unquote(path).rstrip(_AFTER)).strip("<>/ ")
         if "@" in message_id and " " not in message_id:
             yield match, message_id

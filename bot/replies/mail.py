@@ -12,18 +12,20 @@ from bot.replies import headers, parts
 from bot.replies.addresses import Address, parse_addresses
 
 MAX_BYTES = 10_000_000  # the rest of a larger mail is not looked at; its bytes are kept all the same
-# Headers that say that a machine wrote, or which list carried the mail.
+# Headers that say that a machine wrote.
 _KEPT = (
     "auto-submitted",
     "precedence",
-    "x-auto-response-suppress",
-    "list-id",
-    "sender",
     "return-path",
+    "x-autoreply",
+    "x-autorespond",
+    "x-failed-recipients",
     "x-perfwork-report",
     "x-patchwork-bot",
     "content-type",
 )
+# Where the mail went, though its To and Cc may not say so.
+_ENVELOPE = ("delivered-to", "x-original-to", "envelope-to", "resent-to", "resent-cc", "bcc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Mail:
     author: Address
     to: tuple[Address, ...]
     cc: tuple[Address, ...]
+    delivered_to: tuple[Address, ...]  # by the mail servers on its way
     text: str
     attachments: tuple[parts.Attachment, ...]
     marks: tuple[tuple[str, str], ...]  # headers that say who or what wrote it, names in lower case
@@ -95,30 +98,36 @@ def _plain(head: bytes) -> bytes:
 
 
 def _mail(message: Part, body: parts.Body, problems: list[str]) -> Mail:
+    # Raw: the parser's own text of a header has lost what is not ASCII in it.
+    values: dict[str, list[str]] = {}
+    for name, value in message.raw_items():
+        values.setdefault(name.lower(), []).append(headers.to_text(str(value)))
+
     def all_of(name: str) -> str:
-        return ", ".join(headers.to_text(str(value)) for value in message.get_all(name, []))
+        return ", ".join(values.get(name, ()))
 
     def first(name: str) -> str:
-        return headers.to_text(str(message.get(name, "")))
+        return next(iter(values.get(name, ())), "")
 
-    author = _named(parse_addresses(first("From")))
-    ids = headers.message_ids(first("Message-ID"))
+    author = _named(parse_addresses(first("from"))) or parse_addresses(headers.decode(first("from")))
+    ids = headers.message_ids(first("message-id"))
     if not ids:
         problems.append("no_message_id")
     if not author:
         problems.append("no_author")
     return Mail(
         message_id=ids[0] if ids else "",
-        in_reply_to=headers.message_ids(first("In-Reply-To")),
-        references=headers.message_ids(all_of("References")),
-        subject=headers.decode(first("Subject")),
-        date=headers.date(first("Date"), first("Received")),
+        in_reply_to=headers.message_ids(all_of("in-reply-to")),
+        references=headers.message_ids(all_of("references")),
+        subject=headers.decode(first("subject")),
+        date=headers.date(first("date"), values.get("received", ())),
         author=author[0] if author else Address("", ""),
-        to=_named(parse_addresses(all_of("To"))),
-        cc=_named(parse_addresses(all_of("Cc"))),
+        to=_named(parse_addresses(all_of("to"))),
+        cc=_named(parse_addresses(all_of("cc"))),
+        delivered_to=tuple(address for name in _ENVELOPE for address in parse_addresses(all_of(name))),
         text=body.text,
         attachments=body.attachments,
-        marks=tuple((name, headers.decode(first(name))) for name in _KEPT if name in message),
+        marks=tuple((name, headers.decode(first(name))) for name in _KEPT if name in values),
         problems=(*problems, *body.problems),
     )
 

@@ -1,32 +1,30 @@
 """The MIME parts of a mail as text: what is said in the body, and what is attached.
 
-RFC 2045 to 2049, and what is sent in their name. Reading order of charsets: as declared, else UTF-8,
-else windows-1252, else latin-1, which takes every byte.
+RFC 2045 to 2049, and what is sent in their name. In doubt a part is shown rather than lost.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import codecs
-import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.message import Message as Part
 
+from bot.replies.charsets import decode_bytes
+from bot.replies.flowed import unflow
 from bot.replies.headers import decode
+from bot.replies.html_text import as_text
 
 MAX_PARTS = 100
 MAX_DEPTH = 20
 _TYPE = re.compile(r"\s*([\w.+-]{1,80}/[\w.+-]{1,80})")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]{1,60})", re.I)
+_FLOWED = re.compile(r"format\s*=\s*\"?flowed", re.I)
+_DELSP = re.compile(r"delsp\s*=\s*\"?yes", re.I)
 _FILENAME = re.compile(r"(?:file)?name\s*=\s*(?:\"([^\"]{1,300})\"|([^\s;]{1,300}))", re.I)
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
-# A tag holds no other tag, so that junk is read in linear time.
-_TAG = re.compile(r"<(?:!|(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9]{0,20}))[^<>]{0,4000}>")
-_BREAKS = frozenset(["br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"])
-_UNSEEN = frozenset(["script", "style", "head"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,47 +45,61 @@ class Body:
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A part that holds content. `alternatives` names the group that it is one version of, 0 for none."""
+
+    part: Part
+    alternatives: int
+    is_root: bool
+
+
 def read_body(message: Part) -> Body:
     """The text of a mail. Plain text is preferred over HTML; forwarded messages stay attachments."""
-    texts: list[str] = []
-    markup: list[str] = []
+    texts: list[tuple[int, bool, str]] = []  # (group of alternatives, is it HTML, text)
     attachments: list[Attachment] = []
     problems: list[str] = []
-    for part, alternative in _leaves(message, problems):
-        kind = content_type(part)
-        disposition = str(part.get("Content-Disposition", "")).strip().lower()
-        name = _filename(part)
-        if kind == "text/html" and not disposition.startswith("attachment"):
-            # Read only where nothing else is said.
-            if not (alternative and texts):
-                markup.append(_decode_part(part, problems))
-        elif _is_body(kind, disposition, name):
-            texts.append(_decode_part(part, problems))
+    for leaf in _leaves(message, problems):
+        kind = content_type(leaf.part)
+        name = _filename(leaf.part)
+        if _is_body(leaf, kind, name):
+            text = _decode_part(leaf.part, problems)
+            markup = kind == "text/html"
+            texts.append((leaf.alternatives, markup, as_text(text) if markup else text))
         else:
-            text = _decode_part(part, problems) if _may_be_text(kind) else ""
+            text = _decode_part(leaf.part, problems) if _may_be_text(kind, name) else ""
             attachments.append(Attachment(name, kind, text))
-    if not texts and markup:
+    if not any(text.strip() for _, _, text in texts):  # nothing is said, but perhaps something hangs on it
+        first = next(
+            (each for each in attachments if each.content_type.startswith("text/") and not each.filename), None
+        )
+        if first:
+            texts, attachments = [(0, False, first.text)], [each for each in attachments if each is not first]
+    plain = {group for group, markup, text in texts if group and not markup and text.strip()}
+    chosen = [each for each in texts if each[0] not in plain or not each[1]]
+    if any(markup and text.strip() for _, markup, text in chosen):
         problems.append("html_only")
-        texts = [as_text(each) for each in markup]
-    return Body("\n".join(texts), tuple(attachments), tuple(dict.fromkeys(problems)))
+    said = [text for _, _, text in chosen if text.strip()]
+    return Body("\n".join(said), tuple(attachments), tuple(dict.fromkeys(problems)))
 
 
-def _leaves(message: Part, problems: list[str]) -> Iterator[tuple[Part, bool]]:
-    """The parts that hold content, in order, and whether each is one of several alternatives."""
-    stack: list[tuple[Part, int, bool]] = [(message, 0, False)]
+def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
+    """The parts that hold content, in order. A message within the message is somebody else's, and is not entered."""
+    stack: list[tuple[Part, int, int]] = [(message, 0, 0)]
     count = 0
     while stack:
-        part, depth, alternative = stack.pop()
+        part, depth, group = stack.pop()
         count += 1
         if count > MAX_PARTS or depth > MAX_DEPTH:
             problems.append("too_many_parts")
             return
         children = part.get_payload() if part.is_multipart() else None
-        if isinstance(children, list) and content_type(part) != "message/rfc822":
-            inner = content_type(part) == "multipart/alternative"
+        kind = content_type(part)
+        if isinstance(children, list) and kind.startswith("multipart/") and kind != "multipart/digest":
+            inner = count if kind == "multipart/alternative" else group
             stack.extend((child, depth + 1, inner) for child in reversed(children) if isinstance(child, Part))
         else:
-            yield part, alternative
+            yield _Leaf(part, group, part is message)
 
 
 def content_type(part: Part) -> str:
@@ -96,14 +108,19 @@ def content_type(part: Part) -> str:
     return found[1].lower() if found else "text/plain"
 
 
-def _is_body(kind: str, disposition: str, name: str) -> bool:
-    if disposition.startswith("attachment"):
+def _is_body(leaf: _Leaf, kind: str, name: str) -> bool:
+    if leaf.is_root:  # a multipart that could not be taken apart is text, too
+        return kind.startswith(("text/", "multipart/")) and kind != "multipart/digest"
+    disposition = str(leaf.part.get("Content-Disposition", "")).strip().lower()
+    if disposition.startswith("attachment") or (name and disposition.startswith("inline")):
         return False
-    return kind == "text/plain" and not (name and disposition.startswith("inline"))
+    return kind in ("text/plain", "text/html")
 
 
-def _may_be_text(kind: str) -> bool:
-    return kind.startswith("text/") or kind in ("application/octet-stream", "application/mbox", "application/x-patch")
+def _may_be_text(kind: str, name: str) -> bool:
+    if kind.startswith("text/") or name.lower().endswith((".patch", ".diff", ".txt")):
+        return True
+    return kind in ("application/octet-stream", "application/mbox", "application/x-patch", "application/x-diff")
 
 
 def _filename(part: Part) -> str:
@@ -121,12 +138,17 @@ def _decode_part(part: Part, problems: list[str]) -> str:
     else:  # the parser undoes quoted-printable, and gives the bytes of all else as they stand
         payload = part.get_payload(decode=True)
         raw = payload if isinstance(payload, bytes) else b""
-    found = _CHARSET.search(str(part.get("Content-Type", "")))
-    return to_unicode(raw, found[1] if found else "", problems)
+    told = str(part.get("Content-Type", ""))
+    found = _CHARSET.search(told)
+    text, right = decode_bytes(raw, found[1] if found else "")
+    if not right:
+        problems.append("charset_wrong")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").removeprefix("\ufeff")
+    return unflow(text, bool(_DELSP.search(told))) if _FLOWED.search(told) else text
 
 
 def _base64(raw: bytes, problems: list[str]) -> bytes:
-    """Base64 as far as it goes: padding is mended, a footer in clear text ends it."""
+    """Base64 as far as it goes: padding is mended, a footer in clear text ends it. What is none stays as it is."""
     try:
         return base64.b64decode(b"".join(raw.split()), validate=True)
     except binascii.Error:
@@ -138,48 +160,8 @@ def _base64(raw: bytes, problems: list[str]) -> bytes:
             break
         good.append(line)
     joined = "".join(good).replace("=", "")
+    if not joined:
+        return raw
     if len(joined) % 4 == 1:
         joined = joined[:-1]
     return base64.b64decode(joined + "=" * (-len(joined) % 4))
-
-
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-
-
-def to_unicode(raw: bytes, charset: str, problems: list[str]) -> str:
-    """Bytes to text in the stated order of charsets; line ends become \\n, NUL and a BOM vanish."""
-    for bom, name in _BOMS:
-        if raw.startswith(bom):
-            raw, charset = raw[len(bom) :], name
-    declared = charset.strip().lower() or "us-ascii"
-    for name in (declared, "utf-8", "windows-1252"):
-        try:
-            text = raw.decode(name)
-        except (LookupError, ValueError):
-            if name == declared and charset:
-                problems.append("charset_wrong")
-            continue
-        break
-    else:
-        text = raw.decode("latin-1")
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").removeprefix("\ufeff")
-
-
-def as_text(markup: str) -> str:
-    """HTML as the plain text that a reader would see; nothing in it is obeyed."""
-    pieces: list[str] = []
-    start, unseen = 0, ""
-    for tag in _TAG.finditer(markup):
-        if not unseen:
-            pieces.append(markup[start : tag.start()])
-        start = tag.end()
-        name = (tag["name"] or "").lower()
-        if unseen:
-            unseen = "" if tag["end"] and name == unseen else unseen
-        elif name in _UNSEEN and not tag["end"]:
-            unseen = name
-        elif name in _BREAKS and (tag["end"] or name == "br"):
-            pieces.append("\n")
-    if not unseen:
-        pieces.append(markup[start:])
-    return "\n".join(line.strip() for line in html.unescape("".join(pieces)).split("\n"))

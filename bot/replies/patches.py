@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.replies.headers import decode
 from bot.replies.parts import Attachment
 
-_DIFF = re.compile(r"^(?:diff --git a/|Index: \S|--- (?:a/|\S+\s.*\n\+\+\+ ))", re.M)
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.M)
-_FILE = re.compile(r"^\+\+\+ (?:b/)?([^\s]{1,300})", re.M)
-_OLD_FILE = re.compile(r"^--- (?:a/)?([^\s]{1,300})", re.M)
+_DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
+_HUNK = re.compile(r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from|new mode|GIT binary patch)\b", re.M)
+_FILE = re.compile(r"^--- \S.{0,400}\n\+\+\+ (?:b/)?([^\s]{1,300})", re.M)
+_OLD_FILE = re.compile(r"^--- (?:a/)?([^\s]{1,300}).{0,200}\n\+\+\+ /dev/null", re.M)
 _SUBJECT = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M)
 _BRACKETS = re.compile(r"\s*\[[^\]]{0,100}\]\s*")
 _ANSWER = re.compile(r"\s*(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
@@ -49,7 +50,7 @@ def _title(text: str) -> str:
     """The `Subject:` that git format-patch writes above a patch, without its brackets."""
     start = _DIFF.search(text)
     found = _SUBJECT.search(text[: start.start()] if start else text)
-    return bare_title(found[1]) if found else ""
+    return bare_title(decode(found[1])) if found else ""
 
 
 def _files(text: str) -> tuple[str, ...]:

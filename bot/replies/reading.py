@@ -71,7 +71,7 @@ def read(mail: Mail, identity: Identity) -> Reading:
     if found.too_many:
         problems.append("too_many_commands")
     problems.extend(f"bad_command, line {bad.line}: {bad.why}" for bad in found.bad)
-    tags = (identity.tag_in(address.email) for address in mail.recipients)
+    tags = (identity.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
     return Reading(
         mail=mail,
         kind=kind_of(mail, identity),

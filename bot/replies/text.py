@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 
-_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"), None)
+from bot.replies.languages import FROM, OLDER_MAIL, ON, SENT, TO_OR_SUBJECT, WROTE, any_of
+
+_MARKS = (range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x206A), (0xFEFF, 0xAD, 0x180E))
+_INVISIBLE = dict.fromkeys(mark for marks in _MARKS for mark in marks)
 _QUOTE = re.compile(r"\s{0,3}(?:>|\|(?=\s))|[A-Z][A-Za-z]{0,3}>")
-# "On Mon, …, Lee Park wrote:" in one to three lines, in a few languages; the colon ends it.
-_ATTRIBUTION_END = re.compile(r"(?:wrote|writes|said|schrieb|a écrit|escribió|写道)\b.{0,60}[:：]\s*\Z|写道[:：]\s*\Z")
-_ATTRIBUTION_START = re.compile(r"(?:On|Am|Le|El|At|Il|在)\s.{4,}|\S.{0,80}<[^\s<>]+@[^\s<>]+>")
+# "On Mon, …, Lee Park wrote:" in one to three lines, or an address or a time of day; the colon ends it.
+_ATTRIBUTION_END = re.compile(
+    rf"(?:{any_of(WROTE)}|<[^<>\s]{{1,200}}@[^<>\s]{{1,200}}>|\d{{1,2}}:\d\d).{{0,120}}[:：]\s*\Z"
+)
+_ATTRIBUTION_START = re.compile(rf"{any_of(ON)}\s.{{4,}}|\S.{{0,120}}<[^\s<>]+@[^\s<>]+>|.{{0,40}}\d{{4}}")
 _OLDER_MAIL = re.compile(
-    r"-{2,}\s?(?:Original Message|Forwarded message|Ursprüngliche Nachricht|Message d'origine|原始邮件)\s?-{2,}"
+    rf"[\s*]{{0,4}}(?:-{{2,}}\s?{any_of(OLDER_MAIL)}(?: from .{{0,200}}?)?\s?-{{2,}}|Begin forwarded message:)"
     r"|_{32,}\Z",
     re.I,
 )
-_OUTLOOK = ("From:", "Von:", "De :", "发件人:")
-_OUTLOOK_NEXT = ("Sent:", "Date:", "Gesendet:", "To:", "Subject:", "Envoyé", "发送时间:")
+# The header block above the mail that is answered, as Outlook writes it.
+_FIRST_OF_BLOCK = re.compile(rf"[\s*]{{0,4}}{any_of(FROM)}\s?\*?[:：]")
+_IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|{any_of(TO_OR_SUBJECT)})\s?\*?[:：]")
 _LIST_FOOTER = re.compile(r"_{40,}\s*\Z")
-_SIGNATURE = re.compile(r"--\s?\Z")
+_SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
+_PGP_HEAD = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----|Hash: [A-Z0-9, -]{3,40}\Z")
 MAX_LINE = 20_000
 
 
@@ -30,13 +37,17 @@ def unquoted_lines(text: str) -> list[str]:
     """The lines that the writer did not quote, those of his signature included, overlong ones cut."""
     lines = [line[:MAX_LINE] for line in clean(text).split("\n")]
     keep: list[str] = []
+    in_quote = False
     for number, line in enumerate(lines):
         if _starts_older_mail(lines, number):
             break
-        if not _QUOTE.match(line):
+        if _QUOTE.match(line):
+            if not in_quote:  # once a quote: what stands above it may announce it
+                _drop_attribution(keep)
+            in_quote = True
+        else:
+            in_quote = in_quote and not line.strip()
             keep.append(line.rstrip())
-        elif keep:
-            _drop_attribution(keep)
     return keep
 
 
@@ -47,32 +58,36 @@ def own_text(text: str) -> str:
         if (_SIGNATURE.match(line) and not _patch_trailer(lines, number)) or _LIST_FOOTER.match(line):
             lines = lines[:number]
             break
+    if lines and _PGP_HEAD.match(lines[0].strip()):
+        lines = [line for line in lines if not _PGP_HEAD.match(line.strip())]
     return "\n".join(lines).strip("\n")
 
 
 def _starts_older_mail(lines: list[str], number: int) -> bool:
-    line = lines[number].strip()
-    if _OLDER_MAIL.match(line):
-        return not _LIST_FOOTER.match(line) or _is_outlook(lines, number + 1)
+    line = lines[number]
+    if _OLDER_MAIL.match(line.strip()):
+        return not _LIST_FOOTER.match(line.strip()) or _is_outlook(lines, number + 1)
     return _is_outlook(lines, number)
 
 
 def _is_outlook(lines: list[str], number: int) -> bool:
-    """The header block that Outlook puts above the mail it answers: From, Sent, To, Subject."""
-    if number >= len(lines) or not lines[number].startswith(_OUTLOOK):
+    """A block of From, Sent, To, Subject. The head of a patch, From, Date and Subject: [PATCH], is none."""
+    if number >= len(lines) or not _FIRST_OF_BLOCK.match(lines[number]):
         return False
-    return sum(line.strip().startswith(_OUTLOOK_NEXT) for line in lines[number + 1 : number + 6]) >= 2
+    block = [found for line in lines[number + 1 : number + 6] if (found := _IN_BLOCK.match(line))]
+    is_patch = any("[PATCH" in line or "[RFC" in line for line in lines[number + 1 : number + 6])
+    return len(block) >= 2 and any(found["sent"] for found in block) and not is_patch
 
 
 def _drop_attribution(keep: list[str]) -> None:
     """Take "On …, somebody wrote:" off the end of what is kept, where a quote follows."""
     last = len(keep)
-    while last and not keep[last - 1].strip():
+    while last > max(0, len(keep) - 4) and not keep[last - 1].strip():
         last -= 1
-    if not last or not _ATTRIBUTION_END.search(keep[last - 1]):
+    if not last or not _ATTRIBUTION_END.search(keep[last - 1][-300:]):
         return
     for start in range(last - 1, max(-1, last - 4), -1):
-        if _ATTRIBUTION_START.match(keep[start].strip()):
+        if _ATTRIBUTION_START.match(keep[start].strip()[:300]):
             del keep[start:]
             return
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _KEYS = """
-Acked-by Bisected-by Bug Cc Closes Co-developed-by Fixes Link Message-ID Reported-by Reported-and-tested-by
+Acked-by Bisected-by Bug Cc Closes Co-developed-by Fixes Link Message-ID
+Reported-by Reported-and-bisected-by Reported-and-tested-by
 Reviewed-by Signed-off-by Suggested-by Tested-by
 """
 KNOWN = {name.lower(): name for name in _KEYS.split()}
-_TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{2,30}):[ \t]+(\S.*)")
-_FIXES = re.compile(r"([0-9a-f]{7,40})\b", re.I)
+_TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{2,30}):[ \t]*(.*)")
+_FIXES = re.compile(r"(?:commit )?([0-9a-f]{7,40})\b", re.I)
 MAX_TRAILERS = 500
 
 
@@ -28,24 +29,25 @@ def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
     """The trailers among unquoted lines, down to a patch's `---` or its first diff line."""
     found: list[Trailer] = []
     for number, line in enumerate(lines):
-        if line.rstrip() == "---" or line.startswith("diff --git "):
-            break
+        if line.rstrip() in ("---", "--") or line.startswith("diff --git "):
+            break  # notes, a signature or the patch itself
         match = _TRAILER.match(line)
         key = KNOWN.get(match[1].lower()) if match else None
-        if match and key:
-            found.append(Trailer(key, _joined(match[2], lines[number + 1 : number + 4])))
+        if match and key and (value := _joined(match[2], lines[number + 1 : number + 4])):
+            found.append(Trailer(key, value))
         if len(found) >= MAX_TRAILERS:
             break
     return tuple(found)
 
 
 def _joined(value: str, below: Sequence[str]) -> str:
-    """A value that was wrapped inside its parenthesis, put together again."""
+    """A value that was wrapped, inside its parenthesis or right after its colon, put together again."""
     value = value.rstrip()
     for line in below:
-        if value.count("(") <= value.count(")") or not line[:1].isspace():
+        open_end = value.count("(") > value.count(")")
+        if not line.strip() or not (open_end or (not value and line[:1].isspace())) or _TRAILER.match(line):
             break
-        value = f"{value} {line.strip()}"
+        value = f"{value} {line.strip()}".strip()
     return value
 
 

@@ -57,13 +57,17 @@ def test_message_ids(value: str, ids: list[str]) -> None:
         ("Tue, 11 Mar 2036 10:15:00 +0000", "from a by b; Wed, 11 Mar 2026 09:16:02 +0000", "2026-03-11T09:16"),
         ("Thu, 1 Jan 1970 00:00:00 +0000", "from a by b; Wed, 11 Mar 2026 09:16:02 +0000", "2026-03-11T09:16"),
         ("rubbish", "from a by b; Wed, 11 Mar 2026 09:16:02 +0000", "2026-03-11T09:16"),
-        ("Wed, 11 Mar 2026 10:15:00 +9999", "", None),
+        ("Wed, 11 Mar 2026 10:15:00 +9999", "", "2026-03-11T10:15"),
+        ("Wed, 11 Mar 2026 10:15:00 +01:00", "", "2026-03-11T09:15"),
+        ("Wed, 11 Mar 2026 10:15:00 GMT+0100", "", "2026-03-11T09:15"),
+        ("2026-03-11T10:15:00+01:00", "", "2026-03-11T09:15"),
+        ("rubbish", "from a (x; y) by b; Wed, 11 Mar 2026 09:16:02 +0000 (UTC; really)", "2026-03-11T09:16"),
         ("rubbish", "", None),
         ("", "", None),
     ],
 )
 def test_dates(value: str, received: str, expected: str | None) -> None:
-    found = headers.date(value, received)
+    found = headers.date(value, [received] if received else [])
     assert (found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M") if found else None) == expected
 
 
@@ -73,7 +77,7 @@ def test_dates(value: str, received: str, expected: str | None) -> None:
 def test_any_header_reads(value: str) -> None:
     assert "\n" not in headers.decode(value)
     headers.message_ids(value)
-    found = headers.date(value, value)
+    found = headers.date(value, [value, value])
     assert found is None or found.tzinfo is UTC
     assert found is None or found >= datetime(1991, 1, 1, tzinfo=UTC)
 

@@ -26,7 +26,7 @@ _PARAMETER = re.compile(r"\s+([\w.:-]{1,80}):\s?(.*)")
 _RECHECK = re.compile(
     r"^\[(?P<what>still regression|test failed|regression) on (?P<ref>\S+)\s+(?P<sha>[0-9a-f]{7,40})\]", re.M
 )
-_CLOSES = re.compile(r"^\|?\s*Closes:\s+(\S+)", re.M)
+_CLOSES = re.compile(r"^\|?[ \t]{0,10}Closes:[ \t]{1,10}(\S+)", re.M)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,52 @@
+"""Bytes to text: as declared, else UTF-8, else windows-1252, else latin-1, which takes every byte."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+# What is declared as the first was mostly written in the second, which holds all of it and more.
+_SUPERSET = {
+    "iso-8859-1": "windows-1252",
+    "latin1": "windows-1252",
+    "latin-1": "windows-1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "ks_c_5601-1987": "cp949",
+    "euc-kr": "cp949",
+}
+# Python's own codecs that are no charsets of mail: they could make commands out of escapes.
+_NEVER = frozenset({"unicode_escape", "raw_unicode_escape", "punycode", "idna", "undefined", "unicode-escape"})
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
+    """The text, and whether the declared charset was right (one that is not declared can't be wrong)."""
+    charset = declared.strip().strip("\"'").lower()
+    for bom, name in _BOMS:
+        if raw.startswith(bom):
+            raw, charset = raw[len(bom) :], name
+    if charset.startswith("utf-16") and not raw.startswith(codecs.BOM_UTF16):
+        charset = _utf16(raw, charset)
+    for name in (_SUPERSET.get(charset, charset) or "us-ascii", charset, "utf-8", "windows-1252"):
+        if name in _NEVER or not name:
+            continue
+        try:
+            text = raw.decode(name)
+        except (LookupError, ValueError):
+            continue
+        right = not declared or name in (charset, _SUPERSET.get(charset))
+        return _SURROGATE.sub("\ufffd", text) if isinstance(text, str) else "", right
+    return raw.decode("latin-1"), False
+
+
+def _utf16(raw: bytes, declared: str) -> str:
+    """Which UTF-16 it is: in plain text every other byte is NUL. Without any, it is none."""
+    sample = raw[:400]
+    if b"\0" not in sample:
+        return "utf-8"
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    if even == odd:
+        return declared
+    return "utf-16-be" if even > odd else "utf-16-le"
