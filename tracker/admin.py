@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
-from tracker import models
+from tracker import history, models
 
 
 class ReadOnly(admin.ModelAdmin):
@@ -85,6 +87,29 @@ class EventAdmin(ReadOnly):
     list_display = ("report", "kind", "at", "message_id", "commit", "said_by")
     list_filter = ("kind",)
     list_select_related = ("report__culprit",)
+
+
+@admin.register(models.Suggestion)
+class SuggestionAdmin(ReadOnly):
+    """The click: accept makes the suggestion an event, in the name of who clicks."""
+
+    list_display = ("report", "kind", "quote", "by", "rule", "decision", "decided_by")
+    list_filter = ("decision", "rule")
+    list_select_related = ("report__culprit",)
+    actions = ("accept", "reject")
+
+    @admin.action(description="Accept: make it an event")
+    def accept(self, request: HttpRequest, rows: QuerySet[models.Suggestion]) -> None:
+        self._decide(request, rows, models.Decision.ACCEPTED)
+
+    @admin.action(description="Reject")
+    def reject(self, request: HttpRequest, rows: QuerySet[models.Suggestion]) -> None:
+        self._decide(request, rows, models.Decision.REJECTED)
+
+    def _decide(self, request: HttpRequest, rows: QuerySet[models.Suggestion], decision: models.Decision) -> None:
+        person = request.user.get_username()
+        done = sum(history.decide(row, decision, person, timezone.now()) for row in rows.select_related("report"))
+        self.message_user(request, f"{decision.label}: {done} of {rows.count()}")
 
 
 @admin.register(models.RawMessage)

@@ -12,7 +12,18 @@ from tracker import status, versions
 from tracker.models import Decision, Event, Report, Suggestion
 
 CACHE = (
-    *("given_title", "state", "status", "awaited", "landing", "cycle", "fix_title", "fix_sha", "fix_landing"),
+    *(
+        "given_title",
+        "state",
+        "status",
+        "because",
+        "awaited",
+        "landing",
+        "cycle",
+        "fix_title",
+        "fix_sha",
+        "fix_landing",
+    ),
     *("remark", "reported_at", "responded_at", "changed_at"),
 )
 
@@ -95,6 +106,7 @@ def cached(standing: status.Standing) -> Mapping[str, object]:
         "given_title": standing.title,
         "state": standing.state,
         "status": status.sentence(standing),
+        "because": standing.because,
         "awaited": standing.awaited,
         "landing": standing.landing,
         "cycle": landed.cycle if landed else "",

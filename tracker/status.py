@@ -149,7 +149,6 @@ class Standing:
     verdict: Verdict
     state: State
     because: str = ""
-    since: datetime | None = None
     reported_at: datetime | None = None
     responded_at: datetime | None = None
     merged: bool = False  # the culprit is in the mainline, be its first version known or not
@@ -276,7 +275,7 @@ def _move(standing: Standing, event: Event) -> Standing:
         return standing
     target = step.to or _without_outcome(standing)
     awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
-    return replace(standing, state=target, awaited=awaits, because=event.key, since=event.at)
+    return replace(standing, state=target, awaited=awaits, because=event.key)
 
 
 def _without_outcome(standing: Standing) -> State:

@@ -173,6 +173,7 @@ def test_any_json_in_any_place_is_a_result_or_a_refusal(key: str, value: Any) ->
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused_in_a_line(raw: bytes) -> None:
     for each in read(raw):
+        assert each.refusal
         assert "\n" not in str(each.refusal)
 
 

@@ -80,7 +80,7 @@ def test_the_page_takes_a_constant_number_of_queries(
     assert page.count("<tr class=") == 54
     with django_assert_num_queries(2):
         assert ">v5.6</a>" in client.get("/").content.decode()
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         client.get("/report/8019ad13ef/")
 
 
@@ -94,4 +94,6 @@ def test_a_wrong_filter_is_named(v5_6: Table, client: Client) -> None:
 
 @pytest.mark.parametrize("path", ["/v9.9/", "/report/0000000000/", "/report/not-a-sha/"])
 def test_what_is_not_there_is_404(v5_6: Table, client: Client, path: str) -> None:
-    assert client.get(path).status_code == 404
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "<h1>Not found</h1>" in answer.content.decode()

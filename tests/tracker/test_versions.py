@@ -47,4 +47,4 @@ def test_other_tags_are_no_versions(tag: str) -> None:
 @given(st.text())
 def test_junk_is_no_error(text: str) -> None:
     version = parse(text)
-    assert version is None or parse(text[:]) == version
+    assert version is None or text.startswith(version.cycle)

@@ -27,6 +27,7 @@ class Report(models.Model):
     given_title = models.TextField(blank=True, help_text="a title that somebody gave it since")
     state = models.TextField(choices=[(s.value, s.value) for s in State])
     status = models.TextField(help_text="the sentence of the triage table")
+    because = models.TextField(blank=True, help_text="the key of the event that decided the state")
     awaited = models.TextField(blank=True)
     landing = models.TextField(blank=True, help_text="the first mainline version with the culprit")
     cycle = models.TextField(blank=True, db_index=True, help_text="the release that the landing belongs to")

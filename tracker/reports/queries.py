@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.http import Http404
 
-from tracker.models import Event, Finding, Landing, Message, OutgoingMail, Report
+from tracker.models import Decision, Event, Finding, Landing, Message, OutgoingMail, Report, Suggestion
 
 MESSAGES = 500  # of a thread; the archive has the rest
 
@@ -24,6 +24,7 @@ class ReportPage:
     messages: Sequence[Message]
     landings: Sequence[Landing]
     outgoing: Sequence[OutgoingMail]
+    suggestions: Sequence[Suggestion]
 
 
 def find_report(ref: str) -> Report:
@@ -50,4 +51,5 @@ def page(report: Report) -> ReportPage:
         messages=list(report.messages.order_by("sent_at", "pk")[:MESSAGES]),
         landings=list(Landing.objects.filter(commit=report.culprit).select_related("tree")),
         outgoing=list(report.outgoing.defer("raw").order_by("pk")),
+        suggestions=list(report.suggestions.filter(decision=Decision.OPEN)),
     )
