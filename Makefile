@@ -14,7 +14,7 @@ BIND ?= 127.0.0.1:8000
 CORES ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test fuzz bench format check lint types rooms settings
+.PHONY: help demo up test fuzz bench format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile

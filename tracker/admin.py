@@ -98,13 +98,16 @@ class SuggestionAdmin(ReadOnly):
     list_select_related = ("report__culprit",)
     actions = ("accept", "reject")
 
-    @admin.action(description="Accept: make it an event")
+    @admin.action(description="Accept: make it an event", permissions=["decide"])
     def accept(self, request: HttpRequest, rows: QuerySet[models.Suggestion]) -> None:
         self._decide(request, rows, models.Decision.ACCEPTED)
 
-    @admin.action(description="Reject")
+    @admin.action(description="Reject", permissions=["decide"])
     def reject(self, request: HttpRequest, rows: QuerySet[models.Suggestion]) -> None:
         self._decide(request, rows, models.Decision.REJECTED)
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("tracker.change_suggestion")
 
     def _decide(self, request: HttpRequest, rows: QuerySet[models.Suggestion], decision: models.Decision) -> None:
         person = request.user.get_username()

@@ -1,7 +1,6 @@
 """Where a report stands: its events fold to a standing, and a standing renders to one sentence.
 
-Pure. Everything that shows a state asks here (DESIGN rules 2 to 4). To add an event: a member of
-`Happening`, a row in `STEPS`, and, if people should read of it, a phrase in `_phrase`.
+Pure. Everything that shows a state asks here (DESIGN rules 2 to 4). CONTRIBUTING.md has the recipe to add an event.
 """
 
 from __future__ import annotations

@@ -60,6 +60,9 @@ def read_source(
     `again` reads from the beginning; what is known already stays as it is.
     """
     archive, _ = Archive.objects.get_or_create(path=source.name)
+    fingerprint = source.fingerprint
+    if fingerprint and archive.cursor == fingerprint and not again:
+        return Tally()
     desk = Desk(identity, now)
     sieve = Sieve(desk.known.by_message, identity)
     tally = Tally()
@@ -67,13 +70,16 @@ def read_source(
         for batch in _batches(source.mails(archive.cursor if source.has_cursor and not again else "")):
             with transaction.atomic():
                 tally += _read_batch(batch, archive, desk, sieve)
-                archive.cursor = batch[-1].position
-                archive.save(update_fields=["cursor"])
+                if source.has_cursor:
+                    archive.cursor = batch[-1].position
+                    archive.save(update_fields=["cursor"])
             progress(tally.seen)
     except Exception as error:
         Archive.objects.filter(pk=archive.pk).update(error=str(error)[:1000])
         raise
-    Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
+    archive.read_at, archive.error = now, ""
+    archive.cursor = fingerprint or archive.cursor
+    archive.save(update_fields=["read_at", "error", "cursor"])
     return tally
 
 

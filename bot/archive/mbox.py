@@ -18,8 +18,8 @@ _SEPARATOR = re.compile(rb"^From [^\n]{0,300}\b\d{4}(?: [+-]\d{4})?\r?\n", re.M)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
 
 
-def read_mbox(path: str | Path, start: int = 0) -> Iterator[RawMail]:
-    """The mails of an mbox from byte `start` on (of the uncompressed file); positions are offsets.
+def read_mbox(path: str | Path) -> Iterator[RawMail]:
+    """The mails of an mbox; positions are offsets in the uncompressed file.
 
     Nothing is loaded but the mail at hand. A gzipped file that is cut off gives what it holds, then
     raises Unreadable.
@@ -29,13 +29,13 @@ def read_mbox(path: str | Path, start: int = 0) -> Iterator[RawMail]:
         return
     with path.open("rb") as file:
         if file.read(2) == b"\x1f\x8b":
-            yield from _read_gzip(path, start)
+            yield from _read_gzip(path)
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield from _read(data, start)
+            yield from _read(data)
 
 
-def _read_gzip(path: Path, start: int) -> Iterator[RawMail]:
+def _read_gzip(path: Path) -> Iterator[RawMail]:
     broken: Exception | None = None
     with tempfile.TemporaryFile() as plain:
         try:
@@ -47,16 +47,16 @@ def _read_gzip(path: Path, start: int) -> Iterator[RawMail]:
         if plain.tell():
             plain.flush()
             with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                yield from _read(data, start)
+                yield from _read(data)
     if broken:
         raise Unreadable(f"{path}: the gzip data is broken ({broken}); fetch the file again")
 
 
-def _read(data: mmap.mmap, start: int) -> Iterator[RawMail]:
-    first = _SEPARATOR.match(data, start)
+def _read(data: mmap.mmap) -> Iterator[RawMail]:
+    first = _SEPARATOR.match(data)
     if not first:
         # Not an mbox, but perhaps a mail as it stands.
-        yield RawMail(data[start:], str(start))
+        yield RawMail(data[:], "0")
         return
     begin, position = first.end(), first.start()
     while True:

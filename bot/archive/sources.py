@@ -18,12 +18,21 @@ from bot.errors import Unreadable
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One thing to read. `has_cursor`: it grows at its end, and reading can go on where it stopped."""
+    """One thing to read. `has_cursor`: it grows at its end, and reading goes on where it stopped; a file without
+    is read again as a whole, but only when it changed.
+    """
 
     place: str
     format: str
     has_cursor: bool = False
     message_id: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of a file or a Maildir: changes whenever there may be something new in it. "" where there is none."""
+        places = {"mbox": [""], "maildir": ["cur", "new"]}.get(self.format, [])
+        stats = [(Path(self.place) / each).stat() for each in places]
+        return " ".join(f"{stat.st_size}@{stat.st_mtime_ns}" for stat in stats)
 
     @property
     def name(self) -> str:

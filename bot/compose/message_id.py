@@ -7,8 +7,7 @@ from datetime import datetime
 from bot.identity import Identity
 
 
-def message_id(at: datetime, tag: str, identity: Identity, purpose: str = "report") -> str:
-    """202603110412.7d3e91c0-perfbot@bot.example.org; what is no first report has its purpose in it."""
+def message_id(at: datetime, tag: str, identity: Identity) -> str:
+    """202603110412.7d3e91c0-perfbot@bot.example.org: when, about which report, by whom."""
     local, _, domain = identity.address.partition("@")
-    extra = "" if purpose == "report" else f"-{purpose}"
-    return f"{at:%Y%m%d%H%M}.{tag[:8]}{extra}-{local}@{domain}"
+    return f"{at:%Y%m%d%H%M}.{tag[:8]}-{local}@{domain}"

@@ -20,11 +20,9 @@ class DemoTree:
             path.mkdir(parents=True, exist_ok=True)
             self._git("init", "--quiet", "--bare", "--initial-branch=master")
 
-    def commit(
-        self, title: str, author: Address, at: datetime, body: str = "", branch: str = "master", onto: str = ""
-    ) -> str:
-        """Add a commit to a branch, which begins at `onto` (or at master) where it does not exist yet."""
-        parent = self._head(branch) or self._head(onto or "master")
+    def commit(self, title: str, author: Address, at: datetime, body: str = "", branch: str = "master") -> str:
+        """Add a commit to a branch, which begins at master where it does not exist yet."""
+        parent = self._head(branch) or self._head("master")
         blob = self._git("hash-object", "-w", "--stdin", stdin=f"{title}\n".encode())
         tree = self._git("mktree", stdin=f"100644 blob {blob}\tlast-change\n".encode())
         who = {

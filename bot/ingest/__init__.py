@@ -1,4 +1,4 @@
 """Bisect results in: one adapter a format, all giving the same value, one function to store it.
 
-`formats.read(path)` recognises; `store.take(result)` stores. The adapters are pure.
+`formats.read_path` recognises, `store.take` stores, drop.py watches a directory. The adapters are pure.
 """

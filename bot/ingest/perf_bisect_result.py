@@ -20,7 +20,6 @@ from bot.ingest.errors import Refused
 from bot.ingest.value import CommitTold, MachineTold, Measurement, Result, TestRun
 from tracker.significance import Side, side
 
-SCHEMA = "perf-bisect-result/1"
 MAX_BYTES = 64 * 1024 * 1024  # of one result: a million samples fit
 MAX_SAMPLES = 100_000  # a side
 _SCHEMA_FILE = Path(__file__).parent / "schemas" / "perf-bisect-result-1.schema.json"
@@ -106,7 +105,6 @@ def pointer(path: Any) -> str:
 
 
 def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
-    build = told.get("build", {})
     return Result(
         producer=told["producer"]["name"],
         id=told["id"],
@@ -122,7 +120,6 @@ def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
         patch_message_id=told.get("patch", {}).get("message_id", "").strip().strip("<>"),
         bisect_steps=len(told.get("bisect", {}).get("steps", ())),
         runs=tuple(_runs(told, where)),
-        build={name: value for name, value in build.items() if isinstance(value, str)},
         payload=payload,
     )
 

@@ -79,5 +79,4 @@ class Result:
     patch_message_id: str
     bisect_steps: int
     runs: tuple[TestRun, ...]
-    build: Mapping[str, str]
     payload: str

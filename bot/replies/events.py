@@ -18,7 +18,7 @@ def event_of(effect: Effect, mail: Mail, role: Role | None, at: datetime, number
         key=f"{effect.happening}:{mail.message_id}{suffix}",
         kind=effect.happening,
         at=at,
-        by=role or Role.AUTHOR,
+        by=role or Role.AUTHOR,  # of a report whose people nobody told us, whoever answers counts
         message_id=mail.message_id,
         commit=effect.commit,
         title=effect.title,

@@ -11,7 +11,7 @@ from bot.replies.kinds import Kind, kind_of
 from bot.replies.links import Link, find_links
 from bot.replies.mail import Mail
 from bot.replies.notices import Notice, find_notice
-from bot.replies.patches import Patch, find_patches, is_posting
+from bot.replies.patches import Patch, find_patches
 from bot.replies.trailers import Trailer, find_trailers, fixed_commits
 
 
@@ -29,11 +29,6 @@ class Reading:
     tags: tuple[str, ...]
     notice: Notice | None
     problems: tuple[str, ...]
-
-    @property
-    def is_posting(self) -> bool:
-        """Whether the mail posts a patch, and is no answer to one."""
-        return bool(self.patches) and is_posting(self.mail.subject)
 
     @property
     def closes(self) -> tuple[Link, ...]:

@@ -43,7 +43,7 @@ class Message(models.Model):
     author_email = models.TextField(blank=True, db_index=True)
     subject = models.TextField(blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
-    kind = models.TextField(help_text="person, self, bot_operator, robot, bounce, auto_reply")
+    kind = models.TextField(help_text="who wrote it: a person, ourselves, a robot, …")
     role = models.TextField(blank=True)
     own_text = models.TextField(blank=True)
 

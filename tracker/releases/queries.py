@@ -13,7 +13,7 @@ from tracker.status import OPEN, Verdict
 
 @dataclass(slots=True)
 class Line:
-    """One release with its counts: regressions that are open, all regressions, improvements."""
+    """One release with its counts: what is open, all regressions, all improvements."""
 
     release: Release
     open: int = 0

@@ -21,8 +21,9 @@ from bot.progress import counting
 
 class Command(BaseCommand):
     help = (
-        "Read mail: a public-inbox directory or epoch, an mbox (also .gz), a Maildir, a single mail, or - for"
-        " standard input. Reading again goes on where it stopped. Without PATH: the archives of PERFWORK_ARCHIVES."
+        "Read mail: a public-inbox directory or epoch, an mbox (also .gz), a Maildir, a single mail, or - for standard"
+        " input. Reading again goes on where it stopped; a file that did not change is not read. Without PATH: the"
+        " archives of PERFWORK_ARCHIVES."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
