@@ -13,6 +13,7 @@ from typing import Any
 from bot.archive.intake import Tally, read_source
 from bot.archive.sources import open_sources
 from bot.demo.inbox import DemoInbox
+from bot.demo.story import DANA, DIFF, LEE
 from bot.demo.tree import DemoTree
 from bot.identity import Identity
 from bot.ingest.formats import read_path
@@ -24,25 +25,9 @@ from bot.upstream.tracking import TrackTally, track
 from tracker.models import OutgoingMail, Report, Tree
 from tracker.models.tree import TreeRole
 
-DANA = Address("Dana Brook", "dana@dev.example")
-LEE = Address("Lee Park", "lee@dev.example")
+__all__ = ["DANA", "DIFF", "LEE", "START", "World", "message_id", "standing", "state"]
+
 START = datetime(2026, 9, 1, tzinfo=UTC)
-
-DIFF = """\
-diff --git a/mm/vmscan.c b/mm/vmscan.c
-index 2f4a1c7b9d03..81c0de55a2f9 100644
---- a/mm/vmscan.c
-+++ b/mm/vmscan.c
-@@ -2211,7 +2211,8 @@ static unsigned long shrink_cold(struct lruvec *lruvec)
- 	unsigned long seen = 0;
-
- 	while (!list_empty(&cold)) {
--		seen += rescan(&cold);
-+		if (!seen)
-+			seen += rescan(&cold);
- 		cond_resched();
- 	}
-"""
 
 
 class World:

@@ -53,7 +53,11 @@ def tree_for(name: str, url: str = "") -> Tree | None:
         role = TreeRole.NEXT
     elif name in ("stable", "linux-stable", "stable-rc"):
         role = TreeRole.STABLE
-    return Tree.objects.get_or_create(name=name, defaults={"role": role, "url": url})[0]
+    tree, _ = Tree.objects.get_or_create(name=name, defaults={"role": role, "url": url})
+    if url and not tree.url:
+        tree.url = url
+        tree.save(update_fields=["url"])
+    return tree
 
 
 def machine_for(name: str, **told: object) -> Machine:

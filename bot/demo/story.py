@@ -82,7 +82,7 @@ def finish_tree(tree: DemoTree, report_ids: dict[str, str], culprits: dict[str, 
     tree.tag("v9.1-rc3", now)
 
 
-_DIFF = """\
+DIFF = """\
 diff --git a/mm/vmscan.c b/mm/vmscan.c
 index 2f4a1c7b9d03..81c0de55a2f9 100644
 --- a/mm/vmscan.c
@@ -117,7 +117,7 @@ ANSWERS: list[Answer] = [
     Answer(
         "mm/vmscan: walk cold folios first",
         DANA,
-        _said("Thanks for the report. We scan the list twice. Does this help?\n\n" + _DIFF),
+        _said("Thanks for the report. We scan the list twice. Does this help?\n\n" + DIFF),
     ),
     Answer(
         "fs/ledger: flush the journal in one go",
@@ -138,7 +138,7 @@ ANSWERS: list[Answer] = [
         lambda report_id: (
             "The pivot is chosen from the wrong half.\n\n"
             f"Closes: https://lore.kernel.org/r/{report_id}\n"
-            f"Signed-off-by: {MIRA.name} <{MIRA.email}>\n---\n" + _DIFF.replace("mm/vmscan.c", "lib/sort.c")
+            f"Signed-off-by: {MIRA.name} <{MIRA.email}>\n---\n" + DIFF.replace("mm/vmscan.c", "lib/sort.c")
         ),
         subject="[PATCH] lib/sort: choose the pivot from the right half",
     ),

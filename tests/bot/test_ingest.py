@@ -20,7 +20,7 @@ from bot.ingest.formats import Input, read_path, read_stream
 from bot.ingest.store import Taken, take
 from tests.conftest import ROOT
 from tests.world import World
-from tracker.models import BisectResult, Finding, OutgoingMail, Report
+from tracker.models import BisectResult, Finding, OutgoingMail, Report, Tree
 
 RESULT = json.loads((ROOT / "fixtures" / "results" / "01-mm-vmscan.json").read_text())
 OURS = json.loads((ROOT / "bot" / "ingest" / "schemas" / "perf-bisect-result-1.schema.json").read_text())
@@ -266,3 +266,12 @@ def test_the_drop_directory(world: World, tmp_path: Path) -> None:
         "young.json",
     ]
     assert "not JSON" in (drop / "refused" / "bad.json.reason").read_text()
+
+
+def test_the_address_of_a_tree_is_learned_when_it_is_told(world: World) -> None:
+    url = "https://git.example.org/linux.git"
+    world.ingest(
+        world.result("b" * 40, "mm: a"),
+        world.result("c" * 40, "mm: b", id="2", tree={"name": "linus", "branch": "master", "url": url}),
+    )
+    assert Tree.objects.get(name="linus").url == url
