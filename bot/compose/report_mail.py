@@ -124,9 +124,7 @@ def _others(findings: Iterable[FindingTold]) -> str:
     worse = sum(each.verdict is Verdict.REGRESSION for each in findings)
     if not findings:
         return ""
-    better = len(findings) - worse
-    text = f"Of {counted(len(findings), 'other metric')}, {worse} got worse and {better} better; see the tables below."
-    return textwrap.fill(text, WIDTH)
+    return f"Other metrics: {worse} worse, {len(findings) - worse} better; see the tables below."
 
 
 def _how_to_answer(identity: Identity) -> str:

@@ -115,7 +115,7 @@ def test_the_first_screen_answers_what_readers_ask() -> None:
         "vm-scan on lab7-m1: 64 CPUs",
         'parent aaaaaaaaaa ("mm: prepare"), based on v9.1-rc1',
         "v9.1-rc1 (good) to v9.1-rc2 (bad) in 7 steps",
-        "Of 1 other metric, 1 got worse and 0 better",
+        "Other metrics: 1 worse, 0 better",
         "    #lkp fix: <title of the commit that fixes it>",
     ):
         assert answer in screen, answer
