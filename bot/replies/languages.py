@@ -17,10 +17,7 @@ SENT = (
     *("Sent", "Date", "Gesendet", "Datum", "Envoyé", "Enviado(?: el)?", "Inviato", "Data", "Verzonden"),
     *("Отправлено", "Дата", "Skickat", "发送时间", "日期", "送信日時"),
 )
-TO_OR_SUBJECT = (
-    *("To", "Cc", "Subject", "An", "Betreff", "À", "Objet", "Para", "Asunto", "A", "Oggetto", "Aan", "Onderwerp"),
-    *("Кому", "Тема", "收件人", "抄送", "主题", "宛先", "件名"),
-)
+TO = ("To", "An", "À", "Para", "A", "Aan", "Do", "Till", "Til", "Кому", "收件人", "宛先", "받는 사람")
 AWAY = (
     *("automatic reply", "auto(?:matic)?[- ]?(?:response|reply)", "out of (?:the )?office(?: reply)?"),
     *("vacation(?: reply)?", r"automatische antwort", r"abwesenheits\w*", "réponse automatique"),

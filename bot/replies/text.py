@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.replies.languages import FROM, OLDER_MAIL, ON, SENT, TO_OR_SUBJECT, WROTE, any_of
+from bot.replies.languages import FROM, OLDER_MAIL, ON, SENT, TO, WROTE, any_of
 
 _MARKS = (range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x206A), (0xFEFF, 0xAD, 0x180E))
 _INVISIBLE = dict.fromkeys(mark for marks in _MARKS for mark in marks)
@@ -21,7 +21,7 @@ _OLDER_MAIL = re.compile(
 )
 # The header block above the mail that is answered, as Outlook writes it.
 _FIRST_OF_BLOCK = re.compile(rf"[\s*]{{0,4}}{any_of(FROM)}\s?\*?[:：]")
-_IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|{any_of(TO_OR_SUBJECT)})\s?\*?[:：]")
+_IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|(?P<to>{any_of(TO)}))\s?\*?[:：]")
 _LIST_FOOTER = re.compile(r"_{40,}\s*\Z")
 _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
 _PGP_HEAD = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----|Hash: [A-Z0-9, -]{3,40}\Z")
@@ -71,12 +71,11 @@ def _starts_older_mail(lines: list[str], number: int) -> bool:
 
 
 def _is_outlook(lines: list[str], number: int) -> bool:
-    """A block of From, Sent, To, Subject. The head of a patch, From, Date and Subject: [PATCH], is none."""
+    """A block of From, Sent and To. The head of a patch has From, Date and Subject, but is to nobody."""
     if number >= len(lines) or not _FIRST_OF_BLOCK.match(lines[number]):
         return False
     block = [found for line in lines[number + 1 : number + 6] if (found := _IN_BLOCK.match(line))]
-    is_patch = any("[PATCH" in line or "[RFC" in line for line in lines[number + 1 : number + 6])
-    return len(block) >= 2 and any(found["sent"] for found in block) and not is_patch
+    return any(found["sent"] for found in block) and any(found["to"] for found in block)
 
 
 def _drop_attribution(keep: list[str]) -> None:

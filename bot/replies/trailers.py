@@ -29,7 +29,7 @@ def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
     """The trailers among unquoted lines, down to a patch's `---` or its first diff line."""
     found: list[Trailer] = []
     for number, line in enumerate(lines):
-        if line.rstrip() in ("---", "--") or line.startswith("diff --git "):
+        if (line.rstrip() in ("---", "--") and not _heads_a_patch(lines, number)) or line.startswith("diff --git "):
             break  # notes, a signature or the patch itself
         match = _TRAILER.match(line)
         key = KNOWN.get(match[1].lower()) if match else None
@@ -38,6 +38,12 @@ def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
         if len(found) >= MAX_TRAILERS:
             break
     return tuple(found)
+
+
+def _heads_a_patch(lines: Sequence[str], number: int) -> bool:
+    """Whether a row of dashes stands above a patch that begins with its own head, and not below its message."""
+    below = lines[number + 1] if number + 1 < len(lines) else ""
+    return below.startswith(("From ", "From:", "Subject:"))
 
 
 def _joined(value: str, below: Sequence[str]) -> str:

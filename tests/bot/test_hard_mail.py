@@ -167,8 +167,10 @@ def test_what_stands_below_an_older_mails_head_is_not_ours(block: str) -> None:
     assert commands(f"mine\n\n{block}\n\n#lkp invalid\n") == []
 
 
-def test_the_head_of_a_patch_is_no_older_mail() -> None:
-    body = f"try:\n\nFrom: D <d@x.example>\nDate: Mon\nSubject: [PATCH] mm: x\n\nFixes: 3b1f0c9d2e44\n---\n{DIFF}"
+@pytest.mark.parametrize("bracket", ["[PATCH] ", ""], ids=["as posted", "as git format-patch -k writes it"])
+def test_the_head_of_a_patch_is_no_older_mail(bracket: str) -> None:
+    head = f"From: D <d@x.example>\nDate: Mon\nSubject: {bracket}mm: x\n\nFixes: 3b1f0c9d2e44\n"
+    body = f"try:\n\n---\nFrom 3b1f0c9d2e44 Mon Sep 17 00:00:00 2001\n{head}---\n{DIFF}"
     found = reading(body)
     assert [patch.title for patch in found.patches] == ["mm: x"]
     assert found.fixes == ("3b1f0c9d2e44",)
