@@ -157,6 +157,28 @@ def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running,
     assert sorted(each.name for each in (running.place / "var" / "drop" / "done").iterdir()) == ["1.json", "2.json"]
 
 
+def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "demo.log"
+    command = [sys.executable, "manage.py", "demo", "--bind", f"127.0.0.1:{port}"]
+    with log.open("wb") as out:
+        env = {**os.environ, "PERFWORK_VAR": str(tmp_path / "var")}
+        demo = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while log.read_text().count("runs as process") < 4:  # up, and its three
+            assert demo.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.2)
+        time.sleep(2)
+        demo.send_signal(signal.SIGTERM)
+        assert demo.wait(60) == 0
+    finally:
+        demo.kill()
+    for pid in re.findall(r"runs as process (\d+)", log.read_text()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
+
+
 def test_it_ends_together(running: Running) -> None:
     running.wait("all three", lambda: running.log.read_text().count("runs as process") == 3)
     children = [int(pid) for pid in re.findall(r"runs as process (\d+)", running.log.read_text())]

@@ -21,6 +21,7 @@ from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.demo.tree import DemoTree
 from bot.replies.mail import Mail, parse
+from bot.supervisor import Supervisor
 
 
 class Command(BaseCommand):
@@ -44,7 +45,7 @@ class Command(BaseCommand):
                 demo.play()
             if not no_serve:
                 demo.say("", f"Drop results into {place / 'drop'} and mail into {place / 'inbox'}: the pages follow.")
-                demo.manage("up", "--bind", bind)
+                demo.serve(bind)
         except subprocess.CalledProcessError as failed:
             raise CommandError(f"a step of the demo failed with {failed.returncode}") from None
         finally:
@@ -100,6 +101,11 @@ class Demo:
         self.command.stdout.flush()
         env = {**os.environ, "PERFWORK_ENV": str(self.env_file)}
         subprocess.run([sys.executable, "manage.py", *arguments], cwd=settings.BASE_DIR, env=env, check=True)
+
+    def serve(self, bind: str) -> None:
+        """`up` on the demo's data, until we are told to end, by Ctrl-C or by SIGTERM; then it ends with us."""
+        os.environ["PERFWORK_ENV"] = str(self.env_file)
+        Supervisor({"up": [sys.executable, "manage.py", "up", "--bind", bind]}, patience=30.0).run()
 
     def _reports(self, culprits: dict[str, str]) -> dict[str, Mail]:
         """The bot's mails as the archive has them, by the title of their culprit."""
