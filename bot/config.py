@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.conf import settings
 
+from bot.git import is_repository
 from bot.identity import Identity
 from tracker.models import Tree
 from tracker.registry import tree_for
@@ -22,6 +25,11 @@ def identity() -> Identity:
         operators=frozenset(address.lower() for address in settings.PERFWORK_OPERATORS),
         trust=settings.PERFWORK_TRUST,
     )
+
+
+def tree_paths() -> list[Path]:
+    """The clones of PERFWORK_TREES that are there, to ask about commits."""
+    return [path for path in map(Path, settings.PERFWORK_TREES.values()) if is_repository(path)]
 
 
 def configured_trees() -> list[Tree]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from bot.archive.intake import read_source
 from bot.archive.sources import Source, open_sources
-from bot.config import configured_trees, identity
+from bot.config import configured_trees, identity, tree_paths
 from bot.errors import Unreadable
 from bot.ingest.drop import take_dropped
 from bot.outbox.composing import compose_due
@@ -30,7 +30,7 @@ def _lease() -> timedelta:
 @shared_task
 def take_results() -> int:
     """Take what lies in the drop directory, and compose the mail of what is new."""
-    taken = take_dropped(settings.PERFWORK_DROP, timezone.now())
+    taken = take_dropped(settings.PERFWORK_DROP, tree_paths(), timezone.now())
     compose_due(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST)
     return taken
 

@@ -17,7 +17,8 @@ from bot.demo.story import DANA, DIFF, LEE
 from bot.demo.tree import DemoTree
 from bot.identity import Identity
 from bot.ingest.formats import read_path
-from bot.ingest.store import Receipt, take
+from bot.ingest.intake import take_in
+from bot.ingest.store import Receipt
 from bot.outbox import states
 from bot.outbox.composing import compose_due
 from bot.replies.addresses import Address
@@ -87,7 +88,11 @@ class World:
     def ingest(self, *results: dict[str, Any]) -> list[Receipt]:
         file = self.place / "results.jsonl"
         file.write_text("".join(json.dumps(each) + "\n" for each in results))
-        return [take(each.result, self.now) for each in read_path(file) if each.result]
+        answers = list(take_in(read_path(file), [self.git.path], self.now))
+        for answer in answers:
+            if answer.refusal:
+                raise answer.refusal
+        return [answer.receipt for answer in answers if answer.receipt]
 
     def report(self, title: str = "mm/vmscan: walk cold folios first", **changes: Any) -> Report:
         """A culprit is committed, bisected, reported, and the mail is in the list's archive."""

@@ -52,6 +52,8 @@ def append(rows: Iterable[Event]) -> set[int]:
 def record(rows: Iterable[Event]) -> int:
     """Append events and fold. Returns how many were new."""
     rows = list(rows)
+    if not rows:
+        return 0
     reports = {row.report_id for row in rows}
     _lock(reports)
     before = Event.objects.filter(report__in=reports).count()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tracker import status
+from tracker import shelf, status
+from tracker.directions import direction_of
 from tracker.keys import scenario_key, tag_of
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
-from tracker.models.metric import Direction
+from tracker.models.metric import Direction, DirectionBy
 from tracker.models.tree import TreeRole
+from tracker.units import unit_of
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
 
@@ -42,18 +44,20 @@ def _abbreviated(sha: str) -> Commit | None:
     return longer[0] if len(longer) == 1 else None
 
 
+def role_of(name: str, url: str = "") -> TreeRole:
+    """What a tree is, by its usual name or its address."""
+    if name in ("linus", "linux", "mainline") or _MAINLINE_URL.search(url):
+        return TreeRole.MAINLINE
+    if name in ("next", "linux-next"):
+        return TreeRole.NEXT
+    return TreeRole.STABLE if name in ("stable", "linux-stable", "stable-rc") else TreeRole.MAINTAINER
+
+
 def tree_for(name: str, url: str = "") -> Tree | None:
     """The tree of this name, with the role that its name or address tells; an operator may correct it."""
     if not name:
         return None
-    role = TreeRole.MAINTAINER
-    if name in ("linus", "linux", "mainline") or _MAINLINE_URL.search(url):
-        role = TreeRole.MAINLINE
-    elif name in ("next", "linux-next"):
-        role = TreeRole.NEXT
-    elif name in ("stable", "linux-stable", "stable-rc"):
-        role = TreeRole.STABLE
-    tree, _ = Tree.objects.get_or_create(name=name, defaults={"role": role, "url": url})
+    tree, _ = Tree.objects.get_or_create(name=name, defaults={"role": role_of(name, url), "url": url})
     if url and not tree.url:
         tree.url = url
         tree.save(update_fields=["url"])
@@ -64,13 +68,18 @@ def machine_for(name: str, **told: object) -> Machine:
     return Machine.objects.get_or_create(name=name or "unknown", defaults=told)[0]
 
 
-def metric_for(name: str, unit: str = "", direction: str = Direction.UNKNOWN) -> Metric:
-    """The metric of this name; a direction told later fills one that was not known."""
-    metric, _ = Metric.objects.get_or_create(name=name, defaults={"unit": unit, "direction": direction})
-    if metric.direction == Direction.UNKNOWN and direction != Direction.UNKNOWN:
-        metric.direction, metric.unit = direction, metric.unit or unit
-        metric.save(update_fields=["direction", "unit"])
-    return metric
+def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, suite: str = "") -> Metric:
+    """A metric as told, not saved; what was not told is what our tables know."""
+    by = DirectionBy.LAB
+    if direction == Direction.UNKNOWN:
+        direction = direction_of(name, suite)
+        by = DirectionBy.NOBODY if direction == Direction.UNKNOWN else DirectionBy.TABLE
+    return Metric(name=name, unit=unit or unit_of(name), direction=direction, direction_by=by)
+
+
+def metric_for(name: str) -> Metric:
+    """The metric of this name."""
+    return shelf.metrics([new_metric(name)])[0][name]
 
 
 def scenario_for(suite: str, params: Mapping[str, str]) -> Scenario:

@@ -21,6 +21,16 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Grade(StrEnum):
+    """What one measurement shows. It is no verdict on a culprit: that takes the headline's direction."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    UNKNOWN = "unknown"  # it moved, and nobody has told which direction is better
+    NOT_SIGNIFICANT = "not significant"
+    NOT_TESTABLE = "not testable"  # one run a side, or no spread told
+
+
 class State(StrEnum):
     """The states of DESIGN 4.3."""
 
@@ -90,6 +100,8 @@ class Happening(StrEnum):
     FIX_QUEUED = "fix_queued"
     FIX_LANDED = "fix_landed"
     FIX_WITHDRAWN = "fix_withdrawn"
+    FIX_WITHOUT_EFFECT = "fix_without_effect"
+    STILL_THERE = "still_there"
     DROPPED = "dropped"
     EXPECTED = "expected"
     INVALID = "invalid"
@@ -196,6 +208,9 @@ STEPS: dict[Happening, Step] = {
     Happening.FIX_QUEUED: Step(_UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
     Happening.FIX_LANDED: Step(frozenset(State), State.FIXED, Awaited.NOBODY),
     Happening.FIX_WITHDRAWN: Step(_CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
+    # Measured, not said: it counts after the landing too.
+    Happening.FIX_WITHOUT_EFFECT: Step(_CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
+    Happening.STILL_THERE: Step(frozenset({State.DISAPPEARED}), None, Awaited.AUTHOR),
     Happening.DROPPED: Step(_UNSETTLED, State.DROPPED, Awaited.NOBODY),
     Happening.EXPECTED: Step(_UNSETTLED, State.EXPECTED, Awaited.NOBODY),
     Happening.INVALID: Step(_UNSETTLED | {State.EXPECTED}, State.INVALID, Awaited.NOBODY),
@@ -226,6 +241,8 @@ _ONLY_WITH_A_STEP = {
     Happening.FIX_CONFIRMED,
     Happening.FIX_QUEUED,
     Happening.FIX_WITHDRAWN,
+    Happening.FIX_WITHOUT_EFFECT,
+    Happening.STILL_THERE,
     Happening.DROPPED,
     Happening.DUPLICATE,
     Happening.DISAPPEARED,
@@ -297,7 +314,14 @@ def _remember(standing: Standing, event: Event) -> Standing:
             return replace(standing, merged=True, landing=_earlier(standing.landing, event.tag))
         case Happening.FIX_PROPOSED | Happening.FIX_CONFIRMED | Happening.FIX_QUEUED | Happening.FIX_LANDED:
             return _remember_fix(standing, event)
-        case Happening.FIX_FAILED | Happening.FIX_WITHDRAWN | Happening.REOPENED | Happening.UNDUPLICATED:
+        case (
+            Happening.FIX_FAILED
+            | Happening.FIX_WITHDRAWN
+            | Happening.FIX_WITHOUT_EFFECT
+            | Happening.STILL_THERE
+            | Happening.REOPENED
+            | Happening.UNDUPLICATED
+        ):
             return replace(standing, fix=None, fix_landing="", fix_tree="", closed_in="", duplicate_of="")
         case Happening.DROPPED | Happening.DISAPPEARED:
             return replace(standing, closed_in=event.tag)

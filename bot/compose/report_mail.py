@@ -19,7 +19,7 @@ from bot.compose.told import FindingTold, ReportTold
 from bot.english import article, counted
 from bot.identity import Identity
 from bot.replies.addresses import Address
-from tracker.status import Verdict
+from tracker.status import Grade, Verdict
 
 WIDTH = 78
 _BETTER = {"higher": "higher is better", "lower": "lower is better"}
@@ -69,7 +69,7 @@ def _body(told: ReportTold, headline: FindingTold, own_id: str, identity: Identi
             "title": one_line(told.title, 200),
             "parent_title": one_line(told.parent_title, 200) or "its parent",
             "parent10": told.parent_sha[:10],
-            "noticed": _noticed(headline),
+            "noticed": _noticed(told.verdict, headline),
             "bot": one_line(identity.name, 60),
             "facts": list(_facts(told, headline)),
             "others": _others(told.findings[1:]),
@@ -86,12 +86,12 @@ def _body(told: ReportTold, headline: FindingTold, own_id: str, identity: Identi
     return "\n".join("-- " if line == "--" else line for line in lines) + "\n"
 
 
-def _noticed(headline: FindingTold) -> str:
+def _noticed(verdict: Verdict, headline: FindingTold) -> str:
     """ "an 8.8% regression of vm-scan.ops_per_sec", in the words that robots' readers look for."""
     if headline.change_pct is None:  # from zero, where a percentage means nothing
-        return f"a {headline.verdict} of {headline.metric}"
+        return f"{article(verdict)} {verdict} of {headline.metric}"
     percent = f"{abs(headline.change_pct):.1f}"
-    return f"{article(percent)} {percent}% {headline.verdict} of {headline.metric}"
+    return f"{article(percent)} {percent}% {verdict} of {headline.metric}"
 
 
 def _facts(told: ReportTold, headline: FindingTold) -> Iterable[tuple[str, str]]:
@@ -120,8 +120,8 @@ def _wrapped(text: str) -> str:
 
 def _others(findings: Iterable[FindingTold]) -> str:
     """In a sentence, what else moved."""
-    findings = [each for each in findings if each.verdict is not Verdict.UNKNOWN]
-    worse = sum(each.verdict is Verdict.REGRESSION for each in findings)
+    findings = [each for each in findings if each.verdict in (Grade.REGRESSION, Grade.IMPROVEMENT)]
+    worse = sum(each.verdict is Grade.REGRESSION for each in findings)
     if not findings:
         return ""
     return f"Other metrics: {worse} worse, {len(findings) - worse} better; see the tables below."

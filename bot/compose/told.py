@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.replies.addresses import Address
-from tracker.status import Verdict
+from tracker.status import Grade, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class FindingTold:
     metric: str
     unit: str
     direction: str
-    verdict: Verdict
+    verdict: Grade
     change_pct: float | None
     old_mean: float
     old_stddev_pct: float | None

@@ -4,57 +4,72 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from django.db import DataError
-
+from bot.ingest import refused
 from bot.ingest.errors import Refused
-from bot.ingest.formats import read_path
-from bot.ingest.store import take
+from bot.ingest.formats import partner_of, read_path
+from bot.ingest.intake import take_in
 
 log = logging.getLogger(__name__)
 _SETTLED = 1.0  # seconds that a file must have been left alone: it may still be written
+_OURS = ("done", "refused")
 
 
-def take_dropped(drop: Path, now: datetime) -> int:
-    """Take every settled file of the directory, oldest first. Names that begin with a dot are not finished."""
+def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
+    """Take every settled file and directory, in order of name. Names that begin with a dot are not finished."""
     if not drop.is_dir():
         return 0
-    files = [file for file in drop.iterdir() if file.is_file() and not file.is_symlink() and file.name[0] != "."]
     taken = 0
-    for file in sorted(files, key=lambda each: each.name):
+    for entry in sorted(each for each in drop.iterdir() if each.name[0] != "." and each.name not in _OURS):
         try:
-            if time.time() - file.stat().st_mtime >= _SETTLED:
-                taken += _take_file(file, now)
+            if _is_settled(entry) and not _follows(entry):
+                taken += _take_entry(entry, trees, now)
         except FileNotFoundError:  # another worker was faster
             continue
-        except (OSError, ValueError, DataError) as error:  # this file's trouble: the next one is taken
-            log.error("%s: %s", file.name, error)
+        except (OSError, ValueError) as error:  # this one's trouble: the next one is taken
+            log.error("%s: %s", entry.name, error)
     return taken
 
 
-def _take_file(file: Path, now: datetime) -> int:
-    """Take the results of one file, then move it. A death before the move repeats it, which does no harm."""
-    taken, refusals = 0, []
-    for each in read_path(file):
-        try:
-            if each.result is None:
-                raise each.refusal or Refused(each.where, "nothing to take")
-            take(each.result, now)
-            taken += 1
-        except Refused as refusal:
-            refusals.append(str(refusal))
-            log.warning("refused: %s", refusal)
-    if not file.exists():  # another worker has it
-        return taken
-    folder = file.parent / ("refused" if refusals else "done")
+def _is_settled(entry: Path) -> bool:
+    youngest = entry.lstat().st_mtime
+    if entry.is_dir() and not entry.is_symlink():
+        youngest = max([youngest, *(each.lstat().st_mtime for each in entry.rglob("*"))])
+    return time.time() - youngest >= _SETTLED
+
+
+def _follows(entry: Path) -> bool:
+    """Whether a file goes with another one of the directory: samples wait for their log, and go with it."""
+    return entry.suffix == ".csv" and not entry.is_symlink() and partner_of(entry) is not None
+
+
+def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
+    """Take the results of one entry, then move it. A death before the move repeats it, which does no harm."""
+    taken = 0
+    refusals: list[Refused] = []
+    company = [] if entry.is_dir() or entry.suffix == ".csv" else _company(entry)
+    if entry.is_symlink():
+        refusals.append(Refused(entry.name, "a symbolic link: put the file itself here"))
+    else:
+        for answer in take_in(read_path(entry), trees, now):
+            taken += answer.refusal is None
+            if answer.refusal:
+                refusals.append(answer.refusal)
+                log.warning("refused: %s", answer.refusal)
+    folder = entry.parent / ("refused" if refusals else "done")
     folder.mkdir(exist_ok=True)
-    target = folder / file.name[-150:]
-    if target.exists():
-        target = folder / f"{now:%Y%m%dT%H%M%S%f}-{file.name[-150:]}"
-    if refusals:
-        reason = ("\n".join(refusals) + "\n").encode("utf-8", "backslashreplace")
-        target.with_name(target.name + ".reason").write_bytes(reason)
-    file.rename(target)
+    for each in (entry, *company):
+        target = refused.free_name(folder, each.name, now)
+        if refusals and each is entry:
+            refused.tell(target, refusals)
+        each.rename(target)
     return taken
+
+
+def _company(entry: Path) -> list[Path]:
+    """The samples that were read with a log."""
+    samples = entry.with_suffix(".csv")
+    return [samples] if samples != entry and samples.is_file() else []

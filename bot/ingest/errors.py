@@ -1,13 +1,25 @@
 """Why an input is refused: where it is wrong, what was expected, what was found."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 
 class Refused(Exception):
-    """One input that is not taken. `where`: a file with a line or a JSON pointer; `why`: one sentence."""
+    """One input that is not taken. `where`: a file with a line or a JSON pointer; `why`: one sentence.
 
-    def __init__(self, where: str, why: str) -> None:
+    `faults`: every fault as (JSON pointer, why), where there may be more than one.
+    """
+
+    def __init__(self, where: str, why: str, faults: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(where, why)
         self.where = where
         self.why = why
+        self.faults = tuple(faults)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.why}" if self.where else self.why
+
+    def at(self, where: str) -> Refused:
+        """The same, said of an input: `where` names it."""
+        return self if self.where else Refused(where, self.why, self.faults)

@@ -1,40 +1,159 @@
-"""Inputs by their content: files, directories of files, JSON arrays and JSON Lines, one result at a time."""
+"""Inputs by their content: files, directories and streams, one result at a time, whatever the format.
+
+To add a format: a module with FORMAT and `parse(payload, where) -> Result` of a JSON value that holds all it needs,
+a line in ADAPTERS, and the way that its files are recognised below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
+from bot.ingest import bisect_log, kcidb, lkp
 from bot.ingest import perf_bisect_result as perf
 from bot.ingest.errors import Refused
+from bot.ingest.files import inside, read_text, text
 from bot.ingest.value import Result
+
+# By the name that a stored payload has for its format.
+ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
+    perf.FORMAT: perf.parse,
+    lkp.FORMAT: lkp.parse,
+    bisect_log.FORMAT: bisect_log.parse,
+    kcidb.FORMAT: kcidb.parse,
+}
+_SUFFIXES = (".json", ".jsonl", ".log", ".txt", ".bisect", ".csv", "")
+_HEAD = 20_000  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One result found in an input, or why it is refused. `where` names the file, and the line or the index."""
+    """One result found in an input, or why it is refused, with the bytes that were refused where they are a stream's.
+
+    `where` names the file, and the line or the index.
+    """
 
     where: str
     result: Result | None
     refusal: Refused | None = None
+    raw: bytes = b""
+
+
+def reread(format_name: str, payload: str, where: str) -> Result:
+    """The result of a stored payload, as today's code understands it."""
+    return ADAPTERS[format_name](json.loads(payload), where)
+
+
+def read_paths(paths: Sequence[Path]) -> Iterator[Input]:
+    """Every result of these paths. Two LKP result roots named one after the other are a parent and its culprit."""
+    paired: set[int] = set()
+    for number, (one, other) in enumerate(pairwise([*paths, Path()])):
+        if number in paired:
+            continue
+        if _is_root(one) and _is_root(other) and one.resolve().parent == other.resolve().parent:
+            paired.add(number + 1)
+            yield from _lkp([one.resolve(), other.resolve()], one.resolve().parent, in_order=True)
+        else:
+            yield from read_path(one)
+
+
+def _is_root(path: Path) -> bool:
+    return path.is_dir() and lkp.is_root(path.resolve())
 
 
 def read_path(path: Path) -> Iterator[Input]:
-    """Every result in a file, or in the .json and .jsonl files of a directory, in order of name."""
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix in (".json", ".jsonl") and file.is_file())
-        if not files:
-            yield Input(str(path), None, Refused(str(path), "expected .json or .jsonl files, found none"))
-        for file in files:
-            yield from read_path(file)
-        return
+    """Every result in a file or below a directory, in order of name."""
     try:
-        with path.open("rb") as stream:
-            yield from read_stream(stream, str(path))
+        yield from _directory(path) if path.is_dir() else _file(path, path.resolve().parent)
     except OSError as error:
-        yield Input(str(path), None, Refused(str(path), error.strerror or str(error)))
+        yield _refused(str(path), error.strerror or str(error))
+
+
+def _directory(top: Path) -> Iterator[Input]:
+    pairs = list(lkp.roots_below(top.resolve()))
+    files = list(_files(top, {root for pair in pairs for root in pair}))
+    found = 0
+    for each in chain(
+        *(_lkp(pair, top.resolve(), in_order=False) for pair in pairs),
+        *(_file(file, top, sure=file.suffix in (".json", ".jsonl")) for file in files),
+    ):
+        found += 1
+        yield each
+    if not found:
+        yield _refused(str(top), "expected results: JSON, LKP result roots, a git bisect log with its CSV; found none")
+
+
+def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
+    """The files that may hold results, in order of name: none of a result root's own, no samples that a log has."""
+    for path in sorted(top.rglob("*")):
+        if path.suffix not in _SUFFIXES or path.is_dir() or path.name.startswith("."):
+            continue
+        if roots and not roots.isdisjoint((top.resolve() / path.relative_to(top)).parents):
+            continue
+        if path.suffix != ".csv" or partner_of(path) is None:
+            yield path
+
+
+def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]:
+    where = str(roots[0].parent)
+    try:
+        yield Input(where, lkp.read_pair(roots, top, in_order=in_order))
+    except Refused as refusal:
+        yield Input(where, None, refusal)
+
+
+def _file(path: Path, top: Path, *, sure: bool = True) -> Iterator[Input]:
+    """The results of one file. Not `sure`: a file of a directory that may as well be something else."""
+    try:
+        inside(path, top)
+        beginning = _head(path)
+        if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
+            yield from _bisection(path, top)
+        elif sure:
+            with path.open("rb") as stream:
+                yield from read_stream(stream, str(path))
+    except Refused as refusal:
+        yield Input(str(path), None, refusal)
+    except OSError as error:
+        yield _refused(str(path), error.strerror or str(error))
+
+
+def _bisection(path: Path, top: Path) -> Iterator[Input]:
+    """A log and its samples, which lie beside each other: NAME.log with NAME.csv, or the only CSV there."""
+    folder = path.parent
+    if path.suffix == ".csv":
+        log = partner_of(path)
+        samples: Path | None = path
+    else:
+        log, samples = path, partner_of(path)
+    if log is None or samples is None:
+        what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
+        raise Refused(str(path), f"expected its {what} beside it in {folder}, found none")
+    told = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
+    yield Input(str(log), bisect_log.parse(told, str(log)))
+
+
+def partner_of(path: Path) -> Path | None:
+    """The samples of a log, or the log of samples: of the same name, else the only one in the folder."""
+    wanted = (".log", ".txt", ".bisect", "") if path.suffix == ".csv" else (".csv",)
+    for suffix in wanted:
+        if path.with_suffix(suffix).is_file():
+            return path.with_suffix(suffix)
+    is_partner = bisect_log.is_log if path.suffix == ".csv" else bisect_log.is_samples
+    others = (each for each in path.parent.iterdir() if each.suffix in wanted and each.is_file())
+    fitting = [each for each in others if is_partner(_head(each))]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _head(path: Path) -> str:
+    """The beginning of a file, enough to know its format by."""
+    with path.open("rb") as stream:
+        return stream.read(_HEAD).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
 
 
 def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
@@ -43,16 +162,24 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     if _is_whole_object(first) or len(first) > perf.MAX_BYTES:
         yield from _lines(first, stream, name)
         return
+    raw = first + stream.read(perf.MAX_BYTES + 1 - len(first))
     try:
-        value = perf.decode(_text(first + stream.read(perf.MAX_BYTES + 1 - len(first)), name), name)
+        if bisect_log.is_log(raw[:_HEAD].decode("utf-8", "replace")):
+            raise Refused(name, "a git bisect log needs its samples: hand in the file, with NAME.csv beside NAME.log")
+        value = perf.decode(text(raw, name), name)
     except Refused as refusal:
-        yield Input(name, None, refusal)
+        yield Input(name, None, refusal, raw)
         return
     if isinstance(value, list):
         for number, each in enumerate(value):
-            yield _one(each, f"{name}, /{number}")
+            yield from _value(each, f"{name}, /{number}")
     else:
-        yield _one(value, name)
+        yield from _value(value, name)
+
+
+def read_bytes(raw: bytes, name: str) -> Iterator[Input]:
+    """The results of what was sent in one piece."""
+    return read_stream(io.BytesIO(raw), name)
 
 
 def _is_whole_object(line: bytes) -> bool:
@@ -65,30 +192,37 @@ def _lines(first: bytes, stream: IO[bytes], name: str) -> Iterator[Input]:
     while line:
         where = f"{name}, line {number}"
         if len(line) > perf.MAX_BYTES:
-            yield Input(where, None, Refused(where, f"expected at most {perf.MAX_BYTES:,} bytes a result"))
+            yield _refused(where, f"expected at most {perf.MAX_BYTES:,} bytes a result")
             while line and not line.endswith(b"\n"):  # skip the rest of it without keeping it
                 line = stream.readline(1 << 20)
         elif line.strip():
             try:
-                yield _one(perf.decode(_text(line, where), where), where)
+                yield from _value(perf.decode(text(line, where), where), where)
             except Refused as refusal:
-                yield Input(where, None, refusal)
+                yield Input(where, None, refusal, line)
         number, line = number + 1, stream.readline(perf.MAX_BYTES + 1)
 
 
-def _one(value: Any, where: str) -> Input:
+def _value(value: Any, where: str) -> Iterator[Input]:
+    """The results of one JSON value; what is refused of it goes along."""
+    answers: Iterable[Result | Refused]
+    if kcidb.is_report(value):
+        answers = kcidb.parse_all(value, where)
+    else:
+        answers = [_parsed(value, where)]
+    for answer in answers:
+        if isinstance(answer, Refused):
+            yield Input(where, None, answer, json.dumps(value).encode())
+        else:
+            yield Input(where, answer)
+
+
+def _parsed(value: Any, where: str) -> Result | Refused:
     try:
-        return Input(where, perf.parse(value, where))
+        return perf.parse(value, where)
     except Refused as refusal:
-        return Input(where, None, refusal)
+        return refusal
 
 
-def _text(raw: bytes, where: str) -> str:
-    if len(raw) > perf.MAX_BYTES:
-        raise Refused(where, f"expected at most {perf.MAX_BYTES:,} bytes a result; hand in JSON Lines, a result a line")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Refused(
-            where, f"expected UTF-8, found the byte 0x{raw[error.start]:02x} at offset {error.start}"
-        ) from None
+def _refused(where: str, why: str) -> Input:
+    return Input(where, None, Refused(where, why))

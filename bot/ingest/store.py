@@ -1,26 +1,29 @@
-"""A result into the database: once, whole, with its findings, its report and the report's first event."""
+"""Results into the database: each once, whole, with its findings, its report and what it says of other reports.
+
+Many at a time, in a few queries for all of them; batch.py does what comes after the question whether they are new.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django.db import IntegrityError, transaction
+from django.db import DataError, IntegrityError, OperationalError, connection, transaction
 
+from bot.ingest.batch import Batch
 from bot.ingest.errors import Refused
-from bot.ingest.value import CommitTold, Measurement, Result, TestRun
-from bot.replies.addresses import Address
-from bot.replies.known import known_as
-from bot.replies.patches import bare_title
-from bot.subsystem import subsystem_of
-from tracker import registry, significance
-from tracker.models import BisectResult, Commit, Finding, Report
-from tracker.models.result import Outcome
-from tracker.status import Verdict
+from bot.ingest.value import Result
+from bot.upstream.inspection import Inspected
+from tracker.models import BisectResult, Report
+
+log = logging.getLogger(__name__)
+_TRIES = 4
+_ONE_AT_A_TIME = 0x70657266  # names our lock among the advisory locks of a PostgreSQL database
 
 
 class Taken(StrEnum):
@@ -32,53 +35,104 @@ class Taken(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a result, and the report that it belongs to (none for an inconclusive one)."""
+    """What became of a result: its row, the report that it belongs to if any, and why it is held if it is."""
 
     taken: Taken
+    row: BisectResult
     report: Report | None
 
+    @property
+    def held(self) -> str:
+        return self.row.held
 
-def take(result: Result, now: datetime, *, again: bool = False) -> Receipt:
-    """Store a result. The same again is a duplicate; another payload under its key is Refused.
 
-    Two workers may be handed the same result at once: the unique key lets one of them in.
+def take(result: Result, now: datetime, seen: Mapping[str, Inspected] | None = None) -> Receipt:
+    """Store one result. The same again is a duplicate; another payload under its key is Refused."""
+    (answer,) = take_all([result], now, seen or {})
+    if isinstance(answer, Refused):
+        raise answer
+    return answer
+
+
+def take_all(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspected]) -> list[Receipt | Refused]:
+    """Store results in one transaction, or one by one where the database takes exception to one of them.
+
+    `seen`: what git trees say of the commits that the results tell of. Answers are in the order of the results.
     """
-    try:
-        with transaction.atomic():
-            row = _insert(result, now)
-            report = _report(result) if result.outcome == Outcome.CONCLUSIVE else None
-            if report:
-                row.report = report
-                row.save(update_fields=["report"])
-                for finding in _findings(result, report, row):
-                    registry.add_finding(finding)
-            return Receipt(Taken.NEW, report)
-    except IntegrityError:
-        # Known, or somebody took another result about the same culprit at this moment: then once more.
-        known = BisectResult.objects.filter(producer=result.producer, external_id=result.id).first()
-        if known is None and not again:
-            return take(result, now, again=True)
-        if known is None:
-            raise
-        if known.digest != _digest(result):
-            paths = ", ".join(changed_paths(json.loads(known.payload), json.loads(result.payload))[:5])
-            raise Refused("", f"{known} was taken with another content before; they differ at {paths}") from None
-        return Receipt(Taken.DUPLICATE, known.report)
+    for attempt in range(_TRIES):
+        try:
+            with transaction.atomic():
+                return _take(results, now, seen)
+        except DataError as error:
+            if len(results) == 1:
+                return [Refused("", f"the database can't hold it: {str(error).splitlines()[0]}")]
+            break
+        except (IntegrityError, OperationalError) as error:
+            # A reader of mail made the same commit or machine at this moment, or the two locked in a circle.
+            log.info("once more (%d): %s", attempt + 1, error)
+            if attempt == _TRIES - 1 and len(results) == 1:
+                raise
+    return [answer for result in results for answer in take_all([result], now, seen)]
 
 
-def _digest(result: Result) -> str:
-    return hashlib.sha256(result.payload.encode("utf-8", "surrogatepass")).hexdigest()
+def _take(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspected]) -> list[Receipt | Refused]:
+    _wait_for_our_turn()
+    digests = [hashlib.sha256(result.payload.encode()).hexdigest() for result in results]
+    known = _known(results)
+    fresh: dict[tuple[str, str], tuple[Result, BisectResult]] = {}
+    for result, digest in zip(results, digests, strict=True):
+        if result.key not in known:
+            known[result.key] = _row(result, digest, now)
+            fresh[result.key] = (result, known[result.key])
+    batch = Batch([result for result, _ in fresh.values()], [row for _, row in fresh.values()], now, seen)
+    batch.store()
+    answers: list[Receipt | Refused] = []
+    for result, digest in zip(results, digests, strict=True):
+        row = known[result.key]
+        is_new = fresh.pop(result.key, None) is not None
+        if row.digest != digest:
+            answers.append(_conflict(row, result))
+        else:
+            answers.append(Receipt(Taken.NEW if is_new else Taken.DUPLICATE, row, row.report))
+    return answers
 
 
-def _insert(result: Result, now: datetime) -> BisectResult:
-    return BisectResult.objects.create(
+def _wait_for_our_turn() -> None:
+    """One batch after the other: two at once would wait for each other's rows. SQLite has one writer anyway."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
+
+
+def _known(results: Sequence[Result]) -> dict[tuple[str, str], BisectResult]:
+    """The rows that hold the keys of these results already."""
+    rows = BisectResult.objects.filter(
+        producer__in={result.producer for result in results}, external_id__in={result.id for result in results}
+    )
+    return {
+        (row.producer, row.external_id): row
+        for row in rows.select_related("report__culprit").defer("payload", "report__authors", "report__told")
+    }
+
+
+def _row(result: Result, digest: str, now: datetime) -> BisectResult:
+    return BisectResult(
         producer=result.producer,
         external_id=result.id,
-        digest=_digest(result),
+        digest=digest,
+        format=result.format,
         payload=result.payload,
         outcome=result.outcome,
-        created_at=result.created_at,
+        created_at=result.created_at or now,
         received_at=now,
+    )
+
+
+def _conflict(row: BisectResult, result: Result) -> Refused:
+    paths = changed_paths(json.loads(row.payload), json.loads(result.payload))
+    told = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+    return Refused(
+        "", f"{row} was taken with another content before; they differ at {told}", [(path, "differs") for path in paths]
     )
 
 
@@ -88,84 +142,17 @@ def changed_paths(old: object, new: object, at: str = "", depth: int = 0) -> lis
         return [] if old == new else [at]
     if isinstance(old, dict) and isinstance(new, dict):
         keys = sorted(old.keys() | new.keys())
-        return [path for key in keys for path in changed_paths(old.get(key), new.get(key), f"{at}/{key}", depth + 1)]
+        return [
+            path
+            for key in keys
+            for path in changed_paths(old.get(key), new.get(key), f"{at}/{_escaped(key)}", depth + 1)
+        ]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = enumerate(zip(old, new, strict=True))
         return [path for number, (a, b) in pairs for path in changed_paths(a, b, f"{at}/{number}", depth + 1)]
     return [] if old == new else [at or "/"]
 
 
-def _report(result: Result) -> Report:
-    assert result.culprit  # the schema wants one of a conclusive result
-    headline = next(each for each in result.runs[0].measurements if each.role == "headline")
-    culprit = _commit(result.culprit, patch_message_id=result.patch_message_id)
-    tree = registry.tree_for(result.tree, result.tree_url)
-    author = Address(result.culprit.author_name, result.culprit.author_email.lower())
-    return registry.report_for(
-        culprit,
-        _verdict(headline),
-        subsystem=subsystem_of(result.culprit.title),
-        tree=tree,
-        branch=result.branch,
-        authors=known_as([author]),
-    )
-
-
-def _commit(told: CommitTold, patch_message_id: str = "") -> Commit:
-    return registry.commit_for(
-        told.sha,
-        title=bare_title(told.title),
-        author_name=told.author_name,
-        author_email=told.author_email.lower(),
-        authored_at=told.date,
-        trailers=[list(pair) for pair in told.trailers],
-        patch_message_id=patch_message_id,
-    )
-
-
-def _verdict(measurement: Measurement) -> Verdict:
-    return significance.verdict(measurement.old.mean, measurement.new.mean, measurement.direction)
-
-
-def _findings(result: Result, report: Report, row: BisectResult) -> Sequence[Finding]:
-    parent = _commit(result.parent) if result.parent else None
-    base = result.parent.describe if result.parent and result.parent.describe else result.good.describe
-    return [
-        _finding(run, measurement, report, row, parent, base) for run in result.runs for measurement in run.measurements
-    ]
-
-
-def _finding(
-    run: TestRun, told: Measurement, report: Report, row: BisectResult, parent: Commit | None, base: str
-) -> Finding:
-    raw = significance.change_pct(told.old.mean, told.new.mean)
-    box = run.machine
-    machine = registry.machine_for(
-        box.id,
-        cpus=box.cpus,
-        sockets=box.sockets,
-        cpu_model=box.cpu_model,
-        codename=box.codename,
-        memory_bytes=box.memory_bytes,
-    )
-    return Finding(
-        report=report,
-        metric=registry.metric_for(told.metric, told.unit, told.direction),
-        scenario=registry.scenario_for(run.suite, run.params),
-        machine=machine,
-        parent=parent,
-        base=base,
-        headline=told.role == "headline",
-        verdict=_verdict(told),
-        change_pct=significance.better_pct(raw, told.direction),
-        change_pct_raw=raw,
-        old_mean=told.old.mean,
-        old_stddev_pct=told.old.stddev_pct,
-        new_mean=told.new.mean,
-        new_stddev_pct=told.new.stddev_pct,
-        old_runs=told.old.n,
-        new_runs=told.new.n,
-        old_samples=list(told.old_samples),
-        new_samples=list(told.new_samples),
-        result=row,
-    )
+def _escaped(key: str) -> str:
+    """A key as RFC 6901 has it in a pointer."""
+    return key.replace("~", "~0").replace("/", "~1")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tracker.significance import Side
+from tracker.samples import Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class CommitTold:
     date: datetime | None = None
     describe: str = ""
     trailers: tuple[tuple[str, str], ...] = ()
+    is_merge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +60,27 @@ class TestRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Recheck:
+    """The same test on another commit, later. `state`: still-bad, good, good-after-revert; `ref`: "v6.12-rc4"."""
+
+    ref: str
+    sha: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """A bisect result. `runs` begins with the one that was bisected; its headline is the report's.
 
-    `payload` is what the lab handed in, in canonical JSON; (producer, id) is the lab's key for it.
+    `payload` is what the lab handed in, in canonical JSON, as `format` has it; (producer, id) is the lab's key
+    for it. `created_at` None: nothing tells when, so that it is when we got it. `doubt`: what the adapter had to
+    guess, which an operator must look at. `may_be_reversed`: the guess was which side is the parent, so a git
+    tree may settle it.
     """
 
     producer: str
     id: str
-    created_at: datetime
+    created_at: datetime | None
     outcome: str
     tree: str
     branch: str
@@ -77,6 +90,18 @@ class Result:
     culprit: CommitTold | None
     parent: CommitTold | None
     patch_message_id: str
-    bisect_steps: int
     runs: tuple[TestRun, ...]
     payload: str
+    format: str
+    rechecks: tuple[Recheck, ...] = ()
+    doubt: str = ""
+    may_be_reversed: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.producer, self.id)
+
+    @property
+    def headline(self) -> Measurement:
+        """The measurement that was bisected."""
+        return next(each for each in self.runs[0].measurements if each.role == "headline")

@@ -14,10 +14,11 @@ from bot.compose.report_mail import compose
 from bot.compose.told import FindingTold, ReportTold
 from bot.english import counted
 from bot.identity import Identity
+from bot.ingest import perf_bisect_result
 from bot.replies.addresses import Address
 from bot.replies.known import known_as
-from tracker.models import BisectResult, Finding, OutgoingMail, OutgoingState, Report
-from tracker.status import Happening, Verdict
+from tracker.models import Finding, OutgoingMail, OutgoingState, Report
+from tracker.status import CLOSED, Grade, Happening, State, Verdict
 
 PURPOSE = "report"
 log = logging.getLogger(__name__)
@@ -26,7 +27,8 @@ log = logging.getLogger(__name__)
 def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True) -> int:
     """Compose the mail of every report that came in as a result and was never told. Returns how many."""
     due = (
-        Report.objects.filter(results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
+        Report.objects.filter(held="", results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
+        .exclude(state__in=CLOSED - {State.NO_ACTION})  # nobody needs to hear what is gone already
         .exclude(outgoing__purpose=PURPOSE)
         .exclude(events__kind=Happening.REPORTED)
         .select_related("culprit", "tree")
@@ -71,10 +73,10 @@ def _compose_one(report: Report, identity: Identity, now: datetime, approve_firs
 def told_of(report: Report) -> ReportTold:
     """What there is to tell of a report, its headline first."""
     findings = list(
-        report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")
+        report.findings.select_related("metric", "scenario", "machine", "parent", "result").order_by("-headline", "pk")
     )
-    result = report.results.order_by("pk").first()
-    payload = json.loads(result.payload) if isinstance(result, BisectResult) else {}
+    result = findings[0].result
+    payload = json.loads(result.payload) if result and result.format == perf_bisect_result.FORMAT else {}
     parent = findings[0].parent
     return ReportTold(
         tag=report.tag,
@@ -119,7 +121,7 @@ def _findings(findings: Iterable[Finding]) -> Iterable[FindingTold]:
             metric=each.metric.name,
             unit=each.metric.unit,
             direction=each.metric.direction,
-            verdict=Verdict(each.verdict),
+            verdict=Grade(each.verdict),
             change_pct=each.change_pct_raw,
             old_mean=each.old_mean,
             old_stddev_pct=each.old_stddev_pct,

@@ -22,7 +22,7 @@ from bot.replies.addresses import Address
 from bot.replies.mail import parse
 from bot.subsystem import subsystem_of
 from tests.conftest import NOW
-from tracker.status import Verdict
+from tracker.status import Grade, Verdict
 
 BOT = Identity(
     address="perfbot@bot.example.org",
@@ -33,7 +33,7 @@ FINDING = FindingTold(
     metric="vm-scan.ops_per_sec",
     unit="1/s",
     direction="higher",
-    verdict=Verdict.REGRESSION,
+    verdict=Grade.REGRESSION,
     change_pct=-12.44,
     old_mean=184200.0,
     old_stddev_pct=3.2,
@@ -155,7 +155,7 @@ def test_it_is_text_of_78_columns_but_for_commits_addresses_and_tables() -> None
 
 
 def test_an_improvement_has_no_tag_block() -> None:
-    better = replace(FINDING, verdict=Verdict.IMPROVEMENT, change_pct=12.0)
+    better = replace(FINDING, verdict=Grade.IMPROVEMENT, change_pct=12.0)
     mail, _ = sent(verdict=Verdict.IMPROVEMENT, findings=(better,))
     assert mail.subject.endswith(": 12.0% improvement")
     assert "Reported-by" not in mail.body

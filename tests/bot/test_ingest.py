@@ -76,7 +76,11 @@ MEASURED = "/measurements/0"
         (f"{MEASURED}/good/samples", DELETE, "in, /measurements/0/good: "),
         (f"{MEASURED}/good/samples", [], "in, /measurements/0/good/samples: [] "),
         (f"{MEASURED}/good/samples", [1, "2"], "in, /measurements/0/good/samples/1: '2' is not of type 'number'"),
-        (f"{MEASURED}/good/samples", [10**400], "in, /measurements/0/good: expected numbers of measurable size"),
+        (
+            f"{MEASURED}/good/samples",
+            [10**400],
+            "in, /measurements/0/good/samples: expected numbers of measurable size",
+        ),
         (f"{MEASURED}/good/samples", [1.0] * 100_001, "expected at most 100000 samples, found 100001"),
         (f"{MEASURED}/direction", DELETE, "in, /measurements/0: 'direction' is a required property"),
         (f"{MEASURED}/role", "kpi", "in, /measurements: "),
@@ -257,7 +261,7 @@ def test_the_drop_directory(world: World, tmp_path: Path) -> None:
     (drop / "young.json").write_text("{")
     for name in ("good.json", "bad.json", ".unfinished.json"):
         os.utime(drop / name, (1, 1))
-    assert take_dropped(drop, world.now) == 1
+    assert take_dropped(drop, [], world.now) == 1
     assert sorted(str(each.relative_to(drop)) for each in drop.rglob("*") if each.is_file()) == [
         ".unfinished.json",
         "done/good.json",

@@ -7,6 +7,7 @@ from tracker.models.finding import Finding
 from tracker.models.machine import Machine
 from tracker.models.message import Message, RawMessage
 from tracker.models.metric import Metric
+from tracker.models.noise import NoiseHistory
 from tracker.models.outgoing import OutgoingMail, OutgoingState
 from tracker.models.release import Release
 from tracker.models.report import Report
@@ -26,6 +27,7 @@ __all__ = [
     "Machine",
     "Message",
     "Metric",
+    "NoiseHistory",
     "OutgoingMail",
     "OutgoingState",
     "RawMessage",

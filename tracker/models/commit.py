@@ -21,7 +21,16 @@ class Commit(models.Model):
     author_email = models.TextField(blank=True, db_index=True)
     authored_at = models.DateTimeField(null=True, blank=True)
     trailers = models.JSONField(default=list, blank=True, help_text="[[tag, value], …] of the commit message")
-    patch_message_id = models.TextField(blank=True, help_text="the mail that carried it as a patch")
+    patch_message_id = models.TextField(blank=True, db_index=True, help_text="the mail that carried it as a patch")
+    patch_id = models.TextField(blank=True, db_index=True, help_text="git's name for a change, in any tree")
+    same_patch_as = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="other_commits",
+        help_text="the culprit of the report that it belongs to: the same patch in another tree",
+    )
 
     objects = NaturalManager["Commit"]()
 

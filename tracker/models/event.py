@@ -20,7 +20,7 @@ class Event(models.Model):
     at = models.DateTimeField()
     by = models.TextField(choices=[(r.value, r.value) for r in status.Role], default=status.Role.MACHINE)
     message_id = models.TextField(blank=True, db_index=True)
-    commit = models.TextField(blank=True)
+    commit = models.TextField(blank=True, db_index=True)
     result = models.TextField(blank=True)
     said_by = models.TextField(blank=True, help_text="a user, or a person outside of mail and git")
     title = models.TextField(blank=True)

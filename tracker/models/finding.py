@@ -12,7 +12,7 @@ from tracker.models.natural import NaturalManager
 from tracker.models.report import Report
 from tracker.models.result import BisectResult
 from tracker.models.scenario import Scenario
-from tracker.status import Verdict
+from tracker.status import Grade
 
 
 class Finding(models.Model):
@@ -26,7 +26,7 @@ class Finding(models.Model):
     parent = models.ForeignKey(Commit, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     base = models.TextField(blank=True, help_text='the development base, as in "v5.5-rc3"')
     headline = models.BooleanField(default=False)
-    verdict = models.TextField(choices=[(v.value, v.value) for v in Verdict])
+    verdict = models.TextField(choices=[(g.value, g.value) for g in Grade])
     change_pct = models.FloatField(null=True, blank=True)
     change_pct_raw = models.FloatField(null=True, blank=True)
     old_mean = models.FloatField(null=True, blank=True)
@@ -37,6 +37,10 @@ class Finding(models.Model):
     new_runs = models.PositiveIntegerField(null=True, blank=True)
     old_samples = models.JSONField(default=list, blank=True)
     new_samples = models.JSONField(default=list, blank=True)
+    p_value = models.FloatField(null=True, blank=True, help_text="of Welch's t-test; null: not testable")
+    low_pct = models.FloatField(null=True, blank=True, help_text="95 % bootstrap interval of change_pct_raw")
+    high_pct = models.FloatField(null=True, blank=True)
+    effect = models.FloatField(null=True, blank=True, help_text="the change, in times the usual noise there")
     result = models.ForeignKey(BisectResult, null=True, blank=True, on_delete=models.PROTECT, related_name="findings")
 
     objects = NaturalManager["Finding"]()
@@ -47,7 +51,7 @@ class Finding(models.Model):
                 fields=["report", "metric", "scenario", "machine"], name="a_finding_is_told_once_a_report"
             ),
             models.UniqueConstraint(fields=["report"], condition=Q(headline=True), name="a_report_has_one_headline"),
-            models.CheckConstraint(condition=Q(verdict__in=list(Verdict)), name="finding_verdict_is_known"),
+            models.CheckConstraint(condition=Q(verdict__in=list(Grade)), name="finding_verdict_is_known"),
         ]
 
     def __str__(self) -> str:

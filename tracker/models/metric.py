@@ -15,6 +15,15 @@ class Direction(models.TextChoices):
     UNKNOWN = "unknown"
 
 
+class DirectionBy(models.TextChoices):
+    """Who told the direction. An operator's word stands against everybody's, a lab's against our table."""
+
+    OPERATOR = "operator"
+    LAB = "lab"
+    TABLE = "table"  # tracker/directions.py
+    NOBODY = "nobody"
+
+
 class Metric(models.Model):
     """ "will-it-scale.per_process_ops"."""
 
@@ -22,6 +31,7 @@ class Metric(models.Model):
     name = models.TextField(unique=True)
     unit = models.TextField(blank=True)
     direction = models.TextField(choices=Direction.choices, default=Direction.UNKNOWN)
+    direction_by = models.TextField(choices=DirectionBy.choices, default=DirectionBy.NOBODY)
 
     objects = NaturalManager["Metric"]()
 

@@ -24,6 +24,8 @@ class Report(models.Model):
     authors = models.JSONField(default=list, blank=True, help_text="addresses and names of the culprit's author")
     told = models.JSONField(default=list, blank=True, help_text="addresses and names that the report was sent to")
 
+    held = models.TextField(blank=True, help_text="why nobody is told yet: an operator has to look at it first")
+
     given_title = models.TextField(blank=True, help_text="a title that somebody gave it since")
     state = models.TextField(choices=[(s.value, s.value) for s in State])
     status = models.TextField(help_text="the sentence of the triage table")

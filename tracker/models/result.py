@@ -23,10 +23,13 @@ class BisectResult(models.Model):
     producer = models.TextField()
     external_id = models.TextField()
     digest = models.TextField(help_text="sha256 of the payload in canonical form")
+    format = models.TextField(default="perf-bisect-result/1", help_text="the adapter that reads the payload")
     payload = models.TextField()
     outcome = models.TextField(choices=Outcome.choices)
     created_at = models.DateTimeField(help_text="by the lab's clock")
     received_at = models.DateTimeField()
+    held = models.TextField(blank=True, help_text="why an operator has to look at it, if he has to")
+    note = models.TextField(blank=True, help_text="what it became, where it is no finding: an event of another report")
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.PROTECT, related_name="results")
 
     objects = NaturalManager["BisectResult"]()

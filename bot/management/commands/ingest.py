@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,20 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.config import identity
+from bot.config import identity, tree_paths
 from bot.english import counted
-from bot.ingest.errors import Refused
-from bot.ingest.formats import Input, read_path, read_stream
-from bot.ingest.store import take
+from bot.ingest import refused
+from bot.ingest.formats import Input, read_paths, read_stream
+from bot.ingest.intake import Answer, take_in
 from bot.outbox.composing import compose_due
 from bot.progress import counting
 
 
 class Command(BaseCommand):
-    help = "Take bisect results (JSON, an array, JSON Lines, a directory of such files, or - for standard input)."
+    help = (
+        "Take bisect results: JSON (one, an array, JSON Lines), LKP result roots, a git bisect log with its CSV,"
+        " KCIDB v5; files, directories, or - for JSON on standard input. docs/results.md tells of each."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH")
@@ -31,8 +35,8 @@ class Command(BaseCommand):
     def handle(self, *, paths: list[str], **options: Any) -> None:
         counts: Counter[str] = Counter()
         with counting("taking results", "results") as progress:
-            for each in self._inputs(paths):
-                counts[self._take(each, options["verbosity"])] += 1
+            for answer in take_in(_inputs(paths), tree_paths(), timezone.now()):
+                counts[self._tell(answer, options["verbosity"])] += 1
                 progress(counts.total())
         composed = compose_due(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST)
         told = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
@@ -42,20 +46,26 @@ class Command(BaseCommand):
         if counts["refused"]:
             raise CommandError(f"{counts['refused']} of {counts.total()} refused")
 
-    def _inputs(self, paths: list[str]) -> Iterator[Input]:
-        for path in paths:
-            yield from read_stream(sys.stdin.buffer, "standard input") if path == "-" else read_path(Path(path))
-
-    def _take(self, each: Input, verbosity: int) -> str:
-        try:
-            if each.result is None:
-                raise each.refusal or Refused(each.where, "nothing to take")
-            receipt = take(each.result, timezone.now())
-        except Refused as refusal:
-            why = refusal if refusal.where else Refused(each.where, refusal.why)
-            self.stderr.write(self.style.ERROR(f"refused: {why}"))
+    def _tell(self, answer: Answer, verbosity: int) -> str:
+        if answer.refusal or answer.receipt is None or answer.result is None:
+            refusal = answer.refusal
+            assert refusal
+            self.stderr.write(self.style.ERROR(f"refused: {refusal}"))
+            if answer.raw and answer.where.startswith(_STDIN):
+                refused.keep(answer.raw, refusal, settings.PERFWORK_DROP, timezone.now())
             return "refused"
+        receipt = answer.receipt
         if verbosity:
             report = f" {receipt.report.culprit.sha10}" if receipt.report else ""
-            self.stdout.write(f"{receipt.taken}: {each.where}: {each.result.id}{report}")
+            aside = "; ".join(each for each in (receipt.held and f"held: {receipt.held}", receipt.row.note) if each)
+            line = f"{receipt.taken}: {answer.where}: {answer.result.id}{report}"
+            self.stdout.write(f"{line} ({aside})" if aside else line)
         return receipt.taken.value
+
+
+_STDIN = "standard input"
+
+
+def _inputs(paths: list[str]) -> Iterator[Input]:
+    for is_stdin, some in groupby(paths, lambda path: path == "-"):
+        yield from read_stream(sys.stdin.buffer, _STDIN) if is_stdin else read_paths([Path(path) for path in some])

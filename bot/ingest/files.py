@@ -1,0 +1,41 @@
+"""Files that a lab hands in: of a bounded size, inside of the directory they came in, decoded or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bot.ingest import perf_bisect_result as perf
+from bot.ingest.errors import Refused
+
+
+def inside(path: Path, top: Path) -> None:
+    """Refused where a path leads out of the directory that was handed in, by a symbolic link."""
+    if not path.resolve().is_relative_to(top.resolve()):
+        raise Refused(str(path), f"a symbolic link that leaves {top}")
+
+
+def read_text(path: Path, top: Path, limit: int = perf.MAX_BYTES) -> str:
+    """The text of a file; Refused where it is too large, no UTF-8 or not there."""
+    inside(path, top)
+    try:
+        with path.open("rb") as stream:
+            return text(stream.read(limit + 1), str(path), limit)
+    except OSError as error:
+        raise Refused(str(path), error.strerror or str(error)) from None
+
+
+def read_json(path: Path, top: Path) -> Any:
+    return perf.decode(read_text(path, top), str(path))
+
+
+def text(raw: bytes, where: str, limit: int = perf.MAX_BYTES) -> str:
+    """Bytes as UTF-8, a byte order mark left out."""
+    if len(raw) > limit:
+        raise Refused(where, f"expected at most {limit:,} bytes a result; hand in JSON Lines, a result a line")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(
+            where, f"expected UTF-8, found the byte 0x{raw[error.start]:02x} at offset {error.start}"
+        ) from None

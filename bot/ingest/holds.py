@@ -1,0 +1,44 @@
+"""Why an operator has to look at a result before anybody is told of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.ingest.value import Measurement, Result
+from bot.upstream.inspection import Inspected
+from tracker.regrading import NO_DIRECTION
+from tracker.significance import Graded, overlap
+from tracker.status import Grade
+
+
+def why_held(result: Result, graded: Graded, direction: str, author: str, seen: Inspected | None) -> str:
+    """The reasons, in one line; "" for none. `direction` of the headline's metric and `author` of the culprit are
+    what we know of them by now, `seen` is what a git tree says of the culprit.
+    """
+    return "; ".join([*_about_commit(result, author, seen), *_about_numbers(result.headline, graded, direction)])
+
+
+def _about_commit(result: Result, author: str, seen: Inspected | None) -> Iterator[str]:
+    culprit = result.culprit
+    assert culprit
+    if culprit.is_merge or (seen and len(seen.parents) > 1):
+        yield "the culprit is a merge commit"
+    if seen and seen.no_op:
+        yield "the culprit changes comments or documentation only"
+    if not author:
+        yield "the culprit's author is not known"
+    if result.doubt and not (seen and result.parent and result.parent.sha in seen.parents):
+        yield result.doubt
+
+
+def _about_numbers(headline: Measurement, graded: Graded, direction: str) -> Iterator[str]:
+    if graded.verdict is Grade.NOT_TESTABLE:
+        yield "the change can't be tested: one run a side, or no spread told"
+    elif graded.verdict is Grade.NOT_SIGNIFICANT:
+        yield f"chance alone makes such a difference (p = {graded.p_value:.2g})"
+    if headline.old_samples and headline.new_samples and overlap(headline.old_samples, headline.new_samples):
+        yield "the samples of both sides overlap"
+    if direction == "unknown":
+        yield NO_DIRECTION.format(metric=headline.metric)
+    elif headline.direction not in ("unknown", direction):
+        yield f"the result says {headline.direction} is better of {headline.metric}, but we know it as {direction}"

@@ -1,0 +1,236 @@
+"""KCIDB v5 reports: the same tests on two commits, their numbers as samples. Pure.
+
+KernelCI's schema tells checkouts, builds and tests, and nothing of bisections: two commits whose tests stand in
+one report, with a `number` each, are taken for parent and culprit. Which is which is told by git's description of
+them, else by when they were checked out, else by an operator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import jsonschema
+import kcidb_io
+
+from bot.ingest import numbers
+from bot.ingest.errors import Refused
+from bot.ingest.perf_bisect_result import canonical, pointer
+from bot.ingest.value import CommitTold, MachineTold, Result, TestRun
+from bot.replies.trailers import find_trailers
+
+FORMAT = "kcidb-5"
+MAX_TESTS = 200_000
+_SCHEMA = kcidb_io.schema.V5_3
+_DESCRIBED = re.compile(r"(.+?)(?:-(\d+)-g[0-9a-f]{7,40})?\Z")
+_BAD_STATUS = frozenset({"FAIL", "ERROR", "MISS", "SKIP"})
+
+
+def is_report(value: Any) -> bool:
+    """Whether a JSON value claims to be a report of KCIDB."""
+    return isinstance(value, dict) and isinstance(value.get("version"), dict) and "schema" not in value
+
+
+def parse_all(value: Any, where: str) -> Iterator[Result | Refused]:
+    """A result for every pair of commits that a report compares."""
+    try:
+        _check(value, where)
+        pairs = list(_pairs(value, where))
+    except Refused as refusal:
+        yield refusal
+        return
+    if not pairs:
+        yield Refused(where, "expected tests with a number on two commits, found none that can be compared")
+    for told in pairs:
+        try:
+            yield parse(told, where)
+        except Refused as refusal:
+            yield refusal
+
+
+def _check(value: Any, where: str) -> None:
+    version = value.get("version", {})
+    if version.get("major") != _SCHEMA.major:
+        raise Refused(f"{where}, /version/major", f"expected KCIDB {_SCHEMA.major}, found {version.get('major')!r}")
+    try:
+        _SCHEMA.validate(value)
+    except jsonschema.ValidationError as error:
+        worst = jsonschema.exceptions.best_match([error])
+        raise Refused(f"{where}, {pointer(worst.absolute_path)}", worst.message[:200]) from None
+    except (RecursionError, ValueError, TypeError) as error:
+        raise Refused(where, f"not a report of KCIDB: {str(error)[:200]}") from None
+    text = canonical(value)
+    if "\\u0000" in text.replace("\\\\", "") or text.encode("utf-8", "replace").decode() != text:
+        raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
+    if len(value.get("tests", ())) > MAX_TESTS:
+        raise Refused(f"{where}, /tests", f"expected at most {MAX_TESTS:,} tests")
+
+
+def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """The report cut into parts of two commits each: what is compared, and so what is kept."""
+    checkouts = {each["id"]: each for each in value.get("checkouts", ()) if "git_commit_hash" in each}
+    builds = {each["id"]: each for each in value.get("builds", ()) if each["checkout_id"] in checkouts}
+    groups: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+    for test in value.get("tests", ()):
+        build = builds.get(test["build_id"])
+        if build and "number" in test and test.get("path") and test.get("status") not in _BAD_STATUS:
+            sha = checkouts[build["checkout_id"]]["git_commit_hash"]
+            groups.setdefault(_what(test, build), {}).setdefault(sha, []).append(test)
+    for shas in sorted({tuple(sorted(sides)) for sides in groups.values() if len(sides) > 1}):
+        if len(shas) > 2:
+            names = ", ".join(sha[:10] for sha in shas[:5])
+            raise Refused(f"{where}, /tests", f"expected a test on a parent and a culprit, found it on {names}")
+        tests = [
+            test for sides in groups.values() if set(sides) == set(shas) for some in sides.values() for test in some
+        ]
+        used = {test["build_id"] for test in tests}
+        kept = [build for build in builds.values() if build["id"] in used]
+        trees = {build["checkout_id"] for build in kept}
+        yield {
+            "version": value["version"],
+            "checkouts": [each for each in checkouts.values() if each["id"] in trees],
+            "builds": kept,
+            "tests": tests,
+        }
+
+
+def _what(test: Mapping[str, Any], build: Mapping[str, Any]) -> tuple[str, ...]:
+    """What makes two tests the same one on two commits."""
+    told = (build.get("architecture"), build.get("config_name"), build.get("compiler"), test["number"].get("unit"))
+    return (test["path"], _machine_name(test), *(str(each or "") for each in told))
+
+
+def _machine_name(test: Mapping[str, Any]) -> str:
+    environment = test.get("environment", {})
+    platform = environment.get("misc", {}).get("platform")
+    compatible = environment.get("compatible") or [""]
+    return str(platform or environment.get("comment") or compatible[0] or "unknown")[:200]
+
+
+# --- from here on, one pair ---
+
+
+@dataclass(slots=True)
+class _Part:
+    """The tests of one build and machine, by metric; the two sides' samples."""
+
+    sides: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+
+
+def parse(told: Any, where: str) -> Result:
+    """The result of a report that holds one pair of commits (what `_pairs` cuts out)."""
+    if not is_report(told):
+        raise Refused(where, "expected a report of KCIDB")
+    checkouts = {each["id"]: each for each in told.get("checkouts", ())}
+    builds = {each["id"]: each for each in told.get("builds", ())}
+    by_sha: dict[str, dict[str, Any]] = {}
+    for each in checkouts.values():
+        by_sha.setdefault(each["git_commit_hash"], each)
+    if len(by_sha) != 2:
+        raise Refused(where, f"expected checkouts of two commits, found {len(by_sha)}")
+    old, new, doubt = _ordered(*by_sha.values())
+    runs = tuple(_runs(told, checkouts, builds, old["git_commit_hash"], new["git_commit_hash"], where))
+    payload = canonical(told)
+    pair = f"{old['git_commit_hash'][:12]}..{new['git_commit_hash'][:12]}"
+    ids = hashlib.sha256(canonical(sorted(test["id"] for test in told["tests"])).encode()).hexdigest()[:12]
+    return Result(
+        producer=f"kcidb:{new['origin']}",
+        id=f"{pair}/{ids}",
+        created_at=_latest(told),
+        outcome="conclusive",
+        tree=str(new.get("tree_name") or "unknown")[:200],
+        branch=str(new.get("git_repository_branch") or "")[:200],
+        tree_url=str(new.get("git_repository_url") or "")[:1000],
+        good=_commit(old),
+        bad=_commit(new),
+        culprit=_commit(new),
+        parent=_commit(old),
+        patch_message_id=str(new.get("message_id") or "").strip().strip("<>")[:500],
+        runs=runs,
+        payload=payload,
+        format=FORMAT,
+        doubt=doubt,
+        may_be_reversed=bool(doubt),
+    )
+
+
+def _runs(
+    told: Mapping[str, Any],
+    checkouts: Mapping[str, Any],
+    builds: Mapping[str, Any],
+    old: str,
+    new: str,
+    where: str,
+) -> Iterator[TestRun]:
+    """A test run for each suite, machine and configuration; the first holds the headline."""
+    parts: dict[tuple[str, ...], _Part] = {}
+    for test in told["tests"]:
+        build = builds[test["build_id"]]
+        sha = checkouts[build["checkout_id"]]["git_commit_hash"]
+        suite = test["path"].partition(".")[0]
+        key = (suite, _machine_name(test), str(build.get("architecture") or ""), str(build.get("config_name") or ""))
+        part = parts.setdefault(key, _Part())
+        part.sides.setdefault(sha, {}).setdefault(test["path"], []).append(test["number"]["value"])
+        part.units[test["path"]] = test["number"].get("unit") or ""
+    for (suite, machine, arch, config), part in parts.items():
+        before, after = part.sides.get(old, {}), part.sides.get(new, {})
+        measured = [
+            numbers.measurement(name[:500], part.units[name][:100], before[name], after[name], f"{where}, {name[:80]}")
+            for name in before
+            if name in after
+        ]
+        if measured:
+            params = {name: value for name, value in (("arch", arch), ("config", config)) if value}
+            yield TestRun(suite[:200], params, MachineTold(machine), numbers.with_roles(measured, suite))
+
+
+def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Parent, culprit, and what is doubtful about that: only neighbours by git's own count are beyond doubt."""
+    pair = f"{one['git_commit_hash'][:10]} and {other['git_commit_hash'][:10]}"
+    places = [_described(each) for each in (one, other)]
+    if places[0] and places[1] and places[0][0] == places[1][0] and places[0] != places[1]:
+        first, last = (one, other) if places[0] < places[1] else (other, one)
+        apart = abs(places[0][1] - places[1][1])
+        return first, last, "" if apart == 1 else f"{pair} are {apart} commits apart: the culprit may be between them"
+    times = [_moment(each.get("start_time")) for each in (one, other)]
+    if times[0] and times[1] and times[0] != times[1]:
+        first, last = (one, other) if times[0] < times[1] else (other, one)
+        return first, last, f"of {pair} the one that was checked out first is taken for the parent"
+    return one, other, f"nothing tells which of {pair} is the parent: taken as they stand in the report"
+
+
+def _described(checkout: Mapping[str, Any]) -> tuple[str, int] | None:
+    """The tag and the count of `git describe`."""
+    found = _DESCRIBED.match(checkout.get("git_commit_name") or "")
+    return (found[1], int((found[2] or "0")[:9])) if found else None
+
+
+def _commit(checkout: Mapping[str, Any]) -> CommitTold:
+    title, _, body = str(checkout.get("git_commit_message") or "").partition("\n")
+    return CommitTold(
+        checkout["git_commit_hash"],
+        title.strip()[:1000],
+        describe=str(checkout.get("git_commit_name") or "").replace("\n", " ")[:200],
+        trailers=tuple((each.key, each.value) for each in find_trailers(body.splitlines())),
+    )
+
+
+def _latest(told: Mapping[str, Any]) -> datetime | None:
+    moments = [_moment(each.get("start_time")) for each in told["tests"]]
+    return max((each for each in moments if each), default=None)
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC) if moment else None
+    except (ValueError, OverflowError):
+        return None
+
+
+__all__: Sequence[str] = ("FORMAT", "is_report", "parse", "parse_all")

@@ -1,0 +1,303 @@
+"""LKP result roots: the runs of one test on the parent and on the culprit, as lkp-tests leaves them.
+
+`<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/<run>/`, with job.yaml in the runs
+and matrix.json beside them: a column a run, padded with zeros at its end; -1 means missing. Where it is missing,
+the stats.json of the runs say the same. (A matrix.json inside a run is a time series, and never read.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bot.ingest import numbers
+from bot.ingest.errors import Refused
+from bot.ingest.files import inside, read_json, read_text
+from bot.ingest.perf_bisect_result import canonical
+from bot.ingest.value import CommitTold, MachineTold, Result, TestRun
+
+FORMAT = "lkp-result-roots"
+MAX_JOB = 256 * 1024  # bytes of a job.yaml; real ones have twenty thousand
+MAX_RUNS = 1000
+_INCOMPLETE = "last_state.is_incomplete_run"
+_SHA = re.compile(r"[0-9a-f]{40}\Z")
+
+
+def roots_below(top: Path) -> Iterator[list[Path]]:
+    """The result roots of a directory, itself included, those of one test together, in the order of their names."""
+    groups: dict[Path, list[Path]] = {}
+    candidates = [top, *(each for each in top.rglob("*") if each.is_dir() and not each.is_symlink())]
+    for directory in candidates:
+        if is_root(directory):
+            groups.setdefault(directory.parent, []).append(directory)
+    for parent in sorted(groups):
+        yield sorted(groups[parent])
+
+
+def is_root(directory: Path) -> bool:
+    """Whether a directory holds the runs of one commit."""
+    return _SHA.match(directory.name) is not None and (
+        (directory / "matrix.json").is_file() or any((run / "stats.json").is_file() for run in _runs(directory))
+    )
+
+
+def _runs(root: Path) -> list[Path]:
+    return sorted((each for each in root.iterdir() if each.name.isdigit() and each.is_dir()), key=lambda e: int(e.name))
+
+
+def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
+    """The result that two roots give. `in_order`: somebody said that the first one is the parent."""
+    if len(roots) != 2:
+        names = ", ".join(each.name[:10] for each in roots[:5])
+        raise Refused(
+            str(roots[0].parent), f"expected the result roots of a parent and a culprit, found {len(roots)}: {names}"
+        )
+    sides = {name: _gather(root, top) for name, root in zip(("parent", "culprit"), roots, strict=True)}
+    return parse({"in_order": in_order, **sides}, str(roots[0].parent))
+
+
+def _gather(root: Path, top: Path) -> dict[str, Any]:
+    """What a root holds, as a value that can be kept: the commit, the job, and a matrix or the runs' stats."""
+    inside(root, top)
+    runs = _runs(root)
+    if len(runs) > MAX_RUNS:
+        raise Refused(str(root), f"expected at most {MAX_RUNS} runs, found {len(runs)}")
+    jobs = [run / "job.yaml" for run in runs if (run / "job.yaml").exists()] or [root / "job.yaml"]
+    told: dict[str, Any] = {"commit": root.name, "path": "/".join(root.parts[-7:-1])}
+    told["job"] = _job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
+    if (root / "matrix.json").exists():
+        told["matrix"] = read_json(root / "matrix.json", top)
+    else:
+        told["runs"] = [read_json(run / "stats.json", top) for run in runs if (run / "stats.json").exists()]
+    return told
+
+
+class _Plain(yaml.BaseLoader):
+    """YAML of texts, lists and mappings alone: no types to guess, no aliases to multiply, no key twice."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            problem = "an alias (*name), which is not followed here"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
+        twice = next((key for number, key in enumerate(keys) if key in keys[:number]), None)
+        if twice is not None:
+            raise yaml.MarkedYAMLError(problem=f"the key {twice[:80]!r} twice", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _job(text: str, where: str) -> dict[str, Any]:
+    """A job.yaml as texts: its plain values, and one level of mappings below."""
+    try:
+        loaded = yaml.load(text, _Plain)
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise Refused(f"{where}{line}", f"not YAML that can be taken: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise Refused(where, f"not YAML that can be taken: {(str(error) or 'too deep').splitlines()[0]}") from None
+    if not isinstance(loaded, dict):
+        raise Refused(where, f"expected a mapping, found {type(loaded).__name__}")
+    return {
+        key: {name: each for name, each in value.items() if isinstance(name, str) and isinstance(each, str)}
+        if isinstance(value, dict)
+        else value
+        for key, value in loaded.items()
+        if isinstance(key, str) and isinstance(value, str | dict)
+    }
+
+
+# --- from here on, values only ---
+
+
+def parse(told: Any, where: str) -> Result:
+    """The result of two gathered roots."""
+    if not isinstance(told, dict):
+        raise Refused(where, "expected two gathered result roots")
+    parent, culprit = (_Root.of(told.get(name), f"{where}, {name}") for name in ("parent", "culprit"))
+    for name in ("suite", "machine", "params"):
+        if getattr(parent, name) != getattr(culprit, name):
+            raise Refused(where, f"expected one test on both commits, found two: {name} differs")
+    metrics = [name for name in parent.samples if name in culprit.samples]
+    if not metrics:
+        raise Refused(where, "expected metrics that both commits have, found none")
+    measured = [
+        numbers.measurement(name, "", parent.samples[name], culprit.samples[name], f"{where}, {name}")
+        for name in metrics
+    ]
+    tree, _, branch = parent.job.get("branch", "").partition("/")
+    in_order = told.get("in_order") is True
+    return Result(
+        producer="lkp",
+        id=_key(parent, culprit),
+        created_at=None,
+        outcome="conclusive",
+        tree=tree or "unknown",
+        branch=branch,
+        tree_url="",
+        good=CommitTold(parent.commit),
+        bad=CommitTold(culprit.commit),
+        culprit=CommitTold(culprit.commit),
+        parent=CommitTold(parent.commit),
+        patch_message_id="",
+        runs=(TestRun(parent.suite, parent.params, parent.machine, numbers.with_roles(measured, parent.suite)),),
+        payload=canonical(told),
+        format=FORMAT,
+        doubt=""
+        if in_order
+        else "nothing tells which of both commits is the parent: taken by the order of their names",
+        may_be_reversed=not in_order,
+    )
+
+
+def _key(parent: _Root, culprit: _Root) -> str:
+    """More runs are another result, of the same report."""
+    pair = f"{parent.commit[:12]}..{culprit.commit[:12]} ({parent.runs}+{culprit.runs} runs)"
+    return f"{parent.path[: 198 - len(pair)]}/{pair}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """One commit's side. `samples`: the values of the complete runs, a metric's missing ones left out."""
+
+    commit: str
+    path: str
+    job: Mapping[str, str]
+    suite: str
+    params: Mapping[str, str]
+    machine: MachineTold
+    runs: int
+    samples: Mapping[str, Sequence[Any]]
+
+    @classmethod
+    def of(cls, told: Any, where: str) -> _Root:
+        if not isinstance(told, dict) or not isinstance(told.get("job"), dict):
+            raise Refused(where, "expected a gathered result root with its job")
+        commit, path = str(told.get("commit", "")), str(told.get("path", ""))
+        job = {key: value for key, value in told["job"].items() if isinstance(value, str)}
+        if not _SHA.match(commit) or job.get("commit", commit) != commit:
+            raise Refused(where, f"expected the runs of {commit[:40]}, found a job of {job.get('commit', '')[:40]}")
+        suite = job.get("testcase") or job.get("suite") or path.partition("/")[0]
+        if not suite:
+            raise Refused(where, "expected a testcase in job.yaml, found none")
+        columns, runs = _columns(told, where)
+        return cls(
+            commit=commit,
+            path=path,
+            job=job,
+            suite=suite[:200],
+            params=_params(told["job"], suite, path),
+            machine=_machine(job, path, where),
+            runs=runs,
+            samples=columns,
+        )
+
+
+def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:
+    """The samples of each metric over the complete runs, and how many runs those are."""
+    matrix = told.get("matrix")
+    if matrix is None:
+        matrix = _matrix_of(told.get("runs"), where)
+        where = f"{where}, stats.json"
+    else:
+        where = f"{where}, matrix.json"
+    if not isinstance(matrix, dict) or not matrix:
+        raise Refused(where, "expected an object of columns")
+    texts = {name for name, column in matrix.items() if _is_texts(column)}
+    columns = {name: column for name, column in matrix.items() if name not in texts}
+    lengths = _lengths(columns, where)
+    told_runs = len(matrix["stats_source"]) if "stats_source" in texts else lengths
+    incomplete = columns.pop(_INCOMPLETE, [0] * lengths)
+    complete = [run for run in range(min(lengths, told_runs)) if incomplete[run] != 1]
+    if not complete:
+        raise Refused(where, f"expected a complete run, found {lengths} incomplete ones")
+    samples = {name: _present(column, complete, where, name) for name, column in columns.items()}
+    return {name: values for name, values in samples.items() if values}, len(complete)
+
+
+def _matrix_of(runs: Any, where: str) -> dict[str, list[Any]]:
+    """The stats of runs, put together as a matrix; what a run lacks is missing."""
+    if not isinstance(runs, list) or not runs or not all(isinstance(run, dict) for run in runs):
+        raise Refused(where, "expected the stats of one run at least, an object each")
+    names = dict.fromkeys(name for run in runs for name in run)
+    missing = {name: 0 if name == _INCOMPLETE else -1 for name in names}
+    return {name: [run.get(name, missing[name]) for run in runs] for name in names}
+
+
+def _is_texts(column: Any) -> bool:
+    return isinstance(column, list) and bool(column) and all(isinstance(each, str) or each == -1 for each in column)
+
+
+def _lengths(columns: Mapping[str, Any], where: str) -> int:
+    """The common length of all columns."""
+    first: tuple[str, int] | None = None
+    for name, column in columns.items():
+        if not isinstance(column, list):
+            raise Refused(f"{where}, /{name[:80]}", "expected a list, a value a run")
+        first = first or (name, len(column))
+        if len(column) != first[1]:
+            raise Refused(
+                f"{where}, /{name[:80]}", f"expected {first[1]} values as in {first[0][:80]}, found {len(column)}"
+            )
+    if first is None or first[1] == 0:
+        raise Refused(where, "expected columns of numbers, found none")
+    return first[1]
+
+
+def _present(column: list[Any], complete: Sequence[int], where: str, name: str) -> list[Any]:
+    """What was measured: not -1, not in an incomplete run, and not the zeros that fill a column up at its end."""
+    for each in column:
+        if isinstance(each, bool) or not isinstance(each, int | float):
+            raise Refused(f"{where}, /{name[:80]}", f"expected numbers only, found {str(each)[:40]!r} among them")
+    end = len(column)
+    while end and column[end - 1] == 0:
+        end -= 1
+    end = end or len(column)  # all zeros: that was measured
+    return [column[run] for run in complete if run < end and column[run] != -1]
+
+
+# What a job says of itself and of the machine; the rest may be a parameter of the test.
+_NO_PARAMETER = frozenset(
+    {
+        *("suite", "testcase", "category", "tbox_group", "commit", "branch", "kconfig", "compiler", "rootfs"),
+        *("nr_cpu", "memory", "model", "result_root", "job_file", "queue", "id", "user", "arch"),
+    }
+)
+
+
+def _params(job: Mapping[str, Any], suite: str, path: str) -> dict[str, str]:
+    """The parameters that the path tells the values of, by the names that the job has for them; the path is lossy."""
+    values = path.split("/")[1] if path.count("/") >= 1 else ""
+    own = job.get(suite)
+    named = {key: value for key, value in job.items() if isinstance(value, str) and key not in _NO_PARAMETER}
+    params = {key: value for key, value in named.items() if value and f"-{value}-" in f"-{values}-"}
+    params |= own if isinstance(own, dict) else {}
+    return {key[:200]: value[:1000] for key, value in sorted(params.items())[:100]}
+
+
+def _machine(job: Mapping[str, str], path: str, where: str) -> MachineTold:
+    steps = path.split("/")
+    name = job.get("tbox_group") or (steps[2] if len(steps) > 2 else "")
+    if not name:
+        raise Refused(where, "expected a tbox_group in job.yaml, found none")
+    cpus = job.get("nr_cpu", "")
+    return MachineTold(
+        name[:200],
+        cpus=int(cpus) if re.fullmatch(r"[1-9]\d{0,5}", cpus) else None,
+        cpu_model=job.get("model", "")[:200],
+        memory_bytes=_bytes(job.get("memory", "")),
+    )
+
+
+def _bytes(text: str) -> int | None:
+    """ "256G" in bytes."""
+    found = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
+    return int(found[1]) << {"K": 10, "M": 20, "G": 30, "T": 40}[found[2]] if found else None

@@ -1,0 +1,90 @@
+"""Which movement of a metric is better, where nobody has told: a table by suite and name. Pure.
+
+A line's direction is what the benchmark itself calls better. To add one: put it before the broader lines that
+would match too, say in `why` how you know, and give the test table a name that it is for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`pattern` is looked for in the name without its suite, `suite` fits the whole suite; neither minds the case.
+
+    `why` is the provenance: what makes us sure.
+    """
+
+    direction: str
+    pattern: str
+    why: str
+    suite: str = ".*"
+
+
+_MONITORS = (
+    r"perf-(?:stat|profile|sched|node|c2c).*|mpstat|vmstat|iostat|proc-vmstat|(?:numa-)?(?:meminfo|vmstat|numastat)"
+    r"|slabinfo|softirqs|interrupts|sched_debug|turbostat|cpuidle|uptime|sar|diskstats|nfsstat|kmsg|dmesg|pmeter"
+)
+
+# The first line that fits decides. A word of a name ends at ".", "_", "-" or its end: [._-].
+LINES: tuple[Line, ...] = (
+    # What says nothing by itself, though some of its names look as if they did.
+    Line("unknown", r".", "monitors watch the machine; only the benchmark's own numbers grade a change", _MONITORS),
+    Line("unknown", r"^time\.(?!elapsed)", "counters of time(1) beside the benchmark: they grow with the work done"),
+    Line("unknown", r"^latency_[<>]?=?\d+\w*%$", "fio's histogram: the share of one bucket, not a latency", "fio"),
+    # By suite, where the name alone would mislead or is silent.
+    Line("higher", r"^median", "vm-scalability tells the median throughput of its threads", "vm-scalability"),
+    Line("higher", r"^workload$", "will-it-scale counts the operations of all tasks in a fixed time", "will-it-scale"),
+    Line("lower", r".", "fwq and ftq measure the time that the kernel takes from fixed work", "fwq|ftq"),
+    Line("lower", r".", "these measure how late a task wakes up", "cyclictest|rtla.*|timerlat|osnoise|hwlatdetect"),
+    Line("lower", r".", "how long the boot took, in seconds", "boot-time"),
+    # Smaller is better: time, cost, waste.
+    Line("lower", r"latenc(?:y|ies)|(?:^|[._-])[cs]?lat(?:[._-]|$)", "latency is how long one waits"),
+    Line("lower", r"overhead", "overhead is time that is not work; fsmark.app_overhead in 2019-2022 reports"),
+    Line("lower", r"percentile|(?:^|[._-])p\d{1,3}(?:[._-]|$)|\d(?:th|st|nd|rd)(?:[._-]|$)",
+         "percentiles are told of latencies: fio, schbench, wrk, sockperf"),
+    Line("lower", r"elapsed|(?:wall|run|exec(?:ution)?|completion|response|boot|real)[._-]?time", "how long it took"),
+    Line("lower", r"(?:[num]?s|[num]?sec|seconds|time)[._-]?(?:per[._-]|/)(?:op|call|loop|iter|req)",
+         "a time for each operation"),
+    Line("lower", r"jitter|stall|(?:^|[._-])(?:miss|fault|error|drop|retransmit|timeout)(?:s|es|ed)?(?:[._-]|$)",
+         "waiting and waste"),
+    Line("lower", r"joule|energy|watt", "energy for the same work"),
+    # Larger is better: work done in a time.
+    Line("higher", r"(?:^|[._-])per[._-](?:sec(?:ond)?|min(?:ute)?|hour|process_ops|thread_ops)",
+         "work per time: ops_per_sec, files_per_sec, jobs-per-min, will-it-scale.per_process_ops"),
+    Line("higher", r"through?put|bandwidth|goodput|(?:^|[._-])bw(?:[._-]|$)", "throughput and bandwidth"),
+    Line("higher", r"iops|(?:^|[._-])(?:ops|[tqrfp]ps|mips|[kmg]?flops)(?:[._-]|$)", "work per time, abbreviated"),
+    Line("higher", r"[kmgt]i?b(?:ps|its?/s|ytes/s)|[kmgt]i?b[._-]per[._-]s|/s(?:ec|econd)?$", "an amount per second"),
+    Line("higher", r"(?:^|[._-])(?:score|speed_?up|hit_?rate)(?:[._-]|$)", "scores, and what caches found"),
+    # Only now: a name that ends as a time does.
+    Line("lower", r"(?:^|[._-])(?:time|duration|delay|seconds|[num]s|[num]sec)$", "a time, by its unit"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=20_000)
+def line_of(metric: str, suite: str = "") -> Line | None:
+    """The line that decides on "suite.rest"; the suite is what stands before the first dot unless it is told."""
+    suite = suite if suite and metric.startswith(f"{suite}.") else metric.partition(".")[0]
+    name = metric.removeprefix(f"{suite}.")[:300]
+    return next((line for line in LINES if _fits(line.suite, suite) and _finds(line.pattern, name)), None)
+
+
+def direction_of(metric: str, suite: str = "") -> str:
+    """higher, lower, or unknown.
+
+    >>> direction_of("fsmark.files_per_sec"), direction_of("demo.p95_ms"), direction_of("demo.widgets")
+    ('higher', 'lower', 'unknown')
+    """
+    line = line_of(metric, suite)
+    return line.direction if line else "unknown"
+
+
+def _fits(pattern: str, suite: str) -> bool:
+    return pattern == ".*" or re.fullmatch(pattern, suite, re.IGNORECASE) is not None
+
+
+def _finds(pattern: str, name: str) -> bool:
+    return re.search(pattern, name, re.IGNORECASE) is not None

@@ -1,0 +1,66 @@
+"""What changes when a metric's direction becomes known, or another: its findings, and the words of their reports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from django.db import transaction
+
+from tracker import history
+from tracker.models import Finding, Metric, OutgoingMail, OutgoingState, Report
+from tracker.movement import better_pct, grade_of, word
+from tracker.status import Happening
+
+# The reason for which a report waits, and which a direction takes away.
+NO_DIRECTION = "nobody has told which direction of {metric} is better"
+_COLUMNS = ("verdict", "change_pct")
+
+
+@transaction.atomic
+def regrade(metrics: Collection[Metric]) -> int:
+    """Grade the findings of results again by the directions that their metrics have now. Returns how many changed.
+
+    What a robot's mail told stays: its words were the robot's own. So does the verdict of a report that was told.
+    """
+    findings = Finding.objects.filter(metric__in=metrics, result__isnull=False).select_related("metric", "report")
+    changed = [finding for finding in findings.iterator(chunk_size=1000) if _grade(finding)]
+    Finding.objects.bulk_update(changed, _COLUMNS, batch_size=200)
+    heads = [finding for finding in changed if finding.headline]
+    gone = told_already(finding.report_id for finding in heads)
+    for finding in heads:
+        if finding.report_id not in gone:
+            set_verdict(finding.report, finding)
+    history.refold(finding.report_id for finding in heads)
+    return len(changed)
+
+
+def _grade(finding: Finding) -> bool:
+    """Give a finding its grade by its metric's direction; whether that is another than before."""
+    if finding.old_mean is None or finding.new_mean is None:
+        return False
+    before = (finding.verdict, finding.change_pct)
+    finding.verdict = grade_of(finding.old_mean, finding.new_mean, finding.p_value, finding.metric.direction)
+    finding.change_pct = better_pct(finding.change_pct_raw, finding.metric.direction)
+    return before != (finding.verdict, finding.change_pct)
+
+
+def set_verdict(report: Report, headline: Finding) -> None:
+    """The report's word by its headline; a direction that was waited for is waited for no longer."""
+    metric = headline.metric
+    assert headline.old_mean is not None
+    assert headline.new_mean is not None
+    report.verdict = word(headline.old_mean, headline.new_mean, metric.direction)
+    reasons = [each for each in report.held.split("; ") if each and each != NO_DIRECTION.format(metric=metric.name)]
+    if metric.direction == "unknown":
+        reasons.append(NO_DIRECTION.format(metric=metric.name))
+    report.held = "; ".join(reasons)
+    Report.objects.filter(pk=report.pk).update(verdict=report.verdict, held=report.held)
+
+
+def told_already(report_ids: Iterable[int]) -> set[int]:
+    """Those of these reports that people were told of, or whose mail can't be called back any more."""
+    ids = list(report_ids)
+    at_rest = (OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.CANCELLED)
+    mailed = OutgoingMail.objects.filter(report__in=ids).exclude(state__in=at_rest).values_list("report_id", flat=True)
+    told = Report.objects.filter(pk__in=ids, events__kind=Happening.REPORTED).values_list("pk", flat=True)
+    return {*mailed, *told}
