@@ -76,7 +76,7 @@ fuzz: $(VENV)/dev.stamp
 	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py archives.py ingest.py compose.py explain.py)
 
 bench: $(VENV)/dev.stamp
-	@for bench in benchmarks/bench_*.py; do $(RUN) $$bench || exit 1; done
+	@for bench in benchmarks/*.py; do $(RUN) $$bench || exit 1; done
 
 format: $(VENV)/dev.stamp
 	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format .

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tracker import shelf, status
+from tracker import status
 from tracker.directions import direction_of
 from tracker.keys import scenario_key, tag_of
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
@@ -78,8 +78,10 @@ def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, su
 
 
 def metric_for(name: str) -> Metric:
-    """The metric of this name."""
-    return shelf.metrics([new_metric(name)])[0][name]
+    """The metric of this name, with the direction and the unit that our tables know."""
+    told = new_metric(name)
+    facts = {field: getattr(told, field) for field in ("unit", "direction", "direction_by")}
+    return Metric.objects.get_or_create(name=name, defaults=facts)[0]
 
 
 def scenario_for(suite: str, params: Mapping[str, str]) -> Scenario:

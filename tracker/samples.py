@@ -37,6 +37,8 @@ class Side:
 def side(samples: Sequence[float]) -> Side:
     """The summary of samples, of which there must be one at least. Too large numbers give an infinite spread."""
     n = len(samples)
-    mean = math.fsum(samples) / n
-    squares = math.fsum((each - mean) * (each - mean) for each in samples)
-    return Side(mean, math.sqrt(squares / n), n)
+    first = samples[0]
+    if samples.count(first) == n:  # exactly so: the mean of equal numbers may be off by their last digit
+        return Side(first, 0.0, n)
+    mean = sum(samples) / n
+    return Side(mean, math.sqrt(sum([(each - mean) * (each - mean) for each in samples]) / n), n)

@@ -1,7 +1,8 @@
 """What many results speak of at once, found or made in a few queries: commits, trees, machines, metrics, scenarios.
 
 registry.py does the same for one thing at a time. Rows are made in the order of their names, so that two workers
-which need the same ones don't wait for each other in a circle.
+which need the same ones don't wait for each other in a circle; where another worker makes the same row at the same
+moment, an IntegrityError tells the caller to try once more.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TypeVar
 
 from django.db import models
 
+from tracker import bulk
 from tracker.models import Commit, Machine, Metric, Scenario, Tree
 from tracker.models.metric import Direction, DirectionBy
 
@@ -24,10 +26,9 @@ def _ensure(field: str, wanted: Mapping[str, Row]) -> dict[str, Row]:
         return {}
     manager = type(next(iter(wanted.values())))._default_manager
     known: dict[str, Row] = manager.in_bulk(list(wanted), field_name=field)
-    if missing := sorted(wanted.keys() - known.keys()):
-        manager.bulk_create([wanted[name] for name in missing], ignore_conflicts=True)
-        known |= manager.in_bulk(missing, field_name=field)
-    return known
+    missing = [wanted[name] for name in sorted(wanted.keys() - known.keys())]
+    bulk.create(missing, field)
+    return known | {getattr(row, field): row for row in missing}
 
 
 def machines(wanted: Iterable[Machine]) -> dict[str, Machine]:

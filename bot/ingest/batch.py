@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import Q
 
 from bot.ingest import rechecks
+from bot.ingest.found import FIELDS, Found, Measured, Place
 from bot.ingest.holds import why_held
 from bot.ingest.value import CommitTold, Measurement, Result, TestRun
 from bot.replies.addresses import Address
@@ -16,7 +17,7 @@ from bot.replies.known import known_as
 from bot.replies.patches import bare_title
 from bot.subsystem import subsystem_of
 from bot.upstream.inspection import Inspected
-from tracker import history, registry, shelf, significance
+from tracker import bulk, history, registry, shelf, significance
 from tracker.keys import scenario_key, tag_of
 from tracker.models import (
     BisectResult,
@@ -33,27 +34,9 @@ from tracker.models import (
 from tracker.models.result import Outcome
 from tracker.movement import word
 from tracker.regrading import regrade, told_already
-from tracker.significance import Compared, Graded, Noise
+from tracker.significance import Graded, Noise
 from tracker.status import Event as EventValue
 from tracker.status import Grade, Happening, fold, sentence
-
-Place = tuple[int, int, int]  # metric, scenario, machine: what may be compared with what
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """A measurement with the rows it speaks of, and its grade."""
-
-    told: Measurement
-    metric: Metric
-    scenario: Scenario
-    machine: Machine
-    graded: Graded
-    effect: float | None
-
-    @property
-    def place(self) -> Place:
-        return (self.metric.pk, self.scenario.pk, self.machine.pk)
 
 
 class Batch:
@@ -66,9 +49,9 @@ class Batch:
         self.rows = rows
         self.now = now
         self.seen = seen
-        self._findings: list[Finding] = []
+        self._findings: list[Found] = []
         self._events: list[Event] = []
-        self._dethroned: list[Finding] = []
+        self._dethroned: list[int] = []
         self._changed: dict[int, Report] = {}
 
     def store(self) -> None:
@@ -81,9 +64,10 @@ class Batch:
         self._open_reports(measured)
         for result, row, each in zip(self.results, self.rows, measured, strict=True):
             self._place(result, row, each)
-        BisectResult.objects.bulk_create(self.rows)
-        Finding.objects.bulk_update(self._dethroned, ["headline"])
-        Finding.objects.bulk_create(self._findings)
+        bulk.create(self.rows, "producer", "external_id")
+        if self._dethroned:
+            Finding.objects.filter(pk__in=self._dethroned).update(headline=False)
+        bulk.insert(Finding, FIELDS, [each.values() for each in self._findings])
         Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
         history.record(self._events)
         history.refold(self._changed)
@@ -120,27 +104,22 @@ class Batch:
 
     # --- numbers ---
 
-    def _grade(self) -> list[list[_Measured]]:
+    def _grade(self) -> list[list[Measured]]:
         """Every measurement of every result, graded, each against the noise of what came before it."""
-        flat = [(run, each) for result in self.results for run in result.runs for each in run.measurements]
-        graded = significance.grade_all(
-            [
-                Compared(each.old, each.new, self._metrics[each.metric].direction, each.old_samples, each.new_samples)
-                for _, each in flat
-            ]
-        )
-        places = [self._things(run, each) for run, each in flat]
+        flat = [(each, *things) for result in self.results for each, things in self._measurements(result)]
+        graded = significance.grade_all([told[0] for told in flat], [told[1].direction for told in flat])
         noise = self._noise()
-        answers = iter(
-            _measured(each, things, grade, noise) for (_, each), things, grade in zip(flat, places, graded, strict=True)
-        )
+        answers = iter([_measured(*told, grade, noise) for told, grade in zip(flat, graded, strict=True)])
         measured = [[next(answers) for run in result.runs for _ in run.measurements] for result in self.results]
         self._save_noise({each.place: noise[each.place] for one in measured for each in one})
         return measured
 
-    def _things(self, run: TestRun, each: Measurement) -> tuple[Metric, Scenario, Machine]:
-        scenario = self._scenarios[scenario_key(run.suite, run.params)]
-        return self._metrics[each.metric], scenario, self._machines[run.machine.id]
+    def _measurements(self, result: Result) -> Iterator[tuple[Measurement, tuple[Metric, Scenario, Machine]]]:
+        for run in result.runs:
+            scenario = self._scenarios[scenario_key(run.suite, run.params)]
+            machine = self._machines[run.machine.id]
+            for each in run.measurements:
+                yield each, (self._metrics[each.metric], scenario, machine)
 
     def _noise(self) -> dict[Place, Noise]:
         rows = NoiseHistory.objects.filter(
@@ -152,15 +131,9 @@ class Batch:
         return {(metric, scenario, machine): Noise(n, s) for metric, scenario, machine, n, s in columns}
 
     def _save_noise(self, noise: Mapping[Place, Noise]) -> None:
-        NoiseHistory.objects.bulk_create(
-            [
-                NoiseHistory(metric_id=a, scenario_id=b, machine_id=c, degrees=each.degrees, squares=each.squares)
-                for (a, b, c), each in sorted(noise.items())
-            ],
-            update_conflicts=True,
-            unique_fields=["metric", "scenario", "machine"],
-            update_fields=["degrees", "squares"],
-        )
+        place = ("metric", "scenario", "machine")
+        rows = [(*where, each.degrees, each.squares) for where, each in sorted(noise.items())]
+        bulk.upsert(NoiseHistory, (*place, "degrees", "squares"), place, rows)
 
     # --- reports ---
 
@@ -173,7 +146,7 @@ class Batch:
         self._fixed = self._fixed_reports()
         known = {report.pk for report in (*mine, *(each for some in self._fixed.values() for each in some))}
         self._told = told_already(known) if known else set()
-        self._heads: dict[int, Finding] = {}
+        self._heads: dict[int, Finding | Found] = {}
         self._places: dict[int, set[Place]] = {pk: set() for pk in known}
         for finding in Finding.objects.filter(report__in=known).defer("old_samples", "new_samples") if known else ():
             self._places[finding.report_id].add((finding.metric_id, finding.scenario_id, finding.machine_id))
@@ -215,7 +188,7 @@ class Batch:
                 fixed[sha] = list({report.pk: report for report in (*fixed.get(sha, ()), *named)}.values())
         return fixed
 
-    def _open_reports(self, measured: Sequence[Sequence[_Measured]]) -> None:
+    def _open_reports(self, measured: Sequence[Sequence[Measured]]) -> None:
         """Make the reports of culprits that have none yet; a fix that is no regression itself needs none."""
         fresh: dict[int, Report] = {}
         for result, each in zip(self.results, measured, strict=True):
@@ -227,10 +200,10 @@ class Batch:
             if self._fixed_by(result, each) and _headline(each).graded.verdict is not Grade.REGRESSION:
                 continue
             fresh[owner.pk] = self._report(result, owner, _headline(each))
-        Report.objects.bulk_create(fresh.values())
+        bulk.create(list(fresh.values()), "culprit_id")
         self._reports |= fresh
 
-    def _report(self, result: Result, owner: Commit, headline: _Measured) -> Report:
+    def _report(self, result: Result, owner: Commit, headline: Measured) -> Report:
         verdict = word(headline.told.old.mean, headline.told.new.mean, headline.metric.direction)
         nowhere = fold(verdict, ())
         return Report(
@@ -253,13 +226,13 @@ class Batch:
         commit = self._commits[result.culprit.sha]
         return commit.same_patch_as or commit
 
-    def _fixed_by(self, result: Result, measured: Iterable[_Measured]) -> list[Report]:
+    def _fixed_by(self, result: Result, measured: Iterable[Measured]) -> list[Report]:
         """The reports that the result's commit is a fix of, and that were measured in the same place."""
         places = {each.place for each in measured}
         subject = result.culprit or result.bad
         return [report for report in self._fixed.get(subject.sha, ()) if places & self._places[report.pk]]
 
-    def _why_held(self, result: Result, headline: _Measured) -> str:
+    def _why_held(self, result: Result, headline: Measured) -> str:
         assert result.culprit
         author = self._commits[result.culprit.sha].author_email
         seen = self.seen.get(result.culprit.sha)
@@ -267,7 +240,7 @@ class Batch:
 
     # --- each result in its place ---
 
-    def _place(self, result: Result, row: BisectResult, measured: Sequence[_Measured]) -> None:
+    def _place(self, result: Result, row: BisectResult, measured: Sequence[Measured]) -> None:
         """A fix that was measured, a finding of a report, or a culprit that shows no more."""
         for fixed in self._fixed_by(result, measured):
             shared = next(each for each in measured if each.place in self._places[fixed.pk])
@@ -281,7 +254,7 @@ class Batch:
         if result.outcome == Outcome.CONCLUSIVE:
             self._join(result, row, measured, report)
 
-    def _join(self, result: Result, row: BisectResult, measured: Sequence[_Measured], report: Report) -> None:
+    def _join(self, result: Result, row: BisectResult, measured: Sequence[Measured], report: Report) -> None:
         """Add what a result found to a report: every place once, and a headline by the rule."""
         row.report = report
         row.held = self._why_held(result, _headline(measured))
@@ -292,7 +265,7 @@ class Batch:
         for each in measured:
             if each.place not in self._places[report.pk]:
                 self._places[report.pk].add(each.place)
-                finding = _finding(each, report, row, parent, base)
+                finding = Found(each, report.pk, row, parent.pk if parent else None, base)
                 self._findings.append(finding)
                 if each.told.role == "headline" and self._leads(finding, report, row):
                     self._enthrone(finding, report, row)
@@ -300,7 +273,7 @@ class Batch:
             report.held = ""
             self._changed[report.pk] = report
 
-    def _leads(self, finding: Finding, report: Report, row: BisectResult) -> bool:
+    def _leads(self, finding: Found, report: Report, row: BisectResult) -> bool:
         """Whether a finding becomes the headline: the first does; then, until the mail has gone out, a worse one,
         and one that needn't be held before one that must.
         """
@@ -312,12 +285,13 @@ class Batch:
         worse = finding.change_pct is not None and (head.change_pct is None or finding.change_pct < head.change_pct)
         return worse or bool(report.held and not row.held)
 
-    def _enthrone(self, finding: Finding, report: Report, row: BisectResult) -> None:
+    def _enthrone(self, finding: Found, report: Report, row: BisectResult) -> None:
         if head := self._heads.get(report.pk):
             head.headline = False
-            if head.pk:
-                self._dethroned.append(head)
-            report.verdict = word(finding.old_mean or 0.0, finding.new_mean or 0.0, finding.metric.direction)
+            if isinstance(head, Finding):
+                self._dethroned.append(head.pk)
+            told = finding.measured.told
+            report.verdict = word(told.old.mean, told.new.mean, finding.measured.metric.direction)
             report.held = row.held
             self._changed[report.pk] = report
         finding.headline = True
@@ -334,18 +308,23 @@ def _is_about_a_culprit(result: Result) -> bool:
     return result.outcome == Outcome.CONCLUSIVE and result.culprit is not None
 
 
-def _headline(measured: Iterable[_Measured]) -> _Measured:
+def _headline(measured: Iterable[Measured]) -> Measured:
     return next(each for each in measured if each.told.role == "headline")
 
 
 def _measured(
-    told: Measurement, things: tuple[Metric, Scenario, Machine], graded: Graded, noise: dict[Place, Noise]
-) -> _Measured:
+    told: Measurement,
+    metric: Metric,
+    scenario: Scenario,
+    machine: Machine,
+    graded: Graded,
+    noise: dict[Place, Noise],
+) -> Measured:
     """A measurement against the noise so far, to which it then adds its own."""
-    place = (things[0].pk, things[1].pk, things[2].pk)
-    before = noise.get(place, Noise())
-    noise[place] = before.plus(told.old).plus(told.new)
-    return _Measured(told, *things, graded, significance.effect(graded.change_pct, before))
+    place = (metric.pk, scenario.pk, machine.pk)
+    before = noise.get(place) or Noise()
+    noise[place] = before.plus(told.old, told.new)
+    return Measured(told, metric, scenario, machine, place, graded, significance.effect(graded.change_pct, before))
 
 
 def _reports_of(names: Collection[str]) -> list[Report]:
@@ -384,32 +363,4 @@ def _commit(told: CommitTold, seen: Inspected | None, patch_message_id: str = ""
         trailers=[list(pair) for pair in told.trailers],
         patch_message_id=patch_message_id,
         patch_id=seen.patch_id if seen else "",
-    )
-
-
-def _finding(each: _Measured, report: Report, row: BisectResult, parent: Commit | None, base: str) -> Finding:
-    told, graded = each.told, each.graded
-    return Finding(
-        report_id=report.pk,
-        metric=each.metric,
-        scenario_id=each.scenario.pk,
-        machine_id=each.machine.pk,
-        parent_id=parent.pk if parent else None,
-        base=base,
-        verdict=graded.verdict,
-        change_pct=graded.better_pct,
-        change_pct_raw=graded.change_pct,
-        old_mean=told.old.mean,
-        old_stddev_pct=told.old.stddev_pct,
-        new_mean=told.new.mean,
-        new_stddev_pct=told.new.stddev_pct,
-        old_runs=told.old.n,
-        new_runs=told.new.n,
-        old_samples=list(told.old_samples),
-        new_samples=list(told.new_samples),
-        p_value=graded.p_value,
-        low_pct=graded.low_pct,
-        high_pct=graded.high_pct,
-        effect=each.effect,
-        result=row,
     )

@@ -168,13 +168,15 @@ def _row(line: str, where: str) -> tuple[str, str, float]:
 
 
 def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[str, list[float]]]:
-    """The samples by whole shas: the CSV may tell their beginnings."""
+    """The samples by whole shas: the CSV may tell their beginnings. Those of other commits play no part."""
     known = {each.sha for each in (*log.good, *log.bad, *log.first, *log.other)}
     values: dict[str, Mapping[str, list[float]]] = {}
     for sha, metrics in samples.values.items():
         meant = [sha] if sha in known else [each for each in known if each.startswith(sha)]
-        if len(meant) != 1:
-            raise Refused(where, f"expected a commit of the log, found {sha}")
+        if not meant:
+            continue
+        if len(meant) > 1:
+            raise Refused(where, f"expected the beginning of one commit, found {sha}, which fits {len(meant)}")
         if meant[0] in values:
             raise Refused(where, f"expected one way to write {meant[0][:12]}, found two")
         values[meant[0]] = metrics

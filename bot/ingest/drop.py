@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from bot.ingest import refused
+from bot.ingest import bisect_log, refused
 from bot.ingest.errors import Refused
 from bot.ingest.formats import partner_of, read_path
 from bot.ingest.intake import take_in
@@ -50,7 +50,7 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
     """Take the results of one entry, then move it. A death before the move repeats it, which does no harm."""
     taken = 0
     refusals: list[Refused] = []
-    company = [] if entry.is_dir() or entry.suffix == ".csv" else _company(entry)
+    company = _company(entry) if entry.is_file() and not entry.is_symlink() else []
     if entry.is_symlink():
         refusals.append(Refused(entry.name, "a symbolic link: put the file itself here"))
     else:
@@ -70,6 +70,8 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
 
 
 def _company(entry: Path) -> list[Path]:
-    """The samples that were read with a log."""
-    samples = entry.with_suffix(".csv")
-    return [samples] if samples != entry and samples.is_file() else []
+    """The samples that are read with a log, and go where it goes."""
+    with entry.open("rb") as stream:
+        is_log = bisect_log.is_log(stream.read(20_000).decode("utf-8", "replace"))
+    samples = partner_of(entry) if is_log else None
+    return [samples] if samples else []

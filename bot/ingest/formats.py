@@ -145,8 +145,10 @@ def partner_of(path: Path) -> Path | None:
         if path.with_suffix(suffix).is_file():
             return path.with_suffix(suffix)
     is_partner = bisect_log.is_log if path.suffix == ".csv" else bisect_log.is_samples
-    others = (each for each in path.parent.iterdir() if each.suffix in wanted and each.is_file())
-    fitting = [each for each in others if is_partner(_head(each))]
+    others = (
+        each for each in path.parent.iterdir() if each.suffix in wanted and each.name[0] != "." and each.is_file()
+    )
+    fitting = [each for each in others if each.is_file() and is_partner(_head(each))]
     return fitting[0] if len(fitting) == 1 else None
 
 

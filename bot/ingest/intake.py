@@ -13,7 +13,7 @@ from bot.ingest.store import Receipt, take_all
 from bot.ingest.value import Result
 from bot.upstream.inspection import Inspected, inspect
 
-_BATCH = 100  # results in one transaction
+_BATCH = 200  # results in one transaction
 _BATCH_BYTES = 4 << 20  # and not much more of their payload: memory stays flat
 
 
@@ -33,15 +33,21 @@ def take_in(inputs: Iterable[Input], trees: Sequence[Path], now: datetime) -> It
 
     `trees`: git repositories that are asked who wrote a culprit and what it changes, before the database is locked.
     """
+    for batch in _batches(inputs):
+        yield from _take(batch, trees, now)
+
+
+def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
     waiting: list[Input] = []
     size = 0
     for each in inputs:
         waiting.append(each)
         size += len(each.result.payload) if each.result else len(each.raw)
         if len(waiting) >= _BATCH or size >= _BATCH_BYTES:
-            yield from _take(waiting, trees, now)
+            yield waiting
             waiting, size = [], 0
-    yield from _take(waiting, trees, now)
+    if waiting:
+        yield waiting
 
 
 def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iterator[Answer]:

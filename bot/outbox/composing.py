@@ -21,11 +21,15 @@ from tracker.models import Finding, OutgoingMail, OutgoingState, Report
 from tracker.status import CLOSED, Grade, Happening, State, Verdict
 
 PURPOSE = "report"
+AT_ONCE = 1000
 log = logging.getLogger(__name__)
 
 
-def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True) -> int:
-    """Compose the mail of every report that came in as a result and was never told. Returns how many."""
+def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True, limit: int = AT_ONCE) -> int:
+    """Compose the mails of reports that came in as results and were never told, oldest first; the next call goes on.
+
+    Returns how many.
+    """
     due = (
         Report.objects.filter(held="", results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
         .exclude(state__in=CLOSED - {State.NO_ACTION})  # nobody needs to hear what is gone already
@@ -33,9 +37,10 @@ def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True
         .exclude(events__kind=Happening.REPORTED)
         .select_related("culprit", "tree")
         .distinct()
+        .order_by("pk")
     )
     composed = 0
-    for report in due:
+    for report in due[:limit]:
         try:
             composed += _compose_one(report, identity, now, approve_first)
         except (ValueError, LookupError, IndexError, UnicodeError) as error:  # one odd report, not all of them
@@ -72,9 +77,8 @@ def _compose_one(report: Report, identity: Identity, now: datetime, approve_firs
 
 def told_of(report: Report) -> ReportTold:
     """What there is to tell of a report, its headline first."""
-    findings = list(
-        report.findings.select_related("metric", "scenario", "machine", "parent", "result").order_by("-headline", "pk")
-    )
+    told = report.findings.select_related("metric", "scenario", "machine", "parent")
+    findings = list(told.defer("old_samples", "new_samples").order_by("-headline", "pk"))
     result = findings[0].result
     payload = json.loads(result.payload) if result and result.format == perf_bisect_result.FORMAT else {}
     parent = findings[0].parent

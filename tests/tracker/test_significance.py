@@ -10,20 +10,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from bot.ingest.value import Measurement
 from tracker.movement import better_pct, change_pct, word
 from tracker.samples import Side, side
-from tracker.significance import Compared, Graded, Noise, effect, grade, grade_all, overlap, welch
+from tracker.significance import Graded, Noise, effect, grade, grade_all, overlap, welch
 from tracker.status import Grade, Verdict
 
 GOOD, BAD = (1001.0, 998.0, 1003.0), (702.0, 699.5, 701.0)
 
 
-def compared(old: tuple[float, ...], new: tuple[float, ...], direction: str = "higher") -> Compared:
-    return Compared(side(old), side(new), direction, old, new)
+def compared(old: tuple[float, ...], new: tuple[float, ...]) -> Measurement:
+    return Measurement("m", "", "unknown", "kpi", side(old), side(new), old, new)
 
 
 def test_the_numbers_of_the_example_by_hand() -> None:
-    shown = grade(compared(GOOD, BAD))
+    shown = grade(compared(GOOD, BAD), "higher")
     # means 1000.667 and 700.833; squares of the distances 12.667 and 3.167, over n - 1 = 2: variances 6.333, 1.583
     assert shown.change_pct == pytest.approx(100 * (700.8333333 - 1000.6666667) / 1000.6666667)
     t = (700.8333333333 - 1000.6666666667) / math.sqrt(6.333333333 / 3 + 1.583333333 / 3)
@@ -65,7 +66,7 @@ def test_means_and_spreads_say_the_same_as_their_samples(old: list[float], new: 
 
 @given(samples, samples)
 def test_the_verdict_turns_exactly_when_the_direction_turns(old: list[float], new: list[float]) -> None:
-    higher, lower, unknown = (grade(compared(tuple(old), tuple(new), each)) for each in ("higher", "lower", "unknown"))
+    higher, lower, unknown = (grade(compared(tuple(old), tuple(new)), each) for each in ("higher", "lower", "unknown"))
     turned = {Grade.REGRESSION: Grade.IMPROVEMENT, Grade.IMPROVEMENT: Grade.REGRESSION}
     assert lower.verdict is turned.get(higher.verdict, higher.verdict)
     assert unknown.verdict is (Grade.UNKNOWN if higher.verdict in turned else higher.verdict)
@@ -77,7 +78,7 @@ def test_the_verdict_turns_exactly_when_the_direction_turns(old: list[float], ne
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6), samples)
 def test_no_number_breaks_it(old: list[float], new: list[float]) -> None:
-    (shown,) = grade_all([compared(tuple(old), tuple(new))])
+    (shown,) = grade_all([compared(tuple(old), tuple(new))], ["higher"])
     for value in (shown.change_pct, shown.p_value, shown.low_pct, shown.high_pct):
         assert value is None or math.isfinite(value)
 
@@ -94,17 +95,17 @@ def test_no_number_breaks_it(old: list[float], new: list[float]) -> None:
     ],
 )
 def test_grades(old: tuple[float, ...], new: tuple[float, ...], expected: Grade) -> None:
-    assert grade(compared(old, new)).verdict is expected
+    assert grade(compared(old, new), "higher").verdict is expected
 
 
 def test_a_change_from_zero_is_no_percentage() -> None:
-    shown = grade(compared((0.0, 0.0, 0.0), (6.0, 6.1, 6.2)))
+    shown = grade(compared((0.0, 0.0, 0.0), (6.0, 6.1, 6.2)), "higher")
     assert (shown.change_pct, shown.better_pct, shown.low_pct, shown.high_pct) == (None, None, None, None)
 
 
 def test_a_spread_that_was_not_told_can_not_be_tested() -> None:
-    told = Compared(Side(100.0, None, 5), Side(90.0, None, 5), "higher")
-    assert grade(told) == Graded(Grade.NOT_TESTABLE, -10.0, -10.0, None)
+    told = Measurement("m", "", "unknown", "kpi", Side(100.0, None, 5), Side(90.0, None, 5))
+    assert grade(told, "higher") == Graded(Grade.NOT_TESTABLE, -10.0, -10.0, None)
 
 
 def test_changes_are_measured_from_the_size_of_the_parent() -> None:
@@ -122,7 +123,7 @@ def test_the_interval_is_the_percentile_bootstrap(count: int, tolerance: float) 
     random = np.random.default_rng(7)
     for sign in (1, -1):
         old, new = (sign * random.normal(mean, 4.0, count) for mean in (100.0, 93.0))
-        ours = grade(compared(tuple(old.tolist()), tuple(new.tolist())))
+        ours = grade(compared(tuple(old.tolist()), tuple(new.tolist())), "higher")
 
         def change(a: np.ndarray, b: np.ndarray, axis: int) -> np.ndarray:
             return 100 * (b.mean(axis) - a.mean(axis)) / np.abs(a.mean(axis))
@@ -134,8 +135,9 @@ def test_the_interval_is_the_percentile_bootstrap(count: int, tolerance: float) 
 
 
 def test_the_interval_of_the_same_samples_is_always_the_same() -> None:
-    alone = grade(compared(GOOD, BAD))
-    among = grade_all([compared((1.0, 2.0, 4.0), (3.0, 4.0, 5.0)), compared(GOOD, BAD), compared(BAD, GOOD)])[1]
+    alone = grade(compared(GOOD, BAD), "higher")
+    three = [compared((1.0, 2.0, 4.0), (3.0, 4.0, 5.0)), compared(GOOD, BAD), compared(BAD, GOOD)]
+    among = grade_all(three, ["higher"] * 3)[1]
     assert (alone.low_pct, alone.high_pct) == pytest.approx((among.low_pct, among.high_pct))
 
 

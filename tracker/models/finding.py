@@ -19,11 +19,14 @@ class Finding(models.Model):
     """`change_pct` is better when positive; `change_pct_raw` is the metric's own movement."""
 
     NATURAL = ("report__culprit__sha", "metric__name", "scenario__key", "machine__name")
-    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="findings")
-    metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="findings")
-    scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="findings")
-    machine = models.ForeignKey(Machine, on_delete=models.PROTECT, related_name="findings")
-    parent = models.ForeignKey(Commit, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    # Twenty of these rows come with a result, so each index has to earn its place: the unique one finds a report's.
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="findings", db_index=False)
+    metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="findings", db_index=False)
+    scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="findings", db_index=False)
+    machine = models.ForeignKey(Machine, on_delete=models.PROTECT, related_name="findings", db_index=False)
+    parent = models.ForeignKey(
+        Commit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     base = models.TextField(blank=True, help_text='the development base, as in "v5.5-rc3"')
     headline = models.BooleanField(default=False)
     verdict = models.TextField(choices=[(g.value, g.value) for g in Grade])
@@ -41,7 +44,9 @@ class Finding(models.Model):
     low_pct = models.FloatField(null=True, blank=True, help_text="95 % bootstrap interval of change_pct_raw")
     high_pct = models.FloatField(null=True, blank=True)
     effect = models.FloatField(null=True, blank=True, help_text="the change, in times the usual noise there")
-    result = models.ForeignKey(BisectResult, null=True, blank=True, on_delete=models.PROTECT, related_name="findings")
+    result = models.ForeignKey(
+        BisectResult, null=True, blank=True, on_delete=models.PROTECT, related_name="findings", db_index=False
+    )
 
     objects = NaturalManager["Finding"]()
 

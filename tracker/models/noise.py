@@ -14,9 +14,9 @@ class NoiseHistory(models.Model):
     """The stored form of `significance.Noise`: sums over the sides of all results so far."""
 
     NATURAL = ("metric__name", "scenario__key", "machine__name")
-    metric = models.ForeignKey(Metric, on_delete=models.CASCADE, related_name="+")
-    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="+")
-    machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="+")
+    metric = models.ForeignKey(Metric, on_delete=models.CASCADE, related_name="+", db_index=False)
+    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="+", db_index=False)
+    machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="+", db_index=False)
     degrees = models.PositiveBigIntegerField(default=0)
     squares = models.FloatField(default=0.0)
 
