@@ -73,7 +73,8 @@ up: $(VENV)/run.stamp
 
 fuzz: $(VENV)/dev.stamp
 	@$(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
-	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py archives.py ingest.py compose.py explain.py)
+	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py \
+	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py archives.py compose.py explain.py)
 
 bench: $(VENV)/dev.stamp
 	@for bench in benchmarks/*.py; do $(RUN) $$bench || exit 1; done

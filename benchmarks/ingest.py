@@ -6,6 +6,7 @@ its own. The budget: 500 results a second into SQLite, 300 into PostgreSQL, four
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -34,7 +35,7 @@ def lines(count: int) -> Iterator[str]:
 
 def result(number: int, dice: random.Random) -> dict[str, Any]:
     def commit(name: str) -> str:
-        return f"{name}{number:039x}"
+        return hashlib.sha1(f"{name}{number}".encode()).hexdigest()
 
     def samples(mean: float) -> list[float]:
         return [round(dice.gauss(mean, mean / 50), 3) for _ in range(5)]
@@ -46,8 +47,8 @@ def result(number: int, dice: random.Random) -> dict[str, Any]:
         "created_at": "2026-03-01T09:12:44Z",
         "outcome": "conclusive",
         "tree": {"name": "linus", "branch": "master"},
-        "good": {"sha": "1" * 40, "describe": "v7.0-rc1"},
-        "bad": {"sha": "2" * 40, "describe": "v7.0-rc2"},
+        "good": {"sha": commit("good"), "describe": "v7.0-rc1"},
+        "bad": {"sha": commit("bad"), "describe": "v7.0-rc2"},
         "parent": {"sha": commit("a"), "subject": f"mm: prepare {number}"},
         "first_bad": {
             "sha": commit("b"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
+from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
 
-from tracker import history, models
+from tracker import history, models, regrading
+from tracker.models.metric import DirectionBy
 
 
 class ReadOnly(admin.ModelAdmin):
@@ -54,9 +56,24 @@ class ScenarioAdmin(admin.ModelAdmin):
 
 @admin.register(models.Metric)
 class MetricAdmin(admin.ModelAdmin):
-    list_display = ("name", "unit", "direction")
-    list_filter = ("direction",)
+    """Where a direction is told: an operator's word stands against the lab's and the table's."""
+
+    list_display = ("name", "unit", "direction", "direction_by")
+    list_filter = ("direction", "direction_by")
     search_fields = ("name",)
+    readonly_fields = ("direction_by",)
+
+    def save_model(self, request: HttpRequest, obj: models.Metric, form: ModelForm, change: bool) -> None:
+        obj.direction_by = DirectionBy.OPERATOR
+        super().save_model(request, obj, form, change)
+        changed = regrading.regrade([obj])
+        self.message_user(request, f"{changed} findings graded again")
+
+
+@admin.register(models.NoiseHistory)
+class NoiseHistoryAdmin(ReadOnly):
+    list_display = ("metric", "scenario", "machine", "degrees", "squares")
+    list_select_related = ("metric", "scenario", "machine")
 
 
 @admin.register(models.Release)
@@ -66,20 +83,52 @@ class ReleaseAdmin(admin.ModelAdmin):
 
 @admin.register(models.BisectResult)
 class BisectResultAdmin(ReadOnly):
-    list_display = ("producer", "external_id", "outcome", "received_at")
+    list_display = ("producer", "external_id", "outcome", "received_at", "held", "note")
+    list_filter = ("outcome", "format", ("held", admin.EmptyFieldListFilter))
+    exclude = ("payload",)
 
 
 @admin.register(models.Report)
 class ReportAdmin(ReadOnly):
-    list_display = ("title", "state", "status", "reported_at")
-    list_filter = ("state", "verdict")
+    """The click that lets a held report go its way."""
+
+    list_display = ("title", "state", "status", "reported_at", "held")
+    list_filter = ("state", "verdict", ("held", admin.EmptyFieldListFilter))
+    list_select_related = ("culprit",)
     search_fields = ("title", "culprit__sha")
+    actions = ("release",)
+
+    @admin.action(description="Hold no longer: its mail may be composed", permissions=["release"])
+    def release(self, request: HttpRequest, rows: QuerySet[models.Report]) -> None:
+        for row in rows:
+            if regrading.release(row):
+                self.log_change(request, row, f"held no longer: {row.held}")
+            elif row.held:
+                self.message_user(request, f"{row} still waits: tell the direction of its metric", messages.WARNING)
+
+    def has_release_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("tracker.change_report")
 
 
 @admin.register(models.Finding)
 class FindingAdmin(ReadOnly):
-    list_display = ("report", "metric", "machine", "verdict", "change_pct")
+    """The click that makes another finding the headline."""
+
+    list_display = ("report", "metric", "machine", "verdict", "change_pct", "headline")
     list_select_related = ("report__culprit", "metric", "machine")
+    search_fields = ("report__culprit__sha",)
+    actions = ("set_headline",)
+
+    @admin.action(description="Make it the headline of its report", permissions=["lead"])
+    def set_headline(self, request: HttpRequest, rows: QuerySet[models.Finding]) -> None:
+        for row in rows.select_related("report", "metric"):
+            if regrading.set_headline(row):
+                self.log_change(request, row, "made the headline")
+            else:
+                self.message_user(request, f"{row}: people were told already", messages.WARNING)
+
+    def has_lead_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("tracker.change_finding")
 
 
 @admin.register(models.Event)

@@ -33,7 +33,7 @@ def create(rows: Sequence[models.Model], *key: str) -> None:
     if not rows:
         return
     model = type(rows[0])
-    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    fields = [field for field in model._meta.concrete_fields if not field.primary_key and not field.generated]
     insert(
         model,
         [field.name for field in fields],

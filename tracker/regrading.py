@@ -13,6 +13,7 @@ from tracker.status import Happening
 
 # The reason for which a report waits, and which a direction takes away.
 NO_DIRECTION = "nobody has told which direction of {metric} is better"
+_NO_DIRECTION = NO_DIRECTION.partition("{")[0]
 _COLUMNS = ("verdict", "change_pct")
 
 
@@ -64,3 +65,21 @@ def told_already(report_ids: Iterable[int]) -> set[int]:
     mailed = OutgoingMail.objects.filter(report__in=ids).exclude(state__in=at_rest).values_list("report_id", flat=True)
     told = Report.objects.filter(pk__in=ids, events__kind=Happening.REPORTED).values_list("pk", flat=True)
     return {*mailed, *told}
+
+
+@transaction.atomic
+def set_headline(finding: Finding) -> bool:
+    """Make a finding the headline of its report, by an operator's word. False where people were told already."""
+    if told_already([finding.report_id]) or finding.old_mean is None or finding.new_mean is None:
+        return False
+    Finding.objects.filter(report=finding.report_id, headline=True).update(headline=False)
+    Finding.objects.filter(pk=finding.pk).update(headline=True)
+    set_verdict(finding.report, finding)
+    history.refold([finding.report_id])
+    return True
+
+
+def release(report: Report) -> bool:
+    """Let a held report go its way, by an operator's word; a direction that nobody has told still holds it."""
+    waits = [reason for reason in report.held.split("; ") if reason.startswith(_NO_DIRECTION)]
+    return bool(Report.objects.filter(pk=report.pk).exclude(held="").update(held="; ".join(waits))) and not waits

@@ -41,6 +41,7 @@ PERFWORK_ARCHIVES: list[str] = env.list("PERFWORK_ARCHIVES", default=[])
 PERFWORK_LORE: str = env.str("PERFWORK_LORE", default="")
 PERFWORK_TREES: dict[str, str] = pairs("PERFWORK_TREES")
 PERFWORK_DROP = Path(env.str("PERFWORK_DROP", default=str(VAR / "drop")))
+PERFWORK_API_TOKENS: list[str] = env.list("PERFWORK_API_TOKENS", default=[])
 PERFWORK_APPROVE_FIRST: bool = flag("PERFWORK_APPROVE_FIRST", True)
 PERFWORK_PERIOD: float = seconds("PERFWORK_PERIOD", 60.0)
 PERFWORK_LEASE: float = seconds("PERFWORK_LEASE", 300.0)
@@ -48,6 +49,9 @@ EMAIL_URL: str = env.str("EMAIL_URL", default="")
 
 if PERFWORK_TRUST not in ("verified", "open", "maintainers"):
     raise ImproperlyConfigured(f"PERFWORK_TRUST: expected verified, open or maintainers, found {PERFWORK_TRUST!r}")
+
+if any(len(token) < 16 for token in PERFWORK_API_TOKENS):
+    raise ImproperlyConfigured("PERFWORK_API_TOKENS: expected tokens of 16 characters or more, found a shorter one")
 
 # --- safety -----------------------------------------------------------------------------------
 DEBUG: bool = flag("DEBUG", False)

@@ -7,7 +7,7 @@ moment, an IntegrityError tells the caller to try once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 from django.db import models
@@ -17,7 +17,7 @@ from tracker.models import Commit, Machine, Metric, Scenario, Tree
 from tracker.models.metric import Direction, DirectionBy
 
 Row = TypeVar("Row", bound=models.Model)
-_SHORTEST = 10  # digits of a sha that reports of old told
+_SHORTEST, _WHOLE = 10, 40  # digits of a sha: what reports of old told, and what git gives
 
 
 def _ensure(field: str, wanted: Mapping[str, Row]) -> dict[str, Row]:
@@ -100,11 +100,12 @@ def commits(wanted: Iterable[Commit]) -> dict[str, Commit]:
     return rows | _ensure("sha", {sha: each for sha, each in told.items() if sha not in rows})
 
 
-def _by_beginning(shas: Iterable[str]) -> dict[str, Commit]:
-    """The commits that were known by the beginning of one of these shas only."""
-    whole = {sha[:length]: sha for sha in shas for length in range(_SHORTEST, len(sha))}
-    found = Commit.objects.filter(sha__in=list(whole)) if whole else ()
-    return {whole[row.sha]: row for row in found}
+def _by_beginning(shas: Collection[str]) -> dict[str, Commit]:
+    """The commits that were known by the beginning of one of these shas only. Few are: old reports told ten digits."""
+    short = Commit.objects.filter(sha_length__gte=_SHORTEST, sha_length__lt=_WHOLE)
+    lengths = short.order_by("sha_length").values_list("sha_length", flat=True).distinct()
+    whole = {sha[:length]: sha for length in lengths for sha in shas if len(sha) > length}
+    return {whole[row.sha]: row for row in Commit.objects.filter(sha__in=list(whole))} if whole else {}
 
 
 def _fill(row: Commit, told: Commit) -> bool:

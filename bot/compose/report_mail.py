@@ -34,10 +34,13 @@ class TableTold:
     rows: tuple[str, ...]
 
 
-def compose(told: ReportTold, identity: Identity, now: datetime) -> Mail:
-    """The mail about a report, complete and final. Pure: the same values give the same mail."""
+def compose(told: ReportTold, identity: Identity, now: datetime, own_id: str = "") -> Mail:
+    """The mail about a report, complete and final. Pure: the same values give the same mail.
+
+    `own_id`: the Message-ID that it was given before, where it is composed again.
+    """
     headline = told.findings[0]
-    own_id = message_id(now, told.tag, identity)
+    own_id = own_id or message_id(now, told.tag, identity)
     people = recipients_of(told.author, told.trailers, identity)
     better = headline.change_pct if headline.direction == "higher" else _negated(headline.change_pct)
     return Mail(

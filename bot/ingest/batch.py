@@ -321,7 +321,7 @@ def _measured(
     noise: dict[Place, Noise],
 ) -> Measured:
     """A measurement against the noise so far, to which it then adds its own."""
-    place = (metric.pk, scenario.pk, machine.pk)
+    place = (metric.id, scenario.id, machine.id)
     before = noise.get(place) or Noise()
     noise[place] = before.plus(told.old, told.new)
     return Measured(told, metric, scenario, machine, place, graded, significance.effect(graded.change_pct, before))

@@ -22,4 +22,8 @@ class Refused(Exception):
 
     def at(self, where: str) -> Refused:
         """The same, said of an input: `where` names it."""
-        return self if self.where else Refused(where, self.why, self.faults)
+        return self if self.where else type(self)(where, self.why, self.faults)
+
+
+class Conflict(Refused):
+    """A result that was taken before with another content."""

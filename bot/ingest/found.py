@@ -74,5 +74,5 @@ class Found:
             graded.low_pct,
             graded.high_pct,
             self.measured.effect,
-            self.row.pk,
+            self.row.id,
         )

@@ -29,14 +29,14 @@ def summary(samples: Sequence[Any], where: str) -> tuple[Side, tuple[float, ...]
         raise Refused(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
     try:
         numbers = tuple(map(float, samples))
-        return finite(side(numbers), where), numbers
     except OverflowError:
         raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None
+    return finite(side(numbers), where), numbers
 
 
 def finite(told: Side, where: str) -> Side:
     """The same side; Refused where its mean or its spread is beyond all measure."""
-    if not math.isfinite(told.mean) or not math.isfinite(told.stddev or 0.0):
+    if not math.isfinite(told.mean + (told.stddev or 0.0)):
         raise Refused(where, "expected numbers whose mean and spread are finite")
     return told
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 from django.db import DataError, IntegrityError, OperationalError, connection, transaction
 
 from bot.ingest.batch import Batch
-from bot.ingest.errors import Refused
+from bot.ingest.errors import Conflict, Refused
 from bot.ingest.value import Result
 from bot.upstream.inspection import Inspected
 from tracker.models import BisectResult, Report
@@ -128,10 +128,10 @@ def _row(result: Result, digest: str, now: datetime) -> BisectResult:
     )
 
 
-def _conflict(row: BisectResult, result: Result) -> Refused:
+def _conflict(row: BisectResult, result: Result) -> Conflict:
     paths = changed_paths(json.loads(row.payload), json.loads(result.payload))
     told = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
-    return Refused(
+    return Conflict(
         "", f"{row} was taken with another content before; they differ at {told}", [(path, "differs") for path in paths]
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from bot.compose.mail import to_bytes
 from bot.compose.report_mail import compose
@@ -40,6 +41,7 @@ def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True
         .order_by("pk")
     )
     composed = 0
+    _refresh(identity, now, limit)
     for report in due[:limit]:
         try:
             composed += _compose_one(report, identity, now, approve_first)
@@ -73,6 +75,23 @@ def _compose_one(report: Report, identity: Identity, now: datetime, approve_firs
     except IntegrityError:
         return False  # another worker composed it at the same time
     return True
+
+
+def _refresh(identity: Identity, now: datetime, limit: int) -> None:
+    """Compose again what nobody has approved yet and more was found for since, under the Message-ID that it has."""
+    stale = OutgoingMail.objects.filter(
+        purpose=PURPOSE, state=OutgoingState.COMPOSED, report__results__received_at__gt=F("composed_at")
+    )
+    for row in stale.select_related("report__culprit", "report__tree").distinct().order_by("pk")[:limit]:
+        try:
+            mail = compose(told_of(row.report), identity, now, row.message_id)
+        except (ValueError, LookupError, UnicodeError) as error:
+            log.error("%s: its mail could not be composed again: %s", row.report.culprit.sha10, error)
+            continue
+        with transaction.atomic():
+            unsent = OutgoingMail.objects.filter(pk=row.pk, state=OutgoingState.COMPOSED)
+            if unsent.update(raw=to_bytes(mail), subject=mail.subject, composed_at=now):
+                Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=mail.subject)
 
 
 def told_of(report: Report) -> ReportTold:

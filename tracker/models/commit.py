@@ -16,6 +16,9 @@ class Commit(models.Model):
 
     NATURAL = ("sha",)
     sha = models.TextField(unique=True)
+    sha_length = models.GeneratedField(
+        expression=Length("sha"), output_field=models.PositiveSmallIntegerField(), db_persist=True, db_index=True
+    )
     title = models.TextField(blank=True)
     author_name = models.TextField(blank=True)
     author_email = models.TextField(blank=True, db_index=True)

@@ -9,6 +9,9 @@ from tracker.models.natural import NaturalManager
 from tracker.models.tree import Tree
 from tracker.status import State, Verdict
 
+# What an operator has to look at first is not shown in the tables, unless it was told to people all the same.
+SHOWN = models.Q(held="") | models.Q(reported_at__isnull=False)
+
 
 class Report(models.Model):
     """What is known of one culprit. The columns from `given_title` on are a cache of its folded events."""

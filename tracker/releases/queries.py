@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracker.models import Release, Report
+from tracker.models.report import SHOWN
 from tracker.models.tree import TreeRole
 from tracker.status import OPEN, Verdict
 
@@ -33,7 +34,9 @@ def lines() -> list[Line]:
     by_version = {release.version: Line(release) for release in releases}
     ends = [release for release in releases if release.released_at]
     moments = [release.released_at for release in ends if release.released_at]
-    reports = Report.objects.values_list("verdict", "state", "cycle", "landing", "reported_at", "tree__role")
+    reports = Report.objects.filter(SHOWN).values_list(
+        "verdict", "state", "cycle", "landing", "reported_at", "tree__role"
+    )
     for verdict, state, cycle, landing, reported_at, role in reports.iterator():
         versions = {cycle} if cycle else set()
         if reported_at and (role != TreeRole.MAINLINE or not landing):

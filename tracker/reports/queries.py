@@ -8,9 +8,21 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.http import Http404
 
-from tracker.models import Decision, Event, Finding, Landing, Message, OutgoingMail, Report, Suggestion
+from tracker.models import (
+    BisectResult,
+    Commit,
+    Decision,
+    Event,
+    Finding,
+    Landing,
+    Message,
+    OutgoingMail,
+    Report,
+    Suggestion,
+)
 
 MESSAGES = 500  # of a thread; the archive has the rest
+RESULTS = 100  # of a culprit; the page of results has the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +37,17 @@ class ReportPage:
     landings: Sequence[Landing]
     outgoing: Sequence[OutgoingMail]
     suggestions: Sequence[Suggestion]
+    results: Sequence[BisectResult]
+    other_commits: Sequence[Commit]
 
 
 def find_report(ref: str) -> Report:
-    """The report of a sha, of seven or more of its first digits, or of a report tag; Http404 for none or several."""
+    """The report of a sha, or of seven or more of its first digits, be it the culprit's or that of the same patch in
+    another tree, or of a report tag; Http404 for none or several.
+    """
     ref = ref.lower()
-    found = list(
-        Report.objects.filter(Q(culprit__sha__startswith=ref) | Q(tag=ref)).select_related("culprit", "tree")[:2]
-    )
+    names = Q(culprit__sha__startswith=ref) | Q(tag=ref) | Q(culprit__other_commits__sha__startswith=ref)
+    found = list(Report.objects.filter(names).select_related("culprit", "tree").distinct()[:2])
     if len(found) != 1:
         raise Http404("more than one report begins so" if found else "there is no such report")
     return found[0]
@@ -44,7 +59,9 @@ def page(report: Report) -> ReportPage:
     return ReportPage(
         report=report,
         findings=list(
-            report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")
+            report.findings.select_related("metric", "scenario", "machine", "parent")
+            .defer("old_samples", "new_samples")
+            .order_by("-headline", "pk")
         ),
         events=events,
         reversed_keys=frozenset(event.reverses for event in events if event.reverses),
@@ -52,4 +69,6 @@ def page(report: Report) -> ReportPage:
         landings=list(Landing.objects.filter(commit=report.culprit).select_related("tree")),
         outgoing=list(report.outgoing.defer("raw").order_by("pk")),
         suggestions=list(report.suggestions.filter(decision=Decision.OPEN)),
+        results=list(report.results.defer("payload").order_by("pk")[:RESULTS]),
+        other_commits=list(report.culprit.other_commits.order_by("pk")[:RESULTS]),
     )

@@ -7,6 +7,8 @@ from datetime import datetime
 from django import template
 from django.utils import timezone
 
+from tracker.models import Finding
+
 register = template.Library()
 
 
@@ -28,6 +30,19 @@ def number(value: float | None) -> str:
     if value is None:
         return "—"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+@register.filter
+def sureness(finding: Finding) -> str:
+    """How sure a change is: "-31.2 … -28.7 %, p < 0.0001, 12 × noise"; an em dash where nothing was tested."""
+    parts = []
+    if finding.low_pct is not None and finding.high_pct is not None:
+        parts.append(f"{finding.low_pct:+.1f} … {finding.high_pct:+.1f} %")
+    if finding.p_value is not None:
+        parts.append(f"p = {finding.p_value:.2g}" if finding.p_value >= 0.0001 else "p < 0.0001")
+    if finding.effect is not None:
+        parts.append(f"{finding.effect:.0f} × noise" if finding.effect >= 10 else f"{finding.effect:.1f} × noise")
+    return ", ".join(parts) or "—"
 
 
 @register.filter

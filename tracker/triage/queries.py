@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import F, Prefetch, Q, QuerySet
 
 from tracker.models import Finding, Release, Report
+from tracker.models.report import SHOWN
 from tracker.models.tree import TreeRole
 
 LIMIT = 1000  # rows a section: a release of the lab has some fifty
@@ -45,7 +46,7 @@ def cycle_bounds(release: Release) -> tuple[datetime | None, datetime | None]:
 
 def merged_reports(release: Release) -> QuerySet[Report]:
     """The reports whose culprit landed in this cycle."""
-    return Report.objects.filter(cycle=release.version)
+    return Report.objects.filter(SHOWN, cycle=release.version)
 
 
 def shift_left_reports(release: Release) -> QuerySet[Report]:

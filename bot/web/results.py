@@ -1,0 +1,92 @@
+"""`POST /api/v1/results`: bisect results over the network, for those who hold a token."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, JsonResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from bot.config import tree_paths
+from bot.ingest import refused
+from bot.ingest.errors import Conflict
+from bot.ingest.formats import read_bytes
+from bot.ingest.intake import Answer, take_in
+from bot.ingest.store import Taken
+
+MAX_BYTES = 16 * 1024 * 1024  # of a body; larger ones go by `ingest` or the drop directory
+
+
+@csrf_exempt  # who posts shows a token, and no cookie is looked at
+@require_POST
+def take_results(request: HttpRequest) -> JsonResponse:
+    """202: taken; 200: all of it was known; 400: refused, with the places; 409: known with another content.
+
+    Where a body holds several results, the good ones are taken even if others are refused: sending it again does no
+    harm. A 401 asks for a token, a 403 says that this installation has none, a 413 that the body is too large.
+    """
+    if problem := _stranger(request):
+        return problem
+    body = request.read(MAX_BYTES + 1)
+    if len(body) > MAX_BYTES:
+        return _problem(413, f"expected at most {MAX_BYTES:,} bytes; hand in larger files by `ingest`")
+    now = timezone.now()
+    answers = list(take_in(read_bytes(body, "body"), tree_paths(), now))
+    for answer in answers:
+        if answer.refusal and answer.raw and not isinstance(answer.refusal, Conflict):
+            refused.keep(answer.raw, answer.refusal, settings.PERFWORK_DROP, now)
+    told = [_told(answer) for answer in answers]
+    response = JsonResponse(told[0] if len(told) == 1 else {"results": told}, status=_status(answers))
+    if len(told) == 1 and "location" in told[0]:
+        response["Location"] = told[0]["location"]
+    return response
+
+
+def _stranger(request: HttpRequest) -> JsonResponse | None:
+    """Why somebody may not, or None for one of our labs."""
+    if not settings.PERFWORK_API_TOKENS:
+        return _problem(403, "no result is taken over the network: PERFWORK_API_TOKENS is not set")
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    known = [hmac.compare_digest(token.strip().encode(), each.encode()) for each in settings.PERFWORK_API_TOKENS]
+    if scheme.lower() == "bearer" and any(known):
+        return None
+    response = _problem(401, "expected a header `Authorization: Bearer TOKEN` with a token of ours")
+    response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _problem(status: int, error: str) -> JsonResponse:
+    return JsonResponse({"error": error}, status=status)
+
+
+def _status(answers: Sequence[Answer]) -> int:
+    refusals = [answer.refusal for answer in answers if answer.refusal]
+    if refusals or not answers:
+        return 409 if refusals and all(isinstance(each, Conflict) for each in refusals) else 400
+    return 202 if any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers) else 200
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    """What became of one result, as JSON."""
+    if answer.receipt is None or answer.refusal:
+        assert answer.refusal
+        return {
+            "error": str(answer.refusal),
+            "faults": [{"pointer": pointer, "why": why} for pointer, why in answer.refusal.faults],
+        }
+    row, report = answer.receipt.row, answer.receipt.report
+    return {
+        "status": answer.receipt.taken.value,
+        "producer": row.producer,
+        "id": row.external_id,
+        "location": reverse("api-result", args=[row.pk]),
+        "report": reverse("report", args=[report.culprit.sha]) if report else None,
+        "held": row.held,
+        "note": row.note,
+    }

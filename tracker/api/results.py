@@ -1,0 +1,46 @@
+"""`/api/v1/results/17`: one bisect result, what became of it, and what it found."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import reverse
+
+from tracker.results import queries
+
+
+def result(request: HttpRequest, pk: int) -> JsonResponse:
+    """The result without its payload, which is the lab's own and large; the lab has it."""
+    page = queries.page(pk)
+    row = page.row
+    findings = [
+        {
+            "metric": each.metric.name,
+            "unit": each.metric.unit,
+            "scenario": str(each.scenario),
+            "machine": each.machine.name,
+            "headline": each.headline,
+            "verdict": each.verdict,
+            "change_pct": each.change_pct,
+            "change_pct_raw": each.change_pct_raw,
+            "interval_pct": None if each.low_pct is None else [each.low_pct, each.high_pct],
+            "p_value": each.p_value,
+            "effect": each.effect,
+            "old": {"mean": each.old_mean, "stddev_pct": each.old_stddev_pct, "n": each.old_runs},
+            "new": {"mean": each.new_mean, "stddev_pct": each.new_stddev_pct, "n": each.new_runs},
+        }
+        for each in page.findings
+    ]
+    return JsonResponse(
+        {
+            "producer": row.producer,
+            "id": row.external_id,
+            "format": row.format,
+            "outcome": row.outcome,
+            "created_at": row.created_at,
+            "received_at": row.received_at,
+            "held": row.held,
+            "note": row.note,
+            "report": reverse("report", args=[row.report.culprit.sha]) if row.report else None,
+            "findings": findings,
+        }
+    )

@@ -1,0 +1,65 @@
+"""What the pages of results show, in a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.shortcuts import get_object_or_404
+
+from tracker.models import BisectResult, Finding
+
+PAGE = 100  # rows
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked for: an outcome, only held ones, and what stands before a key, newest first."""
+
+    outcome: str = ""
+    held: bool = False
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of results; `older` is the key to go on with, None at the end."""
+
+    rows: Sequence[BisectResult]
+    older: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPage:
+    """A result, and what it found that nobody had found before."""
+
+    row: BisectResult
+    findings: Sequence[Finding]
+
+
+def listing(question: Question) -> Listing:
+    """A page of results, newest first; the page after it is asked for by the last key."""
+    rows = BisectResult.objects.select_related("report__culprit").defer("payload").order_by("-pk")
+    if question.outcome:
+        rows = rows.filter(outcome=question.outcome)
+    if question.held:
+        rows = rows.exclude(held="")
+    if question.before is not None:
+        rows = rows.filter(pk__lt=question.before)
+    found = list(rows[: PAGE + 1])
+    return Listing(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None)
+
+
+def page(pk: int) -> ResultPage:
+    """One result; Http404 for none."""
+    row = get_object_or_404(BisectResult.objects.select_related("report__culprit").defer("payload"), pk=pk)
+    if row.report is None:
+        return ResultPage(row, ())
+    # Asked for by their report, which has an index; a report has a handful of results.
+    findings = Finding.objects.filter(report=row.report, result=row).select_related("metric", "scenario", "machine")
+    return ResultPage(row, list(findings.defer("old_samples", "new_samples").order_by("-headline", "pk")))
+
+
+def payload(pk: int) -> str:
+    """What the lab handed in, as canonical JSON."""
+    return get_object_or_404(BisectResult.objects.only("payload"), pk=pk).payload
