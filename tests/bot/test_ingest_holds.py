@@ -1,0 +1,160 @@
+"""What an operator has to look at first, why, and how he lets it go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from bot.outbox.composing import compose_due
+from tests.world import START, World
+from tracker import regrading
+from tracker.models import BisectResult, Metric, OutgoingMail, Release, Report
+from tracker.triage.queries import table
+
+SHA = "b" * 40
+
+
+def measured(old: list[float], new: list[float], **more: Any) -> dict[str, Any]:
+    """The change that turns the world's result into one that measured this."""
+    one = {
+        "metric": "vm-scan.ops_per_sec",
+        "unit": "1/s",
+        "direction": "higher",
+        "role": "headline",
+        "good": {"samples": old},
+        "bad": {"samples": new},
+    }
+    return {"measurements": [{**one, **more}]}
+
+
+CLEAR = ([1000.0, 1010.0, 990.0], [700.0, 705.0, 695.0])
+UNTESTABLE = "the change can't be tested: one run a side, or no spread told"
+CASES = [
+    ({"first_bad": {"is_merge": True}}, "the culprit is a merge commit"),
+    (measured([1000.0], [700.0]), "the change can't be tested: one run a side, or no spread told"),
+    (
+        measured([1, 2], [1, 2], good={"mean": 9.0, "n": 3}),
+        "the change can't be tested: one run a side, or no spread told",
+    ),
+    (
+        measured([1000, 900, 1100], [990, 1050, 930]),
+        "chance alone makes such a difference (p = 0.89); the samples of both sides overlap",
+    ),
+    (measured([100, 101, 102, 101, 100, 101], [103, 104, 101.5, 105, 104, 103]), "the samples of both sides overlap"),
+    (
+        measured(*CLEAR, metric="vm-scan.p99_latency"),
+        "the result says higher is better of vm-scan.p99_latency, but we know it as lower",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "reason"), CASES)
+def test_a_doubtful_result_is_held_with_the_reason(world: World, changes: dict[str, Any], reason: str) -> None:
+    if "latency" in reason:
+        Metric.objects.create(name="vm-scan.p99_latency", direction="lower", direction_by="operator")
+    told = world.result(SHA, "mm: a")
+    changes = {name: {**told[name], **each} if isinstance(each, dict) else each for name, each in changes.items()}
+    world.ingest({**told, **changes})
+    report = Report.objects.get()
+    assert BisectResult.objects.get().held == reason
+    assert report.held == reason
+    assert compose_due(world.identity, world.now) == 0
+
+
+def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> None:
+    from bot.ingest import bisect_log
+    from bot.ingest.store import take
+    from tests.bot.test_ingest_bisect_log import CSV, LOG
+
+    samples = "".join(line for line in CSV.splitlines(keepends=True) if "author" not in line)
+    take(bisect_log.parse({"log": LOG, "samples": samples}, "in"), world.now)
+    report = Report.objects.get()
+    assert report.held == "the culprit's author is not known"
+    assert (
+        "nobody is told yet: the culprit&#x27;s author is not known" in client.get(f"/report/{SHA}/").content.decode()
+    )
+
+
+def test_a_direction_that_nobody_told_says_neither_word(world: World, client: Client) -> None:
+    told = world.result(SHA, "mm: a")
+    headline = told["measurements"][0]
+    headline["metric"] = "vm-scan.widgets"
+    world.ingest({**told, "measurements": [headline]})
+    assert Report.objects.get().verdict == "regression"  # the lab told it
+    told = world.result("c" * 40, "mm: b", id="2", test={"suite": "fio", "params": {}})
+    Metric.objects.filter(name="vm-scan.widgets").update(direction="unknown", direction_by="operator")
+    world.ingest({**told, "measurements": [headline]})
+    report = Report.objects.get(culprit__sha="c" * 40)
+    assert report.verdict == "unknown"
+    assert report.held.startswith("nobody has told which direction of vm-scan.widgets is better")
+    finding = report.findings.get()
+    assert (finding.verdict, finding.change_pct, finding.change_pct_raw) == ("unknown", None, pytest.approx(-30.0))
+    page = client.get(f"/report/{'c' * 40}/").content.decode()
+    assert "direction unknown" in page
+    assert not regrading.release(report)  # a click is not a direction
+    metric = Metric.objects.get(name="vm-scan.widgets")
+    metric.direction = "higher"
+    metric.save()
+    assert regrading.regrade([metric]) == 1
+    report.refresh_from_db()
+    assert (report.verdict, report.findings.get().verdict) == ("regression", "regression")
+
+
+def test_an_operator_tells_a_direction_in_the_admin(world: World, admin_client: Client) -> None:
+    world.ingest(world.result(SHA, "mm: a"))
+    metric = Metric.objects.get()
+    assert (metric.direction, metric.direction_by) == ("higher", "lab")
+    admin_client.post(f"/admin/tracker/metric/{metric.pk}/change/", {"name": metric.name, "direction": "lower"})
+    metric.refresh_from_db()
+    assert (metric.direction, metric.direction_by) == ("lower", "operator")
+    report = Report.objects.get()
+    assert (report.verdict, report.state) == ("improvement", "no_action")
+    world.ingest(world.result("c" * 40, "mm: b", id="2"))  # the lab says higher again
+    later = Report.objects.get(culprit__sha="c" * 40)
+    assert later.verdict == "improvement"
+    assert "the result says higher is better" in later.held
+
+
+def test_the_click_lets_a_report_go(world: World, admin_client: Client) -> None:
+    told = world.result(SHA, "mm: a")
+    told["first_bad"]["is_merge"] = True
+    world.ingest(told)
+    report = Report.objects.get()
+    admin_client.post("/admin/tracker/report/", {"action": "release", "_selected_action": [report.pk]})
+    assert Report.objects.get().held == ""
+    assert compose_due(world.identity, world.now) == 1
+    assert BisectResult.objects.get().held == "the culprit is a merge commit"  # what was, stays told
+
+
+def test_a_clear_result_lets_a_held_report_go_and_leads(world: World) -> None:
+    told = world.result(SHA, "mm: a", **measured([1000.0], [500.0]))
+    world.ingest(told, world.result(SHA, "mm: a", id="clear", machine={"id": "lab7-m2", "cpus": 8}))
+    report = Report.objects.get()
+    assert report.held == ""
+    assert report.findings.get(headline=True).machine.name == "lab7-m2"
+
+
+def test_a_held_report_is_in_no_table(world: World) -> None:
+    sha = world.commit("mm: a")
+    world.tag("v9.1-rc1")
+    world.ingest(world.result(sha, "mm: a", **measured([1000.0], [500.0])))
+    world.track()
+    assert Report.objects.get().landing == "v9.1-rc1"
+    assert table(Release.objects.get(version="v9.1")).merged == ()
+    Report.objects.update(held="")
+    assert len(table(Release.objects.get(version="v9.1")).merged) == 1
+
+
+@pytest.mark.parametrize("outcome", ["inconclusive", "not-reproduced"])
+def test_other_outcomes_are_stored_and_shown_and_never_reported(world: World, client: Client, outcome: str) -> None:
+    world.ingest(world.result(SHA, "mm: a", outcome=outcome))
+    assert BisectResult.objects.get().outcome == outcome
+    assert not Report.objects.exists()
+    assert compose_due(world.identity, world.now) == 0
+    assert not OutgoingMail.objects.exists()
+    page = client.get(f"/results/?outcome={outcome}").content.decode()
+    assert "lab/lab-bbbbbbbb" in page
+    assert "kept, not reported" in page
+    assert START.strftime("%Y-%m-%d") in page
