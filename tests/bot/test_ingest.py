@@ -272,6 +272,87 @@ def test_the_drop_directory(world: World, tmp_path: Path) -> None:
     assert "not JSON" in (drop / "refused" / "bad.json.reason").read_text()
 
 
+def test_a_log_and_its_samples_are_dropped_and_moved_together(world: World, tmp_path: Path) -> None:
+    import os
+
+    from tests.bot.test_ingest_bisect_log import CSV, LOG
+
+    drop = tmp_path / "drop"
+    drop.mkdir()
+    (drop / "a.csv").write_text(CSV)
+    os.utime(drop / "a.csv", (1, 1))
+    assert take_dropped(drop, [], world.now) == 0  # alone it is refused
+    assert "expected its git bisect log" in (drop / "refused" / "a.csv.reason").read_text()
+    for name, text in (("b.csv", CSV), ("b.log", LOG)):
+        (drop / name).write_text(text)
+        os.utime(drop / name, (1, 1))
+    assert take_dropped(drop, [], world.now) == 1
+    assert sorted(each.name for each in (drop / "done").iterdir()) == ["b.csv", "b.log"]
+
+
+def test_a_link_in_the_drop_directory_is_refused_and_never_followed(world: World, tmp_path: Path) -> None:
+    drop = tmp_path / "drop"
+    drop.mkdir()
+    (tmp_path / "secret.json").write_text("{}")
+    (drop / "a.json").symlink_to(tmp_path / "secret.json")
+    (drop / "b").symlink_to(tmp_path)
+    import os
+
+    for name in ("a.json", "b"):
+        os.utime(drop / name, (1, 1), follow_symlinks=False)
+    assert take_dropped(drop, [], world.now) == 0
+    assert "a symbolic link: put the file itself here" in (drop / "refused" / "a.json.reason").read_text()
+    assert (drop / "refused" / "b").is_symlink()
+    assert (tmp_path / "secret.json").exists()
+
+
+# --- the fast ways say what the slow ones say ---
+
+
+@given(JSON)
+def test_the_fast_decoder_gives_what_the_careful_one_gives(value: Any) -> None:
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
+        plain = perf._decode_plain(text)
+        if plain is not None:
+            assert repr(plain) == repr(perf._decode_carefully(text, "in"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}',
+        '{"a": {"b": 1}, "a": "x:y"}',
+        '{"a:b": 1, "a:b": "::"}',
+        '{"a": 1, "a": "\\u003a"}',
+        '{"a": "\\u003a", "\\u0061": 2}',
+        '[{"a": 1}, {"b": 1, "b": 1}]',
+        "[1e999]",
+        "[" + "9" * 400 + "]",
+        "[12345678901234567890123]",
+        "[-18446744073709551616]",
+        "[NaN]",
+        "[1,]",
+        '["\\ud800"]',
+        "null",
+    ],
+)
+def test_the_fast_decoder_leaves_every_trap_to_the_careful_one(text: str) -> None:
+    assert perf._decode_plain(text) is None
+
+
+@given(st.sampled_from(sorted(RESULT)), JSON)
+def test_what_the_fast_validator_accepts_the_slow_one_accepts(key: str, value: Any) -> None:
+    told = {**RESULT, key: value}
+    if perf._is_surely_valid(told):
+        assert list(perf._faults(told)) == []
+
+
+def test_the_fast_validator_accepts_good_results(shared: Path) -> None:
+    """Else every result would take the slow way, and nobody would notice."""
+    assert perf._is_surely_valid(RESULT)
+    assert perf._is_surely_valid(json.loads((shared / "bisect-result" / "example.json").read_text()))
+
+
 def test_the_address_of_a_tree_is_learned_when_it_is_told(world: World) -> None:
     url = "https://git.example.org/linux.git"
     world.ingest(

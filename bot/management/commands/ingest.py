@@ -60,10 +60,9 @@ class Command(BaseCommand):
             return "refused"
         receipt = answer.receipt
         if verbosity:
-            report = f" {receipt.report.culprit.sha10}" if receipt.report else ""
-            aside = "; ".join(each for each in (receipt.held and f"held: {receipt.held}", receipt.row.note) if each)
-            line = f"{receipt.taken}: {answer.where}: {answer.result.id}{report}"
-            self.stdout.write(f"{line} ({aside})" if aside else line)
+            report = f"report {receipt.report.culprit.sha10}" if receipt.report else f"{receipt.row.outcome}, no report"
+            told = [report, receipt.held and f"held: {receipt.held}", receipt.row.note]
+            self.stdout.write(f"{receipt.taken}: {answer.where}: {answer.result.id} ({'; '.join(filter(None, told))})")
         return receipt.taken.value
 
 
