@@ -6,6 +6,8 @@ import math
 
 from tracker.status import Grade, Verdict
 
+# Why a report waits whose metric has no direction; `metric` is its name.
+NO_DIRECTION = "nobody has told which direction of {metric} is better"
 ALPHA = 0.05  # a difference that chance makes as often as this, or more often, is none
 
 

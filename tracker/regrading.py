@@ -7,13 +7,10 @@ from collections.abc import Collection, Iterable
 from django.db import transaction
 
 from tracker import history
-from tracker.models import Finding, Metric, OutgoingMail, OutgoingState, Report
-from tracker.movement import better_pct, grade_of, word
+from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Report
+from tracker.movement import NO_DIRECTION, better_pct, grade_of, word
 from tracker.status import Happening
 
-# The reason for which a report waits, and which a direction takes away.
-NO_DIRECTION = "nobody has told which direction of {metric} is better"
-_NO_DIRECTION = NO_DIRECTION.partition("{")[0]
 _COLUMNS = ("verdict", "change_pct")
 
 
@@ -51,11 +48,19 @@ def set_verdict(report: Report, headline: Finding) -> None:
     assert headline.old_mean is not None
     assert headline.new_mean is not None
     report.verdict = word(headline.old_mean, headline.new_mean, metric.direction)
-    reasons = [each for each in report.held.split("; ") if each and each != NO_DIRECTION.format(metric=metric.name)]
+    silence = NO_DIRECTION.format(metric=metric.name)
+    report.held = _without(report.held, silence)
     if metric.direction == "unknown":
-        reasons.append(NO_DIRECTION.format(metric=metric.name))
-    report.held = "; ".join(reasons)
+        report.held = "\n".join(each for each in (report.held, silence) if each)
+    else:
+        for row in report.results.exclude(held="").defer("payload"):
+            BisectResult.objects.filter(pk=row.pk).update(held=_without(row.held, silence))
     Report.objects.filter(pk=report.pk).update(verdict=report.verdict, held=report.held)
+
+
+def _without(held: str, reason: str) -> str:
+    """The reasons, a line each, without one of them."""
+    return "\n".join(each for each in held.split("\n") if each and each != reason)
 
 
 def told_already(report_ids: Iterable[int]) -> set[int]:
@@ -79,7 +84,18 @@ def set_headline(finding: Finding) -> bool:
     return True
 
 
+@transaction.atomic
 def release(report: Report) -> bool:
-    """Let a held report go its way, by an operator's word; a direction that nobody has told still holds it."""
-    waits = [reason for reason in report.held.split("; ") if reason.startswith(_NO_DIRECTION)]
-    return bool(Report.objects.filter(pk=report.pk).exclude(held="").update(held="; ".join(waits))) and not waits
+    """Let a report and its held results go their way, by an operator's word; what held them is noted.
+
+    False where nothing was held, or where a direction that nobody has told holds it still.
+    """
+    silence = NO_DIRECTION.partition("{")[0]
+    held = list(report.results.exclude(held="").defer("payload"))
+    for row in held:
+        was = f"was held: {row.held.replace(chr(10), '; ')}"
+        note = "; ".join(each for each in (row.note, was) if each)
+        BisectResult.objects.filter(pk=row.pk).update(held="", note=note)
+    waits = "\n".join(reason for reason in report.held.split("\n") if reason.startswith(silence))
+    Report.objects.filter(pk=report.pk).update(held=waits)
+    return bool(held or report.held) and not waits

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from bot.ingest.value import Measurement
-from tracker.models import BisectResult, Machine, Metric, Scenario
+from tracker.models import BisectResult, Metric
 from tracker.significance import Graded
 
 Place = tuple[int, int, int]  # metric, scenario, machine: what may be compared with what
@@ -20,11 +20,19 @@ class Measured:
 
     told: Measurement
     metric: Metric
-    scenario: Scenario
-    machine: Machine
     place: Place
     graded: Graded
     effect: float | None
+
+    def summary(self) -> dict[str, Any]:
+        """What is shown of a measurement that is no finding."""
+        return {
+            "metric": self.told.metric,
+            "old": self.told.old.mean,
+            "new": self.told.new.mean,
+            "change_pct": self.graded.change_pct,
+            "verdict": self.graded.verdict.value,
+        }
 
 
 # The columns of a finding, in the order of `Found.values`.
@@ -35,7 +43,7 @@ FIELDS = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Found:
     """A finding that is not stored yet. `row` gets its key before the findings are stored."""
 

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from bot.ingest.value import Measurement, Result
 from bot.upstream.inspection import Inspected
-from tracker.regrading import NO_DIRECTION
+from tracker.movement import NO_DIRECTION
 from tracker.significance import Graded, overlap
 from tracker.status import Grade
 
 
-def why_held(result: Result, graded: Graded, direction: str, author: str, seen: Inspected | None) -> str:
-    """The reasons, in one line; "" for none. `direction` of the headline's metric and `author` of the culprit are
-    what we know of them by now, `seen` is what a git tree says of the culprit.
+def why_held(result: Result, graded: Graded, direction: str, author: str, seen: Inspected | None) -> Iterator[str]:
+    """The reasons, a line each; none where nobody has to look. `direction` of the headline's metric and `author` of
+    the culprit are what we know of them by now, `seen` is what a git tree says of the culprit.
     """
-    return "; ".join([*_about_commit(result, author, seen), *_about_numbers(result.headline, graded, direction)])
+    yield from _about_commit(result, author, seen)
+    yield from _about_numbers(result.headline, graded, direction)
 
 
 def _about_commit(result: Result, author: str, seen: Inspected | None) -> Iterator[str]:

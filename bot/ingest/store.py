@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from django.db import DataError, IntegrityError, OperationalError, connection, transaction
 
-from bot.ingest.batch import Batch
+from bot.ingest.batch import store_new
 from bot.ingest.errors import Conflict, Refused
 from bot.ingest.value import Result
 from bot.upstream.inspection import Inspected
@@ -84,8 +84,7 @@ def _take(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspected
         if result.key not in known:
             known[result.key] = _row(result, digest, now)
             fresh[result.key] = (result, known[result.key])
-    batch = Batch([result for result, _ in fresh.values()], [row for _, row in fresh.values()], now, seen)
-    batch.store()
+    store_new([result for result, _ in fresh.values()], [row for _, row in fresh.values()], now, seen)
     answers: list[Receipt | Refused] = []
     for result, digest in zip(results, digests, strict=True):
         row = known[result.key]
@@ -123,6 +122,7 @@ def _row(result: Result, digest: str, now: datetime) -> BisectResult:
         format=result.format,
         payload=result.payload,
         outcome=result.outcome,
+        bad_sha=result.bad.sha,
         created_at=result.created_at or now,
         received_at=now,
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from bot.compose.mail import to_bytes
 from bot.compose.report_mail import compose
@@ -96,7 +96,8 @@ def _refresh(identity: Identity, now: datetime, limit: int) -> None:
 
 def told_of(report: Report) -> ReportTold:
     """What there is to tell of a report, its headline first."""
-    told = report.findings.select_related("metric", "scenario", "machine", "parent")
+    clear = Q(result__isnull=True) | Q(result__held="")  # what is held is told to nobody
+    told = report.findings.filter(clear).select_related("metric", "scenario", "machine", "parent")
     findings = list(told.defer("old_samples", "new_samples").order_by("-headline", "pk"))
     result = findings[0].result
     payload = json.loads(result.payload) if result and result.format == perf_bisect_result.FORMAT else {}

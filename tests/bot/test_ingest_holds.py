@@ -40,7 +40,7 @@ CASES = [
     ),
     (
         measured([1000, 900, 1100], [990, 1050, 930]),
-        "chance alone makes such a difference (p = 0.89); the samples of both sides overlap",
+        "chance alone makes such a difference (p = 0.89)\nthe samples of both sides overlap",
     ),
     (measured([100, 101, 102, 101, 100, 101], [103, 104, 101.5, 105, 104, 103]), "the samples of both sides overlap"),
     (
@@ -125,7 +125,9 @@ def test_the_click_lets_a_report_go(world: World, admin_client: Client) -> None:
     admin_client.post("/admin/tracker/report/", {"action": "release", "_selected_action": [report.pk]})
     assert Report.objects.get().held == ""
     assert compose_due(world.identity, world.now) == 1
-    assert BisectResult.objects.get().held == "the culprit is a merge commit"  # what was, stays told
+    row = BisectResult.objects.get()
+    assert (row.held, row.note) == ("", "was held: the culprit is a merge commit")
+    assert "lab-bbbbbbbb" not in admin_client.get("/results/?held=1").content.decode()
 
 
 def test_a_clear_result_lets_a_held_report_go_and_leads(world: World) -> None:
@@ -134,6 +136,28 @@ def test_a_clear_result_lets_a_held_report_go_and_leads(world: World) -> None:
     report = Report.objects.get()
     assert report.held == ""
     assert report.findings.get(headline=True).machine.name == "lab7-m2"
+
+
+def test_a_clear_result_takes_the_place_of_a_doubtful_one(world: World) -> None:
+    """The same test on the same machine, now with enough runs: its numbers are told, and no others."""
+    for once in (True, False):
+        sha = "b" * 40 if once else "c" * 40
+        doubtful = world.result(sha, "mm: a", id=f"one-{once}", **measured([1000.0], [500.0]))
+        clear = world.result(sha, "mm: a", id=f"six-{once}")
+        world.ingest(doubtful, clear) if once else [world.ingest(each) for each in (doubtful, clear)]
+        report = Report.objects.get(culprit__sha=sha)
+        finding = report.findings.get()
+        assert (finding.headline, finding.old_runs, round(finding.change_pct or 0)) == (True, 3, -30)
+        assert report.held == ""
+
+
+def test_what_is_held_is_in_no_mail(world: World) -> None:
+    doubtful = world.result(
+        SHA, "mm: a", id="doubtful", machine={"id": "lab7-m9", "cpus": 8}, **measured([1000.0], [500.0])
+    )
+    world.ingest(world.result(SHA, "mm: a"), doubtful)
+    assert compose_due(world.identity, world.now) == 1
+    assert b"lab7-m9" not in bytes(OutgoingMail.objects.get().raw)
 
 
 def test_a_held_report_is_in_no_table(world: World) -> None:

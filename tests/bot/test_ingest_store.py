@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.db import DataError, IntegrityError, connection
 
-from bot.ingest import batch, store
+from bot.ingest import store
 from bot.ingest.errors import Conflict, Refused
 from bot.ingest.formats import ADAPTERS, read_path, reread
 from bot.ingest.intake import take_in
@@ -91,14 +91,14 @@ def test_a_batch_tells_of_each_in_its_order(world: World) -> None:
 def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One result that the database can't hold harms none of the others."""
     many = results(world, 3)
-    honest = batch.Batch.store
+    honest = store.store_new
 
-    def hostile(self: batch.Batch) -> None:
-        honest(self)
-        if any(each.id == "r1" for each in self.results):
+    def hostile(some: list[Result], *rest: Any) -> None:
+        honest(some, *rest)
+        if any(each.id == "r1" for each in some):
             raise DataError("integer out of range\nmore words")
 
-    monkeypatch.setattr(batch.Batch, "store", hostile)
+    monkeypatch.setattr(store, "store_new", hostile)
     one, two, three = take_all(many, world.now, {})
     assert isinstance(one, Receipt)
     assert isinstance(three, Receipt)
@@ -109,15 +109,15 @@ def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytes
 
 
 def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = batch.Batch.store
+    honest = store.store_new
     collisions = iter([IntegrityError("somebody made this machine"), None])
 
-    def collide(self: batch.Batch) -> None:
-        honest(self)
+    def collide(*told: Any) -> None:
+        honest(*told)
         if error := next(collisions, None):
             raise error
 
-    monkeypatch.setattr(batch.Batch, "store", collide)
+    monkeypatch.setattr(store, "store_new", collide)
     (answer,) = take_all(results(world, 1), world.now, {})
     assert isinstance(answer, Receipt)
     assert answer.taken is Taken.NEW
@@ -127,12 +127,12 @@ def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatc
 def test_what_nobody_can_take_is_not_tried_for_ever(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = 0
 
-    def fail(self: batch.Batch) -> None:
+    def fail(*told: Any) -> None:
         nonlocal tries
         tries += 1
         raise IntegrityError("always")
 
-    monkeypatch.setattr(batch.Batch, "store", fail)
+    monkeypatch.setattr(store, "store_new", fail)
     with pytest.raises(IntegrityError):
         take_all(results(world, 1), world.now, {})
     assert tries == store._TRIES

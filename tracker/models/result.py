@@ -17,7 +17,10 @@ class Outcome(models.TextChoices):
 
 
 class BisectResult(models.Model):
-    """Kept as received (DESIGN rule 1). (producer, external_id) is the lab's own key for it."""
+    """Kept in canonical JSON of what was received (DESIGN rule 1). (producer, external_id) is the lab's key for it.
+
+    `held` of a result or a report: the reasons, a line each.
+    """
 
     NATURAL = ("producer", "external_id")
     producer = models.TextField()
@@ -26,7 +29,9 @@ class BisectResult(models.Model):
     format = models.TextField(default="perf-bisect-result/1", help_text="the adapter that reads the payload")
     payload = models.TextField()
     outcome = models.TextField(choices=Outcome.choices)
-    created_at = models.DateTimeField(help_text="by the lab's clock")
+    bad_sha = models.TextField(blank=True, help_text="the commit up to which was measured")
+    measured = models.JSONField(default=list, blank=True, help_text="what was measured and became no finding")
+    created_at = models.DateTimeField(help_text="by the lab's clock; when it came in, where the lab tells no time")
     received_at = models.DateTimeField()
     held = models.TextField(blank=True, help_text="why an operator has to look at it, if he has to")
     note = models.TextField(blank=True, help_text="what it became, where it is no finding: an event of another report")

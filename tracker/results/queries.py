@@ -39,7 +39,7 @@ class ResultPage:
 
 def listing(question: Question) -> Listing:
     """A page of results, newest first; the page after it is asked for by the last key."""
-    rows = BisectResult.objects.select_related("report__culprit").defer("payload").order_by("-pk")
+    rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured").order_by("-pk")
     if question.outcome:
         rows = rows.filter(outcome=question.outcome)
     if question.held:

@@ -46,6 +46,12 @@ def sureness(finding: Finding) -> str:
 
 
 @register.filter
+def reasons(value: str) -> str:
+    """Reasons, a line each, in one line."""
+    return value.replace("\n", "; ")
+
+
+@register.filter
 def words(value: str) -> str:
     """A state or kind as words: "no response" of "no_response"."""
     return value.replace("_", " ")

@@ -61,7 +61,7 @@ class Command(BaseCommand):
         receipt = answer.receipt
         if verbosity:
             report = f"report {receipt.report.culprit.sha10}" if receipt.report else f"{receipt.row.outcome}, no report"
-            told = [report, receipt.held and f"held: {receipt.held}", receipt.row.note]
+            told = [report, receipt.held and f"held: {receipt.held.replace(chr(10), '; ')}", receipt.row.note]
             self.stdout.write(f"{receipt.taken}: {answer.where}: {answer.result.id} ({'; '.join(filter(None, told))})")
         return receipt.taken.value
 
