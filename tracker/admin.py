@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from tracker import history, models, regrading
-from tracker.models.metric import DirectionBy
+from tracker.models.metric import Direction, DirectionBy
 
 
 class ReadOnly(admin.ModelAdmin):
@@ -64,7 +64,8 @@ class MetricAdmin(admin.ModelAdmin):
     readonly_fields = ("direction_by",)
 
     def save_model(self, request: HttpRequest, obj: models.Metric, form: ModelForm, change: bool) -> None:
-        obj.direction_by = DirectionBy.OPERATOR
+        if "direction" in form.changed_data:  # an operator who says unknown lets others tell again
+            obj.direction_by = DirectionBy.NOBODY if obj.direction == Direction.UNKNOWN else DirectionBy.OPERATOR
         super().save_model(request, obj, form, change)
         changed = regrading.regrade([obj])
         self.message_user(request, f"{changed} findings graded again")

@@ -8,6 +8,7 @@ from tracker.status import Grade, Verdict
 
 # Why a report waits whose metric has no direction; `metric` is its name.
 NO_DIRECTION = "nobody has told which direction of {metric} is better"
+CONTRADICTION = "the result says {said} is better of {metric}, but we know it as {known}"
 ALPHA = 0.05  # a difference that chance makes as often as this, or more often, is none
 
 

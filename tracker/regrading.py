@@ -8,7 +8,7 @@ from django.db import transaction
 
 from tracker import history
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Report
-from tracker.movement import NO_DIRECTION, better_pct, grade_of, word
+from tracker.movement import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, word
 from tracker.status import Happening
 
 _COLUMNS = ("verdict", "change_pct")
@@ -21,14 +21,20 @@ def regrade(metrics: Collection[Metric]) -> int:
     What a robot's mail told stays: its words were the robot's own. So does the verdict of a report that was told.
     """
     findings = Finding.objects.filter(metric__in=metrics, result__isnull=False).select_related("metric", "report")
-    changed = [finding for finding in findings.iterator(chunk_size=1000) if _grade(finding)]
+    changed: list[Finding] = []
+    heads: list[Finding] = []
+    for finding in findings.defer("old_samples", "new_samples").iterator(chunk_size=1000):
+        if _grade(finding):
+            changed.append(finding)
+        if finding.headline:
+            heads.append(finding)
     Finding.objects.bulk_update(changed, _COLUMNS, batch_size=200)
-    heads = [finding for finding in changed if finding.headline]
     gone = told_already(finding.report_id for finding in heads)
     for finding in heads:
         if finding.report_id not in gone:
             set_verdict(finding.report, finding)
     history.refold(finding.report_id for finding in heads)
+    outdate({finding.report_id for finding in (*changed, *heads)})
     return len(changed)
 
 
@@ -49,18 +55,27 @@ def set_verdict(report: Report, headline: Finding) -> None:
     assert headline.new_mean is not None
     report.verdict = word(headline.old_mean, headline.new_mean, metric.direction)
     silence = NO_DIRECTION.format(metric=metric.name)
-    report.held = _without(report.held, silence)
+    said = {"metric": metric.name, "said": metric.direction}  # what a result said and we know now
+    settled = {silence, *(CONTRADICTION.format(known=known, **said) for known in ("higher", "lower"))}
+    report.held = _without(report.held, settled)
     if metric.direction == "unknown":
         report.held = "\n".join(each for each in (report.held, silence) if each)
     else:
         for row in report.results.exclude(held="").defer("payload"):
-            BisectResult.objects.filter(pk=row.pk).update(held=_without(row.held, silence))
+            BisectResult.objects.filter(pk=row.pk).update(held=_without(row.held, settled))
     Report.objects.filter(pk=report.pk).update(verdict=report.verdict, held=report.held)
 
 
-def _without(held: str, reason: str) -> str:
-    """The reasons, a line each, without one of them."""
-    return "\n".join(each for each in held.split("\n") if each and each != reason)
+def _without(held: str, reasons: Collection[str]) -> str:
+    """The reasons, a line each, without these."""
+    return "\n".join(each for each in held.split("\n") if each and each not in reasons)
+
+
+def outdate(report_ids: Collection[int]) -> None:
+    """Have the mails of these reports composed again, as far as nobody has approved them yet."""
+    if report_ids:
+        waiting = OutgoingMail.objects.filter(report__in=report_ids, state=OutgoingState.COMPOSED)
+        waiting.update(stale=True)
 
 
 def told_already(report_ids: Iterable[int]) -> set[int]:
@@ -81,6 +96,7 @@ def set_headline(finding: Finding) -> bool:
     Finding.objects.filter(pk=finding.pk).update(headline=True)
     set_verdict(finding.report, finding)
     history.refold([finding.report_id])
+    outdate([finding.report_id])
     return True
 
 

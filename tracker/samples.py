@@ -27,11 +27,9 @@ class Side:
         return spread if math.isfinite(spread) else None
 
     @property
-    def variance(self) -> float | None:
-        """The unbiased variance (divided by n - 1); None from one run, or where no spread was told."""
-        if self.stddev is None or self.n < 2:
-            return None
-        return self.stddev * self.stddev * self.n / (self.n - 1)
+    def error(self) -> float | None:
+        """The standard error of the mean; None from one run, or where no spread was told."""
+        return None if self.stddev is None or self.n < 2 else self.stddev / math.sqrt(self.n - 1)
 
 
 def side(samples: Sequence[float]) -> Side:
@@ -41,4 +39,15 @@ def side(samples: Sequence[float]) -> Side:
     if samples.count(first) == n:  # exactly so: the mean of equal numbers may be off by their last digit
         return Side(first, 0.0, n)
     mean = sum(samples) / n
-    return Side(mean, math.sqrt(sum([(each - mean) * (each - mean) for each in samples]) / n), n)
+    squares = sum([(each - mean) * (each - mean) for each in samples])
+    if 1e-300 < squares < 1e300:
+        return Side(mean, math.sqrt(squares / n), n)
+    return Side(mean, _spread([each - mean for each in samples]), n)
+
+
+def _spread(distances: Sequence[float]) -> float:
+    """The root of their mean square, where the squares leave the range of a float."""
+    largest = max(map(abs, distances))
+    if not largest or not math.isfinite(largest):
+        return largest
+    return largest * math.sqrt(sum([(each / largest) ** 2 for each in distances]) / len(distances))

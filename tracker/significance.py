@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Protocol
 
@@ -77,13 +77,15 @@ class Noise:
         for told in sides:
             if told.stddev is not None and told.n > 1 and told.mean:
                 degrees += told.n - 1
-                squares += told.n * (told.stddev / told.mean) ** 2
+                relative = told.stddev / told.mean
+                squares += told.n * relative * relative
         return Noise(degrees, squares) if math.isfinite(squares) else self
 
 
 def effect(change: float | None, noise: Noise) -> float | None:
     """How many times the usual noise a change is; None without a history."""
-    return None if change is None or noise.pct is None else abs(change) / noise.pct
+    times = abs(change) / noise.pct if change is not None and noise.pct else None
+    return times if times is not None and math.isfinite(times) else None
 
 
 def grade(told: Compared, direction: str) -> Graded:
@@ -114,22 +116,20 @@ def welch(pairs: Sequence[tuple[Side, Side]]) -> list[float | None]:
     places: list[int] = []
     told: list[tuple[float, ...]] = []
     for place, (old, new) in enumerate(pairs):
-        a, b = old.variance, new.variance
+        a, b = old.error, new.error
         if a is not None and b is not None:
             places.append(place)
             told.append((old.mean, a, old.n, new.mean, b, new.n))
     if not places:
         return results
-    old_mean, old_variance, old_n, new_mean, new_variance, new_n = np.array(told).T
+    old_mean, old_error, old_n, new_mean, new_error, new_n = np.array(told, dtype=float).T
     with np.errstate(all="ignore"):
-        old_error, new_error = old_variance / old_n, new_variance / new_n
         scale = np.maximum(old_error, new_error)  # squares of very small or large ones leave the range of a float
-        x, y = old_error / scale, new_error / scale
+        x, y = (old_error / scale) ** 2, (new_error / scale) ** 2
         freedom = (x + y) ** 2 / (x * x / (old_n - 1) + y * y / (new_n - 1))
-        t = (new_mean - old_mean) / np.sqrt(old_error + new_error)
+        t = (new_mean / scale - old_mean / scale) / np.sqrt(x + y)
         p = 2 * stdtr(freedom, -np.abs(t))
-    still = (old_error + new_error) == 0
-    p = np.where(still, np.where(old_mean == new_mean, 1.0, 0.0), p)
+    p = np.where(scale == 0, np.where(old_mean == new_mean, 1.0, 0.0), p)
     for place, value in zip(places, p.tolist(), strict=True):
         results[place] = value if math.isfinite(value) else None
     return results
@@ -182,7 +182,7 @@ def _resampled(samples: Array, seed: str) -> NDArray[np.float32]:
     return np.asarray(samples.mean(axis=1, keepdims=True) + spread * _draws(seed)[None, :], dtype=np.float32)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _weights(n: int, seed: str) -> NDArray[np.float32]:
     """How often each of n samples is drawn, over n, in each resample: a column a resample."""
     drawn = np.random.default_rng([n, *seed.encode()]).multinomial(n, [1 / n] * n, size=RESAMPLES)

@@ -252,6 +252,8 @@ _ONLY_WITH_A_STEP = {
 
 
 def _counts(standing: Standing, event: Event) -> bool:
+    if event.kind is Happening.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
+        return False  # another fix was measured than the one that stands
     return event.kind not in _ONLY_WITH_A_STEP or standing.state in STEPS[event.kind].within
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from bot.ingest import rechecks
 from bot.ingest.found import FIELDS, Found, Measured
 from bot.ingest.grading import grade
-from bot.ingest.holds import why_held
-from bot.ingest.known import Known, fetch_known, is_about_a_culprit
+from bot.ingest.holds import OF_THE_CULPRIT, why_held
+from bot.ingest.known import Known, are_entangled, fetch_known, is_about_a_culprit
 from bot.ingest.things import Things, fetch_things
 from bot.ingest.value import Result
 from bot.replies.addresses import Address
@@ -21,9 +22,9 @@ from tracker.keys import tag_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report
 from tracker.models.result import Outcome
 from tracker.movement import word
-from tracker.regrading import regrade
+from tracker.regrading import outdate, regrade
 from tracker.status import Event as EventValue
-from tracker.status import Grade, fold, sentence
+from tracker.status import Grade, Verdict, fold, sentence
 
 
 def store_new(
@@ -36,10 +37,14 @@ def store_new(
     if not results:
         return
     things = fetch_things(results, seen)
-    measured = grade(results, things)
-    _Batch(things, fetch_known(results, things, seen), now, seen).store(results, rows, measured)
     if things.turned:
         regrade(things.turned)
+    known = fetch_known(results, things, seen)
+    if len(results) > 1 and are_entangled(results, things, known, seen):
+        for result, row in zip(results, rows, strict=True):
+            store_new([result], [row], now, seen)
+        return
+    _Batch(things, known, now, seen).store(results, rows, grade(results, things))
 
 
 class _Batch:
@@ -52,6 +57,7 @@ class _Batch:
         self._replaced: list[int] = []  # the keys of findings that a clear result takes the place of
         self._dethroned: list[int] = []  # and of those that lead their reports no longer
         self._changed: dict[int, Report] = {}
+        self._outdated: set[int] = set()  # the reports whose mail, if it still waits, says less than we know
 
     def store(
         self, results: Sequence[Result], rows: Sequence[BisectResult], measured: Sequence[Sequence[Measured]]
@@ -69,6 +75,7 @@ class _Batch:
         Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
         history.record(self._events)
         history.refold(self._changed)
+        outdate(self._outdated)
 
     # --- reports ---
 
@@ -121,8 +128,8 @@ class _Batch:
     def _place(self, result: Result, row: BisectResult, measured: Sequence[Measured]) -> None:
         """A fix that was measured, a finding of a report, or a culprit that shows no more."""
         for fixed in self.known.fixed_by(result, measured):
-            shared = next(each for each in measured if each.place in self.known.places[fixed.pk])
-            self._say(fixed, rechecks.fix_event(result, shared.graded.verdict, row.created_at), row)
+            shown = self._compared_with(fixed, measured)
+            self._say(fixed, rechecks.fix_event(result, shown.graded.verdict, row.created_at), row)
         report = self.known.reports.get(self._owner(result).pk) if result.culprit else None
         if report is not None:
             self._measured_again(result, row, _headline(measured), report)
@@ -130,6 +137,12 @@ class _Batch:
             self._join(result, row, measured, report)
         else:
             row.measured = [each.summary() for each in measured]
+
+    def _compared_with(self, fixed: Report, measured: Sequence[Measured]) -> Measured:
+        """What a fix showed where the report's headline was measured, else where its own was, else elsewhere."""
+        places, head = self.known.places[fixed.pk], self.known.heads.get(fixed.pk)
+        shared = [each for each in measured if each.place in places and each.told.role != "monitor"]
+        return max(shared, key=lambda each: (places[each.place] is head, each.told.role == "headline"))
 
     def _measured_again(self, result: Result, row: BisectResult, headline: Measured, report: Report) -> None:
         """The same place, up to another commit, later than what was found there: still there, or gone."""
@@ -149,7 +162,7 @@ class _Batch:
         parent = self.things.commits[result.parent.sha] if result.parent else None
         base = (result.parent.describe if result.parent else "") or result.good.describe
         frees = bool(report.held) and not row.held and report.pk not in self.known.told
-        again = []
+        headline, again = _headline(measured), []
         for each in measured:
             if frees:
                 self._clear(report, each)
@@ -159,12 +172,10 @@ class _Batch:
             finding = Found(each, report.pk, row, parent.pk if parent else None, base)
             self.known.places[report.pk][each.place] = finding
             self._findings.append(finding)
-            if each.told.role == "headline" and self._leads(finding, report, row):
+            if each is headline and self._leads(finding, report, row):
                 self._enthrone(finding, report, row)
         row.measured = again
-        if frees:
-            report.held = ""
-            self._changed[report.pk] = report
+        self._outdated.add(report.pk)
 
     def _clear(self, report: Report, each: Measured) -> None:
         """Make room for a clear measurement where a doubtful one stands."""
@@ -185,8 +196,7 @@ class _Batch:
             return True
         if report.pk in self.known.told or (row.held and not report.held):
             return False
-        worse = finding.change_pct is not None and (head.change_pct is None or finding.change_pct < head.change_pct)
-        return worse or bool(report.held and not row.held)
+        return _rank(finding) < _rank(head) or bool(report.held and not row.held)
 
     def _enthrone(self, finding: Found, report: Report, row: BisectResult) -> None:
         if head := self.known.heads.get(report.pk):
@@ -196,17 +206,18 @@ class _Batch:
         told = finding.measured.told
         report.verdict = word(told.old.mean, told.new.mean, finding.measured.metric.direction)
         if report.pk not in self.known.told:
-            report.held = row.held
+            stays = [each for each in report.held.split("\n") if each in OF_THE_CULPRIT]
+            report.held = "\n".join(dict.fromkeys(each for each in (*stays, *row.held.split("\n")) if each))
         finding.headline = True
         self.known.heads[report.pk] = finding
-        if head or report.held != row.held:
-            self._changed[report.pk] = report
+        self._changed[report.pk] = report
 
     def _say(self, report: Report, event: EventValue | None, row: BisectResult) -> None:
         """An event of a report by a result, which remembers what it said."""
         if event is None:
             return
         self._events.append(history.event_row(report, event, self.now))
+        self._outdated.add(report.pk)
         words = " ".join(each for each in (event.kind.replace("_", " "), event.tag) if each)
         row.note = "; ".join(each for each in (row.note, f"{words}: report {report.culprit.sha10}") if each)
         if row.report is None:
@@ -215,3 +226,15 @@ class _Batch:
 
 def _headline(measured: Iterable[Measured]) -> Measured:
     return next(each for each in measured if each.told.role == "headline")
+
+
+def _rank(finding: Finding | Found) -> float:
+    """How bad a finding is, the less the worse: its change with plus for better. From zero is worst or best."""
+    if isinstance(finding, Finding):
+        old, new, direction = finding.old_mean or 0.0, finding.new_mean or 0.0, finding.metric.direction
+    else:
+        told = finding.measured.told
+        old, new, direction = told.old.mean, told.new.mean, finding.measured.metric.direction
+    if finding.change_pct is not None:
+        return finding.change_pct
+    return -math.inf if word(old, new, direction) is Verdict.REGRESSION else math.inf

@@ -29,7 +29,13 @@ def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
                 taken += _take_entry(entry, trees, now)
         except FileNotFoundError:  # another worker was faster
             continue
-        except (OSError, ValueError) as error:  # this one's trouble: the next one is taken
+        except (
+            OSError,
+            ValueError,
+            ArithmeticError,
+            TypeError,
+            LookupError,
+        ) as error:  # this one's trouble: the next one is taken
             log.error("%s: %s", entry.name, error)
     return taken
 

@@ -18,6 +18,7 @@ from bot.ingest import bisect_log, kcidb, lkp
 from bot.ingest import perf_bisect_result as perf
 from bot.ingest.errors import Refused
 from bot.ingest.files import inside, read_text, text
+from bot.ingest.limits import checked
 from bot.ingest.value import Result
 
 # By the name that a stored payload has for its format.
@@ -135,7 +136,7 @@ def _bisection(path: Path, top: Path) -> Iterator[Input]:
         what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
         raise Refused(str(path), f"expected its {what} beside it in {folder}, found none")
     told = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
-    yield Input(str(log), bisect_log.parse(told, str(log)))
+    yield Input(str(log), checked(bisect_log.parse(told, str(log)), str(log)))
 
 
 def partner_of(path: Path) -> Path | None:
@@ -172,6 +173,8 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     except Refused as refusal:
         yield Input(name, None, refusal, raw)
         return
+    if value == []:
+        yield Input(name, None, Refused(name, "expected a result, found an empty array"), raw)
     if isinstance(value, list):
         for number, each in enumerate(value):
             yield from _value(each, f"{name}, /{number}")
@@ -213,10 +216,12 @@ def _value(value: Any, where: str) -> Iterator[Input]:
     else:
         answers = [_parsed(value, where)]
     for answer in answers:
-        if isinstance(answer, Refused):
-            yield Input(where, None, answer, json.dumps(value).encode())
-        else:
-            yield Input(where, answer)
+        try:
+            if isinstance(answer, Refused):
+                raise answer
+            yield Input(where, checked(answer, where))
+        except Refused as refusal:
+            yield Input(where, None, refusal, json.dumps(value).encode())
 
 
 def _parsed(value: Any, where: str) -> Result | Refused:

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 from bot.ingest.value import Measurement, Result
 from bot.upstream.inspection import Inspected
-from tracker.movement import NO_DIRECTION
+from tracker.movement import CONTRADICTION, NO_DIRECTION
 from tracker.significance import Graded, overlap
 from tracker.status import Grade
+
+MERGE = "the culprit is a merge commit"
+NO_CODE = "the culprit changes comments or documentation only"
+OF_THE_CULPRIT = frozenset({MERGE, NO_CODE})  # which no other result about it takes away
 
 
 def why_held(result: Result, graded: Graded, direction: str, author: str, seen: Inspected | None) -> Iterator[str]:
@@ -23,9 +27,9 @@ def _about_commit(result: Result, author: str, seen: Inspected | None) -> Iterat
     culprit = result.culprit
     assert culprit
     if culprit.is_merge or (seen and len(seen.parents) > 1):
-        yield "the culprit is a merge commit"
+        yield MERGE
     if seen and seen.no_op:
-        yield "the culprit changes comments or documentation only"
+        yield NO_CODE
     if not author:
         yield "the culprit's author is not known"
     if result.doubt and not (seen and result.parent and result.parent.sha in seen.parents):
@@ -42,4 +46,4 @@ def _about_numbers(headline: Measurement, graded: Graded, direction: str) -> Ite
     if direction == "unknown":
         yield NO_DIRECTION.format(metric=headline.metric)
     elif headline.direction not in ("unknown", direction):
-        yield f"the result says {headline.direction} is better of {headline.metric}, but we know it as {direction}"
+        yield CONTRADICTION.format(said=headline.direction, metric=headline.metric, known=direction)

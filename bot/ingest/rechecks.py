@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from urllib.parse import quote
 
-from bot.ingest.value import CommitTold, Result
+from bot.ingest.value import CommitTold, Recheck, Result
 from bot.replies.trailers import Trailer, fixed_commits
+from tracker import versions
 from tracker.status import Event, Grade, Happening
 
 
@@ -18,9 +20,18 @@ def named(commit: CommitTold) -> str:
 def recheck_events(result: Result, at: datetime) -> Iterator[Event]:
     """Of the report of the result's own culprit: what the lab's rechecks on other commits showed."""
     kinds = {"still-bad": Happening.STILL_THERE, "good": Happening.DISAPPEARED}
-    for number, recheck in enumerate(result.rechecks):
+    for number, recheck in enumerate(_in_order(result.rechecks)):
         if kind := kinds.get(recheck.state):
-            yield _event(result, kind, at, recheck.sha, recheck.ref, f"recheck-{number}")
+            moment = at + timedelta(microseconds=number)  # one after the other: the last one has the word
+            yield _event(result, kind, moment, recheck.sha, recheck.ref, f"recheck-{recheck.ref}-{recheck.sha}")
+
+
+def _in_order(told: Sequence[Recheck]) -> list[Recheck]:
+    """By version where all of them name one; else as the lab told them."""
+    ranked = [(versions.parse(each.ref), each) for each in told]
+    if any(version is None for version, _ in ranked):
+        return list(told)
+    return [each for _, each in sorted(ranked, key=lambda pair: pair[0])]  # type: ignore[arg-type, return-value]
 
 
 def later_event(result: Result, at: datetime) -> Event:
@@ -50,5 +61,6 @@ def _event(
     result: Result, kind: Happening, at: datetime, sha: str, tag: str = "", part: str = "", title: str = ""
 ) -> Event:
     evidence = "/".join(result.key)
-    key = ":".join(each for each in (kind.value, evidence, part) if each)
+    name = "/".join(quote(each, safe=" ") for each in result.key)  # so that no two results share one
+    key = ":".join(each for each in (kind.value, name, part) if each)
     return Event(key=key, kind=kind, at=at, commit=sha, result=evidence, tag=tag, title=title)

@@ -63,9 +63,11 @@ def take_all(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspec
         try:
             with transaction.atomic():
                 return _take(results, now, seen)
-        except DataError as error:
+        except (DataError, ArithmeticError, TypeError, ValueError) as error:
             if len(results) == 1:
-                return [Refused("", f"the database can't hold it: {str(error).splitlines()[0]}")]
+                return [
+                    Refused("", f"the database can't hold it: {(str(error) or type(error).__name__).splitlines()[0]}")
+                ]
             break
         except (IntegrityError, OperationalError) as error:
             # A reader of mail made the same commit or machine at this moment, or the two locked in a circle.
@@ -89,8 +91,8 @@ def _take(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspected
     for result, digest in zip(results, digests, strict=True):
         row = known[result.key]
         is_new = fresh.pop(result.key, None) is not None
-        if row.digest != digest:
-            answers.append(_conflict(row, result))
+        if row.digest != digest and (paths := changed_paths(json.loads(row.payload), json.loads(result.payload))):
+            answers.append(_conflict(row, paths))
         else:
             answers.append(Receipt(Taken.NEW if is_new else Taken.DUPLICATE, row, row.report))
     return answers
@@ -128,16 +130,18 @@ def _row(result: Result, digest: str, now: datetime) -> BisectResult:
     )
 
 
-def _conflict(row: BisectResult, result: Result) -> Conflict:
-    paths = changed_paths(json.loads(row.payload), json.loads(result.payload))
-    told = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
-    return Conflict(
-        "", f"{row} was taken with another content before; they differ at {told}", [(path, "differs") for path in paths]
-    )
+def _conflict(row: BisectResult, paths: Sequence[str]) -> Conflict:
+    told = ", ".join(each or "the whole of it" for each in paths[:5])
+    more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+    why = f"{row} was taken with another content before; they differ at {told}{more}"
+    return Conflict("", why, [(path, "differs") for path in paths])
+
+
+_MISSING = object()
 
 
 def changed_paths(old: object, new: object, at: str = "", depth: int = 0) -> list[str]:
-    """The JSON pointers at which two values differ, down to a bounded depth."""
+    """The JSON pointers (RFC 6901) at which two values differ, down to a bounded depth; "" is the whole of them."""
     if depth > 20:
         return [] if old == new else [at]
     if isinstance(old, dict) and isinstance(new, dict):
@@ -145,12 +149,14 @@ def changed_paths(old: object, new: object, at: str = "", depth: int = 0) -> lis
         return [
             path
             for key in keys
-            for path in changed_paths(old.get(key), new.get(key), f"{at}/{_escaped(key)}", depth + 1)
+            for path in changed_paths(
+                old.get(key, _MISSING), new.get(key, _MISSING), f"{at}/{_escaped(key)}", depth + 1
+            )
         ]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = enumerate(zip(old, new, strict=True))
         return [path for number, (a, b) in pairs for path in changed_paths(a, b, f"{at}/{number}", depth + 1)]
-    return [] if old == new else [at or "/"]
+    return [] if old == new else [at]
 
 
 def _escaped(key: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
 from bot.compose.mail import to_bytes
 from bot.compose.report_mail import compose
@@ -23,6 +23,7 @@ from tracker.status import CLOSED, Grade, Happening, State, Verdict
 
 PURPOSE = "report"
 AT_ONCE = 1000
+MAILED = 300  # findings in one mail; its page has the rest
 log = logging.getLogger(__name__)
 
 
@@ -78,27 +79,42 @@ def _compose_one(report: Report, identity: Identity, now: datetime, approve_firs
 
 
 def _refresh(identity: Identity, now: datetime, limit: int) -> None:
-    """Compose again what nobody has approved yet and more was found for since, under the Message-ID that it has."""
-    stale = OutgoingMail.objects.filter(
-        purpose=PURPOSE, state=OutgoingState.COMPOSED, report__results__received_at__gt=F("composed_at")
-    )
-    for row in stale.select_related("report__culprit", "report__tree").distinct().order_by("pk")[:limit]:
+    """Compose again what nobody has approved yet and more is known of since, under the Message-ID that it has.
+
+    Where nobody should be told any more, or not yet, the mail is held with the reason.
+    """
+    stale = OutgoingMail.objects.filter(purpose=PURPOSE, state=OutgoingState.COMPOSED, stale=True)
+    for row in stale.select_related("report__culprit", "report__tree").order_by("pk")[:limit]:
+        unsent = OutgoingMail.objects.filter(pk=row.pk, state=OutgoingState.COMPOSED)
         try:
+            if reason := _why_not(row.report):
+                unsent.update(state=OutgoingState.HELD, reason=reason, stale=False)
+                continue
             mail = compose(told_of(row.report), identity, now, row.message_id)
         except (ValueError, LookupError, UnicodeError) as error:
             log.error("%s: its mail could not be composed again: %s", row.report.culprit.sha10, error)
             continue
         with transaction.atomic():
-            unsent = OutgoingMail.objects.filter(pk=row.pk, state=OutgoingState.COMPOSED)
-            if unsent.update(raw=to_bytes(mail), subject=mail.subject, composed_at=now):
+            if unsent.update(raw=to_bytes(mail), subject=mail.subject, composed_at=now, stale=False):
                 Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=mail.subject)
+
+
+def _why_not(report: Report) -> str:
+    """Why nobody should be told of a report that a mail was composed of."""
+    if report.held:
+        return report.held.replace("\n", "; ")
+    if report.verdict == Verdict.UNKNOWN:
+        return "whether it is a regression is not known any more"
+    if State(report.state) in CLOSED - {State.NO_ACTION}:
+        return f"before anybody was told: {report.status}"
+    return ""
 
 
 def told_of(report: Report) -> ReportTold:
     """What there is to tell of a report, its headline first."""
     clear = Q(result__isnull=True) | Q(result__held="")  # what is held is told to nobody
     told = report.findings.filter(clear).select_related("metric", "scenario", "machine", "parent")
-    findings = list(told.defer("old_samples", "new_samples").order_by("-headline", "pk"))
+    findings = list(told.defer("old_samples", "new_samples").order_by("-headline", "pk")[:MAILED])
     result = findings[0].result
     payload = json.loads(result.payload) if result and result.format == perf_bisect_result.FORMAT else {}
     parent = findings[0].parent

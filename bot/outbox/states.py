@@ -22,9 +22,10 @@ BY_HAND: dict[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
 
 
 def move_by_hand(pk: int, verb: str, reason: str = "") -> bool:
-    """Approve, hold, cancel or resend; False where the mail is in no state for it."""
+    """Approve, hold, cancel or resend; False where the mail is in no state for it, or is about to be composed again."""
     to, within = BY_HAND[verb]
-    rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
+    # What is about to be composed again is not what was looked at.
+    rows = OutgoingMail.objects.filter(pk=pk, state__in=within, stale=False)
     return rows.update(state=to, reason=reason, not_before=None, data_at=None, lease_until=None) == 1
 
 

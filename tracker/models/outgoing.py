@@ -33,6 +33,7 @@ class OutgoingMail(Lease):
     subject = models.TextField()
     state = models.TextField(choices=OutgoingState.choices, default=OutgoingState.COMPOSED)
     reason = models.TextField(blank=True, help_text="why it is held, failed or in doubt")
+    stale = models.BooleanField(default=False, help_text="more is known than it says: it is composed again")
     composed_at = models.DateTimeField()
     not_before = models.DateTimeField(null=True, blank=True)
     data_at = models.DateTimeField(

@@ -22,6 +22,7 @@ from tracker.models import (
 )
 
 MESSAGES = 500  # of a thread; the archive has the rest
+FINDINGS = 500  # of a report, the headline first
 RESULTS = 100  # of a culprit; the page of results has the rest
 
 
@@ -61,7 +62,7 @@ def page(report: Report) -> ReportPage:
         findings=list(
             report.findings.select_related("metric", "scenario", "machine", "parent")
             .defer("old_samples", "new_samples")
-            .order_by("-headline", "pk")
+            .order_by("-headline", "pk")[:FINDINGS]
         ),
         events=events,
         reversed_keys=frozenset(event.reverses for event in events if event.reverses),
