@@ -74,8 +74,8 @@ def _without(held: str, reasons: Collection[str]) -> str:
 def outdate(report_ids: Collection[int]) -> None:
     """Have the mails of these reports composed again, as far as nobody has approved them yet."""
     if report_ids:
-        waiting = OutgoingMail.objects.filter(report__in=report_ids, state=OutgoingState.COMPOSED)
-        waiting.update(stale=True)
+        waiting = (OutgoingState.COMPOSED, OutgoingState.HELD)
+        OutgoingMail.objects.filter(report__in=report_ids, state__in=waiting).update(stale=True)
 
 
 def told_already(report_ids: Iterable[int]) -> set[int]:

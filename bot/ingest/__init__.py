@@ -1,4 +1,5 @@
-"""Bisect results in: one adapter a format, all giving the same value, one function to store it.
+"""Bisect results in: one adapter a format, all giving the same value, one way in for all.
 
-`formats.read_path` recognises, `store.take` stores, drop.py watches a directory. The adapters are pure.
+`formats` recognises files and streams, `intake.take_in` takes what it finds, `store` keeps each result once and
+`batch` puts it in its place. The adapters (perf_bisect_result, lkp, bisect_log, kcidb) are functions of values.
 """

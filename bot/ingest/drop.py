@@ -15,6 +15,7 @@ from bot.ingest.intake import take_in
 
 log = logging.getLogger(__name__)
 _SETTLED = 1.0  # seconds that a file must have been left alone: it may still be written
+_PATIENCE = 60.0  # seconds that a log and its samples may come apart
 _OURS = ("done", "refused")
 
 
@@ -25,7 +26,7 @@ def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
     taken = 0
     for entry in sorted(each for each in drop.iterdir() if each.name[0] != "." and each.name not in _OURS):
         try:
-            if _is_settled(entry) and not _follows(entry):
+            if _is_settled(entry) and not _waits(entry):
                 taken += _take_entry(entry, trees, now)
         except FileNotFoundError:  # another worker was faster
             continue
@@ -47,9 +48,21 @@ def _is_settled(entry: Path) -> bool:
     return time.time() - youngest >= _SETTLED
 
 
-def _follows(entry: Path) -> bool:
-    """Whether a file goes with another one of the directory: samples wait for their log, and go with it."""
-    return entry.suffix == ".csv" and not entry.is_symlink() and partner_of(entry) is not None
+def _waits(entry: Path) -> bool:
+    """Whether a file goes with another one: samples go with their log, and each waits for the other."""
+    if entry.is_symlink() or not entry.is_file():
+        return False
+    head = _head(entry)
+    if not bisect_log.is_log(head) and not bisect_log.is_samples(head):
+        return False
+    if partner_of(entry):
+        return entry.suffix == ".csv"
+    return time.time() - entry.lstat().st_ctime < _PATIENCE  # the time of its renaming, not of its writing
+
+
+def _head(entry: Path) -> str:
+    with entry.open("rb") as stream:
+        return stream.read(20_000).decode("utf-8", "replace")
 
 
 def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
@@ -77,7 +90,5 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
 
 def _company(entry: Path) -> list[Path]:
     """The samples that are read with a log, and go where it goes."""
-    with entry.open("rb") as stream:
-        is_log = bisect_log.is_log(stream.read(20_000).decode("utf-8", "replace"))
-    samples = partner_of(entry) if is_log else None
+    samples = partner_of(entry) if bisect_log.is_log(_head(entry)) else None
     return [samples] if samples else []

@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from bot.ingest import bisect_log, kcidb, lkp
+from bot.ingest import bisect_log, kcidb, lkp, lkp_roots
 from bot.ingest import perf_bisect_result as perf
 from bot.ingest.errors import Refused
 from bot.ingest.files import inside, read_text, text
@@ -28,7 +28,8 @@ ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
     bisect_log.FORMAT: bisect_log.parse,
     kcidb.FORMAT: kcidb.parse,
 }
-_SUFFIXES = (".json", ".jsonl", ".log", ".txt", ".bisect", ".csv", "")
+_JSON = (".json", ".jsonl", ".ndjson")
+_SUFFIXES = (*_JSON, ".log", ".txt", ".bisect", ".csv", "")
 _HEAD = 20_000  # bytes
 
 
@@ -64,7 +65,7 @@ def read_paths(paths: Sequence[Path]) -> Iterator[Input]:
 
 
 def _is_root(path: Path) -> bool:
-    return path.is_dir() and lkp.is_root(path.resolve())
+    return path.is_dir() and lkp_roots.is_root(path.resolve())
 
 
 def read_path(path: Path) -> Iterator[Input]:
@@ -76,12 +77,12 @@ def read_path(path: Path) -> Iterator[Input]:
 
 
 def _directory(top: Path) -> Iterator[Input]:
-    pairs = list(lkp.roots_below(top.resolve()))
+    pairs = list(lkp_roots.roots_below(top.resolve()))
     files = list(_files(top, {root for pair in pairs for root in pair}))
     found = 0
     for each in chain(
         *(_lkp(pair, top.resolve(), in_order=False) for pair in pairs),
-        *(_file(file, top, sure=file.suffix in (".json", ".jsonl")) for file in files),
+        *(_file(file, top, sure=file.suffix.lower() in _JSON) for file in files),
     ):
         found += 1
         yield each
@@ -92,7 +93,7 @@ def _directory(top: Path) -> Iterator[Input]:
 def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
     """The files that may hold results, in order of name: none of a result root's own, no samples that a log has."""
     for path in sorted(top.rglob("*")):
-        if path.suffix not in _SUFFIXES or path.is_dir() or path.name.startswith("."):
+        if path.suffix.lower() not in _SUFFIXES or path.is_dir() or path.name.startswith("."):
             continue
         if roots and not roots.isdisjoint((top.resolve() / path.relative_to(top)).parents):
             continue
@@ -103,7 +104,7 @@ def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
 def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]:
     where = str(roots[0].parent)
     try:
-        yield Input(where, lkp.read_pair(roots, top, in_order=in_order))
+        yield Input(where, checked(lkp_roots.read_pair(roots, top, in_order=in_order), where))
     except Refused as refusal:
         yield Input(where, None, refusal)
 

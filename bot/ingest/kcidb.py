@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ import kcidb_io
 from bot.ingest import numbers
 from bot.ingest.errors import Refused
 from bot.ingest.perf_bisect_result import canonical, pointer
-from bot.ingest.value import CommitTold, MachineTold, Result, TestRun
+from bot.ingest.value import CommitTold, MachineTold, Measurement, Result, TestRun
 from bot.replies.trailers import find_trailers
 
 FORMAT = "kcidb-5"
@@ -60,7 +60,8 @@ def _check(value: Any, where: str) -> None:
         _SCHEMA.validate(value)
     except jsonschema.ValidationError as error:
         worst = jsonschema.exceptions.best_match([error])
-        raise Refused(f"{where}, {pointer(worst.absolute_path)}", worst.message[:200]) from None
+        place, why = pointer(worst.absolute_path), worst.message[:200]
+        raise Refused(f"{where}, {place}" if place else where, why, [(place, why)]) from None
     except (RecursionError, ValueError, TypeError) as error:
         raise Refused(where, f"not a report of KCIDB: {str(error)[:200]}") from None
     text = canonical(value)
@@ -114,12 +115,7 @@ def _machine_name(test: Mapping[str, Any]) -> str:
 # --- from here on, one pair ---
 
 
-@dataclass(slots=True)
-class _Part:
-    """The tests of one build and machine, by metric; the two sides' samples."""
-
-    sides: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
+_Samples = dict[tuple[str, str], list[float]]  # by path and unit
 
 
 def parse(told: Any, where: str) -> Result:
@@ -167,26 +163,31 @@ def _runs(
     new: str,
     where: str,
 ) -> Iterator[TestRun]:
-    """A test run for each suite, machine and configuration; the first holds the headline."""
-    parts: dict[tuple[str, ...], _Part] = {}
+    """A test run for each suite, machine and build configuration; the first holds the headline."""
+    parts: dict[tuple[str, ...], dict[str, _Samples]] = {}
     for test in told["tests"]:
         build = builds[test["build_id"]]
         sha = checkouts[build["checkout_id"]]["git_commit_hash"]
-        suite = test["path"].partition(".")[0]
-        key = (suite, _machine_name(test), str(build.get("architecture") or ""), str(build.get("config_name") or ""))
-        part = parts.setdefault(key, _Part())
-        part.sides.setdefault(sha, {}).setdefault(test["path"], []).append(test["number"]["value"])
-        part.units[test["path"]] = test["number"].get("unit") or ""
-    for (suite, machine, arch, config), part in parts.items():
-        before, after = part.sides.get(old, {}), part.sides.get(new, {})
-        measured = [
-            numbers.measurement(name[:500], part.units[name][:100], before[name], after[name], f"{where}, {name[:80]}")
-            for name in before
-            if name in after
-        ]
+        what = (build.get(name) for name in ("architecture", "config_name", "compiler"))
+        key = (test["path"].partition(".")[0], _machine_name(test), *(str(each or "") for each in what))
+        metric = (test["path"], test["number"].get("unit") or "")
+        parts.setdefault(key, {}).setdefault(sha, {}).setdefault(metric, []).append(test["number"]["value"])
+    for (suite, machine, arch, config, compiler), sides in parts.items():
+        measured = list(_measured(sides.get(old, {}), sides.get(new, {}), where))
         if measured:
-            params = {name: value for name, value in (("arch", arch), ("config", config)) if value}
+            told_params = (("arch", arch), ("config", config), ("compiler", compiler))
+            params = {name: value[:1000] for name, value in told_params if value}
             yield TestRun(suite[:200], params, MachineTold(machine), numbers.with_roles(measured, suite))
+
+
+def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[Measurement]:
+    """What both sides have; a path that comes in several units is a metric in each."""
+    units = Counter(path for path, _ in old)
+    for path, unit in old:
+        if (path, unit) in new:
+            name = path if units[path] == 1 else f"{path} ({unit})"
+            before, after = old[path, unit], new[path, unit]
+            yield numbers.measurement(name, unit, before, after, f"{where}, {name[:80]}")
 
 
 def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -231,6 +232,3 @@ def _moment(text: Any) -> datetime | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC) if moment else None
     except (ValueError, OverflowError):
         return None
-
-
-__all__: Sequence[str] = ("FORMAT", "is_report", "parse", "parse_all")

@@ -1,125 +1,29 @@
-"""LKP result roots: the runs of one test on the parent and on the culprit, as lkp-tests leaves them.
+"""LKP's numbers: two gathered result roots (lkp_roots.py) to a result. Pure.
 
-`<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/<run>/`, with job.yaml in the runs
-and matrix.json beside them: a column a run, padded with zeros at its end; -1 means missing. Where it is missing,
-the stats.json of the runs say the same. (A matrix.json inside a run is a time series, and never read.)
+A matrix has a column a run, padded with zeros at its end; -1 means missing. Where there is none, the stats of the
+runs say the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from bot.ingest import numbers
 from bot.ingest.errors import Refused
-from bot.ingest.files import inside, read_json, read_text
 from bot.ingest.perf_bisect_result import canonical
 from bot.ingest.value import CommitTold, MachineTold, Result, TestRun
 
 FORMAT = "lkp-result-roots"
-MAX_JOB = 256 * 1024  # bytes of a job.yaml; real ones have twenty thousand
-MAX_RUNS = 1000
+DOUBT = "nothing tells which of both commits is the parent: taken by the order of their names"
 _INCOMPLETE = "last_state.is_incomplete_run"
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 
 
-def roots_below(top: Path) -> Iterator[list[Path]]:
-    """The result roots of a directory, itself included, those of one test together, in the order of their names."""
-    groups: dict[Path, list[Path]] = {}
-    candidates = [top, *(each for each in top.rglob("*") if each.is_dir() and not each.is_symlink())]
-    for directory in candidates:
-        if is_root(directory):
-            groups.setdefault(directory.parent, []).append(directory)
-    for parent in sorted(groups):
-        yield sorted(groups[parent])
-
-
-def is_root(directory: Path) -> bool:
-    """Whether a directory holds the runs of one commit."""
-    return _SHA.match(directory.name) is not None and (
-        (directory / "matrix.json").is_file() or any((run / "stats.json").is_file() for run in _runs(directory))
-    )
-
-
-def _runs(root: Path) -> list[Path]:
-    return sorted((each for each in root.iterdir() if each.name.isdigit() and each.is_dir()), key=lambda e: int(e.name))
-
-
-def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
-    """The result that two roots give. `in_order`: somebody said that the first one is the parent."""
-    if len(roots) != 2:
-        names = ", ".join(each.name[:10] for each in roots[:5])
-        raise Refused(
-            str(roots[0].parent), f"expected the result roots of a parent and a culprit, found {len(roots)}: {names}"
-        )
-    sides = {name: _gather(root, top) for name, root in zip(("parent", "culprit"), roots, strict=True)}
-    return parse({"in_order": in_order, **sides}, str(roots[0].parent))
-
-
-def _gather(root: Path, top: Path) -> dict[str, Any]:
-    """What a root holds, as a value that can be kept: the commit, the job, and a matrix or the runs' stats."""
-    inside(root, top)
-    runs = _runs(root)
-    if len(runs) > MAX_RUNS:
-        raise Refused(str(root), f"expected at most {MAX_RUNS} runs, found {len(runs)}")
-    jobs = [run / "job.yaml" for run in runs if (run / "job.yaml").exists()] or [root / "job.yaml"]
-    told: dict[str, Any] = {"commit": root.name, "path": "/".join(root.parts[-7:-1])}
-    told["job"] = _job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
-    if (root / "matrix.json").exists():
-        told["matrix"] = read_json(root / "matrix.json", top)
-    else:
-        told["runs"] = [read_json(run / "stats.json", top) for run in runs if (run / "stats.json").exists()]
-    return told
-
-
-class _Plain(yaml.BaseLoader):
-    """YAML of texts, lists and mappings alone: no types to guess, no aliases to multiply, no key twice."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            problem = "an alias (*name), which is not followed here"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
-        twice = next((key for number, key in enumerate(keys) if key in keys[:number]), None)
-        if twice is not None:
-            raise yaml.MarkedYAMLError(problem=f"the key {twice[:80]!r} twice", problem_mark=node.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-def _job(text: str, where: str) -> dict[str, Any]:
-    """A job.yaml as texts: its plain values, and one level of mappings below."""
-    try:
-        loaded = yaml.load(text, _Plain)
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise Refused(f"{where}{line}", f"not YAML that can be taken: {error.problem}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise Refused(where, f"not YAML that can be taken: {(str(error) or 'too deep').splitlines()[0]}") from None
-    if not isinstance(loaded, dict):
-        raise Refused(where, f"expected a mapping, found {type(loaded).__name__}")
-    return {
-        key: {name: each for name, each in value.items() if isinstance(name, str) and isinstance(each, str)}
-        if isinstance(value, dict)
-        else value
-        for key, value in loaded.items()
-        if isinstance(key, str) and isinstance(value, str | dict)
-    }
-
-
-# --- from here on, values only ---
-
-
-def parse(told: Any, where: str) -> Result:
-    """The result of two gathered roots."""
+def parse(told: Any, where: str, *, in_order: bool = False) -> Result:
+    """The result of two gathered roots. `in_order`: somebody said that the first one is the parent."""
     if not isinstance(told, dict):
         raise Refused(where, "expected two gathered result roots")
     parent, culprit = (_Root.of(told.get(name), f"{where}, {name}") for name in ("parent", "culprit"))
@@ -134,7 +38,6 @@ def parse(told: Any, where: str) -> Result:
         for name in metrics
     ]
     tree, _, branch = parent.job.get("branch", "").partition("/")
-    in_order = told.get("in_order") is True
     return Result(
         producer="lkp",
         id=_key(parent, culprit),
@@ -151,17 +54,15 @@ def parse(told: Any, where: str) -> Result:
         runs=(TestRun(parent.suite, parent.params, parent.machine, numbers.with_roles(measured, parent.suite)),),
         payload=canonical(told),
         format=FORMAT,
-        doubt=""
-        if in_order
-        else "nothing tells which of both commits is the parent: taken by the order of their names",
+        doubt="" if in_order else DOUBT,
         may_be_reversed=not in_order,
     )
 
 
 def _key(parent: _Root, culprit: _Root) -> str:
-    """More runs are another result, of the same report."""
+    """What is compared first, then where it ran. More runs are another result, of the same report."""
     pair = f"{parent.commit[:12]}..{culprit.commit[:12]} ({parent.runs}+{culprit.runs} runs)"
-    return f"{parent.path[: 198 - len(pair)]}/{pair}"
+    return f"{pair} {parent.path}"[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +82,11 @@ class _Root:
     def of(cls, told: Any, where: str) -> _Root:
         if not isinstance(told, dict) or not isinstance(told.get("job"), dict):
             raise Refused(where, "expected a gathered result root with its job")
-        commit, path = str(told.get("commit", "")), str(told.get("path", ""))
+        commit = str(told.get("commit", ""))
         job = {key: value for key, value in told["job"].items() if isinstance(value, str)}
         if not _SHA.match(commit) or job.get("commit", commit) != commit:
             raise Refused(where, f"expected the runs of {commit[:40]}, found a job of {job.get('commit', '')[:40]}")
+        path = _path(job, commit, str(told.get("path", "")))
         suite = job.get("testcase") or job.get("suite") or path.partition("/")[0]
         if not suite:
             raise Refused(where, "expected a testcase in job.yaml, found none")
@@ -199,6 +101,16 @@ class _Root:
             runs=runs,
             samples=columns,
         )
+
+
+def _path(job: Mapping[str, str], commit: str, found: str) -> str:
+    """`<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>`, wherever the files lie now."""
+    before, _, _ = job.get("result_root", "").partition(f"/{commit}")
+    steps = before.split("/") if before else found.split("/")
+    testcase = job.get("testcase") or job.get("suite") or ""
+    if len(steps) >= 6 and (before or steps[-6] == testcase):
+        return "/".join(steps[-6:])
+    return "/".join([testcase, "", *(job.get(name, "") for name in ("tbox_group", "rootfs", "kconfig", "compiler"))])
 
 
 def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:

@@ -109,7 +109,8 @@ def parse(value: Any, where: str) -> Result:
         except RecursionError:
             raise Refused(where, "nested too deeply") from None
         if faults:
-            raise Refused(f"{where}, {faults[0][0]}", faults[0][1], faults)
+            place, why = faults[0]
+            raise Refused(f"{where}, {place}" if place else where, why, faults)
     payload = canonical(value)
     if "\\u0000" in payload.replace("\\\\", "") or not _is_unicode(payload):
         raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
@@ -144,8 +145,8 @@ def _sentence(error: Any) -> str:
 
 
 def pointer(path: Any) -> str:
-    """An RFC 6901 JSON pointer; the whole document is "/"."""
-    return "/" + "/".join(str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    """A JSON pointer (RFC 6901); the whole document is ""."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:

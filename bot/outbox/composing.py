@@ -83,9 +83,10 @@ def _refresh(identity: Identity, now: datetime, limit: int) -> None:
 
     Where nobody should be told any more, or not yet, the mail is held with the reason.
     """
-    stale = OutgoingMail.objects.filter(purpose=PURPOSE, state=OutgoingState.COMPOSED, stale=True)
-    for row in stale.select_related("report__culprit", "report__tree").order_by("pk")[:limit]:
-        unsent = OutgoingMail.objects.filter(pk=row.pk, state=OutgoingState.COMPOSED)
+    waiting = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
+    stale = waiting.filter(purpose=PURPOSE, stale=True).select_related("report__culprit", "report__tree")
+    for row in stale.order_by("pk")[:limit]:
+        unsent = waiting.filter(pk=row.pk)
         try:
             if reason := _why_not(row.report):
                 unsent.update(state=OutgoingState.HELD, reason=reason, stale=False)

@@ -24,8 +24,9 @@ BY_HAND: dict[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
 def move_by_hand(pk: int, verb: str, reason: str = "") -> bool:
     """Approve, hold, cancel or resend; False where the mail is in no state for it, or is about to be composed again."""
     to, within = BY_HAND[verb]
-    # What is about to be composed again is not what was looked at.
-    rows = OutgoingMail.objects.filter(pk=pk, state__in=within, stale=False)
+    rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
+    if verb == "approve":  # what is about to be composed again is not what was looked at
+        rows = rows.filter(stale=False)
     return rows.update(state=to, reason=reason, not_before=None, data_at=None, lease_until=None) == 1
 
 

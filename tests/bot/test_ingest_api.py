@@ -61,7 +61,7 @@ def test_every_fault_is_told_with_its_pointer(world: World, client: Client, tmp_
     del told["tree"]
     answer = post(client, told)
     assert answer.status_code == 400
-    assert [fault["pointer"] for fault in answer.json()["faults"]] == ["/", "/machine/cpus", "/machine/id"]
+    assert [fault["pointer"] for fault in answer.json()["faults"]] == ["", "/machine/cpus", "/machine/id"]
     (kept,) = (tmp_path / "drop" / "refused").glob("*.json")
     assert json.loads(kept.read_bytes()) == told
     assert "'tree' is a required property" in kept.with_name(kept.name + ".reason").read_text()
@@ -71,7 +71,7 @@ def test_every_fault_is_told_with_its_pointer(world: World, client: Client, tmp_
 def test_junk_is_refused_in_json(db: None, client: Client, body: bytes) -> None:
     answer = post(client, body)
     assert answer.status_code == 400
-    assert "error" in answer.json() or answer.json() == {"results": []}
+    assert answer.json()["error"].startswith("body")
 
 
 def test_several_at_once_are_told_of_each(world: World, client: Client) -> None:

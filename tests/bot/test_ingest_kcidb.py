@@ -132,6 +132,32 @@ def test_two_machines_are_two_runs_of_one_result() -> None:
     assert [run.machine.id for run in result(value).runs] == ["lab7-m1", "lab7-m2"]
 
 
+def test_another_build_is_another_run_and_another_unit_another_metric() -> None:
+    value = report()
+    for table, key in (("builds", "id"), ("tests", "id")):
+        for row in copy.deepcopy(value[table]):
+            row[key] += "-clang"
+            value[table].append(row)
+    for build in value["builds"][2:]:
+        build["compiler"] = "clang-19"
+    for test in value["tests"][12:]:
+        test["build_id"] += "-clang"
+        test["number"]["value"] *= 10
+    value["tests"] += [
+        {**test, "id": test["id"] + "-us", "number": {"value": test["number"]["value"] * 1000, "unit": "us"}}
+        for test in value["tests"][:12]
+        if test["path"] == "fio.read_p99"
+    ]
+    gcc, clang = result(value).runs
+    assert clang.params["compiler"] == "clang-19"
+    assert {each.metric: each.old_samples[0] for each in gcc.measurements} == {
+        "fio.read_iops": 1000,
+        "fio.read_p99 (ms)": 1.0,
+        "fio.read_p99 (us)": 1000.0,
+    }
+    assert {each.metric for each in clang.measurements} == {"fio.read_iops", "fio.read_p99"}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ingest import lkp
+from bot.ingest import lkp, lkp_roots
 from bot.ingest.errors import Refused
 from bot.ingest.formats import Input, read_path, read_paths, reread
 from tests.bot.test_ingest import JSON
@@ -234,6 +234,21 @@ def test_a_stored_payload_is_read_again(tmp_path: Path) -> None:
     result = read(tmp_path).result
     assert result
     assert reread(result.format, result.payload, "stored") == result
+    told = lkp.parse(json.loads(result.payload), "stored", in_order=True)
+    assert (told.id, told.payload, told.doubt) == (result.id, result.payload, "")
+
+
+def test_where_the_files_lie_makes_no_other_result(tmp_path: Path) -> None:
+    """The job knows its result root; a copy of the last directories alone is the same result."""
+    told = JOB + f"result_root: /lkp/result/{PLACE}/{{commit}}/0\n"
+    for commit, matrix in ((PARENT, OLD), (CULPRIT, NEW)):
+        lay(tmp_path / "whole", commit, matrix, told)
+    (tmp_path / "part").mkdir()
+    (tmp_path / "whole" / PLACE).rename(tmp_path / "part" / "gcc-14")
+    result = read(tmp_path / "part").result
+    assert result
+    assert result.id == f"aaaaaaaaaaaa..bbbbbbbbbbbb (3+3 runs) {PLACE}"
+    assert result.runs[0].params == {"cpufreq_governor": "performance", "nr_threads": "50%", "runtime": "30s"}
 
 
 ROOT = {"commit": PARENT, "path": PLACE, "job": {"testcase": "demo", "tbox_group": "m", "commit": PARENT}}
@@ -250,4 +265,4 @@ def test_any_value_is_a_result_or_a_refusal(value: Any, other: Any, place: str) 
 @given(st.text(max_size=200))
 def test_any_job_is_a_mapping_or_a_refusal(text: str) -> None:
     with contextlib.suppress(Refused):
-        assert isinstance(lkp._job(text, "job.yaml"), dict)
+        assert isinstance(lkp_roots._job(text, "job.yaml"), dict)
