@@ -87,6 +87,6 @@ def _told(answer: Answer) -> dict[str, Any]:
         "id": row.external_id,
         "location": reverse("api-result", args=[row.pk]),
         "report": reverse("report", args=[report.culprit.sha]) if report else None,
-        "held": row.held,
+        "held": row.held.splitlines(),
         "note": row.note,
     }

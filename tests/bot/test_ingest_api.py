@@ -53,7 +53,9 @@ def test_the_location_tells_what_was_found(world: World, client: Client) -> None
     assert low < -30 < high
     assert finding["p_value"] < 0.001
     assert (finding["old"]["n"], finding["new"]["n"]) == (3, 3)
-    assert client.get("/api/v1/results/999").status_code == 404
+    missing = client.get("/api/v1/results/999")
+    assert (missing.status_code, missing.json()) == (404, {"error": "there is no such result"})
+    assert "there is no such result" in client.get("/results/999/").content.decode()
 
 
 def test_every_fault_is_told_with_its_pointer(world: World, client: Client, tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_several_at_once_are_told_of_each(world: World, client: Client) -> None:
 def test_a_held_result_says_so(world: World, client: Client) -> None:
     told = world.result("b" * 40, "mm: a")
     told["first_bad"]["is_merge"] = True
-    assert post(client, told).json()["held"] == "the culprit is a merge commit"
+    assert post(client, told).json()["held"] == ["the culprit is a merge commit"]
 
 
 @pytest.mark.parametrize(

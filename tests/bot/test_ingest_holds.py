@@ -10,7 +10,7 @@ from django.test import Client
 from bot.outbox.composing import compose_due
 from tests.world import START, World
 from tracker import regrading
-from tracker.models import BisectResult, Metric, OutgoingMail, Release, Report
+from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Release, Report
 from tracker.triage.queries import table
 
 SHA = "b" * 40
@@ -182,3 +182,47 @@ def test_other_outcomes_are_stored_and_shown_and_never_reported(world: World, cl
     assert "lab/lab-bbbbbbbb" in page
     assert "kept, not reported" in page
     assert START.strftime("%Y-%m-%d") in page
+
+
+def test_another_unit_tells_no_direction(world: World, admin_client: Client) -> None:
+    told = world.result(SHA, "mm: a")
+    told["measurements"][0]["metric"] = "vm-scan.widgets"
+    world.ingest(told)
+    metric = Metric.objects.get()
+    form = {"name": metric.name, "direction": metric.direction, "unit": "widgets"}
+    admin_client.post(f"/admin/tracker/metric/{metric.pk}/change/", form)
+    metric.refresh_from_db()
+    assert (metric.unit, metric.direction_by) == ("widgets", "lab")
+
+
+def test_an_operator_makes_another_finding_the_headline(world: World, admin_client: Client) -> None:
+    world.ingest(world.result(SHA, "mm: a"), world.result(SHA, "mm: a", id="2", machine={"id": "lab7-m2", "cpus": 8}))
+    other = Finding.objects.get(headline=False)
+    admin_client.post("/admin/tracker/finding/", {"action": "set_headline", "_selected_action": [other.pk]})
+    assert Report.objects.get().findings.get(headline=True) == other
+
+
+def test_a_mail_and_a_page_have_an_end(world: World, client: Client) -> None:
+    told = world.result(SHA, "mm: a")
+    one = {**told["measurements"][0], "role": "monitor"}
+    told["measurements"] += [{**one, "metric": f"vmstat.m{number}"} for number in range(800)]
+    world.ingest(told)
+    assert compose_due(world.identity, world.now) == 1
+    assert bytes(OutgoingMail.objects.get().raw).count(b"vmstat.m") < 301
+    assert client.get(f"/report/{SHA}/").content.decode().count("vmstat.m") < 501
+
+
+def test_a_change_of_words_alone_is_held(world: World) -> None:
+    from datetime import UTC, datetime
+
+    from bot.ingest.formats import read_path
+    from bot.ingest.store import take
+    from bot.upstream.inspection import Inspected
+    from tests.conftest import ROOT
+
+    (one,) = read_path(ROOT / "fixtures" / "results" / "01-mm-vmscan.json")
+    assert one.result
+    assert one.result.culprit
+    sha = one.result.culprit.sha
+    words = Inspected(sha, ("1" * 40,), "mm: words", "", "", datetime(2026, 9, 1, tzinfo=UTC), (), no_op=True)
+    assert take(one.result, world.now, {sha: words}).held == "the culprit changes comments or documentation only"

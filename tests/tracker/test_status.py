@@ -197,3 +197,17 @@ def test_a_long_chain_of_undo_and_redo_has_an_end(length: int) -> None:
     ]
     expected = State.INVALID if length % 2 else State.NO_RESPONSE
     assert fold(Verdict.REGRESSION, chain).state is expected
+
+
+def test_only_the_fix_that_stands_is_without_effect() -> None:
+    """A measured failure reopens what that very commit had closed, and nothing that another one did."""
+    at = datetime(2026, 9, 1, tzinfo=UTC)
+    landed = Event("landed", H.FIX_LANDED, at, commit="9" * 40, tag="v9.1")
+    for commit, expected in (("9" * 40, State.NO_RESPONSE), ("f" * 40, State.FIXED)):
+        measured = Event("measured", H.FIX_WITHOUT_EFFECT, at + timedelta(days=1), commit=commit, result="lab/1")
+        assert fold(Verdict.REGRESSION, [landed, measured]).state is expected
+
+
+def test_what_has_disappeared_may_come_back() -> None:
+    assert fold(Verdict.REGRESSION, happened(H.DISAPPEARED, H.STILL_THERE)).state is State.NO_RESPONSE
+    assert fold(Verdict.REGRESSION, happened(H.WORKING, H.STILL_THERE)).state is State.WORKING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, JsonResponse
 from django.urls import reverse
 
 from tracker.results import queries
@@ -10,7 +10,10 @@ from tracker.results import queries
 
 def result(request: HttpRequest, pk: int) -> JsonResponse:
     """The result without its payload, which is the lab's own and large; the lab has it."""
-    page = queries.page(pk)
+    try:
+        page = queries.page(pk)
+    except Http404 as missing:
+        return JsonResponse({"error": str(missing)}, status=404)
     row = page.row
     findings = [
         {
@@ -38,8 +41,9 @@ def result(request: HttpRequest, pk: int) -> JsonResponse:
             "outcome": row.outcome,
             "created_at": row.created_at,
             "received_at": row.received_at,
-            "held": row.held,
+            "held": row.held.splitlines(),
             "note": row.note,
+            "measured": row.measured,
             "report": reverse("report", args=[row.report.culprit.sha]) if row.report else None,
             "findings": findings,
         }

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.shortcuts import get_object_or_404
+from django.http import Http404
 
 from tracker.models import BisectResult, Finding
 
 PAGE = 100  # rows
+FINDINGS = 500  # of a result; its payload has the rest
+_MISSING = "there is no such result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,20 @@ def listing(question: Question) -> Listing:
 
 def page(pk: int) -> ResultPage:
     """One result; Http404 for none."""
-    row = get_object_or_404(BisectResult.objects.select_related("report__culprit").defer("payload"), pk=pk)
+    row = BisectResult.objects.select_related("report__culprit").defer("payload").filter(pk=pk).first()
+    if row is None:
+        raise Http404(_MISSING)
     if row.report is None:
         return ResultPage(row, ())
     # Asked for by their report, which has an index; a report has a handful of results.
     findings = Finding.objects.filter(report=row.report, result=row).select_related("metric", "scenario", "machine")
-    return ResultPage(row, list(findings.defer("old_samples", "new_samples").order_by("-headline", "pk")))
+    shown = findings.defer("old_samples", "new_samples").order_by("-headline", "pk")[:FINDINGS]
+    return ResultPage(row, list(shown))
 
 
 def payload(pk: int) -> str:
     """What the lab handed in, as canonical JSON."""
-    return get_object_or_404(BisectResult.objects.only("payload"), pk=pk).payload
+    found = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
+    if found is None:
+        raise Http404(_MISSING)
+    return found

@@ -1,0 +1,290 @@
+"""Whatever the order and the batches in which results come, the end is the same; and odd ones harm nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from bot.ingest.drop import take_dropped
+from bot.outbox import states
+from bot.outbox.composing import compose_due
+from tests.world import World
+from tracker import regrading
+from tracker.models import BisectResult, Commit, Event, Finding, Metric, NoiseHistory, OutgoingMail, Report
+
+C, F = "c" * 40, "f" * 40
+FIXES = {"tag": "Fixes", "value": f'{C[:12]} ("mm: a")'}
+
+
+def told(world: World, sha: str, name: str, old: float, new: float, **more: Any) -> dict[str, Any]:
+    one = world.result(sha, f"mm: {sha[0]}", id=name, **more)
+    one["measurements"][0] |= {
+        "good": {"samples": [old, old + 5, old - 5]},
+        "bad": {"samples": [new, new + 5, new - 5]},
+    }
+    return one
+
+
+def fix(world: World, name: str, old: float, new: float, **more: Any) -> dict[str, Any]:
+    one = told(world, F, name, old, new, created_at=(world.now + timedelta(days=1)).isoformat(), **more)
+    one["first_bad"]["trailers"] = [FIXES]
+    return one
+
+
+def the_end() -> tuple[Any, ...]:
+    """Everything that people may see, however it came about."""
+    return (
+        sorted(Report.objects.values_list("culprit__sha", "verdict", "state", "status", "held")),
+        sorted(Finding.objects.values_list("report__culprit__sha", "machine__name", "headline", "change_pct_raw")),
+        sorted(Event.objects.values_list("report__culprit__sha", "key")),
+        sorted(BisectResult.objects.values_list("external_id", "held", "note")),
+        [(each.degrees, round(each.squares, 12)) for each in NoiseHistory.objects.order_by("machine__name")],
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_one_batch_or_many_end_the_same(world: World, seed: int) -> None:
+    dice = random.Random(seed)
+    results = []
+    for number in range(dice.randint(2, 7)):
+        machine = {"id": f"lab7-m{dice.randint(1, 2)}", "cpus": 8}
+        change = dice.choice([500, 700, 990, 1300])
+        outcome = dice.choice(["conclusive", "conclusive", "conclusive", "not-reproduced", "inconclusive"])
+        bad = {"sha": dice.choice("12") * 40, "describe": "v9.1-rc4"}
+        more = {"machine": machine, "outcome": outcome, "bad": bad}
+        if dice.random() < 0.3:
+            results.append(fix(world, f"r{number}", 700, change, **more))
+        else:
+            at = world.now + timedelta(hours=dice.randint(0, 50))
+            results.append(told(world, C, f"r{number}", 1000, change, created_at=at.isoformat(), **more))
+    ends = []
+    for several in (False, True):
+        with transaction.atomic():
+            for batch in [[each] for each in results] if several else [results]:
+                world.ingest(*batch)
+            ends.append(the_end())
+            transaction.set_rollback(True)
+    assert ends[0] == ends[1]
+
+
+def test_a_culprit_and_its_fix_in_one_batch(world: World) -> None:
+    world.ingest(told(world, C, "c", 1000, 700), fix(world, "f", 700, 1000))
+    assert [(each.culprit.sha, each.state) for each in Report.objects.all()] == [(C, "fix_confirmed")]
+
+
+def test_a_fix_is_judged_where_the_headline_was_measured(world: World) -> None:
+    world.ingest(told(world, C, "c", 1000, 700))
+    mended = fix(world, "f", 700, 1000)
+    still = {**mended["measurements"][0], "metric": "vm-scan.other_per_sec", "role": "kpi"}
+    still["bad"] = still["good"]
+    mended["measurements"].insert(0, still)
+    world.ingest(mended)
+    assert Event.objects.get().kind == "fix_confirmed"
+
+
+def test_a_fix_is_known_from_an_earlier_result_too(world: World) -> None:
+    world.ingest(told(world, C, "c", 1000, 700), fix(world, "f", 700, 1000))
+    silent = fix(world, "f2", 700, 1000)
+    del silent["first_bad"]["trailers"]
+    world.ingest(silent)
+    assert Report.objects.count() == 1
+    assert Event.objects.filter(kind="fix_confirmed").count() == 2
+
+
+def test_the_last_recheck_has_the_word(world: World) -> None:
+    rechecks = [
+        {"ref": "v9.1-rc4", "sha": "d" * 40, "state": "still-bad"},
+        {"ref": "v9.1-rc3", "sha": "e" * 40, "state": "good"},
+    ]
+    world.ingest(told(world, C, "c", 1000, 700, bisect={"rechecks": rechecks}))
+    assert Report.objects.get().state == "no_response"
+
+
+def test_an_older_result_that_shows_nothing_closes_nothing(world: World) -> None:
+    before = (world.now - timedelta(days=9)).isoformat()
+    bad = {"sha": "3" * 40, "describe": "v9.0"}
+    world.ingest(
+        told(world, C, "c", 1000, 700),
+        told(world, C, "old", 1000, 1000, created_at=before, outcome="not-reproduced", bad=bad),
+    )
+    assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_regression_from_zero_is_the_worst(world: World, order: int) -> None:
+    errors = told(world, C, "zero", 0, 0)
+    errors["measurements"][0] |= {"direction": "lower", "metric": "vm-scan.errors", "bad": {"samples": [500, 501, 502]}}
+    errors["measurements"][0]["good"] = {"samples": [0, 0, 0]}
+    better = told(world, C, "better", 1000, 1100)
+    world.ingest(*[errors, better][::order])
+    report = Report.objects.get()
+    assert (report.verdict, report.findings.get(headline=True).metric.name) == ("regression", "vm-scan.errors")
+
+
+def test_only_the_run_that_was_bisected_leads(world: World) -> None:
+    one = told(world, C, "c", 1000, 700)
+    more = told(world, C, "x", 1000, 200, machine={"id": "lab7-m2", "cpus": 8})
+    one["additional"] = [{key: more[key] for key in ("test", "machine", "measurements")}]
+    world.ingest(one)
+    assert Report.objects.get().findings.get(headline=True).machine.name == "lab7-m1"
+
+
+def test_a_merge_stays_held_whatever_else_comes(world: World) -> None:
+    merge = told(world, C, "merge", 1000, 700)
+    merge["first_bad"]["is_merge"] = True
+    world.ingest(merge, told(world, C, "other", 1000, 500, machine={"id": "lab7-m2", "cpus": 8}))
+    assert Report.objects.get().held == "the culprit is a merge commit"
+
+
+def test_the_same_patch_is_joined_through_any_of_its_commits(world: World) -> None:
+    root = Commit.objects.create(sha="1" * 40, title="mm: c", patch_id="p")
+    world.ingest(told(world, root.sha, "r", 1000, 700))
+    Commit.objects.create(
+        sha="2" * 40, title="mm: c", patch_id="p", patch_message_id="patch@dev.example", same_patch_as=root
+    )
+    Commit.objects.filter(pk=root.pk).update(title="mm: c")
+    world.ingest(told(world, C, "c", 1000, 600, patch={"message_id": "<patch@dev.example>"}))
+    assert Report.objects.count() == 1
+    assert Commit.objects.get(sha=C).same_patch_as == root
+
+
+def test_keys_that_look_alike_are_two_results(world: World) -> None:
+    later = {"created_at": (world.now + timedelta(days=1)).isoformat(), "bad": {"sha": "4" * 40}}
+    world.ingest(
+        told(world, C, "c", 1000, 700),
+        told(world, C, "x/y", 1000, 700, producer={"name": "a"}, **later),
+        told(world, C, "y", 1000, 700, producer={"name": "a/x"}, **later),
+    )
+    assert Event.objects.filter(kind="still_there").count() == 2
+
+
+def test_a_direction_frees_what_never_moved_far_enough(world: World) -> None:
+    one = told(world, C, "c", 1000, 1001)
+    Metric.objects.create(name="vm-scan.ops_per_sec", direction="unknown", direction_by="operator")
+    world.ingest(one)
+    metric = Metric.objects.get()
+    metric.direction = "higher"
+    metric.save()
+    regrading.regrade([metric])
+    report = Report.objects.get()
+    assert report.verdict == "improvement"
+    assert "nobody has told" not in report.held
+    assert "we know it as" not in report.held
+
+
+# --- mail that waits ---
+
+
+def composed(world: World) -> OutgoingMail:
+    world.ingest(told(world, C, "c", 1000, 700))
+    compose_due(world.identity, world.later())
+    return OutgoingMail.objects.get()
+
+
+def test_a_mail_about_to_change_can_not_be_approved(world: World) -> None:
+    mail = composed(world)
+    world.now -= timedelta(days=1)  # another clock must not matter
+    world.ingest(told(world, C, "d", 1000, 400, machine={"id": "lab7-m2", "cpus": 8}))
+    assert not states.move_by_hand(mail.pk, "approve")
+    compose_due(world.identity, world.later())
+    mail.refresh_from_db()
+    assert mail.subject.endswith("-60.0% regression")
+    assert states.move_by_hand(mail.pk, "approve")
+
+
+def test_the_operators_headline_reaches_the_mail(world: World) -> None:
+    mail = composed(world)
+    world.ingest(told(world, C, "d", 1000, 1400, machine={"id": "lab7-m2", "cpus": 8}))
+    regrading.set_headline(Finding.objects.get(headline=False))
+    compose_due(world.identity, world.later())
+    mail.refresh_from_db()
+    assert mail.subject.endswith("40.0% improvement")
+
+
+def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
+    mail = composed(world)
+    gone = {"created_at": (world.now + timedelta(days=2)).isoformat(), "bad": {"sha": "4" * 40, "describe": "v9.1"}}
+    world.ingest(told(world, C, "gone", 1000, 1000, outcome="not-reproduced", **gone))
+    compose_due(world.identity, world.later())
+    mail.refresh_from_db()
+    assert mail.state == "held"
+    assert "before anybody was told: currently not merged, but the regression has disappeared in v9.1" in mail.reason
+
+
+# --- odd results ---
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        ("side", {"mean": 1, "stddev": 1, "n": 10**25}, "expected at most 1,000,000,000 runs"),
+        ("metric", "m" * 9000, "expected a metric of at most 500 characters"),
+        ("machine", {"id": "m" * 9000, "cpus": 1}, "expected a machine of at most 500 characters, found 9000"),
+        ("tree", {"name": "t" * 9000, "branch": "b"}, "expected a tree of at most 500 characters, found 9000"),
+        ("producer", {"name": "p" * 9000}, "expected a producer of at most 500 characters"),
+        ("patch", {"message_id": "p" * 9000}, "expected a patch mail of at most 500 characters"),
+    ],
+)
+def test_names_and_counts_have_an_end(world: World, place: str, value: Any, words: str) -> None:
+    from bot.ingest.errors import Refused
+
+    one = told(world, C, "c", 1000, 700)
+    if place in ("side", "metric"):
+        one["measurements"][0]["good" if place == "side" else "metric"] = value
+    else:
+        one[place] = value
+    with pytest.raises(Refused, match=words):
+        world.ingest(one)
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        {"mean": 1e-200, "stddev": 1, "n": 3},
+        {"samples": [1e153, -1e153, 3e-5]},
+        {"samples": [1e-170, 1.1e-170, 0.9e-170]},
+        {"mean": 1, "n": 999_999_999},
+        {"mean": -1e308, "stddev": 1e308, "n": 2},
+    ],
+)
+def test_numbers_at_the_end_of_the_scale_are_taken(world: World, good: dict[str, Any]) -> None:
+    one = told(world, C, "c", 1000, 700)
+    one["measurements"][0]["good"] = good
+    world.ingest(one, told(world, C, "d", 1000, 700, machine={"id": "lab7-m2", "cpus": 8}))
+    assert BisectResult.objects.count() == 2
+    json.dumps(list(Finding.objects.values_list("effect", "p_value", "low_pct")), allow_nan=False)
+
+
+def test_what_breaks_one_file_leaves_the_next_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bot.ingest import store
+
+    honest = store.store_new
+
+    def fragile(results: Any, *rest: Any) -> None:
+        if any(result.id == "a" for result in results):
+            raise OverflowError("int too large")
+        honest(results, *rest)
+
+    monkeypatch.setattr(store, "store_new", fragile)
+    drop = world.place / "drop"
+    drop.mkdir()
+    for name in "ab":
+        (drop / f"{name}.json").write_text(json.dumps(told(world, name * 40, name, 1000, 700)))
+        os.utime(drop / f"{name}.json", (1, 1))
+    assert take_dropped(drop, [], world.now) == 1
+    assert "the database can't hold it: int too large" in (drop / "refused" / "a.json.reason").read_text()
+    assert (drop / "done" / "b.json").exists()
+
+
+def test_a_number_written_otherwise_is_the_same_result(world: World) -> None:
+    one = told(world, C, "c", 1000, 700)
+    world.ingest(one)
+    one["measurements"][0]["good"]["samples"] = [1000.0, 1005.0, 995.0]
+    (receipt,) = world.ingest(one)
+    assert receipt.taken == "duplicate"
