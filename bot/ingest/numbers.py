@@ -51,8 +51,8 @@ def measurement(metric: str, unit: str, old: Sequence[Any], new: Sequence[Any], 
 def with_roles(measured: Sequence[Measurement], suite: str) -> tuple[Measurement, ...]:
     """The roles where nobody told them: the suite's own metrics are kpis, and one of them is the headline.
 
-    It is the one that moved most, among those whose sides don't overlap and whose direction is known, as far as
-    there are such. Beyond 100 monitors, those that did not move are left out.
+    It is the one that moved most, among those whose sides don't overlap, whose direction is known and which are no
+    counters of time(1), as far as there are such. Beyond 100 monitors, the 200 that moved most are kept.
     """
     own = [each for each in measured if each.metric.startswith(f"{suite}.")] or list(measured)
     headline = max(own, key=lambda each: _leads(each, suite))

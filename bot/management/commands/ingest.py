@@ -54,9 +54,11 @@ class Command(BaseCommand):
         if answer.refusal or answer.receipt is None or answer.result is None:
             refusal = answer.refusal
             assert refusal
-            self.stderr.write(self.style.ERROR(f"refused: {refusal}"))
+            more = f" (and {len(refusal.faults) - 1} more faults)" if len(refusal.faults) > 1 else ""
+            kept = None
             if answer.raw and answer.where.startswith(_STDIN):
-                refused.keep(answer.raw, refusal, settings.PERFWORK_DROP, timezone.now())
+                kept = refused.keep(answer.raw, refusal, settings.PERFWORK_DROP, timezone.now())
+            self.stderr.write(self.style.ERROR(f"refused: {refusal}{more}{f'; kept as {kept}' if kept else ''}"))
             return "refused"
         receipt = answer.receipt
         if verbosity:
