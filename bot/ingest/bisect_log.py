@@ -10,9 +10,12 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from bot.ingest import numbers
@@ -28,7 +31,6 @@ MAX_LINES = 1_000_000
 _MARK = re.compile(r"# ([^\s:']{1,40}): \[([0-9a-f]{40})\] ?(.*)")
 # "# first bad commit: [sha] subject", since git 2.45 "# first 'bad' commit:", and "# possible first …" after skips
 _FIRST = re.compile(r"# (possible )?first '?([^\s']{1,40})'? commit: \[([0-9a-f]{40})\] ?(.*)")
-_TERM = re.compile(r"--term-(new|bad|old|good)[= ]'?([^\s']{1,40})")
 _TOLD = frozenset(["suite", "machine", "cpus", "tree", "branch", "url", "author", "date", "producer", "id"])
 
 
@@ -78,6 +80,7 @@ def parse(told: Any, where: str) -> Result:
         payload=payload,
         format=FORMAT,
         doubt=doubt,
+        parent_is_told=False,
     )
 
 
@@ -103,7 +106,7 @@ def _read_log(text: str, where: str) -> _Log:
         raise Refused(where, "expected the text of a bisection, found a NUL or more than 16 MB")
     lines = text.splitlines()
     bad_words, good_words = {"bad", "new"}, {"good", "old"}
-    for term, word in _TERM.findall(text):
+    for term, word in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
         (bad_words if term in ("new", "bad") else good_words).add(word)
     marks = [(found[1], _Commit(found[2], found[3][:1000])) for line in lines if (found := _MARK.match(line))]
     good = tuple(commit for word, commit in marks if word in good_words)
@@ -115,6 +118,18 @@ def _read_log(text: str, where: str) -> _Log:
     certain = [each for each in firsts if not each[1]]
     first = dict.fromkeys(_Commit(each[3], each[4][:1000]) for each in certain[-1:] or firsts)
     return _Log(good, bad, tuple(first), tuple(commit for _, commit in marks))
+
+
+def _terms(start: str) -> Iterator[tuple[str, str]]:
+    """The own words of `git bisect start --term-old=fast --term-new slow`: (new, slow), (old, fast)."""
+    try:
+        words = shlex.split(start)
+    except ValueError:  # a quote that is not closed
+        return
+    for word, after in pairwise([*words, ""]):
+        option, equals, value = word.partition("=")
+        if option in ("--term-new", "--term-bad", "--term-old", "--term-good"):
+            yield option.removeprefix("--term-"), value if equals else after
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +184,10 @@ def _row(line: str, where: str) -> tuple[str, str, float]:
 
 def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[str, list[float]]]:
     """The samples by whole shas: the CSV may tell their beginnings. Those of other commits play no part."""
-    known = {each.sha for each in (*log.good, *log.bad, *log.first, *log.other)}
+    known = sorted({each.sha for each in (*log.good, *log.bad, *log.first, *log.other)})
     values: dict[str, Mapping[str, list[float]]] = {}
     for sha, metrics in samples.values.items():
-        meant = [sha] if sha in known else [each for each in known if each.startswith(sha)]
+        meant = known[bisect_left(known, sha) : bisect_left(known, sha + "g")]
         if not meant:
             continue
         if len(meant) > 1:

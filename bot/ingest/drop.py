@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bot.ingest import bisect_log, refused
 from bot.ingest.errors import Refused
+from bot.ingest.files import head_of
 from bot.ingest.formats import partner_of, read_path
 from bot.ingest.intake import take_in
 
@@ -30,13 +31,7 @@ def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
                 taken += _take_entry(entry, trees, now)
         except FileNotFoundError:  # another worker was faster
             continue
-        except (
-            OSError,
-            ValueError,
-            ArithmeticError,
-            TypeError,
-            LookupError,
-        ) as error:  # this one's trouble: the next one is taken
+        except OSError as error:  # this one's trouble, or the directory's: the next one is taken
             log.error("%s: %s", entry.name, error)
     return taken
 
@@ -52,17 +47,12 @@ def _waits(entry: Path) -> bool:
     """Whether a file goes with another one: samples go with their log, and each waits for the other."""
     if entry.is_symlink() or not entry.is_file():
         return False
-    head = _head(entry)
+    head = head_of(entry, entry.parent)
     if not bisect_log.is_log(head) and not bisect_log.is_samples(head):
         return False
-    if partner_of(entry):
-        return entry.suffix == ".csv"
+    if partner := partner_of(entry):
+        return entry.suffix == ".csv" or not _is_settled(partner)
     return time.time() - entry.lstat().st_ctime < _PATIENCE  # the time of its renaming, not of its writing
-
-
-def _head(entry: Path) -> str:
-    with entry.open("rb") as stream:
-        return stream.read(20_000).decode("utf-8", "replace")
 
 
 def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
@@ -73,11 +63,15 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
     if entry.is_symlink():
         refusals.append(Refused(entry.name, "a symbolic link: put the file itself here"))
     else:
-        for answer in take_in(read_path(entry), trees, now):
-            taken += answer.refusal is None
-            if answer.refusal:
-                refusals.append(answer.refusal)
-                log.warning("refused: %s", answer.refusal)
+        try:
+            for answer in take_in(read_path(entry), trees, now):
+                taken += answer.refusal is None
+                if answer.refusal:
+                    refusals.append(answer.refusal)
+                    log.warning("refused: %s", answer.refusal)
+        except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
+            log.exception("%s", entry.name)  # a fault of ours: out of the way with it, so that the next one is taken
+            refusals.append(Refused(entry.name, f"can't be understood: {str(error) or type(error).__name__}"))
     folder = entry.parent / ("refused" if refusals else "done")
     folder.mkdir(exist_ok=True)
     for each in (entry, *company):
@@ -90,5 +84,5 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
 
 def _company(entry: Path) -> list[Path]:
     """The samples that are read with a log, and go where it goes."""
-    samples = partner_of(entry) if bisect_log.is_log(_head(entry)) else None
+    samples = partner_of(entry) if bisect_log.is_log(head_of(entry, entry.parent)) else None
     return [samples] if samples else []

@@ -13,8 +13,8 @@ class Refused(Exception):
 
     def __init__(self, where: str, why: str, faults: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(where, why)
-        self.where = where
-        self.why = why
+        self.where = _one_line(where)
+        self.why = _one_line(why)
         _, comma, pointer = where.rpartition(", /")
         self.faults = tuple(faults) or (((f"/{pointer}", why),) if comma else ())
 
@@ -24,6 +24,12 @@ class Refused(Exception):
     def at(self, where: str) -> Refused:
         """The same, said of an input: `where` names it."""
         return self if self.where else type(self)(where, self.why, self.faults)
+
+
+def _one_line(text: str) -> str:
+    """A text from outside on one line of a terminal or a log: nothing that moves a cursor, and not for ever."""
+    text = text if len(text) <= 600 else f"{text[:400]} … {text[-150:]}"
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 class Conflict(Refused):

@@ -17,7 +17,7 @@ from typing import IO, Any
 from bot.ingest import bisect_log, kcidb, lkp, lkp_roots
 from bot.ingest import perf_bisect_result as perf
 from bot.ingest.errors import Refused
-from bot.ingest.files import inside, read_text, text
+from bot.ingest.files import HEAD, head_of, read_text, text
 from bot.ingest.limits import checked
 from bot.ingest.value import Result
 
@@ -28,9 +28,9 @@ ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
     bisect_log.FORMAT: bisect_log.parse,
     kcidb.FORMAT: kcidb.parse,
 }
+_BOM = b"\xef\xbb\xbf"
 _JSON = (".json", ".jsonl", ".ndjson")
 _SUFFIXES = (*_JSON, ".log", ".txt", ".bisect", ".csv", "")
-_HEAD = 20_000  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,18 @@ def read_paths(paths: Sequence[Path]) -> Iterator[Input]:
 
 
 def _is_root(path: Path) -> bool:
-    return path.is_dir() and lkp_roots.is_root(path.resolve())
+    try:
+        return path.is_dir() and lkp_roots.is_root(path.resolve())
+    except (OSError, RuntimeError):  # what is wrong with it is told when it is read
+        return False
 
 
 def read_path(path: Path) -> Iterator[Input]:
     """Every result in a file or below a directory, in order of name."""
     try:
         yield from _directory(path) if path.is_dir() else _file(path, path.resolve().parent)
+    except RuntimeError:
+        yield _refused(str(path), "a symbolic link that leads nowhere")
     except OSError as error:
         yield _refused(str(path), error.strerror or str(error))
 
@@ -112,8 +117,7 @@ def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]
 def _file(path: Path, top: Path, *, sure: bool = True) -> Iterator[Input]:
     """The results of one file. Not `sure`: a file of a directory that may as well be something else."""
     try:
-        inside(path, top)
-        beginning = _head(path)
+        beginning = head_of(path, top)
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
             yield from _bisection(path, top)
         elif sure:
@@ -141,34 +145,23 @@ def _bisection(path: Path, top: Path) -> Iterator[Input]:
 
 
 def partner_of(path: Path) -> Path | None:
-    """The samples of a log, or the log of samples: of the same name, else the only one in the folder."""
+    """The samples of a log, or the log of samples: the file of the same name beside it."""
     wanted = (".log", ".txt", ".bisect", "") if path.suffix == ".csv" else (".csv",)
-    for suffix in wanted:
-        if path.with_suffix(suffix).is_file():
-            return path.with_suffix(suffix)
-    is_partner = bisect_log.is_log if path.suffix == ".csv" else bisect_log.is_samples
-    others = (
-        each for each in path.parent.iterdir() if each.suffix in wanted and each.name[0] != "." and each.is_file()
-    )
-    fitting = [each for each in others if each.is_file() and is_partner(_head(each))]
-    return fitting[0] if len(fitting) == 1 else None
-
-
-def _head(path: Path) -> str:
-    """The beginning of a file, enough to know its format by."""
-    with path.open("rb") as stream:
-        return stream.read(_HEAD).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    return next((path.with_suffix(suffix) for suffix in wanted if path.with_suffix(suffix).is_file()), None)
 
 
 def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     """The results of one JSON value or array, or of JSON Lines, which are read a line at a time."""
-    first = stream.readline(perf.MAX_BYTES + 1)
+    first = stream.readline(perf.MAX_BYTES + 1).removeprefix(_BOM)
+    lines = 1
+    while first and not first.strip():
+        first, lines = stream.readline(perf.MAX_BYTES + 1), lines + 1
     if _is_whole_object(first) or len(first) > perf.MAX_BYTES:
-        yield from _lines(first, stream, name)
+        yield from _lines(first, stream, name, lines)
         return
     raw = first + stream.read(perf.MAX_BYTES + 1 - len(first))
     try:
-        if bisect_log.is_log(raw[:_HEAD].decode("utf-8", "replace")):
+        if bisect_log.is_log(raw[:HEAD].decode("utf-8", "replace")):
             raise Refused(name, "a git bisect log needs its samples: hand in the file, with NAME.csv beside NAME.log")
         value = perf.decode(text(raw, name), name)
     except Refused as refusal:
@@ -193,8 +186,8 @@ def _is_whole_object(line: bytes) -> bool:
     return line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}") and line.endswith(b"\n")
 
 
-def _lines(first: bytes, stream: IO[bytes], name: str) -> Iterator[Input]:
-    number, line = 1, first
+def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[Input]:
+    line = first
     while line:
         where = f"{name}, line {number}"
         if len(line) > perf.MAX_BYTES:
@@ -211,18 +204,27 @@ def _lines(first: bytes, stream: IO[bytes], name: str) -> Iterator[Input]:
 
 def _value(value: Any, where: str) -> Iterator[Input]:
     """The results of one JSON value; what is refused of it goes along."""
-    answers: Iterable[Result | Refused]
-    if kcidb.is_report(value):
-        answers = kcidb.parse_all(value, where)
-    else:
-        answers = [_parsed(value, where)]
+    answers: Iterable[Result | Refused] = (
+        kcidb.parse_all(value, where) if kcidb.is_report(value) else [_parsed(value, where)]
+    )
+    kept = b""
     for answer in answers:
         try:
             if isinstance(answer, Refused):
                 raise answer
             yield Input(where, checked(answer, where))
         except Refused as refusal:
-            yield Input(where, None, refusal, json.dumps(value).encode())
+            # Of a report that is refused in many places, the bytes are kept once.
+            kept, before = kept or _bytes_of(value), kept
+            yield Input(where, None, refusal.at(where), b"" if before else kept)
+
+
+def _bytes_of(value: Any) -> bytes:
+    """A refused value, to be kept; what is nested too deeply to be written is too deep to be kept."""
+    try:
+        return perf.canonical(value).encode("utf-8", "replace")
+    except Refused:
+        return b""
 
 
 def _parsed(value: Any, where: str) -> Result | Refused:
@@ -230,6 +232,8 @@ def _parsed(value: Any, where: str) -> Result | Refused:
         return perf.parse(value, where)
     except Refused as refusal:
         return refusal
+    except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
+        return Refused(where, f"can't be understood: {str(error) or type(error).__name__}")
 
 
 def _refused(where: str, why: str) -> Input:

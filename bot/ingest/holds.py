@@ -32,6 +32,8 @@ def _about_commit(result: Result, author: str, seen: Inspected | None) -> Iterat
         yield NO_CODE
     if not author:
         yield "the culprit's author is not known"
+    if not result.parent_is_told and seen and result.parent and result.parent.sha not in seen.parents:
+        yield f"{result.parent.sha[:10]} is no parent of the culprit in a tree of ours"
     if result.doubt and not (seen and result.parent and result.parent.sha in seen.parents):
         yield result.doubt
 

@@ -27,7 +27,7 @@ FORMAT = "kcidb-5"
 MAX_TESTS = 200_000
 _SCHEMA = kcidb_io.schema.V5_3
 _DESCRIBED = re.compile(r"(.+?)(?:-(\d+)-g[0-9a-f]{7,40})?\Z")
-_BAD_STATUS = frozenset({"FAIL", "ERROR", "MISS", "SKIP"})
+_NOT_RUN = frozenset({"MISS", "SKIP"})  # with any other status, the schema says, a number counts
 
 
 def is_report(value: Any) -> bool:
@@ -64,39 +64,50 @@ def _check(value: Any, where: str) -> None:
         raise Refused(f"{where}, {place}" if place else where, why, [(place, why)]) from None
     except (RecursionError, ValueError, TypeError) as error:
         raise Refused(where, f"not a report of KCIDB: {str(error)[:200]}") from None
-    text = canonical(value)
-    if "\\u0000" in text.replace("\\\\", "") or text.encode("utf-8", "replace").decode() != text:
-        raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
     if len(value.get("tests", ())) > MAX_TESTS:
         raise Refused(f"{where}, /tests", f"expected at most {MAX_TESTS:,} tests")
 
 
 def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     """The report cut into parts of two commits each: what is compared, and so what is kept."""
-    checkouts = {each["id"]: each for each in value.get("checkouts", ()) if "git_commit_hash" in each}
-    builds = {each["id"]: each for each in value.get("builds", ()) if each["checkout_id"] in checkouts}
+    tables = {name: _by_id(value, name, where) for name in ("checkouts", "builds", "tests")}
+    # A patchset on top of a commit is no commit that anybody could be told of.
+    whole = {name: each for name, each in tables["checkouts"].items() if "git_commit_hash" in each}
+    checkouts = {name: each for name, each in whole.items() if not each.get("patchset_hash")}
+    builds = {name: each for name, each in tables["builds"].items() if each["checkout_id"] in checkouts}
     groups: dict[tuple[str, ...], dict[str, list[Any]]] = {}
-    for test in value.get("tests", ()):
+    for test in tables["tests"].values():
         build = builds.get(test["build_id"])
-        if build and "number" in test and test.get("path") and test.get("status") not in _BAD_STATUS:
+        if build and "number" in test and test.get("path") and test.get("status") not in _NOT_RUN:
             sha = checkouts[build["checkout_id"]]["git_commit_hash"]
             groups.setdefault(_what(test, build), {}).setdefault(sha, []).append(test)
-    for shas in sorted({tuple(sorted(sides)) for sides in groups.values() if len(sides) > 1}):
+    pairs: dict[tuple[str, ...], list[Any]] = {}
+    for sides in groups.values():
+        pairs.setdefault(tuple(sorted(sides)), []).extend(test for some in sides.values() for test in some)
+    for shas, tests in sorted(pairs.items()):
         if len(shas) > 2:
             names = ", ".join(sha[:10] for sha in shas[:5])
             raise Refused(f"{where}, /tests", f"expected a test on a parent and a culprit, found it on {names}")
-        tests = [
-            test for sides in groups.values() if set(sides) == set(shas) for some in sides.values() for test in some
-        ]
-        used = {test["build_id"] for test in tests}
-        kept = [build for build in builds.values() if build["id"] in used]
-        trees = {build["checkout_id"] for build in kept}
-        yield {
-            "version": value["version"],
-            "checkouts": [each for each in checkouts.values() if each["id"] in trees],
-            "builds": kept,
-            "tests": tests,
-        }
+        if len(shas) == 2:
+            kept = {test["build_id"]: builds[test["build_id"]] for test in tests}
+            trees = {build["checkout_id"]: checkouts[build["checkout_id"]] for build in kept.values()}
+            yield {
+                "version": value["version"],
+                "checkouts": list(trees.values()),
+                "builds": list(kept.values()),
+                "tests": tests,
+            }
+
+
+def _by_id(value: Mapping[str, Any], table: str, where: str) -> dict[str, Any]:
+    """The rows of a table by their ids; the same row twice counts once, two rows under one id are refused."""
+    rows: dict[str, Any] = {}
+    for number, row in enumerate(value.get(table, ())):
+        if rows.setdefault(row["id"], row) != row:
+            raise Refused(
+                f"{where}, /{table}/{number}/id", f"expected one row called {row['id'][:80]}, found another one"
+            )
+    return rows
 
 
 def _what(test: Mapping[str, Any], build: Mapping[str, Any]) -> tuple[str, ...]:
@@ -152,6 +163,7 @@ def parse(told: Any, where: str) -> Result:
         format=FORMAT,
         doubt=doubt,
         may_be_reversed=bool(doubt),
+        parent_is_told=False,
     )
 
 

@@ -1,8 +1,9 @@
-"""What any format may hand in at most: names that fit an index, counts that fit a column. Pure."""
+"""What holds for a result of any format: names that fit an index and a line, counts that fit a column. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from bot.ingest.errors import Refused
 from bot.ingest.value import CommitTold, Result
@@ -10,38 +11,56 @@ from bot.ingest.value import CommitTold, Result
 NAME = 500  # characters of what things are known by
 TEXT = 2000  # characters of what is only shown
 RUNS = 1_000_000_000  # a side
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 
 
 def checked(result: Result, where: str) -> Result:
-    """The same result; Refused where a name is too long for a database to find it by, or a count too large."""
-    names = {"producer": result.producer, "id": result.id, "tree": result.tree, "branch": result.branch}
-    names["patch mail"] = result.patch_message_id
-    for commit in (result.good, result.bad, result.culprit, result.parent):
-        if commit:
-            _check_commit(commit, where)
-            names[f"author of {commit.sha[:10]}"] = commit.author_email
+    """The same result; Refused where a text can't be stored, found or shown in a line, or a count is too large."""
+    if not _can_be_stored(result.payload):
+        raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
+    for what, name, limit in _names(result):
+        if len(name) > limit:
+            raise Refused(where, f"expected a {what} of at most {limit} characters, found {len(name)}")
+        if _CONTROL.search(name):
+            raise Refused(where, f"expected a {what} on one line, found {name[:60]!r}")
+    for commit in _commits(result):
+        if not _SHA.match(commit.sha):
+            raise Refused(where, f"expected a sha of 40 digits, found {commit.sha[:60]!r}")
+    if result.culprit and result.parent and result.culprit.sha == result.parent.sha:
+        raise Refused(where, f"expected a parent and a culprit, found {result.culprit.sha[:12]} as both")
     for run in result.runs:
-        names |= {"suite": run.suite, "machine": run.machine.id}
         for each in run.measurements:
-            if len(each.metric) > NAME or len(each.unit) > NAME:
-                raise Refused(where, f"expected a metric of at most {NAME} characters, found {each.metric[:40]!r}…")
-            if max(each.old.n, each.new.n) > RUNS:
+            if not 0 < max(each.old.n, each.new.n) <= RUNS:
                 raise Refused(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
-        _check_names(names, where)
-    if len(result.tree_url) > TEXT:
-        raise Refused(where, f"expected an address of at most {TEXT} characters, found {len(result.tree_url)}")
     return result
 
 
-def _check_names(names: dict[str, str], where: str) -> None:
-    for what, name in names.items():
-        if len(name) > NAME:
-            raise Refused(where, f"expected a {what} of at most {NAME} characters, found {len(name)}")
+def _can_be_stored(payload: str) -> bool:
+    """Whether no text of a JSON payload holds a NUL, which PostgreSQL refuses, or half of a character."""
+    try:
+        payload.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\\u0000" not in payload or "\\u0000" not in payload.replace("\\\\", "")
 
 
-def _check_commit(commit: CommitTold, where: str) -> None:
-    if not _SHA.match(commit.sha):
-        raise Refused(where, f"expected a sha of 40 digits, found {commit.sha[:60]!r}")
-    if len(commit.describe) > TEXT:
-        raise Refused(where, f"expected a description of at most {TEXT} characters, found {len(commit.describe)}")
+def _commits(result: Result) -> Iterator[CommitTold]:
+    return (each for each in (result.good, result.bad, result.culprit, result.parent) if each)
+
+
+def _names(result: Result) -> Iterator[tuple[str, str, int]]:
+    """Every text that is stored by itself: what it is, the text, and its limit."""
+    yield from (
+        ("producer", result.producer, NAME),
+        ("id", result.id, NAME),
+        ("patch mail", result.patch_message_id, NAME),
+    )
+    yield from (("tree", result.tree, NAME), ("branch", result.branch, NAME), ("tree's address", result.tree_url, TEXT))
+    for commit in _commits(result):
+        yield from (("title", commit.title, TEXT), ("description", commit.describe, TEXT))
+        yield from (("author's address", commit.author_email, NAME), ("author's name", commit.author_name, NAME))
+    for run in result.runs:
+        yield from (("suite", run.suite, NAME), ("machine", run.machine.id, NAME))
+        for each in run.measurements:
+            yield from (("metric", each.metric, NAME), ("unit", each.unit, NAME))

@@ -128,10 +128,14 @@ def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
     lengths = _lengths(columns, where)
     told_runs = len(matrix["stats_source"]) if "stats_source" in texts else lengths
     incomplete = columns.pop(_INCOMPLETE, [0] * lengths)
+    numbers.all_numbers(incomplete, f"{where}, /{_INCOMPLETE}")
     complete = [run for run in range(min(lengths, told_runs)) if incomplete[run] != 1]
     if not complete:
         raise Refused(where, f"expected a complete run, found {lengths} incomplete ones")
-    samples = {name: _present(column, complete, where, name) for name, column in columns.items()}
+    is_padded = told.get("matrix") is not None
+    samples = {
+        name: _present(column, complete, f"{where}, /{name[:80]}", is_padded) for name, column in columns.items()
+    }
     return {name: values for name, values in samples.items() if values}, len(complete)
 
 
@@ -164,13 +168,11 @@ def _lengths(columns: Mapping[str, Any], where: str) -> int:
     return first[1]
 
 
-def _present(column: list[Any], complete: Sequence[int], where: str, name: str) -> list[Any]:
-    """What was measured: not -1, not in an incomplete run, and not the zeros that fill a column up at its end."""
-    for each in column:
-        if isinstance(each, bool) or not isinstance(each, int | float):
-            raise Refused(f"{where}, /{name[:80]}", f"expected numbers only, found {str(each)[:40]!r} among them")
+def _present(column: list[Any], complete: Sequence[int], where: str, is_padded: bool) -> list[Any]:
+    """What was measured: not -1, not in an incomplete run, and not the zeros that fill up a matrix's column."""
+    numbers.all_numbers(column, where)
     end = len(column)
-    while end and column[end - 1] == 0:
+    while is_padded and end and column[end - 1] == 0:
         end -= 1
     end = end or len(column)  # all zeros: that was measured
     return [column[run] for run in complete if run < end and column[run] != -1]

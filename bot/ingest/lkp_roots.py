@@ -43,7 +43,8 @@ def is_root(directory: Path) -> bool:
 
 
 def _runs(root: Path) -> list[Path]:
-    return sorted((each for each in root.iterdir() if each.name.isdigit() and each.is_dir()), key=lambda e: int(e.name))
+    named = (each for each in root.iterdir() if each.name.isascii() and each.name.isdigit())
+    return sorted((each for each in named if each.is_dir()), key=lambda each: int(each.name))
 
 
 def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
@@ -98,7 +99,7 @@ def _job(text: str, where: str) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise Refused(f"{where}{line}", f"not YAML that can be taken: {error.problem}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         raise Refused(where, f"not YAML that can be taken: {(str(error) or 'too deep').splitlines()[0]}") from None
     if not isinstance(loaded, dict):
         raise Refused(where, f"expected a mapping, found {type(loaded).__name__}")

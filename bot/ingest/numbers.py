@@ -24,14 +24,19 @@ def summary(samples: Sequence[Any], where: str) -> tuple[Side, tuple[float, ...]
         raise Refused(where, f"expected at most {MAX_SAMPLES} samples, found {len(samples)}")
     if not samples:
         raise Refused(where, "expected one sample at least, found none")
-    if not _NUMBERS.issuperset(map(type, samples)):
-        odd = next(each for each in samples if type(each) not in _NUMBERS)
-        raise Refused(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
+    all_numbers(samples, where)
     try:
         numbers = tuple(map(float, samples))
     except OverflowError:
         raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None
     return finite(side(numbers), where), numbers
+
+
+def all_numbers(values: Sequence[Any], where: str) -> None:
+    """Refused where anything but integers and floats stands among values."""
+    if not _NUMBERS.issuperset(map(type, values)):
+        odd = next(each for each in values if type(each) not in _NUMBERS)
+        raise Refused(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
 
 
 def finite(told: Side, where: str) -> Side:
@@ -54,9 +59,10 @@ def with_roles(measured: Sequence[Measurement], suite: str) -> tuple[Measurement
     It is the one that moved most, among those whose sides don't overlap, whose direction is known and which are no
     counters of time(1), as far as there are such. Beyond 100 monitors, the 200 that moved most are kept.
     """
-    own = [each for each in measured if each.metric.startswith(f"{suite}.")] or list(measured)
+    own = [each for each in measured if each.metric.startswith(f"{suite}.")]
+    kept = [each for each in measured if not each.metric.startswith(f"{suite}.")] if own else []
+    own = own or list(measured)
     headline = max(own, key=lambda each: _leads(each, suite))
-    kept = [each for each in measured if each not in own]
     if len(kept) > _MONITORS:
         kept = sorted((each for each in kept if _moved(each)), key=_distance, reverse=True)[: 2 * _MONITORS]
     kpis = (replace(each, role="kpi") for each in own if each is not headline)
@@ -80,6 +86,6 @@ def _distance(each: Measurement) -> float:
 def finite_number(text: str) -> float:
     """A finite number of usual digits; ValueError for anything else ("nan", "1_000")."""
     number = float(text)
-    if not math.isfinite(number) or "_" in text:
+    if not math.isfinite(number) or "_" in text or not text.isascii():
         raise ValueError(text)
     return number

@@ -26,6 +26,7 @@ from bot.ingest.value import CommitTold, MachineTold, Measurement, Recheck, Resu
 from tracker.samples import Side
 
 FORMAT = "perf-bisect-result/1"
+_LARGE = 1 << 20  # bytes of a result
 MAX_FAULTS = 100  # told of one result
 MAX_BYTES = 64 * 1024 * 1024  # of one result: a million samples fit
 _SCHEMA_FILE = Path(__file__).parent / "schemas" / "perf-bisect-result-1.schema.json"
@@ -63,9 +64,9 @@ def _decode_plain(text: str) -> Any:
         return None
     try:
         value = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return value if canonical(value).count(":") == text.count(":") else None
+    except (orjson.JSONDecodeError, Refused):
         return None
-    return value if canonical(value).count(":") == text.count(":") else None
 
 
 def _decode_carefully(text: str, where: str) -> Any:
@@ -112,8 +113,6 @@ def parse(value: Any, where: str) -> Result:
             place, why = faults[0]
             raise Refused(f"{where}, {place}" if place else where, why, faults)
     payload = canonical(value)
-    if "\\u0000" in payload.replace("\\\\", "") or not _is_unicode(payload):
-        raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
     return _result(value, payload, where)
 
 
@@ -125,15 +124,11 @@ def _is_surely_valid(value: Any) -> bool:
         return False
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _faults(value: Any) -> Iterator[tuple[str, str]]:
+    if len(canonical(value)) > _LARGE:  # jsonschema would take a minute for it
+        for each in _fast_validator().iter_errors(value):
+            yield pointer(each.instance_path), _sentence(each)
+        return
     for error in _validator().iter_errors(value):
         error = jsonschema.exceptions.best_match([error])
         yield pointer(error.absolute_path), _sentence(error)
@@ -173,11 +168,15 @@ def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
 
 
 def canonical(value: Any) -> str:
-    """One text for one JSON value, whatever its spacing and the order of its keys."""
+    """One text for one JSON value, whatever its spacing and the order of its keys; Refused where it is too deep."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # integers past 64 bits, half of a character: always so for the same value
+        pass
+    try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    except RecursionError:
+        raise Refused("", "nested too deeply") from None
 
 
 def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:
@@ -185,11 +184,17 @@ def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:
         yield TestRun(
             suite=run["test"]["suite"],
             params=_params(run["test"]),
-            machine=MachineTold(**{key: run["machine"][key] for key in run["machine"] if key != "microcode"}),
+            machine=_machine(run["machine"]),
             measurements=tuple(
                 _measurement(each, f"{where}, {place}/measurements/{n}") for n, each in enumerate(run["measurements"])
             ),
         )
+
+
+def _machine(told: Mapping[str, Any]) -> MachineTold:
+    """The machine; 64.0 CPUs are 64, as JSON Schema has it."""
+    known: dict[str, Any] = {key: int(value) if isinstance(value, float) else value for key, value in told.items()}
+    return MachineTold(**{key: value for key, value in known.items() if key != "microcode"})
 
 
 def _params(test: Mapping[str, Any]) -> dict[str, str]:
@@ -228,7 +233,7 @@ def _side(told: Mapping[str, Any], where: str) -> tuple[Side, tuple[float, ...]]
     try:
         if samples is None:
             spread = float(told["stddev"]) if "stddev" in told else None
-            return numbers.finite(Side(float(told["mean"]), spread, told["n"]), where), ()
+            return numbers.finite(Side(float(told["mean"]), spread, int(told["n"])), where), ()
         return numbers.summary(samples, f"{where}/samples")
     except OverflowError:
         raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None

@@ -11,14 +11,16 @@ from bot.ingest.errors import Refused
 
 log = logging.getLogger(__name__)
 _MOST = 10_000  # files; after that somebody has to look before more is kept (DESIGN rule 10)
+_MOST_BYTES = 4 << 30
 
 
 def keep(raw: bytes, refusal: Refused, drop: Path, now: datetime) -> Path | None:
     """Keep the bytes of a refused input that nobody else has. None where there is no room for more."""
     folder = drop / "refused"
     folder.mkdir(parents=True, exist_ok=True)
-    if sum(1 for _ in folder.iterdir()) >= _MOST:
-        log.error("%s holds %d files: look through them; refused and not kept: %s", folder, _MOST, refusal)
+    sizes = [each.lstat().st_size for each in folder.iterdir()]
+    if len(sizes) >= _MOST or sum(sizes) + len(raw) > _MOST_BYTES:
+        log.error("%s is full: look through it; refused and not kept: %s", folder, refusal)
         return None
     name = re.sub(r"[^\w.-]+", "-", refusal.where)[:60].strip("-.") or "input"
     target = free_name(folder, f"{name}.json", now)
@@ -35,6 +37,7 @@ def tell(target: Path, refusals: list[Refused]) -> None:
 
 def free_name(folder: Path, name: str, now: datetime) -> Path:
     """A name in a folder that nothing has yet: the wanted one, else with the time before it, and a number."""
-    name = name[-150:]
-    wanted = [name, f"{now:%Y%m%dT%H%M%S%f}-{name}", *(f"{now:%Y%m%dT%H%M%S%f}-{n}-{name}" for n in range(2, 1000))]
+    name = name.encode("utf-8", "replace")[-150:].decode("utf-8", "ignore").lstrip(".") or "input"
+    stamp = f"{now:%Y%m%dT%H%M%S%f}"
+    wanted = (name, f"{stamp}-{name}", *(f"{stamp}-{number}-{name}" for number in range(2, 2 * _MOST)))
     return next(folder / each for each in wanted if not (folder / each).exists() and not (folder / each).is_symlink())

@@ -63,7 +63,7 @@ def take_all(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspec
         try:
             with transaction.atomic():
                 return _take(results, now, seen)
-        except (DataError, ArithmeticError, TypeError, ValueError) as error:
+        except (DataError, ArithmeticError, TypeError, ValueError, RecursionError) as error:
             if len(results) == 1:
                 return [
                     Refused("", f"the database can't hold it: {(str(error) or type(error).__name__).splitlines()[0]}")

@@ -74,8 +74,8 @@ class Result:
 
     `payload` is what the lab handed in, in canonical JSON, as `format` has it; (producer, id) is the lab's key
     for it. `created_at` None: nothing tells when, so that it is when we got it. `doubt`: what the adapter had to
-    guess, which an operator must look at. `may_be_reversed`: the guess was which side is the parent, so a git
-    tree may settle it.
+    guess, which an operator must look at. `may_be_reversed`: which side is the parent is among that, so a git
+    tree may turn it round. `parent_is_told`: that it is the culprit's parent is said, and not only likely.
     """
 
     producer: str
@@ -96,6 +96,7 @@ class Result:
     rechecks: tuple[Recheck, ...] = ()
     doubt: str = ""
     may_be_reversed: bool = False
+    parent_is_told: bool = True
 
     @property
     def key(self) -> tuple[str, str]:

@@ -158,7 +158,7 @@ def _same_code(entry: _Entry, blobs: Mapping[str, bytes]) -> bool:
 
 
 # A comment, or a literal that may hold what looks like one.
-_C = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|\s+", re.DOTALL)
+_C = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+\"?|'(?:\\.|[^'\\\n])*+'?|\s+", re.DOTALL)
 
 
 def _code(source: bytes) -> bytes:

@@ -274,8 +274,8 @@ def test_what_breaks_one_file_leaves_the_next_one(world: World, monkeypatch: pyt
     monkeypatch.setattr(store, "store_new", fragile)
     drop = world.place / "drop"
     drop.mkdir()
-    for name in "ab":
-        (drop / f"{name}.json").write_text(json.dumps(told(world, name * 40, name, 1000, 700)))
+    for name, sha in (("a", C), ("b", "b" * 40)):
+        (drop / f"{name}.json").write_text(json.dumps(told(world, sha, name, 1000, 700)))
         os.utime(drop / f"{name}.json", (1, 1))
     assert take_dropped(drop, [], world.now) == 1
     assert "the database can't hold it: int too large" in (drop / "refused" / "a.json.reason").read_text()
@@ -288,3 +288,127 @@ def test_a_number_written_otherwise_is_the_same_result(world: World) -> None:
     one["measurements"][0]["good"]["samples"] = [1000.0, 1005.0, 995.0]
     (receipt,) = world.ingest(one)
     assert receipt.taken == "duplicate"
+
+
+# --- inputs that brought others down once ---
+
+
+def hostile(path: Any, good: dict[str, Any]) -> None:
+    """Inputs of which each one must cost itself alone."""
+    from tests.bot.test_ingest_lkp import CULPRIT, NEW, OLD, PARENT, lay
+
+    (path / "deep.json").write_text("[" * 1000 + "]" * 1000)
+    (path / "deeper.json").write_text("[" + "[" * 900 + "]" * 900 + "]")
+    (path / "loop.json").symlink_to(path / "loop.json")
+    os.mkfifo(path / "pipe.json")
+    red = {**good, "test": {"suite": "vm-scan", "params": {"a\nb\x1b[31m": 5}}}
+    (path / "control.json").write_text(json.dumps(red))
+    (path / "long.json").write_text(json.dumps({"version": {"major": "9" * 1_000_000}}))
+    (path / "empty.json").write_text("[]")
+    lay(path / "half", PARENT, {**OLD, "demo.a\ud800": [1, 2, 3]})
+    lay(path / "half", CULPRIT, {**NEW, "demo.a\ud800": [1, 2, 3]})
+    lay(path / "odd", PARENT, OLD)
+    (lay(path / "odd", CULPRIT, NEW) / "²").mkdir()
+
+
+def test_each_hostile_input_costs_itself_alone(world: World) -> None:
+    from bot.ingest.formats import read_path
+    from bot.ingest.intake import take_in
+
+    top = world.place / "hostile"
+    top.mkdir()
+    hostile(top, told(world, C, "red", 1000, 700))
+    (top / "z.json").write_text(json.dumps(told(world, C, "z", 1000, 700)))
+    answers = list(take_in(read_path(top), [], world.now))
+    assert sorted(answer.result.id[:1] for answer in answers if answer.receipt and answer.result) == ["a", "z"]
+    refusals = [str(answer.refusal) for answer in answers if answer.refusal]
+    assert len(refusals) == 8
+    assert all(refusal.isprintable() and len(refusal) < 1500 for refusal in refusals)
+    expected = (
+        "nested too deeply",
+        "leads nowhere",
+        "a pipe or a device",
+        "\\x1b[31m",
+        "lone surrogate",
+        "an empty array",
+    )
+    for words in expected:
+        assert any(words in refusal for refusal in refusals), words
+
+
+def test_the_drop_directory_goes_on_past_each_of_them(world: World) -> None:
+    drop = world.place / "drop"
+    drop.mkdir()
+    hostile(drop, told(world, C, "red", 1000, 700))
+    (drop / ("漢" * 83 + ".json")).write_text("{")
+    (drop / "z.json").write_text(json.dumps(told(world, C, "z", 1000, 700)))
+    for each in [drop, *drop.rglob("*")]:
+        os.utime(each, (1, 1), follow_symlinks=False)
+    assert take_dropped(drop, [], world.now) == 2
+    assert [each.name for each in drop.iterdir() if each.name not in ("done", "refused")] == []
+    assert len(list((drop / "refused").glob("*.reason"))) == 9
+
+
+@pytest.mark.parametrize("field", ["sha", "tree", "metric", "email"])
+def test_a_line_break_is_in_no_name(world: World, field: str) -> None:
+    from bot.ingest.errors import Refused
+
+    one = told(world, C, "c", 1000, 700)
+    if field == "sha":
+        one["first_bad"]["sha"] += "\n"
+    elif field == "tree":
+        one["tree"]["name"] += "\n"
+    elif field == "metric":
+        one["measurements"][0]["metric"] += "\n"
+    else:
+        one["first_bad"]["author"]["email"] = "a\r\nBcc: x@y.example"
+    with pytest.raises(Refused):
+        world.ingest(one)
+
+
+def test_a_parent_that_only_seemed_so_is_held(world: World) -> None:
+    """A bisection across a merge: the last good commit need not be the culprit's parent, and a tree knows better."""
+    from datetime import UTC, datetime
+
+    from bot.ingest import bisect_log
+    from bot.ingest.store import take
+    from bot.upstream.inspection import Inspected
+    from tests.bot.test_ingest_bisect_log import BAD, CSV, LOG
+
+    result = bisect_log.parse({"log": LOG, "samples": CSV}, "in")
+    moment = datetime(2026, 9, 1, tzinfo=UTC)
+    seen = Inspected(BAD, ("9" * 40,), "mm: walk cold folios first", "Dana", "dana@dev.example", moment, ())
+    assert take(result, world.now, {BAD: seen}).held == "aaaaaaaaaa is no parent of the culprit in a tree of ours"
+
+
+@pytest.mark.parametrize("piece", [b'"\\', b"/*a", b"'\\", b"//", b'"a\n'])
+def test_hostile_code_is_compared_in_no_time(piece: bytes) -> None:
+    import time
+
+    from bot.upstream.inspection import _code
+
+    start = time.process_time()
+    _code(piece * 50_000)
+    assert time.process_time() - start < 2  # seconds; twenty, when it was quadratic
+
+
+def test_large_inputs_take_time_by_their_size(world: World) -> None:
+    """What is refused of a large result is found as fast as in a small one; many metrics are no square of them."""
+    import time
+
+    from bot.ingest import lkp, perf_bisect_result
+    from bot.ingest.errors import Refused
+
+    one = told(world, C, "c", 1000, 700)
+    one["measurements"][0]["good"]["samples"] = [1.0] * 1_000_000
+    one["extra"] = 1
+    start = time.process_time()
+    with pytest.raises(Refused, match="extra"):
+        perf_bisect_result.parse(one, "in")
+    matrix = {f"demo.m{number}": [1, 2, 3] for number in range(8000)}
+    roots = {
+        side: {"commit": sha, "job": {"testcase": "demo", "tbox_group": "m"}, "matrix": matrix}
+        for side, sha in (("parent", "a" * 40), ("culprit", "b" * 40))
+    }
+    assert len(lkp.parse(roots, "in").runs[0].measurements) == 8000
+    assert time.process_time() - start < 10  # seconds; minutes, when they were quadratic
