@@ -203,14 +203,15 @@ class _Batch:
             head.headline = False
             if isinstance(head, Finding):
                 self._dethroned.append(head.pk)
-        told = finding.measured.told
+        told, before = finding.measured.told, (report.verdict, report.held)
         report.verdict = word(told.old.mean, told.new.mean, finding.measured.metric.direction)
         if report.pk not in self.known.told:
             stays = [each for each in report.held.split("\n") if each in OF_THE_CULPRIT]
             report.held = "\n".join(dict.fromkeys(each for each in (*stays, *row.held.split("\n")) if each))
         finding.headline = True
         self.known.heads[report.pk] = finding
-        self._changed[report.pk] = report
+        if before != (report.verdict, report.held):
+            self._changed[report.pk] = report
 
     def _say(self, report: Report, event: EventValue | None, row: BisectResult) -> None:
         """An event of a report by a result, which remembers what it said."""
