@@ -23,6 +23,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 RESULTS, MEASUREMENTS = 10_000, 20
+BUDGETS = {"SQLite": 500, "PostgreSQL": 300}  # results a second
+QUERIES = 4  # a result, at most
 VALIDATED = 1000  # by jsonschema, which takes four milliseconds for each
 
 
@@ -144,8 +146,8 @@ def main() -> None:
                 stream.writelines(line + "\n" for line in lines(count))
         least = validate(files[RESULTS])
         print(f"{RESULTS:,} results of {MEASUREMENTS} measurements")
-        print(f"{'':38}{'results/s':>10}{'ratio':>8}{'queries':>9}{'peak MB':>9}")
-        print(f"{f'json.loads + jsonschema (of {VALIDATED:,})':38}{1 / least:10.0f}{1:8.2f}")
+        print(f"{'':38}{'results/s':>10}{'budget':>8}{'ratio':>8}{'queries':>9}{'peak MB':>9}")
+        print(f"{f'json.loads + jsonschema (of {VALIDATED:,})':38}{1 / least:10.0f}{'':8}{1:8.2f}")
         ways = (
             ("SQLite, a tenth of them", RESULTS // 10, f"sqlite:///{folder}/tenth.sqlite3"),
             ("SQLite", RESULTS, f"sqlite:///{folder}/all.sqlite3"),
@@ -156,7 +158,12 @@ def main() -> None:
             if told["taken"] != count:
                 sys.exit(f"{name}: {told['taken']} of {count} results taken")
             each = told["seconds"] / count
-            print(f"{name:38}{1 / each:10.0f}{each / least:8.2f}{told['queries'] / count:9.2f}{told['peak']:9}")
+            print(
+                f"{name:38}{1 / each:10.0f}{BUDGETS.get(name, ''):>8}{each / least:8.2f}"
+                f"{told['queries'] / count:9.2f}{told['peak']:9}"
+            )
+            if told["queries"] > QUERIES * count:
+                sys.exit(f"{name}: more than {QUERIES} queries a result")
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def decode(text: str, where: str) -> Any:
     return _decode_carefully(text, where) if value is None else value
 
 
-_LONG_NUMBER = re.compile(r"[:,\[]\s*-?[0-9]{19}")
+_LONG_NUMBER = re.compile(r"(?:^|[:,\[])\s*-?[0-9]{19}")
 _DIGITS = bytes(ord("0") if chr(code).isdecimal() and code < 128 else 0 for code in range(256))
 
 

@@ -335,6 +335,7 @@ def test_the_fast_decoder_gives_what_the_careful_one_gives(value: Any) -> None:
         "[" + "9" * 400 + "]",
         "[12345678901234567890123]",
         "[-18446744073709551616]",
+        " -9223372036854775809",
         "[NaN]",
         "[1,]",
         '["\\ud800"]',
