@@ -141,7 +141,7 @@ def _intents(reading: Reading) -> Iterator[dict[str, str]]:
 
 def _report_json(told: RobotReport) -> dict[str, Any]:
     def side(value: Any) -> dict[str, float | None] | None:
-        return {"mean": value.mean, "stddev_pct": value.stddev_pct or None} if value else None
+        return {"mean": value.mean, "stddev_pct": value.stddev_pct} if value else None
 
     return {
         "culprit": told.culprit,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.identity import Identity
-from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report
+from bot.ingest.robot_mail.machine import machine_parts
+from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report, impact_row
+from bot.ingest.robot_mail.table import Value
 from bot.outbox.states import mark_sent
 from bot.replies.effects import Effect, Mode, Relation, effects_of
 from bot.replies.events import event_of, in_mainline_event, reported_event
@@ -17,7 +20,7 @@ from bot.replies.links import find_links
 from bot.replies.mail import Mail
 from bot.replies.reading import Reading, read
 from tracker import history, registry
-from tracker.models import Finding, Message, OutgoingMail, RawMessage, Report, Suggestion
+from tracker.models import Finding, Machine, Message, OutgoingMail, RawMessage, Report, Suggestion
 from tracker.models.tree import TreeRole
 from tracker.status import Event as EventValue
 from tracker.status import Happening, Verdict
@@ -180,33 +183,58 @@ class Desk:
 
 
 def add_findings(report: Report, told: RobotReport) -> None:
-    """The headline finding of a robot's report, and what else it says to have moved."""
-    scenario = registry.scenario_for(told.suite, dict(told.parameters))
-    machine = registry.machine_for(told.machine or told.machine_text, description=told.machine_text)
+    """The headline finding of a robot's report, and what else it says to have moved, with their numbers."""
+    parent = registry.commit_for(told.parent, title=told.tables[0].commits[0].title) if told.parent else None
     headline = Finding(
         report=report,
         metric=registry.metric_for(told.metric),
-        scenario=scenario,
-        machine=machine,
+        scenario=registry.scenario_for(told.suite, dict(told.parameters)),
+        machine=_machine(told.machine, told.machine_text),
+        parent=parent,
         base=told.base,
         headline=True,
         verdict=told.verdict,
         change_pct=told.change_pct,
         change_pct_raw=told.change_pct_raw,
-        old_mean=told.old.mean if told.old else None,
-        old_stddev_pct=told.old.stddev_pct if told.old else None,
-        new_mean=told.new.mean if told.new else None,
-        new_stddev_pct=told.new.stddev_pct if told.new else None,
+        **_sides(told.old, told.new),
     )
     registry.add_finding(headline)
     for impact in told.additional:
+        table, row = impact_row(told, impact) or (None, None)
         registry.add_finding(
             Finding(
                 report=report,
                 metric=registry.metric_for(impact.metric),
                 scenario=registry.scenario_for(impact.suite, dict(impact.parameters)),
-                machine=registry.machine_for(impact.machine, description=impact.machine),
+                machine=_machine(table.axis("tbox_group") if table else "", impact.machine),
+                parent=parent,
+                base=told.base,
                 verdict=impact.verdict,
                 change_pct=impact.change_pct,
+                change_pct_raw=row.change_pct if row else None,
+                **_sides(row.old if row else None, row.new if row else None),
             )
         )
+
+
+def _sides(old: Value | None, new: Value | None) -> dict[str, float | None]:
+    """The columns of a finding for both sides of a row; a table may print inf, which is no number to show."""
+    return {
+        "old_mean": old.mean if old and math.isfinite(old.mean) else None,
+        "old_stddev_pct": old.stddev_pct if old else None,
+        "new_mean": new.mean if new and math.isfinite(new.mean) else None,
+        "new_stddev_pct": new.stddev_pct if new else None,
+    }
+
+
+def _machine(name: str, text: str) -> Machine:
+    """The box by the lab's name for it, else by its description; with the parts that the description tells."""
+    parts = machine_parts(text)
+    return registry.machine_for(
+        name or text,
+        description=text,
+        cpus=parts.threads,
+        sockets=parts.sockets,
+        cpu_model=parts.cpu,
+        codename=parts.codename,
+    )

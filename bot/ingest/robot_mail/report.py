@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.ingest.robot_mail.box import Impact, find_impacts
-from bot.ingest.robot_mail.table import Value, find_row, find_tables
+from bot.ingest.robot_mail.machine import MachineParts, machine_parts
+from bot.ingest.robot_mail.origin import Origin, find_origin
+from bot.ingest.robot_mail.table import Row, Table, Value, find_row, find_tables
+from bot.ingest.robot_mail.tags import Tags, find_tags
 from bot.replies.mail import Mail
 from bot.replies.patches import bare_title
 
@@ -20,13 +23,16 @@ _COMMIT = re.compile(r'^commit: (?P<sha>[0-9a-f]{40}) \("(?P<title>.{0,400})"\)'
 # [list-tag]? [tree:branch]? [subsystem]? sha10: metric (-)?N.N% (regression|improvement)
 _SUBJECT = re.compile(r"(?P<brackets>(?:\[[^\]]{1,120}\]\s*)*)(?P<sha>[0-9a-f]{7,40})?\s*:\s")
 _FIELD = re.compile(
-    r"^(?:in |on |with following )?(?P<name>testcase|config|compiler|test machine|parameters):\s*(?P<value>.*)"
+    r"^(?:in |on |with following )?(?P<name>testcase|config|compiler|test machine|parameters|test-url):\s*(?P<value>.*)"
 )
 _PARAMETER = re.compile(r"\s+([\w.:-]{1,80}):\s?(.*)")
 _RECHECK = re.compile(
     r"^\[(?P<what>still regression|test failed|regression) on (?P<ref>\S+)\s+(?P<sha>[0-9a-f]{7,40})\]", re.M
 )
-_CLOSES = re.compile(r"^\|?[ \t]{0,10}Closes:[ \t]{1,10}(\S+)", re.M)
+
+
+_GREETING = re.compile(r"\s*(?:Greetings?|Hello|Hi)[,!.]?\s*\Z|\s*FYI,?\s*\Z")
+_PLOT_EDGE = re.compile(r"^[ \t]*[-\d.e+]{0,12}[ ]?[+|]-{30,}[-+|]*[ \t]*$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,17 @@ class RobotReport:
     rechecks: tuple[Recheck, ...]
     closes: str
     problems: tuple[str, ...]
+    list_tag: str  # "f2fs-dev", of a list that marks its subjects
+    config: str
+    compiler: str
+    test_url: str
+    origin: Origin
+    machine_parts: MachineParts
+    tags: Tags
+    preamble: str  # what a person wrote above the robot's greeting
+    plots: int  # drawn in letters below the tables, until 2021
+    tables: tuple[Table, ...]
+    lines: tuple[str, ...]  # that the tables count in
 
 
 def find_report(mail: Mail) -> RobotReport | None:
@@ -77,8 +94,10 @@ def find_report(mail: Mail) -> RobotReport | None:
         return None
     lines = text[commit.end() :].split("\n")  # above it stands what a person wrote, tables and all
     prose = text[commit.end() :].split("\nDetails are as below", 1)[0].split("\n")
-    tree, branch, subsystem = _subject(mail.subject)
-    suite, machine_text, parameters = _test(prose)
+    list_tag, tree, branch, subsystem = _subject(mail.subject)
+    test = _test(prose)
+    suite, machine_text, parameters = test["testcase"], test["test machine"], _parameters(prose)
+    tags = find_tags(text[commit.end() :])
     percent = float(noticed["percent"])
     verdict, metric = noticed["verdict"], noticed["metric"]
     problems: list[str] = []
@@ -96,7 +115,7 @@ def find_report(mail: Mail) -> RobotReport | None:
         metric=metric,
         verdict=verdict,
         change_pct=magnitude if verdict == "improvement" else -magnitude,
-        change_pct_raw=_raw_change(row.change if row else "", percent),
+        change_pct_raw=_raw_change(row, percent),
         tree=tree,
         branch=branch,
         subsystem=subsystem,
@@ -110,51 +129,84 @@ def find_report(mail: Mail) -> RobotReport | None:
         new=row.new if row else None,
         additional=find_impacts(prose),
         rechecks=tuple(Recheck(m["what"], m["ref"], m["sha"]) for m in _RECHECK.finditer("\n".join(prose))),
-        closes=found[1] if (found := _CLOSES.search(text)) else "",
+        closes=tags.closes,
         problems=tuple(problems),
+        list_tag=list_tag,
+        config=test["config"],
+        compiler=test["compiler"],
+        test_url=test["test-url"],
+        origin=find_origin(prose),
+        machine_parts=machine_parts(machine_text),
+        tags=tags,
+        preamble=_preamble(text[: noticed.start()]),
+        plots=len(_PLOT_EDGE.findall(text, commit.end())) // 2,
+        tables=tuple(each for each in tables if each.axes),
+        lines=tuple(lines),
     )
 
 
-def _raw_change(printed: str, percent: float) -> float:
-    """The movement as the table prints it; where it prints none, the sentence's."""
-    if printed.endswith("%"):
-        try:
-            return float(printed[:-1])
-        except ValueError:
-            pass
-    sign = -1 if printed.startswith("-") else 1
-    return sign * abs(percent) if printed else percent
+def _preamble(above: str) -> str:
+    """The lines above the greeting, which stands by itself or begins the sentence."""
+    kept = [line for line in above.split("\n") if not _GREETING.match(line)]
+    return "\n".join(kept).strip()
 
 
-def _subject(subject: str) -> tuple[str, str, str]:
-    """Tree, branch and subsystem of a subject, each "" where it is not told."""
+def _raw_change(row: Row | None, percent: float) -> float:
+    """The movement as the table prints it; where it prints none, the sentence's, by the table's sign."""
+    if row is None:
+        return percent
+    if row.change_pct is not None:
+        return row.change_pct
+    return -abs(percent) if row.change.startswith("-") else abs(percent)
+
+
+def _subject(subject: str) -> tuple[str, str, str, str]:
+    """The list's tag, tree, branch and subsystem of a subject, each "" where it is not told."""
     found = _SUBJECT.match(" ".join(subject.split()))
-    tree = branch = subsystem = ""
+    tree = branch = ""
+    names: list[str] = []
     for bracket in re.findall(r"\[([^\]]+)\]", found["brackets"]) if found else ():
         if ":" in bracket and not tree:
             tree, _, branch = bracket.partition(":")
         elif bracket.upper() not in ("LKP", "PATCH", "EXTERNAL"):
-            subsystem = bracket
-    return tree.strip(), branch.strip(), subsystem.strip()
+            names.append(bracket.strip())
+    list_tag = names[0] if len(names) > 1 else ""
+    return list_tag, tree.strip(), branch.strip(), names[-1] if names else ""
 
 
-def _test(prose: Sequence[str]) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    """The suite, the machine in words, and the parameters."""
-    suite = machine = ""
+def _test(prose: Sequence[str]) -> dict[str, str]:
+    """The fields of the test by their names; "" for those that are not told."""
+    told = dict.fromkeys(("testcase", "config", "compiler", "test machine", "test-url"), "")
+    for line in prose:
+        if (found := _FIELD.match(line)) and not told.get(found["name"], "-"):
+            told[found["name"]] = found["value"].strip()
+    return told
+
+
+def _parameters(prose: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The indented lines below "parameters:"."""
     parameters: list[tuple[str, str]] = []
     within = False
     for line in prose:
         if found := _FIELD.match(line):
             within = found["name"] == "parameters"
-            if found["name"] == "testcase":
-                suite = found["value"].strip()
-            elif found["name"] == "test machine":
-                machine = found["value"].strip()
         elif within and line[:1].isspace() and (pair := _PARAMETER.match(line)):
             parameters.append((pair[1], pair[2].strip()))
         elif within and line.strip():
             within = False
-    return suite, machine, tuple(parameters)
+    return tuple(parameters)
+
+
+def impact_row(report: RobotReport, impact: Impact) -> tuple[Table, Row] | None:
+    """The table of a further impact, which has its parameters among its axes, and its row there."""
+    wanted = set(impact.parameters)
+    found = [
+        (table.machine_line.endswith(impact.machine), -len(table.axes), -number, table, row)
+        for number, table in enumerate(report.tables)
+        if wanted <= set(table.axes) and (row := find_row(report.lines, table, impact.metric))
+    ]
+    best = max(found, key=lambda each: each[:3], default=None)  # on that machine, with the fewest other axes
+    return (best[3], best[4]) if best else None
 
 
 def clean_title(report: RobotReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,10 +20,10 @@ _ROW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One side of a row: its mean, and its standard deviation in per cent (0: too small to be printed)."""
+    """One side of a row: its mean, and its standard deviation in per cent (None: below 2 %, and so not printed)."""
 
     mean: float
-    stddev_pct: float
+    stddev_pct: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,37 @@ class Row:
     change: str
     new: Value
 
+    @property
+    def change_pct(self) -> float | None:
+        """The printed change, where it is in per cent; changes of shares are printed in points."""
+        try:
+            change = float(self.change[:-1]) if self.change.endswith("%") else math.nan
+        except ValueError:  # "+1.2.3%"
+            return None
+        return change if math.isfinite(change) else None
+
+
+# "           :4           50%           2:4     kmsg.ACPI_Error": how often a run failed, on both sides
+_FAIL = re.compile(r"\s*\d*:\d+\s+-?\d+%\s+\d*:\d+\s+\S")
+_COMMIT_LINE = re.compile(r'\s{1,4}(?P<name>[0-9a-f]{7,40}|v\d\S{0,20})(?:\s+\("(?P<title>.*)"\))?\s*\Z')
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One commit of a table, as the line below `commit:` names it: a short sha or a tag, and its title."""
+
+    name: str = ""
+    title: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: its axes by name, and the parent as its head names it (16 digits or a tag)."""
+    """One table: its axes by name, the parent as its head names it (16 digits or a tag), and both commits."""
 
     axes: tuple[tuple[str, str], ...]
     parent: str
+    commits: tuple[Side, Side]
+    machine_line: str  # "lkp-icl-2sp6: 128 threads …", above the tables of further impact
     first_line: int  # of the rows, in the lines of the mail
     last_line: int
 
@@ -54,7 +79,28 @@ def find_tables(lines: Sequence[str]) -> Iterator[Table]:
     for start, end in pairwise([*starts, len(lines)]):
         heads = _HEADS.match(lines[start - 1])
         assert heads
-        yield Table(_axes(lines, start), heads[1], start + 1, end)
+        yield Table(_axes(lines, start), heads[1], _commits(lines, start), _machine_line(lines, start), start + 1, end)
+
+
+def _commits(lines: Sequence[str], start: int) -> tuple[Side, Side]:
+    """The two lines below the nearest `commit:` above a table."""
+    for number in range(start - 1, max(-1, start - 10), -1):
+        if lines[number].startswith("commit:"):
+            return _side(lines, number + 1), _side(lines, number + 2)
+    return Side(), Side()
+
+
+def _side(lines: Sequence[str], number: int) -> Side:
+    found = _COMMIT_LINE.match(lines[number]) if number < len(lines) else None
+    return Side(found["name"], found["title"] or "") if found else Side()
+
+
+def _machine_line(lines: Sequence[str], start: int) -> str:
+    """The line below a row of stars, between the table before and the axes."""
+    for number in range(start, max(0, start - 16), -1):
+        if lines[number - 1].startswith("*****"):
+            return lines[number].strip()
+    return ""
 
 
 def _axes(lines: Sequence[str], start: int) -> tuple[tuple[str, str], ...]:
@@ -67,6 +113,22 @@ def _axes(lines: Sequence[str], start: int) -> tuple[tuple[str, str], ...]:
                 return tuple(zip(names, values, strict=True))
             return ()
     return ()
+
+
+def count_rows(lines: Sequence[str], table: Table) -> tuple[int, int]:
+    """How many rows a table has, and how many more tell of failed runs."""
+    rows = fails = 0
+    for line in lines[table.first_line : table.last_line]:
+        if parse_row(line):
+            rows += 1
+        elif _FAIL.match(line[:400]):
+            fails += 1
+    return rows, fails
+
+
+def find_rows(lines: Sequence[str], table: Table) -> Iterator[Row]:
+    """Every row of a table."""
+    return (row for line in lines[table.first_line : table.last_line] if (row := parse_row(line)))
 
 
 def find_row(lines: Sequence[str], table: Table, metric: str) -> Row | None:
@@ -83,8 +145,8 @@ def parse_row(line: str) -> Row | None:
     if not found:
         return None
     try:
-        old = Value(float(found["old"]), float(found["oldsd"] or 0))
-        new = Value(float(found["new"]), float(found["newsd"] or 0))
+        old = Value(float(found["old"]), float(found["oldsd"]) if found["oldsd"] else None)
+        new = Value(float(found["new"]), float(found["newsd"]) if found["newsd"] else None)
     except ValueError:
         return None
     return Row(found["name"], old, found["change"], new)

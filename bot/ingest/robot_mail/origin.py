@@ -1,0 +1,44 @@
+"""Where a report's commit comes from: a repository and branch, or a patch series that the robot applied itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_REPOSITORY = re.compile(r"(?P<url>(?:https?|git)://\S{3,300})\s+(?P<branch>\S{1,200})\s*\Z")
+_PATCH = re.compile(r"(?P<name>url|base|patch link|patch subject): ?(?P<value>.*\S)\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`repo_url` and `repo_branch` of a tree; or of a patch its series (`patch_url`), what it was applied to, and its
+    mail (`patch_link`). What is not told is "".
+    """
+
+    repo_url: str = ""
+    repo_branch: str = ""
+    patch_url: str = ""
+    base_url: str = ""
+    base_branch: str = ""
+    patch_link: str = ""
+
+
+def find_origin(prose: Sequence[str]) -> Origin:
+    """The lines below `commit:`, down to the first one that is of the test."""
+    told: dict[str, str] = {}
+    for line in prose[:30]:
+        if line.startswith(("in testcase", "testcase")):
+            break
+        if (found := _REPOSITORY.match(line)) and "repo_url" not in told:
+            told |= {"repo_url": found["url"], "repo_branch": found["branch"]}
+        elif found := _PATCH.match(line):
+            url, _, branch = found["value"].partition(" ")
+            match found["name"]:
+                case "url":
+                    told["patch_url"] = url
+                case "base":
+                    told |= {"base_url": url, "base_branch": branch.strip()}
+                case "patch link":
+                    told["patch_link"] = url
+    return Origin(**told)

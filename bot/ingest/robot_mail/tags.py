@@ -1,0 +1,37 @@
+"""The lines of a report that ask for something or lead somewhere: the tag block, and the archive of its artifacts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# "| Reported-by: kernel test robot <lkp@intel.com>", since 2023 with a bar before it
+_TAG = re.compile(r"^\|?[ \t]{0,10}(Reported-by|Closes|Link):[ \t]{1,10}(\S.*?)[ \t]*$", re.M)
+_ARTIFACTS = re.compile(
+    r"materials to reproduce (?:is|are) available at:\s{1,4}(https?://\S{5,300})|^(https://download\.01\.org/0day-ci/archive/\S+)",
+    re.M,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """The values as written; "" where a report has none."""
+
+    reported_by: str = ""
+    closes: str = ""
+    link: str = ""
+    artifacts_url: str = ""
+
+
+def find_tags(text: str) -> Tags:
+    """The first of each, in the text from the commit on."""
+    told: dict[str, str] = {}
+    for found in _TAG.finditer(text):
+        told.setdefault(found[1], found[2])
+    artifacts = _ARTIFACTS.search(text)
+    return Tags(
+        reported_by=told.get("Reported-by", ""),
+        closes=told.get("Closes", ""),
+        link=told.get("Link", ""),
+        artifacts_url=(artifacts[1] or artifacts[2]) if artifacts else "",
+    )

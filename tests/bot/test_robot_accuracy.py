@@ -1,0 +1,164 @@
+"""Every field of every real report, as a careful reader found it; and mutated reports, which must break nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from benchmarks.accuracy import FIELDS, compared
+from bot.archive.mbox import read_mbox
+from bot.identity import Identity
+from bot.ingest.robot_mail.machine import MachineParts, machine_parts
+from bot.ingest.robot_mail.origin import Origin, find_origin
+from bot.ingest.robot_mail.report import find_report, impact_row
+from bot.ingest.robot_mail.table import count_rows
+from bot.ingest.robot_mail.tags import find_tags
+from bot.replies.mail import parse
+from tracker.models import Finding
+
+MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
+
+
+def test_every_field_of_every_real_report(shared: Path) -> None:
+    wrong, asked = [], 0
+    for message_id, field, want, found in compared():
+        asked += 1
+        if want != found:
+            wrong.append(f"{field} of {message_id}: expected {want!r}, found {found!r}"[:400])
+    assert wrong == []
+    assert asked == 62 * len(FIELDS)
+
+
+def mutated(raw: bytes, dice: random.Random) -> bytes:
+    """A mail with bytes flipped, lines dropped, doubled or moved, or its end cut off."""
+    for _ in range(dice.randint(1, 4)):
+        raw = raw or b"\n"
+        lines = raw.split(b"\n")
+        place = dice.randrange(len(lines))
+        match dice.randrange(5):
+            case 0:
+                flipped = bytearray(raw)
+                for _ in range(dice.randint(1, 40)):
+                    flipped[dice.randrange(len(flipped))] = dice.randrange(256)
+                raw = bytes(flipped)
+            case 1:
+                raw = b"\n".join(lines[:place] + lines[place + dice.randint(1, 20) :])
+            case 2:
+                raw = b"\n".join(lines[: place + 1] + lines[place:])
+            case 3:
+                raw = raw[: dice.randrange(len(raw))] or b"\n"
+            case _:
+                other = dice.randrange(len(lines))
+                lines[place], lines[other] = lines[other], lines[place]
+                raw = b"\n".join(lines)
+    return raw
+
+
+def test_mutated_reports_give_a_reading_or_none(shared: Path) -> None:
+    reports = [mail.raw for mail in read_mbox(shared / "reports-dev.mbox")]
+    dice = random.Random(4)
+    read = 0
+    for number in range(MUTATIONS):
+        told = find_report(parse(mutated(reports[number % len(reports)], dice)))
+        if told is None:
+            continue
+        read += 1
+        assert len(told.culprit) == 40
+        assert told.old is not None or told.problems
+        for table in told.tables:
+            count_rows(told.lines, table)
+        for impact in told.additional:
+            impact_row(told, impact)
+    assert read > MUTATIONS / 3  # most mutations leave the head whole
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "128 threads 2 sockets Example(R) X1 CPU @ 2.60GHz (Ice Lake) with 128G memory",
+            MachineParts(128, 2, "Example(R) X1 CPU @ 2.60GHz", "Ice Lake", "128G"),
+        ),
+        (
+            "24 threads 1 sockets Example P53 processor with 64G memory",
+            MachineParts(24, 1, "Example P53 processor", "", "64G"),
+        ),
+        ("104 threads 2 sockets (Skylake) with 192G memory", MachineParts(104, 2, "", "Skylake", "192G")),
+        ("96 threads 2 sockets Ice Lake with 256G memory", MachineParts(96, 2, "", "Ice Lake", "256G")),
+        ("16 threads Example  Core i9 with 32G memory", MachineParts(16, None, "Example Core i9", "", "32G")),
+        (
+            "qemu-system-x86_64 -enable-kvm -cpu SandyBridge",
+            MachineParts(cpu="qemu-system-x86_64 -enable-kvm -cpu SandyBridge"),
+        ),
+        ("", MachineParts()),
+    ],
+)
+def test_a_machine_in_parts(text: str, expected: MachineParts) -> None:
+    assert machine_parts(text) == expected
+
+
+def test_a_patch_that_the_robot_applied_itself() -> None:
+    prose = [
+        "",
+        "url: https://git.example.org/linux/commits/Dana-Brook/cold/20260301-101010",
+        "base: https://git.example.org/vm.git for-next",
+        "patch link: https://lore.example.org/linux-mm/1@dev.example",
+        "in testcase: vm-scan",
+        "https://git.example.org/not-this.git master",
+    ]
+    assert find_origin(prose) == Origin(
+        patch_url="https://git.example.org/linux/commits/Dana-Brook/cold/20260301-101010",
+        base_url="https://git.example.org/vm.git",
+        base_branch="for-next",
+        patch_link="https://lore.example.org/linux-mm/1@dev.example",
+    )
+    assert find_origin(["https://git.example.org/linux.git master"]).repo_branch == "master"
+    assert find_origin([]) == Origin()
+
+
+def test_tags_with_and_without_their_bar() -> None:
+    old = find_tags("Reported-by: a robot <robot@example.org>\nLink: https://lore.example.org/r/1@x\n")
+    assert (old.reported_by, old.link, old.closes) == (
+        "a robot <robot@example.org>",
+        "https://lore.example.org/r/1@x",
+        "",
+    )
+    new = find_tags(
+        "| Reported-by: a robot <robot@example.org>\n| Closes: https://lore.example.org/r/2@x\n\n"
+        "The kernel config and materials to reproduce are available at:\nhttps://download.example.org/archive/2@x\n"
+    )
+    assert (new.closes, new.artifacts_url) == (
+        "https://lore.example.org/r/2@x",
+        "https://download.example.org/archive/2@x",
+    )
+
+
+def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: Identity, db: None, now: datetime) -> None:
+    """What the data's reader found of a report with further impact stands in the database after reading it."""
+    from bot.archive.intake import read_source
+    from bot.archive.sources import open_sources
+
+    (source,) = open_sources(str(shared / "reports-dev.mbox"))
+    read_source(source, lkp, now)
+    expected = {each["full_sha"]: each for each in json.loads((shared / "reports-dev.json").read_text())}
+    checked = 0
+    for sha, each in expected.items():
+        findings = Finding.objects.filter(report__culprit__sha=sha).select_related("metric", "machine", "parent")
+        if not each["additional_impact"]:
+            continue
+        for impact in each["additional_impact"]:
+            there = findings.filter(metric__name=impact["metric"], machine__name=impact["tbox_group"])
+            assert impact["row"]["old"] in there.values_list("old_mean", flat=True), (sha, impact["metric"])
+            assert impact["change_pct"] in there.values_list("change_pct", flat=True)
+            checked += 1
+        head = findings.get(headline=True)
+        assert (head.machine.name, head.machine.cpus) == (each["tbox_group"], each["machine_parsed"]["threads"])
+        if each["parent_sha16"]:
+            assert head.parent
+            assert (head.parent.sha[:16], head.parent.title) == (each["parent_sha16"], each["parent_subject"])
+    assert checked > 20
