@@ -19,6 +19,7 @@ from bot.ingest.robot_mail.report import find_report, impact_row
 from bot.ingest.robot_mail.table import count_rows
 from bot.ingest.robot_mail.tags import find_tags
 from bot.replies.mail import parse
+from tests.conftest import ROOT
 from tracker.models import Finding
 
 MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
@@ -162,3 +163,21 @@ def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: Identity, db:
             assert head.parent
             assert (head.parent.sha[:16], head.parent.title) == (each["parent_sha16"], each["parent_subject"])
     assert checked > 20
+
+
+CORPUS = sorted((ROOT / "tests" / "mail" / "reports").glob("*.mbox"))
+
+
+@pytest.mark.parametrize("file", CORPUS, ids=lambda file: file.stem)
+def test_each_form_that_reports_have_had(file: Path) -> None:
+    """Our own reports, one a form; their fields stand beside them."""
+    (raw,) = read_mbox(file)
+    told = find_report(parse(raw.raw))
+    assert told
+    fields = json.loads(file.with_suffix(".json").read_text())
+    found = {field: json.loads(json.dumps(FIELDS[field](told))) for field in fields}
+    assert found == fields
+
+
+def test_every_form_is_there() -> None:
+    assert len(CORPUS) == 5
