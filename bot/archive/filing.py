@@ -10,7 +10,7 @@ from datetime import datetime
 from bot.identity import Identity
 from bot.ingest.robot_mail.machine import machine_parts
 from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report, impact_row
-from bot.ingest.robot_mail.table import Value
+from bot.ingest.robot_mail.table import Table, Value, find_rows
 from bot.outbox.states import mark_sent
 from bot.replies.effects import Effect, Mode, Relation, effects_of
 from bot.replies.events import event_of, in_mainline_event, reported_event
@@ -24,6 +24,7 @@ from tracker.models import Finding, Machine, Message, OutgoingMail, RawMessage, 
 from tracker.models.tree import TreeRole
 from tracker.status import Event as EventValue
 from tracker.status import Happening, Verdict
+from tracker.tables import KeptTable, TableRow, pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,8 @@ class Desk:
             told=known_as(address for address in (*mail.to, *mail.cc) if address.email not in self.identity.robots),
         )
         self._know(report)
-        self._store(read(mail, self.identity), report, source)
+        message = self._store(read(mail, self.identity), report, source)
+        Message.objects.filter(pk=message.pk).update(tables=pack([_kept(told, table) for table in told.tables]))
         add_findings(report, told)
         at = mail.date or self.now
         where = ":".join(part for part in (told.tree, told.branch) if part)
@@ -215,6 +217,16 @@ def add_findings(report: Report, told: RobotReport) -> None:
                 **_sides(row.old if row else None, row.new if row else None),
             )
         )
+
+
+def _kept(told: RobotReport, table: Table) -> KeptTable:
+    rows = (
+        TableRow(row.name, row.old.mean, row.old.stddev_pct, row.change, row.new.mean, row.new.stddev_pct)
+        for row in find_rows(told.lines, table)
+        if math.isfinite(row.old.mean) and math.isfinite(row.new.mean)
+    )
+    test = ", ".join(f"{name}={value}" for name, value in table.axes)
+    return KeptTable(test[:2000], table.commits[0].name, table.commits[1].name, tuple(rows))
 
 
 def _sides(old: Value | None, new: Value | None) -> dict[str, float | None]:

@@ -7,8 +7,10 @@ import os
 import random
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from benchmarks.accuracy import FIELDS, compared
 from bot.archive.mbox import read_mbox
@@ -20,7 +22,8 @@ from bot.ingest.robot_mail.table import count_rows
 from bot.ingest.robot_mail.tags import find_tags
 from bot.replies.mail import parse
 from tests.conftest import ROOT
-from tracker.models import Finding
+from tracker.models import Finding, Message
+from tracker.tables import KeptTable, TableRow, pack, unpack
 
 MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
 
@@ -165,6 +168,25 @@ def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: Identity, db:
     assert checked > 20
 
 
+def test_all_rows_are_kept_small_and_shown_on_demand(
+    shared: Path, lkp: Identity, client: Client, db: None, now: datetime, django_assert_num_queries: Any
+) -> None:
+    from bot.archive.intake import read_source
+    from bot.archive.sources import open_sources
+
+    (source,) = open_sources(str(shared / "reports-dev.mbox"))
+    read_source(source, lkp, now)
+    told = max(json.loads((shared / "reports-dev.json").read_text()), key=lambda each: each["n_rows"])
+    message = Message.objects.get(message_id=told["message_id"])
+    kept = unpack(bytes(message.tables))
+    assert [len(table.rows) for table in kept] == [table["n_rows"] for table in told["tables"]]
+    assert len(message.tables) < 60 * told["n_rows"]  # bytes; the mail takes 80 and more a row
+    assert f"/report/{told['full_sha']}/tables/" in client.get(f"/report/{told['full_sha']}/").content.decode()
+    with django_assert_num_queries(2):
+        page = client.get(f"/report/{told['full_sha']}/tables/").content.decode()
+    assert page.count('<th scope="row"') == told["n_rows"]
+
+
 CORPUS = sorted((ROOT / "tests" / "mail" / "reports").glob("*.mbox"))
 
 
@@ -181,3 +203,12 @@ def test_each_form_that_reports_have_had(file: Path) -> None:
 
 def test_every_form_is_there() -> None:
     assert len(CORPUS) == 5
+
+
+def test_tables_are_unpacked_as_they_were() -> None:
+    row = TableRow("vm-scan.ops_per_sec", 184200.0, 3.0, "-12.4%", 161290.0, None)
+    table = KeptTable("nr_task=50%", "0a1b2c3d4e", "3b1f0c9d2e", (row, row))
+    assert unpack(pack([table, table])) == (table, table)
+    assert unpack(b"") == ()
+    many = KeptTable("t", "p", "c", (row,) * 30_000)
+    assert sum(len(each.rows) for each in unpack(pack([many, many]))) == 20_000

@@ -45,6 +45,7 @@ class Message(models.Model):
     sent_at = models.DateTimeField(null=True, blank=True)
     kind = models.TextField(help_text="who wrote it: a person, ourselves, a robot, …")
     role = models.TextField(blank=True)
+    tables = models.BinaryField(default=b"", help_text="the rows of a robot's report (tracker/tables.py)")
     own_text = models.TextField(blank=True)
 
     class Meta:

@@ -20,9 +20,11 @@ from tracker.models import (
     Report,
     Suggestion,
 )
+from tracker.tables import KeptTable, unpack
 
 MESSAGES = 500  # of a thread; the archive has the rest
 FINDINGS = 500  # of a report, the headline first
+TABLES = 20  # mails with tables
 RESULTS = 100  # of a culprit; the page of results has the rest
 
 
@@ -35,6 +37,7 @@ class ReportPage:
     events: Sequence[Event]
     reversed_keys: frozenset[str]
     messages: Sequence[Message]
+    has_tables: bool
     landings: Sequence[Landing]
     outgoing: Sequence[OutgoingMail]
     suggestions: Sequence[Suggestion]
@@ -66,10 +69,17 @@ def page(report: Report) -> ReportPage:
         ),
         events=events,
         reversed_keys=frozenset(event.reverses for event in events if event.reverses),
-        messages=list(report.messages.order_by("sent_at", "pk")[:MESSAGES]),
+        messages=list(report.messages.defer("tables").order_by("sent_at", "pk")[:MESSAGES]),
+        has_tables=report.messages.exclude(tables=b"").exists(),
         landings=list(Landing.objects.filter(commit=report.culprit).select_related("tree")),
         outgoing=list(report.outgoing.defer("raw").order_by("pk")),
         suggestions=list(report.suggestions.filter(decision=Decision.OPEN)),
         results=list(report.results.defer("payload").order_by("pk")[:RESULTS]),
         other_commits=list(report.culprit.other_commits.order_by("pk")[:RESULTS]),
     )
+
+
+def tables(report: Report) -> list[KeptTable]:
+    """The comparison tables of the robot's mails about a report, unpacked for the one who asks for them."""
+    packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
+    return [table for each in packed[:TABLES] for table in unpack(bytes(each))]
