@@ -72,9 +72,9 @@ up: $(VENV)/run.stamp
 	@$(RUN) manage.py up --bind $(BIND)
 
 fuzz: $(VENV)/dev.stamp
-	@$(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
+	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
 	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py \
-	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py archives.py compose.py explain.py)
+	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py compose.py explain.py)
 
 bench: $(VENV)/dev.stamp
 	@for bench in benchmarks/*.py; do $(RUN) $$bench || exit 1; done

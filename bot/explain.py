@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.identity import Identity
+from bot.ingest.robot_mail.as_json import report_json
 from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report
 from bot.replies.effects import EFFECT_NAMES, NOTHING, Effect, Mode, Relation, effects_of
 from bot.replies.events import event_of, reported_event
@@ -29,8 +30,13 @@ class _Case:
     accepted: list[Event] = field(default_factory=list)
 
 
-def explain(mails: Iterable[bytes], identity: Identity, known: Iterable[KnownReport] = ()) -> Iterator[dict[str, Any]]:
-    """What each mail means, in input order. Reports in the input are tracked, wherever in it they stand."""
+def explain(
+    mails: Iterable[bytes], identity: Identity, known: Iterable[KnownReport] = (), *, rows: bool = False
+) -> Iterator[dict[str, Any]]:
+    """What each mail means, in input order. Reports in the input are tracked, wherever in it they stand.
+
+    `rows`: with every row of the tables of a report.
+    """
     parsed = [parse(raw) for raw in mails]
     desk = KnownReports()
     for report in known:
@@ -41,9 +47,12 @@ def explain(mails: Iterable[bytes], identity: Identity, known: Iterable[KnownRep
         _track(desk, parsed[number], told)
         case = cases.setdefault(told.culprit, _Case(Verdict(told.verdict)))
         event = reported_event(parsed[number], parsed[number].date or _EPOCH)
-        case.acted.append(event)
+        if not told.unsure:
+            case.acted.append(event)
         case.accepted.append(event)
-    objects = [_explain_one(mail, reports.get(number), desk, cases, identity) for number, mail in enumerate(parsed)]
+    objects = [
+        _explain_one(mail, reports.get(number), desk, cases, identity, rows) for number, mail in enumerate(parsed)
+    ]
     for number, told in reports.items():
         case = cases[told.culprit]
         objects[number]["state"] = fold(case.verdict, case.acted).state.value
@@ -71,7 +80,7 @@ def _track(desk: KnownReports, mail: Mail, told: RobotReport) -> None:
 
 
 def _explain_one(
-    mail: Mail, told: RobotReport | None, desk: KnownReports, cases: Mapping[str, _Case], identity: Identity
+    mail: Mail, told: RobotReport | None, desk: KnownReports, cases: Mapping[str, _Case], identity: Identity, rows: bool
 ) -> dict[str, Any]:
     reading = read(mail, identity)
     relations = desk.relations(reading) if not told else {}
@@ -88,7 +97,7 @@ def _explain_one(
     if not relations and reading.notice and reading.kind is Kind.ROBOT:
         # Of no report that we know: shown all the same, since nothing can come of it.
         effect = effects_of(reading, None, Relation.THREAD, identity.trust)[0]
-    return _as_json(reading, told, list(relations) or ([told.culprit] if told else []), effect)
+    return _as_json(reading, told, list(relations) or ([told.culprit] if told else []), effect, rows)
 
 
 def _act(case: _Case, effects: Iterable[Effect], mail: Mail, role: Role | None) -> None:
@@ -100,7 +109,9 @@ def _act(case: _Case, effects: Iterable[Effect], mail: Mail, role: Role | None) 
             case.accepted.append(event)
 
 
-def _as_json(reading: Reading, told: RobotReport | None, report_ids: list[str], effect: Effect) -> dict[str, Any]:
+def _as_json(
+    reading: Reading, told: RobotReport | None, report_ids: list[str], effect: Effect, rows: bool
+) -> dict[str, Any]:
     mail = reading.mail
     return {
         "message_id": mail.message_id,
@@ -116,7 +127,7 @@ def _as_json(reading: Reading, told: RobotReport | None, report_ids: list[str], 
         "trailers": [{"key": each.key, "value": each.value} for each in reading.trailers],
         "patches": [{"title": each.title, "source": each.source} for each in reading.patches],
         "links": [each.url for each in reading.links],
-        "report": _report_json(told) if told else None,
+        "report": report_json(told, mail, rows=rows) if told else None,
         "trust": {"verdict": "none", "by": None},
         "intents": list(_intents(reading)),
         "effect": {
@@ -137,38 +148,3 @@ def _intents(reading: Reading) -> Iterator[dict[str, str]]:
         yield {"name": "tracker_command", "evidence": f"{command.word} {command.argument}".strip()}
     if reading.notice:
         yield {"name": "merge_notification", "evidence": reading.notice.quote}
-
-
-def _report_json(told: RobotReport) -> dict[str, Any]:
-    def side(value: Any) -> dict[str, float | None] | None:
-        return {"mean": value.mean, "stddev_pct": value.stddev_pct} if value else None
-
-    return {
-        "culprit": told.culprit,
-        "culprit_title": told.culprit_title,
-        "metric": told.metric,
-        "verdict": told.verdict,
-        "change_pct": told.change_pct,
-        "tree": told.tree or None,
-        "branch": told.branch or None,
-        "subsystem": told.subsystem or None,
-        "suite": told.suite,
-        "machine": told.machine_text or None,
-        "parameters": dict(told.parameters),
-        "parent": told.parent or None,
-        "old": side(told.old),
-        "new": side(told.new),
-        "additional": [
-            {
-                "testcase": each.suite,
-                "metric": each.metric,
-                "verdict": each.verdict,
-                "change_pct": each.change_pct,
-                "machine": each.machine,
-                "parameters": dict(each.parameters),
-            }
-            for each in told.additional
-        ],
-        "rechecks": [{"state": each.what, "ref": each.ref, "sha": each.sha} for each in told.rechecks],
-        "closes": told.closes or None,
-    }

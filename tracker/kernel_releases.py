@@ -46,3 +46,5 @@ RELEASED: dict[str, str] = {
     "v6.17": "2025-09-28",
     "v6.18": "2025-11-30",
 }
+# The cycle that follows: until a followed tree names others, all that is reported later stands here.
+CURRENT = "v6.19"

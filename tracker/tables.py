@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
+from typing import Any
 
 MAX_ROWS = 20_000  # of one report; the longest real one has 3,000
 _MAX_BYTES = 16 << 20
@@ -24,13 +25,24 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedRuns:
+    """How many runs failed in a way, as printed: "0:4", "25%", "1:4"."""
+
+    name: str
+    old: str
+    change: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class KeptTable:
-    """One table: what its test was ("nr_task=50%, …"), on which commits, and its rows."""
+    """One table: what its test was ("nr_task=50%, …"), on which commits, its rows, and the failures of runs."""
 
     test: str
     parent: str
     culprit: str
     rows: tuple[TableRow, ...]
+    fails: tuple[FailedRuns, ...] = ()
 
 
 def pack(tables: Sequence[KeptTable]) -> bytes:
@@ -39,8 +51,9 @@ def pack(tables: Sequence[KeptTable]) -> bytes:
     kept = []
     for table in tables:
         rows = table.rows[:room]
-        room -= len(rows)
-        kept.append([table.test, table.parent, table.culprit, [list(asdict(row).values()) for row in rows]])
+        fails = table.fails[: room - len(rows)]
+        room -= len(rows) + len(fails)
+        kept.append([table.test, table.parent, table.culprit, [astuple(row) for row in rows], [*map(astuple, fails)]])
     return zlib.compress(json.dumps(kept).encode())
 
 
@@ -49,6 +62,12 @@ def unpack(packed: bytes) -> tuple[KeptTable, ...]:
     if not packed:
         return ()
     told = json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES))
-    return tuple(
-        KeptTable(test, parent, culprit, tuple(TableRow(*row) for row in rows)) for test, parent, culprit, rows in told
-    )
+    return tuple(_table(*each) for each in told)
+
+
+def _table(
+    test: str, parent: str, culprit: str, rows: Sequence[Sequence[Any]], fails: Sequence[Sequence[str]] = ()
+) -> KeptTable:
+    """One table as it was packed, before failures were kept or since."""
+    told = tuple(TableRow(*row) for row in rows)
+    return KeptTable(test, parent, culprit, told, tuple(FailedRuns(*fail) for fail in fails))

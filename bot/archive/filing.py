@@ -1,30 +1,26 @@
-"""One mail into the database: our own, a robot's report, or a reply; as message, events and findings."""
+"""One mail into the database: our own, a robot's report, or a reply; as message and events."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.archive import robot_reports
 from bot.identity import Identity
-from bot.ingest.robot_mail.machine import machine_parts
-from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report, impact_row
-from bot.ingest.robot_mail.table import Table, Value, find_rows
+from bot.ingest.robot_mail.report import RobotReport, find_report
 from bot.outbox.states import mark_sent
 from bot.replies.effects import Effect, Mode, Relation, effects_of
-from bot.replies.events import event_of, in_mainline_event, reported_event
+from bot.replies.events import event_of
 from bot.replies.kinds import Kind
-from bot.replies.known import KnownReport, KnownReports, known_as
+from bot.replies.known import KnownReport, KnownReports
 from bot.replies.links import find_links
 from bot.replies.mail import Mail
 from bot.replies.reading import Reading, read
-from tracker import history, registry
-from tracker.models import Finding, Machine, Message, OutgoingMail, RawMessage, Report, Suggestion
-from tracker.models.tree import TreeRole
+from tracker import history
+from tracker.models import Message, OutgoingMail, RawMessage, Report, Suggestion
 from tracker.status import Event as EventValue
-from tracker.status import Happening, Verdict
-from tracker.tables import KeptTable, TableRow, pack
+from tracker.status import Happening
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,96 +153,18 @@ class Desk:
         return argument[:200]
 
     def _file_report(self, mail: Mail, told: RobotReport, source: RawMessage) -> Filed:
-        """A robot's report: the report of its culprit, its findings, and the event that it was reported."""
-        culprit = registry.commit_for(told.culprit, title=clean_title(told))
-        tree = registry.tree_for(told.tree)
-        repeated = Report.objects.filter(culprit=culprit).exists()
-        report = registry.report_for(
-            culprit,
-            Verdict(told.verdict),
-            title=mail.subject,
-            subsystem=told.subsystem,
-            tree=tree,
-            branch=told.branch,
-            authors=known_as(address for address in mail.to if address.email not in self.identity.robots),
-            told=known_as(address for address in (*mail.to, *mail.cc) if address.email not in self.identity.robots),
-        )
+        """A robot's report: the report of its culprit, its findings, and the event that it was reported; where its
+        culprit or its metric is unsure, that event is a suggestion, and the report is held until it is accepted.
+        """
+        report, repeated = robot_reports.report_for(mail, told, self.identity)
         self._know(report)
         message = self._store(read(mail, self.identity), report, source)
-        Message.objects.filter(pk=message.pk).update(tables=pack([_kept(told, table) for table in told.tables]))
-        add_findings(report, told)
-        at = mail.date or self.now
-        where = ":".join(part for part in (told.tree, told.branch) if part)
-        events = [reported_event(mail, at, where)]
-        if tree and tree.role == TreeRole.MAINLINE:
-            events.append(in_mainline_event(mail, at))
-        self._touched |= history.append(history.event_row(report, each, self.now, mail.subject) for each in events)
+        Message.objects.filter(pk=message.pk).update(tables=robot_reports.packed(told))
+        events = robot_reports.events_of(mail, told, mail.date or self.now)
+        if told.unsure:
+            effect = Effect(Happening.REPORTED, Mode.SUGGEST, "unsure_report", quote="; ".join(told.unsure))
+            for event in events:
+                self._suggest(report, event, effect)
+        else:
+            self._touched |= history.append(history.event_row(report, each, self.now, mail.subject) for each in events)
         return Filed(mail.message_id, is_report=True, is_repeated=repeated)
-
-
-def add_findings(report: Report, told: RobotReport) -> None:
-    """The headline finding of a robot's report, and what else it says to have moved, with their numbers."""
-    parent = registry.commit_for(told.parent, title=told.tables[0].commits[0].title) if told.parent else None
-    headline = Finding(
-        report=report,
-        metric=registry.metric_for(told.metric),
-        scenario=registry.scenario_for(told.suite, dict(told.parameters)),
-        machine=_machine(told.machine, told.machine_text),
-        parent=parent,
-        base=told.base,
-        headline=True,
-        verdict=told.verdict,
-        change_pct=told.change_pct,
-        change_pct_raw=told.change_pct_raw,
-        **_sides(told.old, told.new),
-    )
-    registry.add_finding(headline)
-    for impact in told.additional:
-        table, row = impact_row(told, impact) or (None, None)
-        registry.add_finding(
-            Finding(
-                report=report,
-                metric=registry.metric_for(impact.metric),
-                scenario=registry.scenario_for(impact.suite, dict(impact.parameters)),
-                machine=_machine(table.axis("tbox_group") if table else "", impact.machine),
-                parent=parent,
-                base=told.base,
-                verdict=impact.verdict,
-                change_pct=impact.change_pct,
-                change_pct_raw=row.change_pct if row else None,
-                **_sides(row.old if row else None, row.new if row else None),
-            )
-        )
-
-
-def _kept(told: RobotReport, table: Table) -> KeptTable:
-    rows = (
-        TableRow(row.name, row.old.mean, row.old.stddev_pct, row.change, row.new.mean, row.new.stddev_pct)
-        for row in find_rows(told.lines, table)
-        if math.isfinite(row.old.mean) and math.isfinite(row.new.mean)
-    )
-    test = ", ".join(f"{name}={value}" for name, value in table.axes)
-    return KeptTable(test[:2000], table.commits[0].name, table.commits[1].name, tuple(rows))
-
-
-def _sides(old: Value | None, new: Value | None) -> dict[str, float | None]:
-    """The columns of a finding for both sides of a row; a table may print inf, which is no number to show."""
-    return {
-        "old_mean": old.mean if old and math.isfinite(old.mean) else None,
-        "old_stddev_pct": old.stddev_pct if old else None,
-        "new_mean": new.mean if new and math.isfinite(new.mean) else None,
-        "new_stddev_pct": new.stddev_pct if new else None,
-    }
-
-
-def _machine(name: str, text: str) -> Machine:
-    """The box by the lab's name for it, else by its description; with the parts that the description tells."""
-    parts = machine_parts(text)
-    return registry.machine_for(
-        name or text,
-        description=text,
-        cpus=parts.threads,
-        sockets=parts.sockets,
-        cpu_model=parts.cpu,
-        codename=parts.codename,
-    )

@@ -42,6 +42,7 @@ class Mail:
     cc: tuple[Address, ...]
     delivered_to: tuple[Address, ...]  # by the mail servers on its way
     text: str
+    charset: str  # that the text was declared to be in, "" where none was
     attachments: tuple[parts.Attachment, ...]
     marks: tuple[tuple[str, str], ...]  # headers that say who or what wrote it, names in lower case
     problems: tuple[str, ...]
@@ -126,6 +127,7 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> Mail:
         cc=_named(parse_addresses(all_of("cc"))),
         delivered_to=tuple(address for name in _ENVELOPE for address in parse_addresses(all_of(name))),
         text=body.text,
+        charset=body.charset,
         attachments=body.attachments,
         marks=tuple((name, headers.decode(first(name))) for name in _KEPT if name in values),
         problems=(*problems, *body.problems),

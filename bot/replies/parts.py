@@ -43,6 +43,7 @@ class Body:
     text: str
     attachments: tuple[Attachment, ...]
     problems: tuple[str, ...]
+    charset: str = ""  # as its first part declares it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,13 @@ def read_body(message: Part) -> Body:
     texts: list[tuple[int, bool, str]] = []  # (group of alternatives, is it HTML, text)
     attachments: list[Attachment] = []
     problems: list[str] = []
+    charset = ""
     for leaf in _leaves(message, problems):
         kind = content_type(leaf.part)
         name = _filename(leaf.part)
         if _is_body(leaf, kind, name):
             text = _decode_part(leaf.part, problems)
+            charset = charset or _charset(leaf.part)
             markup = kind == "text/html"
             texts.append((leaf.alternatives, markup, as_text(text) if markup else text))
         else:
@@ -80,7 +83,7 @@ def read_body(message: Part) -> Body:
     if any(markup and text.strip() for _, markup, text in chosen):
         problems.append("html_only")
     said = [text for _, _, text in chosen if text.strip()]
-    return Body("\n".join(said), tuple(attachments), tuple(dict.fromkeys(problems)))
+    return Body("\n".join(said), tuple(attachments), tuple(dict.fromkeys(problems)), charset)
 
 
 def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
@@ -139,12 +142,17 @@ def _decode_part(part: Part, problems: list[str]) -> str:
         payload = part.get_payload(decode=True)
         raw = payload if isinstance(payload, bytes) else b""
     told = str(part.get("Content-Type", ""))
-    found = _CHARSET.search(told)
-    text, right = decode_bytes(raw, found[1] if found else "")
+    text, right = decode_bytes(raw, _charset(part))
     if not right:
         problems.append("charset_wrong")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").removeprefix("\ufeff")
     return unflow(text, bool(_DELSP.search(told))) if _FLOWED.search(told) else text
+
+
+def _charset(part: Part) -> str:
+    """The charset that a part declares, "" where it declares none."""
+    found = _CHARSET.search(str(part.get("Content-Type", "")))
+    return found[1].lower() if found else ""
 
 
 def _base64(raw: bytes, problems: list[str]) -> bytes:

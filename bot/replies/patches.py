@@ -58,6 +58,17 @@ def _files(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(new or [name for name in _OLD_FILE.findall(text) if name != "/dev/null"]))[:1000]
 
 
+def is_answer(subject: str) -> bool:
+    return bool(_ANSWER.match(subject))
+
+
+def answered_posting(subject: str) -> str:
+    """The subject of the posting that this one answers, "[PATCH 1/2] …", without the mark of a list; "" for others."""
+    title = " ".join(subject.split())
+    found = _PATCH.search(title)
+    return title[found.start() :] if found and is_answer(title) else ""
+
+
 def posted_title(subject: str) -> str:
     """The title of a patch posting, "" for any other subject and for an answer to one."""
     return bare_title(subject) if _PATCH.match(subject.strip()) else ""

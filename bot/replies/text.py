@@ -63,6 +63,12 @@ def own_text(text: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
+def holds_older_mail(text: str) -> bool:
+    """Whether an older mail begins in a text that no quote marks set off: all below it is quoted."""
+    lines = text.split("\n")
+    return any(_starts_older_mail(lines, number) for number in range(len(lines)))
+
+
 def _starts_older_mail(lines: list[str], number: int) -> bool:
     line = lines[number]
     if _OLDER_MAIL.match(line.strip()):

@@ -176,7 +176,7 @@ def test_a_robot_reader_finds_the_numbers_again() -> None:
     assert told
     assert (told.culprit, told.culprit_title) == (TOLD.sha, TOLD.title)
     assert (told.metric, told.verdict, told.change_pct) == ("vm-scan.ops_per_sec", "regression", -12.4)
-    assert (told.machine, told.suite, dict(told.parameters)) == ("lab7-m1", "vm-scan", dict(FINDING.params))
+    assert (told.machine, told.suite, dict(told.test.parameters)) == ("lab7-m1", "vm-scan", dict(FINDING.params))
     assert told.old
     assert (told.old.mean, told.old.stddev_pct) == (184200, 3)
     assert told.closes.endswith("202611211200.7d3e91c0-perfbot@bot.example.org")

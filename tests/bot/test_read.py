@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from tests.conftest import OPERATORS, ROBOTS
 from tests.world import DANA, World, message_id
-from tracker.models import Message, RawMessage, Report
+from tracker.models import Finding, Message, RawMessage, Report
+from tracker.templatetags.words import number
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +65,7 @@ def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> No
 
 
 @pytest.mark.usefixtures("lkp_settings")
-def test_a_real_public_inbox(shared: Path, tmp_path: Path) -> None:
+def test_a_real_public_inbox(shared: Path, tmp_path: Path, client: Client) -> None:
     epoch = tmp_path / "linux-nfs" / "git" / "0.git"
     subprocess.run(["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", epoch], check=True)
     said = run("read", str(tmp_path / "linux-nfs"))
@@ -71,6 +74,14 @@ def test_a_real_public_inbox(shared: Path, tmp_path: Path) -> None:
     titles = sorted(each["title"] for each in exported("reports"))
     assert len(titles) == 4
     assert all("%" in title and ("regression" in title or "improvement" in title) for title in titles)
+    releases = re.findall(r'href="(/v[^"]+/)"', client.get("/").content.decode())
+    tables = "".join(client.get(release).content.decode() for release in releases)
+    for finding in Finding.objects.filter(headline=True).select_related("report__culprit", "metric"):
+        assert finding.old_mean is not None
+        assert f'/report/{finding.report.culprit.sha}/"' in tables
+        page = client.get(f"/report/{finding.report.culprit.sha}/").content.decode()
+        assert finding.metric.name in page
+        assert number(finding.old_mean) in page
     before = snapshot()
     assert ": 0 mails; new: 0 reports, 0 replies" in run("read", str(tmp_path / "linux-nfs"))
     run("read", "--again", str(tmp_path / "linux-nfs"))

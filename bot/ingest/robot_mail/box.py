@@ -20,20 +20,25 @@ class Impact:
     suite: str
     metric: str
     verdict: str
+    percent: str  # as written
     change_pct: float
     machine: str
     parameters: tuple[tuple[str, str], ...]
 
 
-def find_impacts(lines: Sequence[str]) -> tuple[Impact, ...]:
-    """The entries of the box, each from one `+---+` line to the next."""
+def find_impacts(lines: Sequence[str]) -> tuple[tuple[Impact, ...], tuple[str, ...]]:
+    """The entries of the box, each from one `+---+` line to the next; and what those say that can't be read."""
     entries: list[list[tuple[str, str]]] = [[]]
     for line in lines:
         if line.startswith("+--"):
             entries.append([])
         elif found := _LINE.match(line):
             entries[-1].append((found[1].strip(), found[2]))
-    return tuple(impact for impact in map(_impact, entries) if impact)
+    read = [(_impact(entry), entry) for entry in entries if entry and entry[0][0].startswith("testcase")]
+    return (
+        tuple(impact for impact, _ in read if impact),
+        tuple(" ".join(value for _, value in entry) for impact, entry in read if not impact),
+    )
 
 
 def _impact(entry: Sequence[tuple[str, str]]) -> Impact | None:
@@ -57,6 +62,7 @@ def _impact(entry: Sequence[tuple[str, str]]) -> Impact | None:
         suite=found["suite"] or found["metric"].split(".")[0],
         metric=found["metric"],
         verdict=found["verdict"],
+        percent=found["percent"],
         change_pct=percent if found["verdict"] == "improvement" else -percent,
         machine=machine,
         parameters=tuple(parameters),

@@ -1,21 +1,27 @@
-"""The comparison table of a robot's report: the axes above it, the two commits, and its rows."""
+"""The comparison tables of a robot's report: the axes above each, the two commits, and its rows."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 _HEADS = re.compile(r"\s*([0-9a-f]{7,16}|v\d\S{0,14})\s+([0-9a-f]{7,27}|v\d\S{0,26})\s*\Z")
 _RULE = re.compile(r"-{16} -{27}\s*\Z")
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+|nan|inf)"
+# Columns are told apart by what they hold: a spread of four digits shifts all that stands right of it.
 _ROW = re.compile(
-    rf"\s*(?P<old>{_NUMBER})\s*(?:±\s*(?P<oldsd>\d+)%)?"
-    rf"\s+(?P<change>[-+]\d[\d.e+]*%?)"
-    rf"\s+(?P<new>{_NUMBER})\s*(?:±\s*(?P<newsd>\d+)%)?\s+(?P<name>\S.*?)\s*\Z"
+    rf"\s*(?P<old>{_NUMBER})\s*(?:±\s*(?P<oldsd>\d{{1,9}})%)?"
+    rf"\s*(?P<change>[-+]\d[\d.e+]*%?)(?:(?<=%)\s*|\s+)"
+    rf"(?P<new>{_NUMBER})\s*(?:±\s*(?P<newsd>\d{{1,9}})%)?\s+(?P<name>\S.*?)\s*\Z"
 )
+# "           :4           50%           2:4     kmsg.ACPI_Error": how often a run failed, on both sides
+_FAIL = re.compile(r"\s*(?P<old>\d*:\d+)\s+(?P<change>-?\d+%)\s+(?P<new>\d*:\d+)\s+(?P<name>\S.*?)\s*\Z")
+_COMMIT_LINE = re.compile(r'\s{1,4}(?P<name>[0-9a-f]{7,40}|v\d\S{0,20})(?:\s+\("(?P<title>.*)"\))?\s*\Z')
+_HEAD_ROW = re.compile(r"\s*(?:%stddev\b.*|fail:runs\b.*|[\\|/ ]+)\Z")
+_LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +44,26 @@ class Row:
     @property
     def change_pct(self) -> float | None:
         """The printed change, where it is in per cent; changes of shares are printed in points."""
+        return self.moved if self.change.endswith("%") else None
+
+    @property
+    def moved(self) -> float | None:
+        """The printed change, in per cent or in points."""
         try:
-            change = float(self.change[:-1]) if self.change.endswith("%") else math.nan
+            change = float(self.change.removesuffix("%"))
         except ValueError:  # "+1.2.3%"
             return None
         return change if math.isfinite(change) else None
 
 
-# "           :4           50%           2:4     kmsg.ACPI_Error": how often a run failed, on both sides
-_FAIL = re.compile(r"\s*\d*:\d+\s+-?\d+%\s+\d*:\d+\s+\S")
-_COMMIT_LINE = re.compile(r'\s{1,4}(?P<name>[0-9a-f]{7,40}|v\d\S{0,20})(?:\s+\("(?P<title>.*)"\))?\s*\Z')
+@dataclass(frozen=True, slots=True)
+class FailRow:
+    """How many of the runs failed on both sides, as printed: ":4", "50%", "2:4"."""
+
+    name: str
+    old: str
+    change: str
+    new: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +76,57 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: its axes by name, the parent as its head names it (16 digits or a tag), and both commits."""
+    """One table: its axes by name, the parent as its head names it (16 digits or a tag), both commits, and its rows."""
 
     axes: tuple[tuple[str, str], ...]
+    axes_text: str  # the axes as printed, "" where none stand above it, as above a table that a person pasted
     parent: str
     commits: tuple[Side, Side]
     machine_line: str  # "lkp-icl-2sp6: 128 threads …", above the tables of further impact
-    first_line: int  # of the rows, in the lines of the mail
-    last_line: int
+    rows: tuple[Row, ...]
+    fails: tuple[FailRow, ...]
+    unread: tuple[str, ...]  # lines among the rows that are none
+    is_whole: bool  # an empty line ends it
 
     def axis(self, name: str) -> str:
         return dict(self.axes).get(name, "")
 
+    def row(self, metric: str) -> Row | None:
+        """The row of one metric, or None."""
+        return next((row for row in self.rows if row.name == metric), None)
 
-def find_tables(lines: Sequence[str]) -> Iterator[Table]:
-    """The tables of a mail. Each begins at the rule below its two heads, and ends before the next one."""
+
+def find_tables(lines: Sequence[str], values: Collection[str] = ()) -> Iterator[Table]:
+    """The tables of a mail. Each begins at the rule below its two heads, and ends before the next one.
+
+    `values` are those of parameters that the mail tells elsewhere: one that holds a "/" is one axis value.
+    """
+    slashed = sorted((value for value in set(values) if "/" in value), key=len, reverse=True)
     starts = [n for n, line in enumerate(lines) if _RULE.match(line) and n and _HEADS.match(lines[n - 1])]
     for start, end in pairwise([*starts, len(lines)]):
         heads = _HEADS.match(lines[start - 1])
         assert heads
-        yield Table(_axes(lines, start), heads[1], _commits(lines, start), _machine_line(lines, start), start + 1, end)
+        text, axes = _axes(lines, start, slashed)
+        machine = _machine_line(lines, start)
+        rows, fails, unread, is_whole = _body(lines[start + 1 : end])
+        yield Table(axes, text, heads[1], _commits(lines, start), machine, rows, fails, unread, is_whole)
+
+
+def _body(lines: Sequence[str]) -> tuple[tuple[Row, ...], tuple[FailRow, ...], tuple[str, ...], bool]:
+    rows: list[Row] = []
+    fails: list[FailRow] = []
+    unread: list[str] = []
+    ended = False
+    for line in lines:
+        if row := parse_row(line):
+            rows.append(row)
+        elif fail := _FAIL.match(line[:_LONGEST]):
+            fails.append(FailRow(fail["name"], fail["old"], fail["change"], fail["new"]))
+        elif not line.strip():
+            ended = True
+        elif not ended and not _HEAD_ROW.match(line[:_LONGEST]):
+            unread.append(line)
+    return tuple(rows), tuple(fails), tuple(unread), ended
 
 
 def _commits(lines: Sequence[str], start: int) -> tuple[Side, Side]:
@@ -103,50 +150,30 @@ def _machine_line(lines: Sequence[str], start: int) -> str:
     return ""
 
 
-def _axes(lines: Sequence[str], start: int) -> tuple[tuple[str, str], ...]:
-    """The line of axis names and the line of values, some lines above a table."""
+def _axes(lines: Sequence[str], start: int, slashed: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The line of axis names and the line of values, some lines above a table: as printed, and as pairs."""
     for number in range(start, max(-1, start - 14), -1):
         if lines[number].startswith("====") and number + 2 < len(lines):
-            names = lines[number + 1].strip().rstrip(":").split("/")
-            values = lines[number + 2].strip().split("/")
-            if len(names) == len(values):
-                return tuple(zip(names, values, strict=True))
-            return ()
-    return ()
-
-
-def count_rows(lines: Sequence[str], table: Table) -> tuple[int, int]:
-    """How many rows a table has, and how many more tell of failed runs."""
-    rows = fails = 0
-    for line in lines[table.first_line : table.last_line]:
-        if parse_row(line):
-            rows += 1
-        elif _FAIL.match(line[:400]):
-            fails += 1
-    return rows, fails
-
-
-def find_rows(lines: Sequence[str], table: Table) -> Iterator[Row]:
-    """Every row of a table."""
-    return (row for line in lines[table.first_line : table.last_line] if (row := parse_row(line)))
-
-
-def find_row(lines: Sequence[str], table: Table, metric: str) -> Row | None:
-    """The row of one metric, or None."""
-    for line in lines[table.first_line : table.last_line]:
-        if metric in line and (row := parse_row(line)) and row.name == metric:
-            return row
-    return None
+            names, values = lines[number + 1].strip(), lines[number + 2].strip()
+            text = f"{names} {values}"
+            for value in slashed:
+                values = values.replace(value, value.replace("/", "\0"))
+            keys, parts = names.rstrip(":").split("/"), values.split("/")
+            if len(keys) != len(parts):
+                return text, ()
+            return text, tuple((key, part.replace("\0", "/")) for key, part in zip(keys, parts, strict=True))
+    return "", ()
 
 
 def parse_row(line: str) -> Row | None:
     """One row of a table, or None for any other line."""
-    found = _ROW.match(line[:400])
+    found = _ROW.match(line[:_LONGEST])
     if not found:
         return None
+    old_mean, old_spread, change, new_mean, new_spread, name = found.groups()
     try:
-        old = Value(float(found["old"]), float(found["oldsd"]) if found["oldsd"] else None)
-        new = Value(float(found["new"]), float(found["newsd"]) if found["newsd"] else None)
+        old = Value(float(old_mean), float(old_spread) if old_spread else None)
+        new = Value(float(new_mean), float(new_spread) if new_spread else None)
     except ValueError:
         return None
-    return Row(found["name"], old, found["change"], new)
+    return Row(name, old, change, new)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 # "| Reported-by: kernel test robot <lkp@intel.com>", since 2023 with a bar before it
 _TAG = re.compile(r"^\|?[ \t]{0,10}(Reported-by|Closes|Link):[ \t]{1,10}(\S.*?)[ \t]*$", re.M)
+_REGZBOT = re.compile(r"^\|?[ \t]{0,10}#regzbot[ \t]+(\S.{0,400}?)[ \t]*$", re.M)
 _ARTIFACTS = re.compile(
     r"materials to reproduce (?:is|are) available at:\s{1,4}(https?://\S{5,300})|^(https://download\.01\.org/0day-ci/archive/\S+)",
     re.M,
@@ -20,6 +21,7 @@ class Tags:
     reported_by: str = ""
     closes: str = ""
     link: str = ""
+    regzbot: str = ""  # what the robot tells another tracker
     artifacts_url: str = ""
 
 
@@ -28,10 +30,12 @@ def find_tags(text: str) -> Tags:
     told: dict[str, str] = {}
     for found in _TAG.finditer(text):
         told.setdefault(found[1], found[2])
+    regzbot = _REGZBOT.search(text)
     artifacts = _ARTIFACTS.search(text)
     return Tags(
         reported_by=told.get("Reported-by", ""),
         closes=told.get("Closes", ""),
         link=told.get("Link", ""),
+        regzbot=regzbot[1] if regzbot else "",
         artifacts_url=(artifacts[1] or artifacts[2]) if artifacts else "",
     )

@@ -24,12 +24,14 @@ class Command(BaseCommand):
         parser.add_argument("--known", metavar="FILE", help='more reports: [{"id", "message_id", "culprit", "title"}]')
         parser.add_argument("--tracked", action="store_true", help="the reports of the database are known too")
 
-    def handle(self, *, files: list[str], known: str | None, tracked: bool, **options: Any) -> None:
+        parser.add_argument("--rows", action="store_true", help="every row of a report's tables, too")
+
+    def handle(self, *, files: list[str], known: str | None, tracked: bool, rows: bool, **options: Any) -> None:
         reports = [*(known_reports(Path(known)) if known else ()), *(tracked_reports() if tracked else ())]
         try:
             sources = [source for file in files for source in open_sources(file)]
             mails = (mail.raw for source in sources for mail in source.mails())
-            for each in explain(mails, identity(), reports):
+            for each in explain(mails, identity(), reports, rows=rows):
                 self.stdout.write(json.dumps(each, ensure_ascii=False))
         except (Unreadable, OSError) as error:
             raise CommandError(str(error)) from None

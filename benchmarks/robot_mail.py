@@ -1,0 +1,53 @@
+"""Reading the robot's reports, and passing over all other mail: reports a second with all rows, and MB a second.
+
+Beside each stands what the least would cost: the stdlib's parser over the same reports, and one search for a byte
+string over the same mails.
+"""
+
+from __future__ import annotations
+
+import email
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from benchmarks.read import BUNDLE, timed  # noqa: E402
+from bot.archive.mbox import read_mbox  # noqa: E402
+from bot.archive.public_inbox import read_epoch  # noqa: E402
+from bot.archive.raw import head_of  # noqa: E402
+from bot.ingest.robot_mail.recogniser import Recogniser  # noqa: E402
+from bot.ingest.robot_mail.report import find_report  # noqa: E402
+from bot.replies.mail import parse  # noqa: E402
+
+SHARED = ROOT.parent / "shared" / "data"
+ROBOTS = ("rong.a.chen@intel.com", "oliver.sang@intel.com", "yujie.liu@intel.com", "lkp@intel.com")
+
+
+def main() -> None:
+    if not BUNDLE.exists():
+        sys.exit(f"the real mail is not on this machine (expected in {SHARED})")
+    reports = [mail.raw for mail in read_mbox(SHARED / "reports-dev.mbox")]
+    robot = [mail.raw for mail in read_mbox(SHARED / "not-performance-reports-dev.mbox")] * 20
+    with tempfile.TemporaryDirectory() as folder:
+        epoch = Path(folder) / "0.git"
+        subprocess.run(["git", "clone", "-q", "--mirror", BUNDLE, epoch], check=True)
+        others = [mail.raw for mail in read_epoch(epoch)]
+    parsed = timed(lambda: [find_report(parse(raw)) for raw in reports])
+    least = timed(lambda: [email.message_from_bytes(raw) for raw in reports])
+    print(f"{'':34}{'a second':>12}{'ratio':>8}   budget")
+    print(f"{'email.message_from_bytes':34}{len(reports) / least:12.0f}{1:8.2f}")
+    print(f"{'reports, all rows':34}{len(reports) / parsed:12.0f}{parsed / least:8.2f}   60")
+    recogniser = Recogniser(ROBOTS)
+    for name, mails in (("other mail of a list", others), ("other mail of the robots", robot)):
+        megabytes = sum(map(len, mails)) / 1e6
+        search = timed(lambda mails=mails: [b"no such words" in raw for raw in mails])
+        spent = timed(lambda mails=mails: [recogniser.may_be_report(head_of(raw).lower(), raw) for raw in mails])
+        print(f"{f'MB, one search, {name}':42}{megabytes / search:6.0f}{1:6.2f}")
+        print(f"{f'MB, recogniser, {name}':42}{megabytes / spent:6.0f}{spent / search:6.2f}   200")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The subject of a report: `[list-tag]? [tree:branch]? [subsystem]? sha10: metric N.N% (regression|improvement)`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_SUBJECT = re.compile(
+    r"(?P<brackets>(?:\[[^\]]{1,120}\]\s*)*)(?P<sha>[0-9a-f]{7,40})?\s*:\s"
+    r"(?:(?:(?P<metric>\S{1,200})\s+)?(?P<percent>-?\d+(?:\.\d+)?)%\s+(?P<verdict>regression|improvement)\b)?"
+)
+_BRACKET = re.compile(r"\[([^\]]+)\]")
+_NO_NAMES = ("LKP", "PATCH", "EXTERNAL")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a subject tells; "" where it is silent, as the `Re: [PATCH …]` of an answer is of all."""
+
+    list_tag: str = ""  # "f2fs-dev", of a list that marks its subjects
+    prefix: str = ""  # "linus:master", as it stands
+    tree: str = ""
+    branch: str = ""
+    subsystem: str = ""
+    sha: str = ""
+    metric: str = ""
+    percent: str = ""
+    verdict: str = ""
+
+
+def read_subject(subject: str) -> Subject:
+    """The parts of a subject, white space folded."""
+    found = _SUBJECT.match(" ".join(subject.split()))
+    if not found:
+        return Subject()
+    prefix = ""
+    names: list[str] = []
+    for bracket in _BRACKET.findall(found["brackets"]):
+        if ":" in bracket and not prefix:
+            prefix = bracket.strip()
+        elif bracket.upper() not in _NO_NAMES:
+            names.append(bracket.strip())
+    tree, _, branch = prefix.partition(":")
+    return Subject(
+        list_tag=names[0] if len(names) > 1 else "",
+        prefix=prefix,
+        tree=tree.strip(),
+        branch=branch.strip(),
+        subsystem=names[-1] if names else "",
+        sha=found["sha"] or "",
+        metric=found["metric"] or "",
+        percent=found["percent"] or "",
+        verdict=found["verdict"] or "",
+    )

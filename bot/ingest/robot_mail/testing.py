@@ -1,0 +1,49 @@
+"""How a report's numbers came to be: the testcase and its parameters, the machine, config and compiler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Until 2022 "in testcase: x", "on test machine: y", "with following parameters:".
+_FIELD = re.compile(
+    r"^(?:in |on |with following )?(?P<name>testcase|config|compiler|test machine|parameters|test-url):\s*(?P<value>.*)"
+)
+_PARAMETER = re.compile(r"\s+([\w.:-]{1,80}):\s?(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Testing:
+    """The fields as written; "" for those that are not told."""
+
+    testcase: str = ""
+    config: str = ""
+    compiler: str = ""
+    machine: str = ""
+    test_url: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+def find_testing(prose: Sequence[str]) -> Testing:
+    """The fields of the lines below `commit:`, the first of each; parameters are the indented lines below theirs."""
+    told = dict.fromkeys(("testcase", "config", "compiler", "test machine", "test-url"), "")
+    parameters: list[tuple[str, str]] = []
+    within = False
+    for line in prose:
+        if found := _FIELD.match(line):
+            within = found["name"] == "parameters"
+            if not told.get(found["name"], "-"):
+                told[found["name"]] = found["value"].strip()
+        elif within and line[:1].isspace() and (pair := _PARAMETER.match(line)):
+            parameters.append((pair[1], pair[2].strip()))
+        elif within and line.strip():
+            within = False
+    return Testing(
+        testcase=told["testcase"],
+        config=told["config"],
+        compiler=told["compiler"],
+        machine=told["test machine"],
+        test_url=told["test-url"],
+        parameters=tuple(parameters),
+    )

@@ -1,0 +1,104 @@
+"""Stories of the robot's reports: from the bytes of a mail to what a release manager sees."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from bot.archive.intake import Tally, read_source
+from bot.archive.sources import open_sources
+from bot.identity import Identity
+from tests.bot.test_robot_reports import INVENTED
+from tracker import history
+from tracker.models import Decision, Finding, Report, Suggestion
+
+SHA = "3b1f0c9d2e440000000000000000000000000000"
+DOUBTFUL = INVENTED.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:")
+# The same culprit, reported again by another test, eight days later.
+AGAIN = INVENTED.replace("202603110412.3b1f0c9d-lkp", "202603190412.3b1f0c9d-lkp").replace(
+    "vm-scan.ops_per_sec", "vm-scan.faults_per_sec"
+)
+
+
+@pytest.fixture
+def robots(identity: Identity) -> Identity:
+    return Identity(address=identity.address, robots=frozenset({"lkp@intel.com"}), trust="open")
+
+
+def read(folder: Path, identity: Identity, now: datetime, *mails: str) -> Tally:
+    tally = Tally()
+    for mail in mails:
+        file = folder / f"{len(list(folder.iterdir()))}.eml"
+        file.write_bytes(mail.encode("latin-1"))
+        (source,) = open_sources(str(file))
+        tally += read_source(source, identity, now)
+    return tally
+
+
+def shown(client: Client) -> list[str]:
+    """The culprits in the tables of all releases that the front page leads to."""
+    releases = re.findall(r'href="(/v[^"]+/)"', client.get("/").content.decode())
+    pages = (client.get(release).content.decode() for release in releases)
+    return sorted({sha for page in pages for sha in re.findall(r'href="/report/(\w+)/"', page)})
+
+
+@pytest.mark.django_db
+def test_a_doubtful_report_waits_for_the_operator(
+    tmp_path: Path, robots: Identity, now: datetime, client: Client
+) -> None:
+    tally = read(tmp_path, robots, now, DOUBTFUL)
+    assert (tally.reports, tally.quarantined) == (1, 0)
+    assert shown(client) == []
+    page = client.get(f"/report/{SHA}/").content.decode()
+    assert "held" in page
+    assert "the subject names 77770c9d2e" in page
+    waiting = Suggestion.objects.filter(kind="reported").get()
+    assert history.decide(waiting, Decision.ACCEPTED, "olga", now)
+    report = Report.objects.get()
+    assert (report.state, report.reported_at) == ("no_response", waiting.at)
+    assert shown(client) == [SHA]
+    assert "held" not in client.get(f"/report/{SHA}/").content.decode()
+
+
+@pytest.mark.django_db
+def test_a_clear_report_frees_what_a_doubtful_one_held(tmp_path: Path, robots: Identity, now: datetime) -> None:
+    read(tmp_path, robots, now, DOUBTFUL.replace("-12.4%", "-99.9%"), AGAIN)
+    report = Report.objects.get()
+    assert report.held == ""
+    assert report.reported_at
+    # The doubtful numbers are gone, though the mail and its tables stay.
+    heads = Finding.objects.filter(report=report, headline=True)
+    assert [(each.metric.name, each.change_pct) for each in heads] == [("vm-scan.faults_per_sec", -12.4)]
+    assert report.messages.count() == 2
+
+
+@pytest.mark.django_db
+def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots: Identity, now: datetime) -> None:
+    read(tmp_path, robots, now, INVENTED, AGAIN.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:"))
+    report = Report.objects.get()
+    assert report.held == ""
+    assert not Finding.objects.filter(report=report, metric__name="vm-scan.faults_per_sec").exists()
+    assert report.messages.count() == 2
+
+
+@pytest.mark.django_db
+def test_a_culprit_that_is_reported_twice_is_one_report(
+    tmp_path: Path, robots: Identity, now: datetime, client: Client
+) -> None:
+    tally = read(tmp_path, robots, now, INVENTED, AGAIN)
+    assert (tally.reports, tally.repeated) == (2, 1)
+    report = Report.objects.get()
+    assert [event.message_id for event in report.events.filter(kind="reported").order_by("pk")] == [
+        "202603110412.3b1f0c9d-lkp@intel.com",
+        "202603190412.3b1f0c9d-lkp@intel.com",
+    ]
+    findings = {each.metric.name: each for each in report.findings.select_related("metric")}
+    assert findings.keys() == {"vm-scan.ops_per_sec", "vm-scan.faults_per_sec", "fs-create.files_per_sec"}
+    assert [name for name, each in findings.items() if each.headline] == ["vm-scan.ops_per_sec"]
+    page = client.get(f"/report/{SHA}/").content.decode()
+    assert "vm-scan.faults_per_sec" in page
+    assert "778,685" in page or "778685" in page
