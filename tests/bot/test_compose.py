@@ -179,7 +179,7 @@ def test_a_robot_reader_finds_the_numbers_again() -> None:
     assert (told.machine, told.suite, dict(told.test.parameters)) == ("lab7-m1", "vm-scan", dict(FINDING.params))
     assert told.old
     assert (told.old.mean, told.old.stddev_pct) == (184200, 3)
-    assert told.closes.endswith("202611211200.7d3e91c0-perfbot@bot.example.org")
+    assert told.tags.closes.endswith("202611211200.7d3e91c0-perfbot@bot.example.org")
 
 
 # --- recipients ---
