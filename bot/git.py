@@ -24,7 +24,15 @@ def command(repository: Path, *arguments: str) -> list[str]:
     Its directory is named outright: else git would look in the folders above a broken one for another.
     """
     inner = repository / ".git"
-    return ["git", "-c", "safe.directory=*", f"--git-dir={inner if inner.exists() else repository}", *arguments]
+    return [
+        "git",
+        "-c",
+        "safe.directory=*",
+        "-c",
+        "log.showSignature=false",
+        f"--git-dir={inner if inner.exists() else repository}",
+        *arguments,
+    ]
 
 
 def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 600) -> bytes:

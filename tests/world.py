@@ -10,8 +10,9 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
-from bot.archive.intake import Tally, read_source
+from bot.archive.intake import read_source
 from bot.archive.sources import open_sources
+from bot.archive.tally import Tally
 from bot.demo.inbox import DemoInbox
 from bot.demo.story import DANA, DIFF, LEE
 from bot.demo.tree import DemoTree

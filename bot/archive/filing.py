@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.archive import robot_reports
+from bot.archive.lookup import keys_of_culprit, know, load, names_in, patch_keys
 from bot.identity import Identity
 from bot.ingest.robot_mail.report import RobotReport, find_report
 from bot.outbox.states import mark_sent
 from bot.replies.effects import Effect, Mode, Relation, effects_of
 from bot.replies.events import event_of
 from bot.replies.kinds import Kind
-from bot.replies.known import KnownReport, KnownReports
+from bot.replies.known import KnownReports
 from bot.replies.links import find_links
-from bot.replies.mail import Mail
-from bot.replies.reading import Reading, read
+from bot.replies.reading import Reading
 from tracker import history
-from tracker.models import Message, OutgoingMail, RawMessage, Report, Suggestion
+from tracker.models import Message, RawMessage, Report, Suggestion
 from tracker.status import Event as EventValue
 from tracker.status import Happening
 
@@ -32,10 +32,11 @@ class Filed:
     is_repeated: bool = False  # a report whose culprit was reported before
     is_reply: bool = False
     was_known: bool = False
+    report: Report | None = None  # that it made, or told more of
 
 
 class Desk:
-    """The tracked reports, loaded once, and the filing of one mail after the other under them."""
+    """The reports that the mails at hand may be about, and the filing of one mail after the other under them."""
 
     def __init__(self, identity: Identity, now: datetime) -> None:
         self.identity = identity
@@ -44,36 +45,52 @@ class Desk:
         self.forget()
 
     def forget(self) -> None:
-        """Start again from what the database knows."""
+        """Start with an empty desk; what the database knows is loaded by `lay_out`."""
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
-        for report in Report.objects.select_related("culprit"):
-            self._know(report)
-        for message_id, tag in Message.objects.values_list("message_id", "report__tag"):
-            self.known.file(message_id, tag)
-        for message_id, tag in OutgoingMail.objects.values_list("message_id", "report__tag"):
-            self.known.file(message_id, tag)
+        self._filed: set[str] = set()
+
+    def lay_out(self, readings: Sequence[Reading]) -> None:
+        """Load what the database knows of the reports that these mails may be about: a handful of queries for all."""
+        self._filed |= load(self.known, self._rows, readings)
 
     def refold(self) -> None:
         """Bring the cached states up to date; once a batch."""
         history.refold(self._touched)  # reports that were rolled back are not there, and so not folded
         self._touched.clear()
 
-    def concerns(self, mail: Mail) -> bool:
-        """Whether a mail is about a tracked report."""
-        return bool(self.known.relations(read(mail, self.identity)))
+    def unseen(self, reading: Reading) -> list[str]:
+        """The keys of what a mail names and we don't know: mails that it answers or links to, what its patch fixes."""
+        mails = [name for name in names_in(reading) if name not in self.known.by_message]
+        commits = patch_keys(reading)
+        if commits:
+            reports = self.known.reports.values()
+            culprits = {key.decode() for each in reports for key in keys_of_culprit(each.culprit, each.title)}
+            commits = [key for key in commits if key not in culprits]
+        return [name for name in (*mails, *commits) if name != reading.mail.message_id]
 
-    def file(self, mail: Mail, keep: Callable[[], RawMessage]) -> Filed:
-        """File one mail that is not in the database yet. `keep` stores its bytes, and is called before all else."""
+    def concerns(self, reading: Reading) -> bool:
+        """Whether a mail is about a tracked report."""
+        return bool(self.known.relations(reading))
+
+    def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
+        """File one mail that was laid out. `keep` stores its bytes, and is called before all else."""
+        mail = reading.mail
+        if mail.message_id in self._filed:
+            return Filed(mail.message_id, was_known=True)
         if mail.author.email in self.identity.robots and (robot_report := find_report(mail)):
-            return self._file_report(mail, robot_report, keep())
-        reading = read(mail, self.identity)
-        relations = self.known.relations(reading)
-        if not relations:
+            filed = self._file_report(reading, robot_report, keep())
+        elif relations := self.known.relations(reading):
+            filed = self._file_reply(reading, relations, keep())
+        else:
             return Filed()
-        source = keep()
-        filed_under = next(iter(relations))
-        self._store(reading, self._rows[filed_under], source)
+        self._filed.add(mail.message_id)
+        return filed
+
+    def _file_reply(self, reading: Reading, relations: Mapping[str, Relation], source: RawMessage) -> Filed:
+        """Our own mail, an answer, or a mail elsewhere that names a report."""
+        mail = reading.mail
+        self._store(reading, self._rows[next(iter(relations))], source)
         if reading.kind is Kind.SELF:
             # Proof that it went out, whatever we remember of it (DESIGN rule 5).
             mark_sent(mail.message_id, mail.date or self.now, self.now)
@@ -82,17 +99,21 @@ class Desk:
             self._act(reading, tag, relation)
         return Filed(mail.message_id, is_reply=True)
 
+    def file_again(self, reading: Reading) -> None:
+        """A filed mail, now that more is known: under the report that it is about first, and with all that it does."""
+        relations = self.known.relations(reading)
+        if reading.kind is Kind.SELF or not relations:
+            return
+        report = self._rows[next(iter(relations))]
+        role = self.known.reports[report.tag].role_of(reading, self.identity.operators) or ""
+        message = Message.objects.filter(message_id=reading.mail.message_id)
+        message.exclude(report=report, role=role).update(report=report, role=role)
+        self.known.file_under(reading.mail.message_id, report.tag)
+        for tag, relation in relations.items():
+            self._act(reading, tag, relation)
+
     def _know(self, report: Report) -> None:
-        self._rows[report.tag] = report
-        known = KnownReport(
-            id=report.tag,
-            culprit=report.culprit.sha,
-            title=report.culprit.title,
-            message_ids=(),
-            authors=frozenset(report.authors),
-            people=frozenset(report.told),
-        )
-        self.known.add(known)
+        know(self.known, self._rows, report)
 
     def _store(self, reading: Reading, report: Report, source: RawMessage) -> Message:
         mail = reading.mail
@@ -123,9 +144,13 @@ class Desk:
             event = event_of(effect, reading.mail, role, at, number)
             if event is None:
                 continue
+            if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
+                event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
             if event.kind is Happening.DUPLICATE:
                 event = replace(event, remark=self._sha10_of(event.remark))
             if effect.mode is Mode.AUTO:
+                stale = report.events.filter(key=event.key, said_by="").exclude(by=event.by)
+                stale.update(by=event.by)  # who the writer is may be known better than when it was read first
                 self._touched |= history.append([history.event_row(report, event, self.now, effect.quote)])
             else:
                 self._suggest(report, event, effect)
@@ -152,13 +177,14 @@ class Desk:
                 return self._rows[tag].culprit.sha10
         return argument[:200]
 
-    def _file_report(self, mail: Mail, told: RobotReport, source: RawMessage) -> Filed:
+    def _file_report(self, reading: Reading, told: RobotReport, source: RawMessage) -> Filed:
         """A robot's report: the report of its culprit, its findings, and the event that it was reported; where its
         culprit or its metric is unsure, that event is a suggestion, and the report is held until it is accepted.
         """
+        mail = reading.mail
         report, repeated = robot_reports.report_for(mail, told, self.identity)
         self._know(report)
-        message = self._store(read(mail, self.identity), report, source)
+        message = self._store(reading, report, source)
         Message.objects.filter(pk=message.pk).update(tables=robot_reports.packed(told))
         events = robot_reports.events_of(mail, told, mail.date or self.now)
         if told.unsure:
@@ -167,4 +193,4 @@ class Desk:
                 self._suggest(report, event, effect)
         else:
             self._touched |= history.append(history.event_row(report, each, self.now, mail.subject) for each in events)
-        return Filed(mail.message_id, is_report=True, is_repeated=repeated)
+        return Filed(mail.message_id, is_report=True, is_repeated=repeated, report=report)

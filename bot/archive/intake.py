@@ -1,50 +1,32 @@
-"""From raw mail to the database: batches of one transaction, a savepoint for each mail that concerns us.
+"""From raw mail to the database: stage one looks at bytes only, stage two files what passed, a batch a transaction.
 
 One bad mail harms one mail (DESIGN rule 6): it is kept whole with its error, and the cursor moves on.
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import zlib
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from celery.exceptions import SoftTimeLimitExceeded
-from django.db import OperationalError, transaction
+from django.db import transaction
 
-from bot.archive.filing import Desk, Filed
+from bot.archive.batch import Passed, claim_orphans, take
+from bot.archive.filing import Desk
+from bot.archive.lookup import awaited_keys, tracked_keys
 from bot.archive.raw import RawMail
-from bot.archive.sieve import Sieve
+from bot.archive.sieve import Passes, Sieve, key_of_message
 from bot.archive.sources import Source
+from bot.archive.tally import Tally
 from bot.errors import Unreadable
 from bot.identity import Identity
 from bot.replies.mail import parse
-from tracker.models import Archive, Message, RawMessage
+from tracker.models import Archive, Message
 
 BATCH = 500
-log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a reading did: mails seen, and of those: report mails (and how many of these repeat a culprit), replies,
-    known before, quarantined.
-    """
-
-    seen: int = 0
-    reports: int = 0
-    repeated: int = 0
-    replies: int = 0
-    known: int = 0
-    quarantined: int = 0
-
-    def __iadd__(self, other: Tally) -> Tally:
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        return self
+BATCH_BYTES = 32 << 20  # of mails that are held at once
+EVERY = 2.0  # seconds: how much reading a crash may cost, where nothing was found to be filed
 
 
 def read_source(
@@ -60,97 +42,106 @@ def read_source(
     `again` reads from the beginning; what is known already stays as it is.
     """
     archive, _ = Archive.objects.get_or_create(path=source.name)
-    fingerprint = source.fingerprint
-    if fingerprint and archive.cursor == fingerprint and not again:
-        return Tally()
-    desk = Desk(identity, now)
-    sieve = Sieve(desk.known.by_message, identity)
     tally = Tally()
     try:
-        for batch in _batches(source.mails(archive.cursor if source.has_cursor and not again else "")):
-            with transaction.atomic():
-                tally += _read_batch(batch, archive, desk, sieve)
-                if source.has_cursor:
-                    archive.cursor = batch[-1].position
-                    archive.save(update_fields=["cursor"])
+        goal = source.goal()
+        if goal and not again and source.is_done(archive.cursor, goal):
+            Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
+            return tally
+        reading = _Reading(source, archive, identity, now)
+        for batch in _batches(source.mails("" if again else archive.cursor, goal)):
+            tally += reading.take(batch)
             progress(tally.seen)
+        tally += reading.finish(goal)
     except Exception as error:
-        Archive.objects.filter(pk=archive.pk).update(error=str(error)[:1000])
+        Archive.objects.filter(pk=archive.pk).update(error=" ".join(str(error).split())[:1000])
         raise
-    archive.read_at, archive.error = now, ""
-    archive.cursor = fingerprint or archive.cursor
-    archive.save(update_fields=["read_at", "error", "cursor"])
     return tally
+
+
+@dataclass(slots=True)
+class _Unsaved:
+    """What was read since the cursor was saved."""
+
+    seen: int = 0
+    kept: int = 0
+    last: RawMail | None = None
+
+
+class _Reading:
+    """One reading of a source: the sieve, the desk, and how far it is saved."""
+
+    def __init__(self, source: Source, archive: Archive, identity: Identity, now: datetime) -> None:
+        self.source, self.archive, self.now = source, archive, now
+        self.sieve = Sieve(tracked_keys(), identity, awaited_keys())
+        self.desk = Desk(identity, now)
+        self.newest = self._newest()
+        self.unsaved = _Unsaved()
+        self.saved_at = time.monotonic()
+
+    def take(self, batch: list[RawMail]) -> Tally:
+        """One batch. No query where nothing passes, but for saving the cursor now and then."""
+        passed = [Passed(mail, why) for mail in batch if (why := self.sieve.passes(mail.raw)) is not Passes.NOT]
+        self.unsaved.seen += len(batch)
+        self.unsaved.last = batch[-1]
+        tally = Tally(seen=len(batch))
+        if not passed and time.monotonic() - self.saved_at < EVERY:
+            return tally
+        self._learn()
+        with transaction.atomic():
+            if passed:
+                tally += take(passed, self.archive, self.desk, self.sieve)
+            self.unsaved.kept += tally.kept
+            self._save(batch[-1].position)
+        return tally
+
+    def finish(self, goal: str) -> Tally:
+        """All is read: save that, with what the mails of no interest at its end add up to."""
+        with transaction.atomic():
+            tally = claim_orphans(self.desk, self.sieve)
+            self.archive.read_at, self.archive.error = self.now, ""
+            if goal:
+                self.archive.cursor = self.source.after(self.archive.cursor, goal, self.unsaved.seen)
+            self._save("")
+        return tally
+
+    def _learn(self) -> None:
+        """Track what other workers have filed meanwhile."""
+        newer = Message.objects.filter(pk__gt=self.newest).order_by("pk").values_list("pk", "message_id")
+        for pk, message_id in newer:
+            self.newest = pk
+            self.sieve.tracked.add(key_of_message(message_id))
+
+    def _newest(self) -> int:
+        return Message.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+    def _save(self, position: str) -> None:
+        archive, unsaved = self.archive, self.unsaved
+        if position and self.source.resumes:
+            archive.cursor = self.source.after(archive.cursor, position, unsaved.seen)
+        archive.seen += unsaved.seen
+        archive.kept += unsaved.kept
+        if unsaved.last:
+            archive.newest_at = parse(unsaved.last.raw).date or archive.newest_at
+        archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error"])
+        self.unsaved = _Unsaved()
+        self.saved_at = time.monotonic()
 
 
 def _batches(mails: Iterable[RawMail]) -> Iterator[list[RawMail]]:
     """Batches of mails; what was read before the reader fails is filed all the same, then it fails."""
     batch: list[RawMail] = []
+    size = 0
     try:
         for mail in mails:
             batch.append(mail)
-            if len(batch) >= BATCH:
+            size += len(mail.raw)
+            if len(batch) >= BATCH or size >= BATCH_BYTES:
                 yield batch
-                batch = []
+                batch, size = [], 0
     except (Unreadable, OSError):
         if batch:
             yield batch
         raise
     if batch:
         yield batch
-
-
-def _read_batch(batch: list[RawMail], archive: Archive, desk: Desk, sieve: Sieve) -> Tally:
-    tally = Tally(seen=len(batch))
-    for mail in batch:
-        if not sieve.passes(mail.raw):
-            continue
-        try:
-            with transaction.atomic():
-                filed = _take(mail, archive, desk)
-        except (OperationalError, SoftTimeLimitExceeded, MemoryError):
-            raise  # the machine's trouble is no mail's: nothing may be skipped for it
-        except Exception as error:  # whatever a hostile mail can do: it is kept, and the next one is read
-            log.warning("quarantined %s %s: %s", archive.path, mail.position, error)
-            with transaction.atomic():
-                _keep(mail, archive, desk.now, error=f"{type(error).__name__}: {error}")
-            tally.quarantined += 1
-            desk.forget()  # what it learned from this mail was rolled back
-            continue
-        if filed.message_id:
-            sieve.add(filed.message_id)
-        tally.reports += filed.is_report
-        tally.repeated += filed.is_repeated
-        tally.replies += filed.is_reply
-        tally.known += filed.was_known
-    desk.refold()
-    return tally
-
-
-def _take(raw: RawMail, archive: Archive, desk: Desk) -> Filed:
-    mail = parse(raw.raw)
-    if not mail.message_id:
-        if desk.concerns(mail):
-            raise ValueError("the mail has no Message-ID, so it can't be filed")
-        return Filed()
-    if Message.objects.filter(message_id=mail.message_id).exists():
-        return Filed(message_id=mail.message_id, was_known=True)
-    return desk.file(mail, lambda: _keep(raw, archive, desk.now))
-
-
-def _keep(raw: RawMail, archive: Archive, now: datetime, error: str = "") -> RawMessage:
-    """Store the bytes, once."""
-    row, made = RawMessage.objects.get_or_create(
-        digest=hashlib.sha256(raw.raw).hexdigest(),
-        defaults={
-            "archive": archive,
-            "position": raw.position,
-            "compressed": zlib.compress(raw.raw),
-            "error": error[:1000],
-            "received_at": now,
-        },
-    )
-    if not made and row.error and not error:
-        row.error = ""  # understood at last
-        row.save(update_fields=["error"])
-    return row

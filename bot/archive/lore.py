@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.archive.mbox import read_mbox
 from bot.archive.raw import RawMail
+from bot.archive.whole import ReadWhole
 from bot.errors import Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSource(ReadWhole):
+    """One thread on one server."""
+
+    server: str
+    message_id: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.server} {self.message_id}"
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        return read_thread(self.server, self.message_id)
 
 
 def read_thread(server: str, message_id: str) -> Iterator[RawMail]:

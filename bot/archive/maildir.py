@@ -1,12 +1,28 @@
-"""Maildir and single mails."""
+"""Maildir: a file a mail, in cur/ and new/."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from bot.archive.raw import RawMail
+from bot.archive.raw import LIMIT, RawMail
+from bot.archive.whole import ReadWhole, looks
+
+
+@dataclass(frozen=True, slots=True)
+class MaildirSource(ReadWhole):
+    """A Maildir, or the one mail of each of its files."""
+
+    path: Path
+    name: str
+
+    def goal(self) -> str:
+        return looks([self.path / "cur", self.path / "new"])
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        return read_maildir(self.path)
 
 
 def is_maildir(path: Path) -> bool:
@@ -18,4 +34,6 @@ def read_maildir(path: Path) -> Iterator[RawMail]:
     files = [file for folder in ("cur", "new") for file in (path / folder).iterdir()]
     for file in sorted(files, key=lambda each: each.name):
         if file.is_file() and not file.is_symlink():
-            yield RawMail(file.read_bytes(), os.fsencode(file.name).decode("utf-8", "backslashreplace"))
+            with file.open("rb") as opened:
+                raw = opened.read(LIMIT)
+            yield RawMail(raw, os.fsencode(file.name).decode("utf-8", "backslashreplace"))

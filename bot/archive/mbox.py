@@ -1,67 +1,89 @@
-"""mbox files, plain or gzipped: mboxrd as lore serves it, and the mboxo of others (RFC 4155, mbox(5))."""
+"""mbox files, plain or packed by gzip or xz: mboxrd as lore serves it, and the mboxo of others (RFC 4155, mbox(5))."""
 
 from __future__ import annotations
 
 import gzip
+import lzma
 import mmap
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from bot.archive.raw import RawMail
+from bot.archive.raw import LIMIT, RawMail
+from bot.archive.whole import ReadWhole, looks
 from bot.errors import Unreadable
 
 # A separator: "From ", an address of a kind, a date. A body line "From here on" has no year at its end.
 _SEPARATOR = re.compile(rb"^From [^\n]{0,300}\b\d{4}(?: [+-]\d{4})?\r?\n", re.M)
+_PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}  # type: ignore[dict-item]
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource(ReadWhole):
+    """An mbox, also packed, or a single mail."""
+
+    path: Path
+    name: str
+
+    def goal(self) -> str:
+        return looks([self.path])
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        return read_mbox(self.path)
 
 
 def read_mbox(path: str | Path) -> Iterator[RawMail]:
     """The mails of an mbox; positions are offsets in the uncompressed file.
 
-    Nothing is loaded but the mail at hand. A gzipped file that is cut off gives what it holds, then
+    Nothing is loaded but the mail at hand. A packed file that is cut off gives what it holds, then
     raises Unreadable.
     """
     path = Path(path)
     if path.stat().st_size == 0:
         return
     with path.open("rb") as file:
-        if file.read(2) == b"\x1f\x8b":
-            yield from _read_gzip(path)
+        begin = file.read(6)
+        unpack = next((unpack for magic, unpack in _PACKED.items() if begin.startswith(magic)), None)
+        if unpack:
+            yield from _read_packed(path, unpack)
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield from _read(data)
 
 
-def _read_gzip(path: Path) -> Iterator[RawMail]:
+def _read_packed(path: Path, unpack: Callable[..., IO[bytes]]) -> Iterator[RawMail]:
     broken: Exception | None = None
     with tempfile.TemporaryFile() as plain:
         try:
-            with gzip.open(path, "rb") as packed:
-                while block := packed.read1(1 << 20):  # what is sound before a break is not lost with it
+            with unpack(path, "rb") as packed:
+                while block := packed.read1(1 << 20):  # type: ignore[attr-defined]  # so what is sound before a break is not lost
                     plain.write(block)
-        except (OSError, EOFError, zlib.error) as error:
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             broken = error
         if plain.tell():
             plain.flush()
             with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 yield from _read(data)
     if broken:
-        raise Unreadable(f"{path}: the gzip data is broken ({broken}); fetch the file again")
+        raise Unreadable(f"{path}: the packed data is broken ({broken}); fetch the file again")
 
 
 def _read(data: mmap.mmap) -> Iterator[RawMail]:
     first = _SEPARATOR.match(data)
     if not first:
         # Not an mbox, but perhaps a mail as it stands.
-        yield RawMail(data[:], "0")
+        yield RawMail(data[:LIMIT], "0")
         return
     begin, position = first.end(), first.start()
     while True:
         following = _next_separator(data, begin)
-        yield RawMail(_unquoted(data[begin : following.start() if following else len(data)]), str(position))
+        end = following.start() if following else len(data)
+        yield RawMail(_unquoted(data[begin : min(end, begin + LIMIT)]), str(position))
         if not following:
             return
         begin, position = following.end(), following.start()

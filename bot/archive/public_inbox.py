@@ -1,98 +1,225 @@
-"""public-inbox v2 epochs: a git repository where each commit's file `m` is one mail.
+"""public-inbox epochs: git repositories in which each commit adds one mail.
 
-public-inbox-v2-format(5). One `git rev-list` names the commits, one `git cat-file --batch` prints the mails.
+public-inbox-v2-format(5): the mail is the file `m`, a removal the file `d`. public-inbox-v1-format(5): the mail is a
+file named by a digest of its Message-ID. One `git log` names the mails, one `git cat-file --batch` unpacks them, beside
+us and not before us: a second one was measured, and is slower where there are two cores.
 """
 
 from __future__ import annotations
 
+import fcntl
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import IO
 
 from bot import git
-from bot.archive.raw import RawMail
+from bot.archive.raw import LIMIT, RawMail
+from bot.archive.trail import Trail
 from bot.english import counted
 from bot.errors import Unreadable
+
+_SLICE = 256  # mails that are handed on at once
+_PIPE = 1 << 20  # bytes that wait between git and us; the kernel gives less where it must
+_SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", 1031)
+# ":100644 100644 <old> <new> M\tm": what a commit added, in both formats; deletions have no new blob.
+_ADDED = re.compile(rb":\d{6} \d{6} [0-9a-f]{40,64} ([0-9a-f]{40,64}) [AM]\t(?:m|[0-9a-f]{2}/[0-9a-f]{38})\n")
+_Named = tuple[str, str]  # a commit, and the blob of its mail
 
 
 def epochs(path: Path) -> list[Path]:
     """The epochs of an inbox directory (git/0.git, git/1.git, …) in order, or the one that `path` is."""
     if git.is_repository(path):
         return [path]
-    numbered = [each for each in (path / "git").glob("*.git") if each.stem.isdigit()]
+    numbered = [each for each in (path / "git").glob("*.git") if each.stem.isdecimal()]
     return sorted(numbered, key=lambda each: int(each.stem))
 
 
-def read_epoch(epoch: Path, cursor: str = "") -> Iterator[RawMail]:
-    """The mails that were added after the commit `cursor`, oldest first; positions are commits.
+@dataclass(frozen=True, slots=True)
+class EpochSource:
+    """One epoch. Its cursor is a trail of commits."""
 
-    Where `cursor` is no longer part of the history, all of it is read again. A commit without a mail
-    (a deletion) is passed over.
-    """
-    since = [f"^{cursor}"] if cursor and _holds(epoch, cursor) else []
-    commits = git.run(epoch, "rev-list", "--reverse", "HEAD", *since).decode("ascii").split()
-    if not commits:
-        return
-    reader = subprocess.Popen(
-        git.command(epoch, "cat-file", "--batch", "--buffer"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=git.ENVIRONMENT,
-    )
-    assert reader.stdin
-    assert reader.stdout
-    assert reader.stderr
-    feeder = threading.Thread(target=_feed, args=(reader.stdin, commits), daemon=True)
-    feeder.start()
+    epoch: Path
+    name: str
+    resumes: bool = True
+
+    def goal(self) -> str:
+        return head(self.epoch)
+
+    def is_done(self, cursor: str, goal: str) -> bool:
+        return Trail.parse(cursor).newest == goal
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        return read_epoch(self.epoch, last_common(self.epoch, Trail.parse(cursor)), goal)
+
+    def after(self, cursor: str, position: str, seen: int) -> str:
+        trail = Trail.parse(cursor)
+        common = last_common(self.epoch, trail)
+        if common != trail.newest:
+            trail = trail.back_to(common)
+        return str(trail.to(position, seen))
+
+
+def head(epoch: Path) -> str:
+    """The newest commit; "" where there is none yet."""
+    if not git.is_repository(epoch):
+        raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
     try:
-        yield from _mails(epoch, reader.stdout, commits)
-        if reader.wait() != 0:
-            raise Unreadable(f"{epoch}: git cat-file: {git.last_words(reader.stderr.read())}")
-    finally:
-        reader.kill()
-        reader.wait()
-        feeder.join(timeout=5)
-
-
-def _holds(epoch: Path, commit: str) -> bool:
-    try:
-        git.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
+        return git.run(epoch, "rev-parse", "--verify", "--quiet", "HEAD").decode("ascii").strip()
     except Unreadable:
-        return False
-    return True
+        if git.run(epoch, "for-each-ref", "--count=1"):
+            raise Unreadable(f"{epoch}: HEAD leads nowhere; `git symbolic-ref HEAD` there names the branch") from None
+        return ""
 
 
-def _feed(pipe: IO[bytes], commits: list[str]) -> None:
-    try:
-        with pipe:
-            for commit in commits:
-                pipe.write(f"{commit}:m\n".encode("ascii"))
-    except (BrokenPipeError, ValueError):
-        pass  # the reader ended early, and says why itself
-
-
-def _mails(epoch: Path, pipe: IO[bytes], commits: list[str]) -> Iterator[RawMail]:
-    lost: list[str] = []
-    for commit in commits:
-        head = pipe.readline().split()
-        if not head:
-            raise Unreadable(f"{epoch}: git ended at commit {commit}; `git fsck` there says what is broken")
-        if head[-1] == b"missing":
-            if git.run(epoch, "ls-tree", commit, "m"):  # no deletion: the mail is named, but can't be had
-                lost.append(commit)
+def last_common(epoch: Path, trail: Trail) -> str:
+    """The newest commit of a trail that is still part of the history, which a purge or an edit may have rewritten."""
+    for _, commit in trail.marks:
+        try:
+            git.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
+        except Unreadable:
             continue
-        size = int(head[-1])
-        raw = pipe.read(size)
-        pipe.read(1)  # the line end that cat-file adds
-        if len(raw) < size:
-            raise Unreadable(f"{epoch}: the mail of commit {commit} is cut off; `git fsck` there says what is broken")
-        if head[1] == b"blob":
-            yield RawMail(raw, commit)
-    if lost:
-        raise Unreadable(
-            f"{epoch}: {counted(len(lost), 'mail')} can't be had from git, the first is that of commit {lost[0]};"
-            " mend the repository (`git fsck`), then `read --again`"
-        )
+        return commit
+    return ""
+
+
+def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Iterator[RawMail]:
+    """The mails that were added after the commit `since`, up to `until`, oldest first; positions are commits."""
+    if not until or (until == "HEAD" and not head(epoch)):
+        return
+    reading = _Reading(epoch, since, until)
+    try:
+        yield from reading.mails()
+    finally:
+        reading.end()
+
+
+class _Reading:
+    """The processes of one reading: a log that names mails, and the unpacker that it feeds."""
+
+    def __init__(self, epoch: Path, since: str, until: str) -> None:
+        self.epoch = epoch
+        span = [until, f"^{since}"] if since else [until]
+        form = ("--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=%H")
+        self.log = self._start("log", *form, *span, "--")
+        self.unpacker = self._start("cat-file", "--batch", "--buffer")
+        try:
+            fcntl.fcntl(_pipe(self.unpacker.stdout), _SET_PIPE_SIZE, _PIPE)
+        except OSError:
+            pass  # slower, but as good
+        self.named: SimpleQueue[list[_Named] | None] = SimpleQueue()
+        self.feeder = threading.Thread(target=self._feed, daemon=True)
+        self.feeder.start()
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                git.command(self.epoch, *arguments),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=git.ENVIRONMENT,
+                bufsize=1 << 18,
+            )
+        except FileNotFoundError as missing:
+            raise Unreadable("git is not installed: install the package git") from missing
+
+    def _feed(self) -> None:
+        """Hand the names on by slices. Ends when all are named, or when nobody takes them any more."""
+        pipe = _pipe(self.unpacker.stdin)
+        try:
+            for names in self._slices():
+                self.named.put(names)
+                pipe.write("".join(f"{blob}\n" for _, blob in names).encode("ascii"))
+                pipe.flush()
+            pipe.close()
+        except (OSError, ValueError):
+            pass  # the unpacker ended early, and says why itself
+        finally:
+            self.named.put(None)
+
+    def _slices(self) -> Iterator[list[_Named]]:
+        names: list[_Named] = []
+        commit = ""
+        for line in _pipe(self.log.stdout):
+            if line.startswith(b":"):
+                if added := _ADDED.fullmatch(line):
+                    names.append((commit, added[1].decode("ascii")))
+            elif line != b"\n":
+                commit = line.decode("ascii", "replace").strip()
+            if len(names) >= _SLICE:
+                yield names
+                names = []
+        if names:
+            yield names
+
+    def mails(self) -> Iterator[RawMail]:
+        lost: list[str] = []
+        while (names := self.named.get()) is not None:
+            for commit, blob in names:
+                raw = self._unpacked(commit)
+                if raw is None:
+                    raw = self._again(blob)
+                if raw is None:
+                    lost.append(commit)
+                else:
+                    yield RawMail(raw, commit)
+        if self.log.wait() != 0:
+            raise Unreadable(f"{self.epoch}: git log: {git.last_words(_pipe(self.log.stderr).read())}")
+        if lost:
+            raise Unreadable(
+                f"{self.epoch}: {counted(len(lost), 'mail')} can't be had from git, the first is that of commit"
+                f" {lost[0]}; mend the repository (`git fsck`), then `read --again`"
+            )
+
+    def _unpacked(self, commit: str) -> bytes | None:
+        """The next mail; None where git has lost it."""
+        pipe = _pipe(self.unpacker.stdout)
+        told = pipe.readline().split()
+        if not told:
+            words = git.last_words(_pipe(self.unpacker.stderr).read())
+            raise Unreadable(
+                f"{self.epoch}: git ended at commit {commit}: {words}; `git fsck` there says what is broken"
+            )
+        if told[-1] == b"missing" or len(told) != 3:
+            return None
+        size = int(told[2])
+        raw = pipe.read(min(size, LIMIT))
+        rest = size - len(raw) + 1  # and the line end that cat-file adds
+        while rest > 0 and (skipped := pipe.read(min(rest, 1 << 20))):
+            rest -= len(skipped)
+        if rest:
+            raise Unreadable(
+                f"{self.epoch}: the mail of commit {commit} is cut off; `git fsck` there says what is broken"
+            )
+        return raw
+
+    def _again(self, blob: str) -> bytes | None:
+        """A mail that was missing, asked for once more: its pack may have been replaced under us."""
+        try:
+            return git.run(self.epoch, "cat-file", "blob", blob)[:LIMIT]
+        except Unreadable:
+            return None
+
+    def end(self) -> None:
+        """End all processes, whether they came to their end or not."""
+        for process in (self.log, self.unpacker):
+            process.kill()
+        self.feeder.join(timeout=5)
+        for process in (self.log, self.unpacker):
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe and not pipe.closed:
+                    try:
+                        pipe.close()
+                    except OSError:
+                        pass
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe
+    return pipe

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.replies.mail import MAX_BYTES
+
+# Of a larger mail only so much is read: one byte more than is looked at, so that it shows that there was more.
+LIMIT = MAX_BYTES + 1
+
 
 @dataclass(frozen=True, slots=True)
 class RawMail:
-    """The bytes of a mail, and where they stood: a commit, an offset, a file name."""
+    """The bytes of a mail, and where they stood: a commit, an offset, a number, a file name."""
 
     raw: bytes
     position: str
@@ -15,6 +20,9 @@ class RawMail:
 
 def head_of(raw: bytes) -> bytes:
     """The header block. Searching for two fixed ends is ten times faster than one pattern for both."""
-    end, crlf = raw.find(b"\n\n"), raw.find(b"\r\n\r\n", 0, 200_000)
+    end = raw.find(b"\n\n")
+    if raw.find(b"\r", 0, 2000) < 0:
+        return raw[:end] if end >= 0 else raw
+    crlf = raw.find(b"\r\n\r\n", 0, end if end >= 0 else len(raw))
     ends = [each for each in (end, crlf) if each >= 0]
     return raw[: min(ends)] if ends else raw

@@ -3,59 +3,146 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Iterable, Iterator
+from enum import Enum
 from urllib.parse import unquote_to_bytes
 
-from bot.archive.raw import head_of
+from bot.archive import signs
+from bot.archive.keys import KeySet
+from bot.archive.plain import in_the_clear
 from bot.identity import Identity
 from bot.ingest.robot_mail.recogniser import Recogniser
+from bot.replies.headers import decode
 
-_IDS = re.compile(rb"<\s*([^<>\s]{3,900})\s*>")
-_LINK = re.compile(rb"kernel\.org/([^\s<>\"']{3,400})")
+_ID = re.compile(rb"<([^<>]{1,900})>")
+_BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
+_VALUE = re.compile(rb"[^\n]*(?:\n[ \t][^\n]*)*")
+_PATH = re.compile(rb"[^\s<>\"']{3,400}")
+_SHA = re.compile(rb"\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
+_CHANGED = re.compile(rb"\d% (?:regression|improvement)")
+_PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
+_MARKS = re.compile(rb"(?:\s*(?:re|aw|sv|fwd?|wg)\s*:\s*|\s*\[[^\]]{0,100}\]\s*)*", re.I)
+_NAMING = (signs.MESSAGE_ID, signs.IN_REPLY_TO, signs.REFERENCES)
+_WRAPPED = (signs.BASE64, signs.QUOTED_PRINTABLE, signs.DELSP)  # what may hide words in a body
+_DIGITS = 7  # of a sha, the fewest that a Fixes: has
+
+
+class Passes(Enum):
+    """What stage one says of a mail."""
+
+    NOT = 0  # nobody looks at it
+    TRACKED = 1  # it names what we track, or it is a report
+    MAYBE = 2  # it seems to be about a report, perhaps one that is still to come
 
 
 class Sieve:
-    """Built once for a set of tracked Message-IDs, which may grow; asked for every mail."""
+    """Built once for what is tracked, which may grow; asked for every mail."""
 
-    def __init__(self, tracked: Collection[str], identity: Identity) -> None:
-        self.tracked = {message_id.encode("utf-8", "surrogateescape") for message_id in tracked}
-        local, _, domain = identity.address.lower().partition("@")
-        self._local = local.encode()
-        self._own = re.compile(re.escape(self._local) + rb"(?:\+[0-9a-f]{4,64})?@" + re.escape(domain.encode()))
-        self._reports = Recogniser(identity.robots)
-        self._page = f"{identity.base_url}/report/".encode()
-
-    def add(self, message_id: str) -> None:
-        """Track one more mail: answers to it concern us."""
-        self.tracked.add(message_id.encode("utf-8", "surrogateescape"))
-
-    def passes(self, raw: bytes) -> bool:
-        """Whether the mail must be parsed: of a tracked thread, perhaps a robot's report, to us, or with a link to what
-        is tracked.
+    def __init__(self, tracked: Iterable[bytes], identity: Identity, awaited: Iterable[bytes] = ()) -> None:
+        """`tracked`: keys, as `key_of_message`, `key_of_commit` and `key_of_title` make them; `awaited`: those that
+        orphans wait for.
         """
-        head = head_of(raw)
-        if not self.tracked.isdisjoint(_IDS.findall(head)):
-            return True
-        lower = head.lower()
-        if self._local in lower and self._own.search(lower):
-            return True
-        if self._reports.may_be_report(lower, raw):
-            return True
-        # What is encoded is read as its reader will: a soft line end of quoted-printable may cut a link in two.
-        if b"base64" in lower or (b"multipart/" in lower and b"base64" in raw):
-            return True
-        if b"=\n" in raw or b"=\r\n" in raw:
-            raw = raw.replace(b"=\r\n", b"").replace(b"=\n", b"").replace(b"=3D", b"=")
-        if self._page in raw:
-            return True
-        return b"kernel.org/" in raw and any(self._names_tracked(link) for link in _LINK.findall(raw))
+        self.tracked = KeySet(tracked)
+        self.awaited = KeySet(awaited)
+        self._signs = signs.Signs(identity)
+        self._reports = Recogniser(identity.robots)
 
-    def _names_tracked(self, link: bytes) -> bool:
-        path = unquote_to_bytes(link)
-        pieces = path.split(b"/")
-        # The id is what follows the list's name; what follows the id is a view of it, or punctuation.
-        return any(
-            b"/".join(pieces[start:stop]).rstrip(b".,;:)]}") in self.tracked
-            for start in range(min(3, len(pieces)))
-            for stop in range(start + 1, min(len(pieces), start + 4) + 1)
+    def passes(self, raw: bytes) -> Passes:
+        """Whether the mail must be parsed, and why. The answers to a mail that passed will pass, too: it may be filed
+        only after they were asked about.
+        """
+        found = self._signs.of(raw)
+        end = found[signs.HEAD_END][0] if signs.HEAD_END in found else len(raw)
+        ids = _ids(raw, found, end)
+        why = self._why(raw, found, end, ids)
+        if why is not Passes.NOT and ids:
+            (self.tracked if why is Passes.TRACKED else self.awaited).add(ids[0])
+        return why
+
+    def _why(self, raw: bytes, found: signs.Found, end: int, ids: list[bytes]) -> Passes:
+        if self.tracked.holds_any(ids):
+            return Passes.TRACKED
+        subject = _subject(raw, found, end)
+        if _key_of_title(subject) in self.tracked:
+            return Passes.TRACKED
+        suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
+        if signs.ROBOT in found and found[signs.ROBOT][0] < end:
+            # A report, or the answer to something that a robot sent or was told of.
+            if self._reports.may_be_report(b"".join(_values(raw, found, signs.FROM, end)), raw):
+                return Passes.MAYBE
+            suspicious = suspicious or signs.IN_REPLY_TO in found
+        if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
+            return self._of_body(raw, found, suspicious)
+        body = in_the_clear(
+            b"\n" + raw[end:],
+            quoted=signs.QUOTED_PRINTABLE in found,
+            base64=signs.BASE64 in found,
+            delsp=signs.DELSP in found,
         )
+        return self._of_body(body, self._signs.of(body), suspicious)
+
+    def _of_body(self, body: bytes, found: signs.Found, suspicious: bool) -> Passes:
+        """What the body says, in the clear."""
+        if signs.OWN in found or signs.PAGE in found:
+            return Passes.TRACKED
+        for end in found.get(signs.FIXES, ()):
+            if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
+                return Passes.TRACKED
+        for end in found.get(signs.LINK, ()):
+            if (path := _PATH.match(body, end)) and self.tracked.holds_any(_linked(path[0])):
+                return Passes.TRACKED
+        if suspicious or (signs.REPORTED in found and signs.ROBOT in found):
+            return Passes.MAYBE
+        if any(_PERCENT.match(body, end) for end in found.get(signs.NOTICED, ())):
+            return Passes.MAYBE
+        return Passes.MAYBE if signs.COMMAND in found or signs.HTML in found else Passes.NOT
+
+
+def key_of_message(message_id: str) -> bytes:
+    return message_id.encode("utf-8", "surrogateescape")
+
+
+def key_of_commit(sha: str | bytes) -> bytes:
+    """Of a culprit, by its first digits."""
+    digits = sha.encode() if isinstance(sha, str) else sha
+    return b"commit " + digits[:_DIGITS].lower()
+
+
+def key_of_title(title: str) -> bytes:
+    """Of a culprit's title, and of every subject that names it: of its posting, of an answer, of its revert."""
+    return _key_of_title(title.encode("utf-8", "replace"))
+
+
+def _key_of_title(subject: bytes) -> bytes:
+    marks = _MARKS.match(subject)
+    title = subject[marks.end() :] if marks else subject
+    return b"title " + (title[8:-1] if title.startswith(b'Revert "') else title)
+
+
+def _values(raw: bytes, found: signs.Found, sign: int, end: int) -> Iterator[bytes]:
+    """The values of a field of the head, folded as they stand."""
+    for start in found.get(sign, ()):
+        if start < end and (value := _VALUE.match(raw, start, end)):
+            yield value[0]
+
+
+def _ids(raw: bytes, found: signs.Found, end: int) -> list[bytes]:
+    """The Message-IDs of a mail and of those that it answers."""
+    ids: list[bytes] = []
+    for sign in _NAMING:
+        for value in _values(raw, found, sign, end):
+            ids += _ID.findall(value) or _BARE_ID.findall(value)
+    return [b"".join(each.split()) if b" " in each or b"\n" in each else each for each in ids]
+
+
+def _subject(raw: bytes, found: signs.Found, end: int) -> bytes:
+    value = next(_values(raw, found, signs.SUBJECT, end), b"")
+    return decode(value.decode("utf-8", "surrogateescape")).encode() if b"=?" in value else b" ".join(value.split())
+
+
+def _linked(link: bytes) -> Iterator[bytes]:
+    """What the path of a link may name: the id follows the list's name; what follows it is a view, or punctuation."""
+    pieces = unquote_to_bytes(link).split(b"/")
+    for start in range(min(3, len(pieces))):
+        for stop in range(start + 1, min(len(pieces), start + 4) + 1):
+            yield b"/".join(pieces[start:stop]).rstrip(b".,;:)]}!*_")

@@ -24,6 +24,7 @@ class Relation(StrEnum):
     THREAD = "thread"
     TAG = "tag"
     LINK = "link"
+    CULPRIT = "culprit"  # a patch elsewhere that says to fix or revert it
 
 
 class Mode(StrEnum):
@@ -79,6 +80,8 @@ COMMANDED: dict[Word, Happening] = {
 }
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 
+_PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch_names_culprit"}
+
 _COURTESY = re.compile(
     r"(?:hi|hello|hey|thanks?|thank you|thx|cheers|ok|okay|ack|fyi|best|regards|sincerely|a lot|very much|so much|for"
     r"|the|this|your|report|reporting|information|it|all|many|much|you|and|br|kind)\b|[\W\d_]+",
@@ -100,6 +103,8 @@ def effects_of(reading: Reading, role: Role | None, relation: Relation, policy: 
     """
     if relation is Relation.LINK:
         return (NOTHING,)
+    if relation is Relation.CULPRIT:
+        return (replace(_patch(reading, role, relation), mode=Mode.SUGGEST),)
     if reading.kind is Kind.ROBOT:
         return (_bounded(_merge_notice(reading), policy, is_command=False),)
     if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR):
@@ -146,7 +151,7 @@ def _patch(reading: Reading, role: Role | None, relation: Relation) -> Effect:
     if reading.kind is not Kind.PERSON or not reading.patches:
         return NOTHING
     patch = reading.patches[0]
-    rule = "patch_closes_report" if relation is Relation.CLOSES else "patch_in_reply"
+    rule = _PATCH_RULES.get(relation, "patch_in_reply")
     quote = patch.title or (patch.files[0] if patch.files else "a patch")
     return Effect(Happening.FIX_PROPOSED, Mode.AUTO, rule, quote=quote, title=patch.title)
 

@@ -78,10 +78,14 @@ class KnownReports:
         if message_id:
             self.by_message.setdefault(message_id, report_id)
 
+    def file_under(self, message_id: str, report_id: str) -> None:
+        """A mail is of another report's thread than was thought."""
+        self.by_message[message_id] = report_id
+
     def thread_of(self, reading: Reading) -> str:
         """The report in whose thread the mail stands, the nearest ancestor first; "" for none."""
-        own = self.by_message.get(reading.mail.message_id, "")
-        return own or next((self.by_message[up] for up in reading.mail.ancestors if up in self.by_message), "")
+        line = (*reading.mail.ancestors, reading.mail.message_id)
+        return next((self.by_message[each] for each in line if each in self.by_message), "")
 
     def relations(self, reading: Reading) -> dict[str, Relation]:
         """The reports that a mail is about, and how: of its +tags, its Closes:, its thread, and its links."""
@@ -95,7 +99,19 @@ class KnownReports:
             found.setdefault(thread, Relation.THREAD)
         for report in self._targets(reading.links):
             found.setdefault(report, Relation.LINK)
+        if reading.kind is Kind.PERSON and reading.patches:
+            for report in self._culprits(reading):
+                if found.get(report, Relation.LINK) is Relation.LINK:
+                    found[report] = Relation.CULPRIT
         return found
+
+    def _culprits(self, reading: Reading) -> Iterator[str]:
+        """The reports about commits that a patch says to fix or to revert."""
+        fixes, title = reading.fixes, reading.reverts
+        for report in self.reports.values() if fixes or title else ():
+            named = any(report.culprit.startswith(sha) or sha.startswith(report.culprit) for sha in fixes)
+            if (report.culprit and named) or (title and report.title == title):
+                yield report.id
 
     def _targets(self, links: Iterable[Link]) -> Iterator[str]:
         for link in links:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from bot.identity import Identity
@@ -11,8 +12,10 @@ from bot.replies.kinds import Kind, kind_of
 from bot.replies.links import Link, find_links
 from bot.replies.mail import Mail
 from bot.replies.notices import Notice, find_notice
-from bot.replies.patches import Patch, find_patches
+from bot.replies.patches import Patch, find_patches, posted_title
 from bot.replies.trailers import Trailer, find_trailers, fixed_commits
+
+_REVERT = re.compile(r'Revert "(.{1,400})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,12 @@ class Reading:
     def fixes(self) -> tuple[str, ...]:
         """The shas that its Fixes: trailers name."""
         return fixed_commits(self.trailers)
+
+    @property
+    def reverts(self) -> str:
+        """The title that it posts a revert of, "" for every other mail."""
+        found = _REVERT.fullmatch(posted_title(self.mail.subject))
+        return found[1] if found else ""
 
     @property
     def obeyed(self) -> bool:

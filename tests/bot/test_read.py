@@ -127,16 +127,16 @@ def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
     report = world.report()
     world.post(DANA, "This one.", to=message_id(report))
     world.post(DANA, "It is the lock.", to=message_id(report))
-    from bot.archive import filing
+    from bot.archive import batch
 
-    real = filing.read
+    real = batch.read
 
     def fragile(mail: Any, identity: Any) -> Any:
         if "This one" in mail.text:
             raise RuntimeError("a bug of ours")
         return real(mail, identity)
 
-    monkeypatch.setattr(filing, "read", fragile)
+    monkeypatch.setattr(batch, "read", fragile)
     tally = world.read()
     assert (tally.quarantined, tally.replies) == (1, 1)
     kept = RawMessage.objects.exclude(error="").get()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from bot.archive.intake import Tally, read_source
+from bot.archive.intake import read_source
 from bot.archive.sources import open_sources
+from bot.archive.tally import Tally
 from bot.identity import Identity
 from tests.bot.test_robot_reports import INVENTED
 from tracker import history

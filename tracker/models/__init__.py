@@ -8,6 +8,7 @@ from tracker.models.machine import Machine
 from tracker.models.message import Message, RawMessage
 from tracker.models.metric import Metric
 from tracker.models.noise import NoiseHistory
+from tracker.models.orphan import Orphan
 from tracker.models.outgoing import OutgoingMail, OutgoingState
 from tracker.models.release import Release
 from tracker.models.report import Report
@@ -28,6 +29,7 @@ __all__ = [
     "Message",
     "Metric",
     "NoiseHistory",
+    "Orphan",
     "OutgoingMail",
     "OutgoingState",
     "RawMessage",

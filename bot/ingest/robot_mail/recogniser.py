@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_SENDER = re.compile(rb"from:[^\n]*(?:\n[ \t][^\n]*)*")
 _NOTICED = re.compile(rb"noticed\s+an?\s")
 # Written so, the sentence may be cut by soft line ends or not stand in the bytes at all.
 _ENCODINGS = (b"quoted-printable", b"base64")
@@ -17,15 +16,10 @@ class Recogniser:
     def __init__(self, robots: Iterable[str]) -> None:
         self._robots = tuple(robot.lower().encode() for robot in sorted(robots))
 
-    def is_robot(self, head: bytes) -> bool:
-        """Whether a robot sent the mail. `head`: its header block, in lower case."""
-        start = 0 if head.startswith(b"from:") else head.find(b"\nfrom:") + 1
-        sender = _SENDER.match(head, start)
-        return sender is not None and any(robot in sender[0] for robot in self._robots)
-
-    def may_be_report(self, head: bytes, raw: bytes) -> bool:
-        """Whether the mail has to be parsed. `raw`: all of it."""
-        if not self.is_robot(head):
+    def may_be_report(self, sender: bytes, raw: bytes) -> bool:
+        """Whether the mail has to be parsed. `sender`: its From, `raw`: all of it."""
+        sender = sender.lower()
+        if not any(robot in sender for robot in self._robots):
             return False
         # Fixed strings first: they are found ten times faster than patterns.
         first = raw.find(b"noticed")

@@ -30,7 +30,7 @@ class Command(BaseCommand):
         reports = [*(known_reports(Path(known)) if known else ()), *(tracked_reports() if tracked else ())]
         try:
             sources = [source for file in files for source in open_sources(file)]
-            mails = (mail.raw for source in sources for mail in source.mails())
+            mails = (mail.raw for source in sources for mail in source.mails("", source.goal()))
             for each in explain(mails, identity(), reports, rows=rows):
                 self.stdout.write(json.dumps(each, ensure_ascii=False))
         except (Unreadable, OSError) as error:

@@ -11,8 +11,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.archive.intake import Tally, read_source
+from bot.archive.intake import read_source
 from bot.archive.sources import Source, open_sources, thread_source
+from bot.archive.tally import Tally
 from bot.config import identity
 from bot.english import counted
 from bot.errors import Unreadable
@@ -80,6 +81,7 @@ class Command(BaseCommand):
             f"{tally.repeated} of them of a culprit reported before" if tally.repeated else "",
             replies,
             f"{tally.known} known before" if tally.known else "",
+            f"{tally.orphans} kept until their report comes" if tally.orphans else "",
             f"{tally.quarantined} quarantined" if tally.quarantined else "",
         ]
         self.stdout.write(", ".join(part for part in parts if part))

@@ -1,0 +1,177 @@
+"""Stage two: the mails of a batch that passed are parsed, laid out beside what is known, and filed one by one.
+
+A mail that seems to be about a report which is not there waits as an orphan; once what it names is filed, so is it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import OperationalError, transaction
+
+from bot.archive.filing import Desk, Filed
+from bot.archive.keeping import keep, wait_for
+from bot.archive.lookup import keys_of_culprit
+from bot.archive.raw import RawMail
+from bot.archive.sieve import Passes, Sieve, key_of_message
+from bot.archive.tally import Tally
+from bot.ingest.robot_mail.report import find_report
+from bot.replies.mail import parse
+from bot.replies.reading import Reading, read
+from tracker.models import Archive, Message, Orphan, OutgoingMail, RawMessage, Report
+
+ROUNDS = 1000  # an orphan may wait for an orphan, as deep as threads go
+AT_ONCE = 500
+THREAD = 2000  # mails of one thread
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A mail that stage one let through, and why; `source` where its bytes are stored already."""
+
+    mail: RawMail
+    why: Passes
+    source: RawMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A mail that was parsed."""
+
+    passed: Passed
+    reading: Reading
+
+
+def take(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve) -> Tally:
+    """File a batch in the caller's transaction, and then the orphans that waited for what it brought."""
+    tally = Tally()
+    for _ in range(ROUNDS):
+        brought = list(_file(passed, archive, desk, sieve, tally))
+        passed = list(_orphans_of(brought))
+        if not passed:
+            break
+    desk.refold()
+    return tally
+
+
+def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve, tally: Tally) -> Iterator[str]:
+    """File mails that were parsed together. Yields the keys that are tracked from now on."""
+    reads = [each for each in (_parsed(one, archive, desk, tally) for one in passed) if each]
+    desk.lay_out([each.reading for each in reads])
+    for number, each in enumerate(reads):
+        try:
+            with transaction.atomic():
+                filed = _take(each, archive, desk, tally)
+        except (OperationalError, SoftTimeLimitExceeded, MemoryError):
+            raise  # the machine's trouble is no mail's: nothing may be skipped for it
+        except Exception as error:  # whatever a hostile mail can do: it is kept, and the next one is read
+            _quarantine(each.passed, archive, desk, error, tally)
+            desk.forget()  # what it learned from this mail was rolled back
+            desk.lay_out([later.reading for later in reads[number + 1 :]])
+            continue
+        _count(filed, tally, each.passed)
+        yield from _tracked(filed, sieve)
+
+
+def _parsed(passed: Passed, archive: Archive | None, desk: Desk, tally: Tally) -> _Read | None:
+    try:
+        return _Read(passed, read(parse(passed.mail.raw), desk.identity))
+    except (SoftTimeLimitExceeded, MemoryError):
+        raise
+    except Exception as error:
+        _quarantine(passed, archive, desk, error, tally)
+        return None
+
+
+def _take(each: _Read, archive: Archive | None, desk: Desk, tally: Tally) -> Filed:
+    """File one mail; what it names and nobody has seen yet, it waits for."""
+    reading, passed = each.reading, each.passed
+
+    def kept() -> RawMessage:
+        return passed.source or keep(passed.mail, archive, desk.now)
+
+    if not reading.mail.message_id:
+        if desk.concerns(reading):
+            raise ValueError("the mail has no Message-ID, so it can't be filed")
+        return Filed()
+    if passed.source:
+        Orphan.objects.filter(source=passed.source).delete()
+    filed = desk.file(reading, kept)
+    if filed.was_known and passed.source:
+        desk.file_again(reading)
+    if filed.is_repeated and filed.report:
+        _read_again(filed.report, desk)
+    unseen = desk.unseen(reading)
+    if filed.message_id:
+        if unseen and (passed.source or not filed.was_known):
+            wait_for(kept(), unseen)
+    elif passed.why is Passes.MAYBE and unseen:
+        wait_for(kept(), unseen, own=reading.mail.message_id)
+        tally.orphans += not passed.source
+        tally.kept += not passed.source
+    return filed
+
+
+def _read_again(report: Report, desk: Desk) -> None:
+    """The thread of a report that more people were told of: who its writers are may have changed."""
+    sources = RawMessage.objects.filter(message__report=report).order_by("pk")[:THREAD]
+    readings = [read(parse(source.raw), desk.identity) for source in sources]
+    desk.lay_out(readings)
+    for reading in readings:
+        if not (reading.mail.author.email in desk.identity.robots and find_report(reading.mail)):
+            desk.file_again(reading)
+
+
+def _tracked(filed: Filed, sieve: Sieve) -> Iterator[str]:
+    """The keys that a filed mail brought; stage one learns them."""
+    if not filed.message_id or filed.was_known:
+        return
+    sieve.tracked.add(key_of_message(filed.message_id))
+    yield filed.message_id
+    if filed.report:
+        for key in keys_of_culprit(filed.report.culprit.sha, filed.report.culprit.title):
+            sieve.tracked.add(key)
+            yield key.decode()
+
+
+def _orphans_of(keys: Sequence[str]) -> Iterator[Passed]:
+    """The mails that waited for one of these keys, in the order in which they were read."""
+    found: dict[int, RawMessage] = {}
+    for start in range(0, len(keys), AT_ONCE):
+        some = keys[start : start + AT_ONCE]
+        for row in Orphan.objects.filter(key__in=some).select_related("source__archive"):
+            found[row.source.pk] = row.source
+    for _, source in sorted(found.items()):
+        yield Passed(RawMail(source.raw, source.position), Passes.MAYBE, source)
+
+
+def claim_orphans(desk: Desk, sieve: Sieve) -> Tally:
+    """File the orphans whose report another worker filed at the same moment, so that neither saw the other's."""
+    late: list[str] = []
+    for rows in (Message.objects, OutgoingMail.objects):
+        ids = rows.values("message_id")
+        late += Orphan.objects.filter(key__in=ids).values_list("key", flat=True).distinct()[:AT_ONCE]
+    return take(list(_orphans_of(late)), None, desk, sieve)
+
+
+def _quarantine(passed: Passed, archive: Archive | None, desk: Desk, error: Exception, tally: Tally) -> None:
+    what = " ".join(str(error).split())[:500]
+    log.warning("quarantined %s %s: %s", archive or "mail", passed.mail.position, what)
+    with transaction.atomic():
+        source = passed.source or keep(passed.mail, archive, desk.now)
+        source.error = f"{type(error).__name__}: {what}"
+        source.save(update_fields=["error"])
+    tally.quarantined += 1
+    tally.kept += 1
+
+
+def _count(filed: Filed, tally: Tally, passed: Passed) -> None:
+    tally.reports += filed.is_report
+    tally.repeated += filed.is_repeated
+    tally.replies += filed.is_reply
+    tally.known += filed.was_known
+    tally.kept += bool(filed.message_id and not filed.was_known and not passed.source)

@@ -1,0 +1,70 @@
+"""A set of a million keys in 25 MB, which is asked a dozen times a mail, and costs the same for any number of keys.
+
+A table of bytes answers nearly every question by itself; what it can't rule out is looked up exactly, by 64-bit hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+_FEWEST = 1 << 16  # slots
+_A_KEY = 16  # slots for each key: one question in sixteen about a strange key is looked up in vain
+_NEWER = 4096  # keys that are held apart before they are sorted in
+
+
+class KeySet:
+    """Holds hashes only: keys can't be listed. Two keys of one hash count as the same, which costs a parse at worst."""
+
+    def __init__(self, keys: Iterable[bytes] = ()) -> None:
+        self._sorted = np.empty(0, np.int64)
+        self._newer: set[int] = set()
+        self._slots = bytearray(_FEWEST)
+        self._mask = _FEWEST - 1
+        self.update(keys)
+
+    def __len__(self) -> int:
+        return len(self._sorted) + len(self._newer)
+
+    def __contains__(self, key: bytes) -> bool:
+        return self.holds_any((key,))
+
+    def holds_any(self, keys: Iterable[bytes]) -> bool:
+        """Whether one of some keys is in the set."""
+        slots, mask = self._slots, self._mask
+        for key in keys:
+            number = hash(key)
+            if slots[number & mask] and self._holds(number):
+                return True
+        return False
+
+    def _holds(self, number: int) -> bool:
+        if number in self._newer:
+            return True
+        place = int(np.searchsorted(self._sorted, number))
+        return place < len(self._sorted) and int(self._sorted[place]) == number
+
+    def add(self, key: bytes) -> None:
+        number = hash(key)
+        self._newer.add(number)
+        self._slots[number & self._mask] = 1
+        if len(self._newer) > _NEWER:
+            self._sort_in(np.fromiter(self._newer, np.int64, len(self._newer)))
+            self._newer.clear()
+
+    def update(self, keys: Iterable[bytes]) -> None:
+        """Add many at once; they are hashed as they come, and never held."""
+        self._sort_in(np.fromiter(map(hash, keys), np.int64))
+
+    def _sort_in(self, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        if len(numbers):
+            self._sorted = np.union1d(self._sorted, numbers)
+        wanted = max(_FEWEST, 1 << (len(self._sorted) * _A_KEY - 1).bit_length()) if len(self._sorted) else _FEWEST
+        if wanted != len(self._slots):
+            self._mask = wanted - 1
+            self._slots = bytearray(wanted)
+            numbers = self._sorted
+            for newer in self._newer:
+                self._slots[newer & self._mask] = 1
+        np.frombuffer(self._slots, np.uint8)[numbers & self._mask] = 1

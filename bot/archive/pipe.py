@@ -1,0 +1,26 @@
+"""Standard input: an mbox or a mail, as a mail server hands it to a program."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.archive.mbox import read_mbox
+from bot.archive.raw import RawMail
+from bot.archive.whole import ReadWhole
+
+
+@dataclass(frozen=True, slots=True)
+class PipeSource(ReadWhole):
+    """What is piped in, by way of a file of no name, so that a large mbox is not held in memory."""
+
+    name: str = "-"
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        with tempfile.NamedTemporaryFile(prefix="perfwork-", suffix=".mbox") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+            copy.flush()
+            yield from read_mbox(copy.name)

@@ -1,0 +1,26 @@
+"""What a reading did, in numbers. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Tally:
+    """Mails seen, and of those: report mails (and how many of these repeat a culprit), replies, known before, orphans
+    that wait for their report, quarantined.
+    """
+
+    seen: int = 0
+    reports: int = 0
+    repeated: int = 0
+    replies: int = 0
+    known: int = 0
+    orphans: int = 0
+    quarantined: int = 0
+    kept: int = 0  # stored now
+
+    def __iadd__(self, other: Tally) -> Tally:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return self

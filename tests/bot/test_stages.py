@@ -1,0 +1,219 @@
+"""The two stages of reading: the first loses nothing relevant, and no order of reading changes what comes of it."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.archive import batch, lookup
+from bot.archive.filing import Desk
+from bot.archive.keys import KeySet
+from bot.archive.mbox import read_mbox
+from bot.archive.plain import in_the_clear
+from bot.archive.public_inbox import read_epoch
+from bot.archive.raw import RawMail
+from bot.archive.sieve import Passes, Sieve, key_of_commit, key_of_title
+from bot.archive.tally import Tally
+from bot.identity import Identity
+from bot.ingest.robot_mail.report import find_report
+from bot.replies.mail import parse
+from bot.replies.reading import read
+from tracker.models import Event, Message, Orphan, Report, Suggestion
+
+BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+
+
+def stored() -> dict[str, Any]:
+    """All that reading mail leaves, by names and not by numbers."""
+    return {
+        "reports": sorted(Report.objects.values_list("culprit__sha", "state", "status", "because", "awaited")),
+        "messages": sorted(Message.objects.values_list("message_id", "report__culprit__sha", "kind", "role")),
+        "events": sorted(Event.objects.values_list("report__culprit__sha", "key", "kind", "by", "quote")),
+        "suggestions": sorted(Suggestion.objects.values_list("report__culprit__sha", "key", "quote")),
+    }
+
+
+def take_all(mails: list[RawMail], identity: Identity, now: datetime, size: int = 7) -> Tally:
+    """Read mails as a worker would, in small batches, in one transaction."""
+    sieve = Sieve(lookup.tracked_keys(), identity, lookup.awaited_keys())
+    desk = Desk(identity, now)
+    tally = Tally()
+    for start in range(0, len(mails), size):
+        passed = [batch.Passed(mail, sieve.passes(mail.raw)) for mail in mails[start : start + size]]
+        tally += batch.take([each for each in passed if each.why is not Passes.NOT], None, desk, sieve)
+    return tally
+
+
+@pytest.mark.django_db
+def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: Identity, now: datetime) -> None:
+    mails = list(read_mbox(shared / "threads-dev.mbox"))
+    seen: list[dict[str, Any]] = []
+    for seed in range(6):
+        order = list(mails)
+        random.Random(seed).shuffle(order)
+        if seed == 0:
+            order = mails
+        if seed == 1:
+            order = mails[::-1]
+        with transaction.atomic():
+            take_all(order, lkp, now, size=1 if seed == 2 else 7)
+            seen.append(stored())
+            transaction.set_rollback(True)
+    assert len(seen[0]["messages"]) == 82
+    for other in seen[1:]:
+        assert other == seen[0]
+
+
+@pytest.mark.django_db
+def test_stage_one_loses_nothing_that_parsing_everything_finds(
+    shared: Path, tmp_path: Path, lkp: Identity, now: datetime
+) -> None:
+    """A real list: what the sieve lets fall names nothing that is tracked once all of it is read."""
+    subprocess.run(
+        ["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", tmp_path / "0"], check=True
+    )
+    mails = list(read_epoch(tmp_path / "0"))
+    take_all(mails, lkp, now, size=500)
+    desk = Desk(lkp, now)
+    sieve = Sieve(lookup.tracked_keys(), lkp)
+    passed = [mail for mail in mails if sieve.passes(mail.raw) is not Passes.NOT]
+    relevant = []
+    for start in range(0, len(mails), 500):
+        readings = [read(parse(mail.raw), lkp) for mail in mails[start : start + 500]]
+        desk.lay_out(readings)
+        relevant += [
+            mail.position
+            for mail, reading in zip(mails[start : start + 500], readings, strict=True)
+            if desk.concerns(reading)
+        ]
+    assert len(relevant) >= 15
+    assert set(relevant) <= {mail.position for mail in passed}
+    assert len(passed) < 200  # of 6,014
+
+
+@pytest.mark.django_db
+def test_no_query_for_mail_that_does_not_concern_us(now: datetime) -> None:
+    sieve = Sieve([b"known@x"], BOT)
+    mail = b"From: a@b\nTo: c@d\nMessage-ID: <x@y>\nSubject: lunch\nReferences: <o@p>\n\nat noon? https://lore.kernel.org/r/z@z\n"
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        assert [sieve.passes(mail) for _ in range(100)] == [Passes.NOT] * 100
+    assert len(queries) == 0
+
+
+@pytest.mark.django_db
+def test_a_batch_costs_a_constant_number_of_queries_but_for_what_it_files(
+    shared: Path, lkp: Identity, now: datetime
+) -> None:
+    mails = list(read_mbox(shared / "threads-dev.mbox"))
+    take_all(mails, lkp, now)
+    sieve, desk = Sieve(lookup.tracked_keys(), lkp), Desk(lkp, now)
+    for some in (mails[:10], mails):
+        with CaptureQueriesContext(connection) as queries:
+            tally = batch.take([batch.Passed(mail, sieve.passes(mail.raw)) for mail in some], None, desk, sieve)
+        assert tally.known == len(some)
+        savepoints = [each for each in queries if "SAVEPOINT" in each["sql"]]
+        assert len(queries) - len(savepoints) <= 8
+
+
+# --- the pure parts ---
+
+
+@given(st.lists(st.binary(max_size=12), max_size=60), st.lists(st.binary(max_size=12), max_size=20))
+def test_a_key_set_holds_what_a_set_holds(keys: list[bytes], others: list[bytes]) -> None:
+    half = len(keys) // 2
+    held = KeySet(keys[:half])
+    for key in keys[half:]:
+        held.add(key)
+    for key in (*keys, *others):
+        assert (key in held) is (key in set(keys))
+
+
+def test_a_key_set_grows_past_its_first_size() -> None:
+    held = KeySet(b"%d@x" % number for number in range(30_000))
+    for number in range(30_000, 40_000):
+        held.add(b"%d@x" % number)
+    assert all(b"%d@x" % number in held for number in range(40_000))
+    assert not any(b"%d@y" % number in held for number in range(40_000))
+    assert len(held) == 40_000
+
+
+@pytest.mark.parametrize(
+    ("subject", "tracked"),
+    [
+        ("[PATCH v2 1/3] mm: walk cold folios first", True),
+        ("Re: [PATCH] mm: walk cold folios\n first", True),
+        ('[PATCH] Revert "mm: walk cold folios first"', True),
+        ("=?utf-8?q?mm=3A_walk_cold_folios_first?=", True),
+        ("mm: walk cold folios last", False),
+    ],
+)
+def test_titles_in_subjects(subject: str, tracked: bool) -> None:
+    sieve = Sieve([key_of_title("mm: walk cold folios first")], BOT)
+    assert (sieve.passes(f"Message-ID: <1@x>\nSubject: {subject}\n\nhi".encode()) is Passes.TRACKED) is tracked
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("\nFixes: 3b1f0c9d2e44 (\"mm: walk\")\n", Passes.TRACKED),
+        ("\nFixes: commit 3B1F0C9D2E44\n", Passes.TRACKED),
+        ("\nfixes:\n  3b1f0c9d2e44\n", Passes.TRACKED),
+        ("\nFixes: 3b1f0c0000 (\"mm: other\")\n", Passes.NOT),
+        ("\n> Fixes: nothing\n", Passes.NOT),
+        ("\n#lkp fix: something\n", Passes.MAYBE),
+        ("\nsee #lkp\n", Passes.NOT),
+        ("\nReported-by: kernel test robot <lkp@intel.com>\n", Passes.MAYBE),
+        ("\n> kernel test robot noticed a -12.4% regression of x on:\n", Passes.MAYBE),
+        ("\nwe noticed a problem\n", Passes.NOT),
+        ("\nReported-by: Perfwork <perfbot+7d3e91c0a45b28f6@bot.example.org>\n", Passes.TRACKED),
+        ("\nReported-by: Perfwork <perfbot+7d3e91c0a45b28f6@other.example>\n", Passes.NOT),
+    ],
+)  # fmt: skip
+def test_signs_in_bodies(body: str, why: Passes) -> None:
+    sieve = Sieve([key_of_commit("3b1f0c9d2e440000")], BOT)
+    assert sieve.passes(b"Message-ID: <1@x>\nSubject: a\n\n" + body.encode()) is why
+
+
+@given(st.binary(max_size=600))
+def test_stage_one_takes_any_bytes(raw: bytes) -> None:
+    assert Sieve([b"known@x"], BOT).passes(raw) in Passes
+
+
+@given(st.binary(max_size=300), st.booleans(), st.booleans(), st.booleans())
+def test_any_body_is_brought_into_the_clear(body: bytes, quoted: bool, base64: bool, delsp: bool) -> None:
+    assert isinstance(in_the_clear(body, quoted=quoted, base64=base64, delsp=delsp), bytes)
+
+
+@given(st.binary(max_size=200))
+def test_the_message_ids_of_stage_one_are_those_of_the_parser(value: bytes) -> None:
+    """Whatever stands in a References field, each id that the parser finds in it is found by stage one."""
+    raw = b"Message-ID: <1@x>\nReferences: " + value.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\nhi\n"
+    for message_id in parse(raw).references:
+        if message_id.isascii():
+            assert Sieve([message_id.encode()], BOT).passes(raw) is Passes.TRACKED
+
+
+@pytest.mark.django_db
+def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: Identity, now: datetime) -> None:
+    mails = list(read_mbox(shared / "threads-dev.mbox"))
+    reports = [mail for mail in mails if find_report(parse(mail.raw))]
+    replies = [mail for mail in mails if mail not in reports]
+    tally = take_all(replies, lkp, now)
+    assert (tally.reports, tally.replies) == (0, 0)
+    assert tally.orphans == len(replies)
+    waiting = Orphan.objects.count()
+    take_all(replies, lkp, now)
+    assert Orphan.objects.count() == waiting
+    assert take_all(reports, lkp, now).replies == len(replies) == 64
+    assert not Orphan.objects.filter(own=True).exists()
