@@ -13,7 +13,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError, transaction
 
 from bot.archive.filing import Desk, Filed
-from bot.archive.keeping import keep, wait_for
+from bot.archive.keeping import keep, keep_all, wait_for_all
 from bot.archive.lookup import keys_of_culprit
 from bot.archive.raw import RawMail
 from bot.archive.sieve import Passes, Sieve, key_of_message
@@ -47,8 +47,11 @@ class _Read:
 
 
 def take(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve) -> Tally:
-    """File a batch in the caller's transaction, and then the orphans that waited for what it brought."""
+    """File mails in the caller's transaction, and then the orphans that waited for what they brought."""
     tally = Tally()
+    maybe = [each for each in passed if each.why is Passes.MAYBE]
+    put_aside(maybe, archive, desk, sieve, tally)
+    passed = [each for each in passed if each.why is not Passes.MAYBE]
     for _ in range(ROUNDS):
         brought = list(_file(passed, archive, desk, sieve, tally))
         passed = list(_orphans_of(brought))
@@ -58,14 +61,29 @@ def take(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: S
     return tally
 
 
+def put_aside(maybe: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve, tally: Tally) -> None:
+    """Keep mails that seem to be about a report which is not there, unread, by the keys that stand in them."""
+    named = {each.mail.raw: keys for each in maybe if (keys := sieve.names(each.mail.raw))}
+    if not named:
+        return
+    sources, made = keep_all([each.mail for each in maybe if each.mail.raw in named], archive, desk.now)
+    filed = set(
+        Message.objects.filter(source__in=[row.pk for row in sources.values()]).values_list("source", flat=True)
+    )
+    wait_for_all((sources[raw], keys) for raw, keys in named.items() if sources[raw].pk not in filed)
+    tally.orphans += made
+    tally.kept += made
+
+
 def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve, tally: Tally) -> Iterator[str]:
     """File mails that were parsed together. Yields the keys that are tracked from now on."""
     reads = [each for each in (_parsed(one, archive, desk, tally) for one in passed) if each]
-    desk.lay_out([each.reading for each in reads])
+    if reads:
+        desk.lay_out([each.reading for each in reads])
     for number, each in enumerate(reads):
         try:
             with transaction.atomic():
-                filed = _take(each, archive, desk, tally)
+                filed = _take(each, archive, desk)
         except (OperationalError, SoftTimeLimitExceeded, MemoryError):
             raise  # the machine's trouble is no mail's: nothing may be skipped for it
         except Exception as error:  # whatever a hostile mail can do: it is kept, and the next one is read
@@ -73,6 +91,8 @@ def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: 
             desk.forget()  # what it learned from this mail was rolled back
             desk.lay_out([later.reading for later in reads[number + 1 :]])
             continue
+        if not filed.message_id and not each.passed.source:
+            put_aside([each.passed], archive, desk, sieve, tally)
         _count(filed, tally, each.passed)
         yield from _tracked(filed, sieve)
 
@@ -87,7 +107,7 @@ def _parsed(passed: Passed, archive: Archive | None, desk: Desk, tally: Tally) -
         return None
 
 
-def _take(each: _Read, archive: Archive | None, desk: Desk, tally: Tally) -> Filed:
+def _take(each: _Read, archive: Archive | None, desk: Desk) -> Filed:
     """File one mail; what it names and nobody has seen yet, it waits for."""
     reading, passed = each.reading, each.passed
 
@@ -98,21 +118,17 @@ def _take(each: _Read, archive: Archive | None, desk: Desk, tally: Tally) -> Fil
         if desk.concerns(reading):
             raise ValueError("the mail has no Message-ID, so it can't be filed")
         return Filed()
-    if passed.source:
-        Orphan.objects.filter(source=passed.source).delete()
     filed = desk.file(reading, kept)
     if filed.was_known and passed.source:
         desk.file_again(reading)
     if filed.is_repeated and filed.report:
         _read_again(filed.report, desk)
     unseen = desk.unseen(reading)
-    if filed.message_id:
-        if unseen and (passed.source or not filed.was_known):
-            wait_for(kept(), unseen)
-    elif passed.why is Passes.MAYBE and unseen:
-        wait_for(kept(), unseen, own=reading.mail.message_id)
-        tally.orphans += not passed.source
-        tally.kept += not passed.source
+    if passed.source:
+        stale = Orphan.objects.filter(source=passed.source)
+        (stale if filed.message_id else stale.filter(own=False)).exclude(key__in=unseen).delete()
+    if unseen and filed.message_id and not filed.was_known:
+        wait_for_all([(kept(), dict.fromkeys(unseen, False))])
     return filed
 
 

@@ -1,4 +1,4 @@
-"""From raw mail to the database: stage one looks at bytes only, stage two files what passed, a batch a transaction.
+"""From raw mail to the database: stage one looks at bytes only, stage two files what passed, many a transaction.
 
 One bad mail harms one mail (DESIGN rule 6): it is kept whole with its error, and the cursor moves on.
 """
@@ -6,8 +6,7 @@ One bad mail harms one mail (DESIGN rule 6): it is kept whole with its error, an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 
 from django.db import transaction
@@ -15,7 +14,7 @@ from django.db import transaction
 from bot.archive.batch import Passed, claim_orphans, take
 from bot.archive.filing import Desk
 from bot.archive.lookup import awaited_keys, tracked_keys
-from bot.archive.raw import RawMail
+from bot.archive.raw import RawMail, head_of
 from bot.archive.sieve import Passes, Sieve, key_of_message
 from bot.archive.sources import Source
 from bot.archive.tally import Tally
@@ -24,9 +23,9 @@ from bot.identity import Identity
 from bot.replies.mail import parse
 from tracker.models import Archive, Message
 
-BATCH = 500
-BATCH_BYTES = 32 << 20  # of mails that are held at once
-EVERY = 2.0  # seconds: how much reading a crash may cost, where nothing was found to be filed
+EVERY = 2.0  # seconds: how much reading a crash may cost
+MOST = 500  # mails that are filed in one transaction
+MOST_BYTES = 16 << 20  # of them
 
 
 def read_source(
@@ -42,68 +41,77 @@ def read_source(
     `again` reads from the beginning; what is known already stays as it is.
     """
     archive, _ = Archive.objects.get_or_create(path=source.name)
-    tally = Tally()
     try:
         goal = source.goal()
         if goal and not again and source.is_done(archive.cursor, goal):
             Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
-            return tally
+            return Tally()
+        archive.cursor = "" if again else source.resume(archive.cursor)
         reading = _Reading(source, archive, identity, now)
-        for batch in _batches(source.mails("" if again else archive.cursor, goal)):
-            tally += reading.take(batch)
-            progress(tally.seen)
-        tally += reading.finish(goal)
+        try:
+            for mail in source.mails(archive.cursor, goal):
+                if reading.take(mail):
+                    progress(reading.tally.seen)
+        except (Unreadable, OSError):
+            reading.flush()  # what was read before the reader failed is not lost with it
+            raise
+        reading.finish(goal)
     except Exception as error:
         Archive.objects.filter(pk=archive.pk).update(error=" ".join(str(error).split())[:1000])
         raise
-    return tally
-
-
-@dataclass(slots=True)
-class _Unsaved:
-    """What was read since the cursor was saved."""
-
-    seen: int = 0
-    kept: int = 0
-    last: RawMail | None = None
+    return reading.tally
 
 
 class _Reading:
-    """One reading of a source: the sieve, the desk, and how far it is saved."""
+    """One reading of a source: stage one for each mail, stage two for many at once, and how far all that is saved."""
 
     def __init__(self, source: Source, archive: Archive, identity: Identity, now: datetime) -> None:
         self.source, self.archive, self.now = source, archive, now
         self.sieve = Sieve(tracked_keys(), identity, awaited_keys())
         self.desk = Desk(identity, now)
-        self.newest = self._newest()
-        self.unsaved = _Unsaved()
-        self.saved_at = time.monotonic()
+        self.newest = Message.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        self.tally = Tally()
+        self.passed: list[Passed] = []
+        self.size = 0  # bytes of these
+        self.last: RawMail | None = None
+        self.saved = 0  # mails that the cursor counts
+        self.flush_at = time.monotonic() + EVERY
 
-    def take(self, batch: list[RawMail]) -> Tally:
-        """One batch. No query where nothing passes, but for saving the cursor now and then."""
-        passed = [Passed(mail, why) for mail in batch if (why := self.sieve.passes(mail.raw)) is not Passes.NOT]
-        self.unsaved.seen += len(batch)
-        self.unsaved.last = batch[-1]
-        tally = Tally(seen=len(batch))
-        if not passed and time.monotonic() - self.saved_at < EVERY:
-            return tally
+    def take(self, mail: RawMail) -> bool:
+        """One mail. No query for one that does not concern us. Whether some were filed and the cursor was saved."""
+        self.tally.seen += 1
+        self.last = mail
+        why = self.sieve.passes(mail.raw)
+        if why is not Passes.NOT:
+            self.passed.append(Passed(mail, why))
+            self.size += len(mail.raw)
+        elif self.tally.seen % 256 and len(self.passed) < MOST and self.size < MOST_BYTES:
+            return False  # the clock is asked only now and then
+        if len(self.passed) < MOST and self.size < MOST_BYTES and time.monotonic() < self.flush_at:
+            return False
+        self.flush()
+        return True
+
+    def flush(self) -> None:
+        """File what passed, and save the cursor with it."""
         self._learn()
         with transaction.atomic():
-            if passed:
-                tally += take(passed, self.archive, self.desk, self.sieve)
-            self.unsaved.kept += tally.kept
-            self._save(batch[-1].position)
-        return tally
+            tally = take(self.passed, self.archive, self.desk, self.sieve)
+            if self.last and self.source.resumes:
+                seen = self.tally.seen - self.saved
+                self.archive.cursor = self.source.after(self.archive.cursor, self.last.position, seen)
+            self._save(tally)
 
-    def finish(self, goal: str) -> Tally:
-        """All is read: save that, with what the mails of no interest at its end add up to."""
+    def finish(self, goal: str) -> None:
+        """All is read: file the rest, and save that, with what stands at the end and is no mail."""
+        self._learn()
         with transaction.atomic():
-            tally = claim_orphans(self.desk, self.sieve)
+            tally = take(self.passed, self.archive, self.desk, self.sieve)
+            tally += claim_orphans(self.desk, self.sieve)
             self.archive.read_at, self.archive.error = self.now, ""
             if goal:
-                self.archive.cursor = self.source.after(self.archive.cursor, goal, self.unsaved.seen)
-            self._save("")
-        return tally
+                self.archive.cursor = self.source.after(self.archive.cursor, goal, self.tally.seen - self.saved)
+            self._save(tally)
 
     def _learn(self) -> None:
         """Track what other workers have filed meanwhile."""
@@ -112,36 +120,14 @@ class _Reading:
             self.newest = pk
             self.sieve.tracked.add(key_of_message(message_id))
 
-    def _newest(self) -> int:
-        return Message.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-
-    def _save(self, position: str) -> None:
-        archive, unsaved = self.archive, self.unsaved
-        if position and self.source.resumes:
-            archive.cursor = self.source.after(archive.cursor, position, unsaved.seen)
-        archive.seen += unsaved.seen
-        archive.kept += unsaved.kept
-        if unsaved.last:
-            archive.newest_at = parse(unsaved.last.raw).date or archive.newest_at
+    def _save(self, tally: Tally) -> None:
+        archive = self.archive
+        archive.seen += self.tally.seen - self.saved
+        archive.kept += tally.kept
+        if self.last:
+            archive.newest_at = parse(head_of(self.last.raw) + b"\n\n").date or archive.newest_at
         archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error"])
-        self.unsaved = _Unsaved()
-        self.saved_at = time.monotonic()
-
-
-def _batches(mails: Iterable[RawMail]) -> Iterator[list[RawMail]]:
-    """Batches of mails; what was read before the reader fails is filed all the same, then it fails."""
-    batch: list[RawMail] = []
-    size = 0
-    try:
-        for mail in mails:
-            batch.append(mail)
-            size += len(mail.raw)
-            if len(batch) >= BATCH or size >= BATCH_BYTES:
-                yield batch
-                batch, size = [], 0
-    except (Unreadable, OSError):
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
+        self.tally += tally
+        self.saved = self.tally.seen
+        self.passed, self.size, self.last = [], 0, None
+        self.flush_at = time.monotonic() + EVERY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from bot.archive.raw import RawMail
@@ -31,9 +31,38 @@ def keep(mail: RawMail, archive: Archive | None, now: datetime, error: str = "")
     return row
 
 
-def wait_for(source: RawMessage, keys: Iterable[str], own: str = "") -> None:
-    """Have a mail read again on the day when one of these keys is tracked. `own`: its id, where it is filed nowhere."""
-    rows = [Orphan(key=key, source=source) for key in list(dict.fromkeys(keys))[:MOST_KEYS]]
-    if own:
-        rows.append(Orphan(key=own, source=source, own=True))
-    Orphan.objects.bulk_create(rows, ignore_conflicts=True)
+def keep_all(mails: Sequence[RawMail], archive: Archive | None, now: datetime) -> tuple[dict[bytes, RawMessage], int]:
+    """Store many at once, in two queries: the rows by their bytes, and how many of them are new."""
+    by_digest = {hashlib.sha256(mail.raw).hexdigest(): mail for mail in mails}
+    known = RawMessage.objects.filter(digest__in=by_digest).values_list("digest", flat=True)
+    new = by_digest.keys() - set(known)
+    RawMessage.objects.bulk_create(
+        (
+            RawMessage(
+                digest=digest,
+                archive=archive,
+                position=mail.position,
+                compressed=zlib.compress(mail.raw),
+                received_at=now,
+            )
+            for digest, mail in by_digest.items()
+            if digest in new
+        ),
+        ignore_conflicts=True,
+    )
+    rows = RawMessage.objects.filter(digest__in=by_digest).defer("compressed")
+    return {by_digest[row.digest].raw: row for row in rows}, len(new)
+
+
+def wait_for_all(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> None:
+    """Have mails read again on the day when one of their keys is tracked: each key, and whether it is the mail's own,
+    which says that it is filed nowhere.
+    """
+    Orphan.objects.bulk_create(
+        (
+            Orphan(key=key, source=source, own=own)
+            for source, keys in waiting
+            for key, own in list(keys.items())[:MOST_KEYS]
+        ),
+        ignore_conflicts=True,
+    )

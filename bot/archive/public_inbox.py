@@ -53,15 +53,15 @@ class EpochSource:
     def is_done(self, cursor: str, goal: str) -> bool:
         return Trail.parse(cursor).newest == goal
 
+    def resume(self, cursor: str) -> str:
+        trail = Trail.parse(cursor)
+        return str(trail.back_to(last_common(self.epoch, trail)))
+
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
-        return read_epoch(self.epoch, last_common(self.epoch, Trail.parse(cursor)), goal)
+        return read_epoch(self.epoch, Trail.parse(cursor).newest, goal)
 
     def after(self, cursor: str, position: str, seen: int) -> str:
-        trail = Trail.parse(cursor)
-        common = last_common(self.epoch, trail)
-        if common != trail.newest:
-            trail = trail.back_to(common)
-        return str(trail.to(position, seen))
+        return str(Trail.parse(cursor).to(position, seen))
 
 
 def head(epoch: Path) -> str:

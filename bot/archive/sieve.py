@@ -13,17 +13,20 @@ from bot.archive.plain import in_the_clear
 from bot.identity import Identity
 from bot.ingest.robot_mail.recogniser import Recogniser
 from bot.replies.headers import decode
+from bot.replies.links import find_links
 
 _ID = re.compile(rb"<([^<>]{1,900})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 _VALUE = re.compile(rb"[^\n]*(?:\n[ \t][^\n]*)*")
 _PATH = re.compile(rb"[^\s<>\"']{3,400}")
 _SHA = re.compile(rb"\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
+_FIXED = re.compile(rb"\nfixes:\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _MARKS = re.compile(rb"(?:\s*(?:re|aw|sv|fwd?|wg)\s*:\s*|\s*\[[^\]]{0,100}\]\s*)*", re.I)
 _NAMING = (signs.MESSAGE_ID, signs.IN_REPLY_TO, signs.REFERENCES)
 _WRAPPED = (signs.BASE64, signs.QUOTED_PRINTABLE, signs.DELSP)  # what may hide words in a body
+_LONGEST = 500  # of a key that is kept
 _DIGITS = 7  # of a sha, the fewest that a Fixes: has
 
 
@@ -31,8 +34,9 @@ class Passes(Enum):
     """What stage one says of a mail."""
 
     NOT = 0  # nobody looks at it
-    TRACKED = 1  # it names what we track, or it is a report
-    MAYBE = 2  # it seems to be about a report, perhaps one that is still to come
+    TRACKED = 1  # it names what we track
+    REPORT = 2  # a robot's report, as it seems
+    MAYBE = 3  # it seems to be about a report, perhaps one that is still to come
 
 
 class Sieve:
@@ -55,9 +59,26 @@ class Sieve:
         end = found[signs.HEAD_END][0] if signs.HEAD_END in found else len(raw)
         ids = _ids(raw, found, end)
         why = self._why(raw, found, end, ids)
-        if why is not Passes.NOT and ids:
-            (self.tracked if why is Passes.TRACKED else self.awaited).add(ids[0])
+        if why is not Passes.NOT and (own := _own_id(raw, found, end)):
+            (self.awaited if why is Passes.MAYBE else self.tracked).add(own)
         return why
+
+    def names(self, raw: bytes) -> dict[str, bool]:
+        """What a mail is about, as keys, and whether each is its own id: the mails that it answers and links to, the
+        commits that it says to fix, the title that it reverts. {} where that is nothing but itself.
+        """
+        found = self._signs.of(raw)
+        end = found[signs.HEAD_END][0] if signs.HEAD_END in found else len(raw)
+        own = _own_id(raw, found, end)
+        body = self._in_the_clear(raw, found, end)
+        links = find_links(body.decode("utf-8", "replace"))
+        keys = [*_ids(raw, found, end), *(key_of_message(link.message_id) for link in links)]
+        keys += [key_of_commit(sha[1]) for sha in _FIXED.finditer(body)]
+        subject = _subject(raw, found, end)
+        keys += [_key_of_title(subject)] if b'Revert "' in subject else []
+        named = {key.decode("utf-8", "replace"): key == own for key in keys}
+        named = {key: is_own for key, is_own in named.items() if len(key) <= _LONGEST and "\0" not in key}
+        return named if own and len(named) > 1 else {}
 
     def _why(self, raw: bytes, found: signs.Found, end: int, ids: list[bytes]) -> Passes:
         if self.tracked.holds_any(ids):
@@ -69,17 +90,16 @@ class Sieve:
         if signs.ROBOT in found and found[signs.ROBOT][0] < end:
             # A report, or the answer to something that a robot sent or was told of.
             if self._reports.may_be_report(b"".join(_values(raw, found, signs.FROM, end)), raw):
-                return Passes.MAYBE
+                return Passes.REPORT
             suspicious = suspicious or signs.IN_REPLY_TO in found
         if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
             return self._of_body(raw, found, suspicious)
-        body = in_the_clear(
-            b"\n" + raw[end:],
-            quoted=signs.QUOTED_PRINTABLE in found,
-            base64=signs.BASE64 in found,
-            delsp=signs.DELSP in found,
-        )
+        body = self._in_the_clear(raw, found, end)
         return self._of_body(body, self._signs.of(body), suspicious)
+
+    def _in_the_clear(self, raw: bytes, found: signs.Found, end: int) -> bytes:
+        quoted, base64 = signs.QUOTED_PRINTABLE in found, signs.BASE64 in found
+        return in_the_clear(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=signs.DELSP in found)
 
     def _of_body(self, body: bytes, found: signs.Found, suspicious: bool) -> Passes:
         """What the body says, in the clear."""
@@ -124,6 +144,11 @@ def _values(raw: bytes, found: signs.Found, sign: int, end: int) -> Iterator[byt
     for start in found.get(sign, ()):
         if start < end and (value := _VALUE.match(raw, start, end)):
             yield value[0]
+
+
+def _own_id(raw: bytes, found: signs.Found, end: int) -> bytes:
+    own = _ID.search(next(_values(raw, found, signs.MESSAGE_ID, end), b""))
+    return own[1] if own else b""
 
 
 def _ids(raw: bytes, found: signs.Found, end: int) -> list[bytes]:

@@ -38,8 +38,11 @@ class Source(Protocol):
     def is_done(self, cursor: str, goal: str) -> bool:
         """Whether nothing is new since that cursor."""
 
+    def resume(self, cursor: str) -> str:
+        """As much of a cursor as still holds: the place where reading goes on, though the archive was rewritten."""
+
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
-        """The mails after the cursor, up to the goal."""
+        """The mails after a cursor that `resume` gave, up to the goal."""
 
     def after(self, cursor: str, position: str, seen: int) -> str:
         """The cursor after `seen` more mails up to a position, or to the goal."""

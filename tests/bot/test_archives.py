@@ -93,7 +93,7 @@ def test_a_rewritten_history_is_read_again(tmp_path: Path) -> None:
     inbox = DemoInbox(tmp_path)
     inbox.add(MAILS[0])
     (source,) = open_sources(str(inbox.epoch))
-    assert [mail.raw for mail in source.mails(f"7:{'0' * 40}", source.goal())] == [MAILS[0]]
+    assert [mail.raw for mail in source.mails(source.resume(f"7:{'0' * 40}"), source.goal())] == [MAILS[0]]
 
 
 def test_a_commit_without_a_mail_is_passed_over(tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""Reading archives at the speed of git: `archive.py [MAILS]`, over a generated epoch of so many mails (100,000).
+
+The yardstick is `git cat-file --batch` of the same mails into nothing. 3,000 reports are tracked meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from benchmarks.make_epoch import make  # noqa: E402
+from benchmarks.timing import timed  # noqa: E402
+from bot.archive.public_inbox import read_epoch  # noqa: E402
+from bot.archive.sieve import Sieve, key_of_commit, key_of_title  # noqa: E402
+from bot.identity import Identity  # noqa: E402
+
+BUNDLE = ROOT.parent / "shared" / "data" / "lore" / "linux-nfs.0.bundle"
+ROBOTS = "rong.a.chen@intel.com,oliver.sang@intel.com,yujie.liu@intel.com,lkp@intel.com"
+REPORTS = 3000
+INBOXES = 100
+_RESIDENT = re.compile(r"Maximum resident set size \(kbytes\): (\d+)")
+
+TRACK = f"""
+from datetime import datetime, UTC
+from tracker import registry
+from tracker.models import Message, RawMessage, Report
+from tracker.status import Verdict
+now = datetime(2026, 1, 1, tzinfo=UTC)
+for number in range({REPORTS}):
+    commit = registry.commit_for(f"{{number:040x}}"[::-1], title=f"mm: an invented change, number {{number}}")
+    report = registry.report_for(commit, Verdict.REGRESSION)
+    source = RawMessage.objects.create(digest=str(number), compressed=b"", received_at=now)
+    Message.objects.create(message_id=f"{{number}}-lkp@bench.example", report=report, source=source, kind="robot")
+"""
+
+
+def manage(var: Path, *arguments: str, stdin: str = "") -> tuple[str, float, int]:
+    """Run a command of ours. What it printed, its seconds, and its largest size in MB."""
+    environment = {**os.environ, "PERFWORK_VAR": str(var), "PERFWORK_ROBOTS": ROBOTS, "PERFWORK_TRUST": "open"}
+    start = time.perf_counter()
+    command = ["/usr/bin/time", "-v", sys.executable, str(ROOT / "manage.py"), *arguments]
+    done = subprocess.run(command, env=environment, input=stdin, capture_output=True, text=True)
+    spent = time.perf_counter() - start
+    if done.returncode:
+        sys.exit(done.stderr)
+    resident = _RESIDENT.search(done.stderr)
+    return done.stdout.strip(), spent, int(resident[1]) // 1024 if resident else 0
+
+
+def in_git(epoch: Path) -> Callable[[], object]:
+    """`git cat-file --batch` of all mails into nothing."""
+    raw = subprocess.check_output(["git", "-C", epoch, "log", "--raw", "--no-abbrev", "--format="], text=True)
+    blobs = "".join(f"{line.split()[3]}\n" for line in reversed(raw.splitlines()) if line.endswith("\tm"))
+    command = ["git", "-C", epoch, "cat-file", "--batch", "--buffer"]
+    return lambda: subprocess.run(command, input=blobs.encode(), stdout=subprocess.DEVNULL, check=True)
+
+
+def reading(folder: Path, epoch: Path, mails: int) -> None:
+    """The whole command, in a database of 3,000 reports; then again with nothing new, over 100 inboxes."""
+    var = folder / "var"
+    manage(var, "migrate", "--verbosity=0")
+    manage(var, "shell", stdin=TRACK)
+    least = timed(in_git(epoch), 3)
+    started = min(manage(var, "check")[1] for _ in range(3))
+    said, spent, resident = manage(var, "read", str(epoch))
+    print(said.partition(": ")[2])
+    print(f"{'':44}{'mails/s':>9}{'ratio':>8}   budget")
+    print(f"{'git cat-file --batch':44}{mails / least:9.0f}{1:8.2f}")
+    print(f"{'read, all of the command':44}{mails / spent:9.0f}{spent / least:8.2f}   1.50")
+    net = spent - started
+    print(f"{'read, less the start of Python and Django':44}{mails / net:9.0f}{net / least:8.2f}")
+    print(f"{'largest size, MB':44}{resident:9}           200")
+    copies = [folder / f"inbox-{number}.git" for number in range(INBOXES)]
+    for copy in copies:
+        subprocess.run(["git", "clone", "-q", "--mirror", "--shared", epoch, copy], check=True)
+        small = subprocess.check_output(
+            ["git", "-C", copy, "rev-list", "--max-count=1", "--skip=50", "HEAD"], text=True
+        )
+        subprocess.run(["git", "-C", copy, "update-ref", "refs/heads/master", f"{small.strip()}~0"], check=True)
+    from_end = [str(copy) for copy in copies]
+    mark_read(var, from_end)
+    _, again, _ = manage(var, "read", *from_end)
+    print(f"{f'nothing new over {INBOXES} inboxes, seconds':44}{again:9.2f}           2.00")
+
+
+def mark_read(var: Path, places: list[str]) -> None:
+    """Have inboxes count as read, without reading them."""
+    lines = ["import subprocess", "from tracker.models import Archive", f"for place in {places!r}:"]
+    lines += ["    head = subprocess.check_output(['git', '-C', place, 'rev-parse', 'HEAD'], text=True).strip()"]
+    lines += ["    Archive.objects.create(path=place, cursor='1:' + head)"]
+    manage(var, "shell", stdin="\n".join(lines) + "\n\n")
+
+
+def flat(epoch: Path) -> None:
+    """Stage one for more and more tracked keys."""
+    mails = [mail.raw for _, mail in zip(range(6000), read_epoch(epoch), strict=False)]
+    identity = Identity(address="perfbot@bot.example.org", robots=frozenset(ROBOTS.split(",")))
+    print(f"\n{'keys':>9}{'µs a mail':>12}")
+    for count in (10, 1000, 100_000, 1_000_000):
+        keys = (key for number in range(count // 3 + 1) for key in _keys(number))
+        sieve = Sieve(keys, identity)
+        print(f"{count:9}{timed(lambda sieve=sieve: [sieve.passes(raw) for raw in mails], 3) / len(mails) * 1e6:12.1f}")
+
+
+def _keys(number: int) -> tuple[bytes, bytes, bytes]:
+    sha = f"{number * 2654435761 % 2**64:016x}"
+    return b"%d.a@x.example" % number, key_of_commit(sha), key_of_title(f"mm: change {number}")
+
+
+def main() -> None:
+    if not BUNDLE.exists():
+        sys.exit(f"the real archive is not on this machine (expected in {BUNDLE})")
+    mails = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        small, large = folder / "small.git", folder / "large.git"
+        subprocess.run(["git", "clone", "-q", "--mirror", BUNDLE, small], check=True)
+        make(small, large, mails)
+        reading(folder, large, mails)
+        flat(small)
+
+
+if __name__ == "__main__":
+    main()
