@@ -80,6 +80,7 @@ def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: 
     reads = [each for each in (_parsed(one, archive, desk, tally) for one in passed) if each]
     if reads:
         desk.lay_out([each.reading for each in reads])
+    unfiled: list[Passed] = []
     for number, each in enumerate(reads):
         try:
             with transaction.atomic():
@@ -91,10 +92,11 @@ def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: 
             desk.forget()  # what it learned from this mail was rolled back
             desk.lay_out([later.reading for later in reads[number + 1 :]])
             continue
-        if not filed.message_id and not each.passed.source:
-            put_aside([each.passed], archive, desk, sieve, tally)
+        if not filed.message_id and not each.passed.source and each.passed.why is not Passes.NAMED:
+            unfiled.append(each.passed)
         _count(filed, tally, each.passed)
         yield from _tracked(filed, sieve)
+    put_aside(unfiled, archive, desk, sieve, tally)
 
 
 def _parsed(passed: Passed, archive: Archive | None, desk: Desk, tally: Tally) -> _Read | None:

@@ -23,7 +23,8 @@ _SHA = re.compile(rb"\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
 _FIXED = re.compile(rb"\nfixes:\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
-_MARKS = re.compile(rb"(?:\s*(?:re|aw|sv|fwd?|wg)\s*:\s*|\s*\[[^\]]{0,100}\]\s*)*", re.I)
+_ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
+_MARKS = re.compile(rb"(?:\s*\[[^\]]{0,100}\]\s*)*")
 _NAMING = (signs.MESSAGE_ID, signs.IN_REPLY_TO, signs.REFERENCES)
 _WRAPPED = (signs.BASE64, signs.QUOTED_PRINTABLE, signs.DELSP)  # what may hide words in a body
 _LONGEST = 500  # of a key that is kept
@@ -34,9 +35,10 @@ class Passes(Enum):
     """What stage one says of a mail."""
 
     NOT = 0  # nobody looks at it
-    TRACKED = 1  # it names what we track
-    REPORT = 2  # a robot's report, as it seems
-    MAYBE = 3  # it seems to be about a report, perhaps one that is still to come
+    TRACKED = 1  # it names a tracked mail, or us
+    NAMED = 2  # it names a culprit
+    REPORT = 3  # a robot's report, as it seems
+    MAYBE = 4  # it seems to be about a report, perhaps one that is still to come
 
 
 class Sieve:
@@ -84,14 +86,15 @@ class Sieve:
         if self.tracked.holds_any(ids):
             return Passes.TRACKED
         subject = _subject(raw, found, end)
-        if _key_of_title(subject) in self.tracked:
-            return Passes.TRACKED
+        if not _ANSWER.match(subject) and _key_of_title(subject) in self.tracked:
+            return Passes.NAMED  # a version of the culprit, or its revert; those who talk of it are not asked
         suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
         if signs.ROBOT in found and found[signs.ROBOT][0] < end:
-            # A report, or the answer to something that a robot sent or was told of.
-            if self._reports.may_be_report(b"".join(_values(raw, found, signs.FROM, end)), raw):
+            sender = b"".join(_values(raw, found, signs.FROM, end))
+            if self._reports.may_be_report(sender, raw):
                 return Passes.REPORT
-            suspicious = suspicious or signs.IN_REPLY_TO in found
+            # The answer to something that a robot sent or was told of; but robots answer, too, where patches are sent.
+            suspicious = suspicious or (signs.IN_REPLY_TO in found and not self._reports.is_robot(sender))
         if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
             return self._of_body(raw, found, suspicious)
         body = self._in_the_clear(raw, found, end)
@@ -105,12 +108,15 @@ class Sieve:
         """What the body says, in the clear."""
         if signs.OWN in found or signs.PAGE in found:
             return Passes.TRACKED
+        named = Passes.NOT
         for end in found.get(signs.FIXES, ()):
             if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
-                return Passes.TRACKED
+                named = Passes.NAMED
         for end in found.get(signs.LINK, ()):
             if (path := _PATH.match(body, end)) and self.tracked.holds_any(_linked(path[0])):
                 return Passes.TRACKED
+        if named is Passes.NAMED:
+            return named
         if suspicious or (signs.REPORTED in found and signs.ROBOT in found):
             return Passes.MAYBE
         if any(_PERCENT.match(body, end) for end in found.get(signs.NOTICED, ())):
@@ -129,7 +135,7 @@ def key_of_commit(sha: str | bytes) -> bytes:
 
 
 def key_of_title(title: str) -> bytes:
-    """Of a culprit's title, and of every subject that names it: of its posting, of an answer, of its revert."""
+    """Of a culprit's title, and of the subjects that name it: of its posting, of its revert."""
     return _key_of_title(title.encode("utf-8", "replace"))
 
 

@@ -6,8 +6,7 @@ import re
 
 from bot.replies.languages import FROM, OLDER_MAIL, ON, SENT, TO, WROTE, any_of
 
-_MARKS = (range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x206A), (0xFEFF, 0xAD, 0x180E))
-_INVISIBLE = dict.fromkeys(mark for marks in _MARKS for mark in marks)
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\u180e]")
 _QUOTE = re.compile(r"\s{0,3}(?:>|\|(?=\s))|[A-Z][A-Za-z]{0,3}>")
 # "On Mon, …, Lee Park wrote:" in one to three lines, or an address or a time of day; the colon ends it.
 _ATTRIBUTION_END = re.compile(
@@ -30,7 +29,7 @@ MAX_LINE = 20_000
 
 def clean(text: str) -> str:
     """Text without invisible characters, and with no-break spaces as spaces."""
-    return text.translate(_INVISIBLE).replace("\u00a0", " ")
+    return text if text.isascii() else _INVISIBLE.sub("", text).replace("\u00a0", " ")
 
 
 def unquoted_lines(text: str) -> list[str]:

@@ -152,7 +152,8 @@ def test_a_key_set_grows_past_its_first_size() -> None:
     ("subject", "tracked"),
     [
         ("[PATCH v2 1/3] mm: walk cold folios first", True),
-        ("Re: [PATCH] mm: walk cold folios\n first", True),
+        ("[PATCH]\n mm: walk cold\n folios first", True),
+        ("Re: [PATCH] mm: walk cold folios first", False),
         ('[PATCH] Revert "mm: walk cold folios first"', True),
         ("=?utf-8?q?mm=3A_walk_cold_folios_first?=", True),
         ("mm: walk cold folios last", False),
@@ -160,15 +161,15 @@ def test_a_key_set_grows_past_its_first_size() -> None:
 )
 def test_titles_in_subjects(subject: str, tracked: bool) -> None:
     sieve = Sieve([key_of_title("mm: walk cold folios first")], BOT)
-    assert (sieve.passes(f"Message-ID: <1@x>\nSubject: {subject}\n\nhi".encode()) is Passes.TRACKED) is tracked
+    assert (sieve.passes(f"Message-ID: <1@x>\nSubject: {subject}\n\nhi".encode()) is Passes.NAMED) is tracked
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("\nFixes: 3b1f0c9d2e44 (\"mm: walk\")\n", Passes.TRACKED),
-        ("\nFixes: commit 3B1F0C9D2E44\n", Passes.TRACKED),
-        ("\nfixes:\n  3b1f0c9d2e44\n", Passes.TRACKED),
+        ("\nFixes: 3b1f0c9d2e44 (\"mm: walk\")\n", Passes.NAMED),
+        ("\nFixes: commit 3B1F0C9D2E44\n", Passes.NAMED),
+        ("\nfixes:\n  3b1f0c9d2e44\n", Passes.NAMED),
         ("\nFixes: 3b1f0c0000 (\"mm: other\")\n", Passes.NOT),
         ("\n> Fixes: nothing\n", Passes.NOT),
         ("\n#lkp fix: something\n", Passes.MAYBE),

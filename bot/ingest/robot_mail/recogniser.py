@@ -16,10 +16,14 @@ class Recogniser:
     def __init__(self, robots: Iterable[str]) -> None:
         self._robots = tuple(robot.lower().encode() for robot in sorted(robots))
 
+    def is_robot(self, sender: bytes) -> bool:
+        """Whether a From names a robot."""
+        lower = sender.lower()
+        return any(robot in lower for robot in self._robots)
+
     def may_be_report(self, sender: bytes, raw: bytes) -> bool:
         """Whether the mail has to be parsed. `sender`: its From, `raw`: all of it."""
-        sender = sender.lower()
-        if not any(robot in sender for robot in self._robots):
+        if not self.is_robot(sender):
             return False
         # Fixed strings first: they are found ten times faster than patterns.
         first = raw.find(b"noticed")
