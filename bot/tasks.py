@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from pathlib import Path
 
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
 from bot.archive.intake import read_source
-from bot.archive.sources import Source, open_sources
+from bot.archive.mirror import refresh
+from bot.archive.sources import open_sources
 from bot.config import configured_trees, identity, tree_paths
-from bot.errors import Unreadable
+from bot.errors import Busy, Unreadable
 from bot.ingest.drop import take_dropped
 from bot.outbox.composing import compose_due
 from bot.outbox.sending import send_due
 from bot.outbox.transport import Server
 from bot.upstream.tracking import track
-from tracker.models import Archive, Tree, lease
+from tracker.models import Tree, lease
 
 log = logging.getLogger(__name__)
 
@@ -36,31 +38,30 @@ def take_results() -> int:
 
 
 @shared_task
-def read_archives() -> int:
-    """Read what is new in every archive that nobody else is reading."""
-    replies = 0
-    for path in settings.PERFWORK_ARCHIVES:
+def read_archives() -> None:
+    """Ring for every archive: an epoch or a list is a task of its own."""
+    for which, place in enumerate(settings.PERFWORK_ARCHIVES):
         try:
-            sources = open_sources(path)
+            if settings.PERFWORK_FETCH:
+                refresh(Path(place))
         except (Unreadable, OSError) as error:
             log.error("%s", error)
-            continue
-        replies += sum(_read(source) for source in sources)
-    return replies
+        try:
+            for number, _ in enumerate(open_sources(place)):
+                read_archive.delay(which, number)  # by number: a place may hold a password, and a queue is no safe
+        except (Unreadable, OSError) as error:
+            log.error("%s", error)
 
 
-def _read(source: Source) -> int:
-    """Read one archive under its lease; its trouble is its own."""
-    row, _ = Archive.objects.get_or_create(path=source.name)
-    if not lease.claim(Archive.objects.all(), row.pk, timezone.now(), _lease()):
-        return 0
+@shared_task
+def read_archive(which: int, number: int) -> None:
+    """Read what is new in one archive of a place, unless somebody else is at it; its trouble is its own."""
     try:
-        return read_source(source, identity(), timezone.now()).replies
-    except (Unreadable, OSError) as error:
+        read_source(open_sources(settings.PERFWORK_ARCHIVES[which])[number], identity(), timezone.now(), held=_lease())
+    except Busy as busy:
+        log.info("%s", busy)
+    except (Unreadable, OSError, IndexError) as error:
         log.error("%s", error)
-        return 0
-    finally:
-        lease.release(Archive.objects.all(), row.pk)
 
 
 @shared_task

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from bot.archive.batch import Passed, claim_orphans, take
 from bot.archive.filing import Desk
+from bot.archive.holding import hold, hold_on, let_go
 from bot.archive.lookup import awaited_keys, tracked_keys
 from bot.archive.raw import RawMail, head_of
 from bot.archive.sieve import Passes, Sieve, key_of_message
@@ -35,19 +36,39 @@ def read_source(
     progress: Callable[[int], None] = lambda seen: None,
     *,
     again: bool = False,
+    held: timedelta = timedelta(minutes=5),
 ) -> Tally:
     """Read what is new in a source. The cursor is saved in the transaction of what was read up to it.
 
-    `again` reads from the beginning; what is known already stays as it is.
+    `again` reads from the beginning; what is known already stays as it is. `held`: how long a worker that gives no
+    sign of life keeps others away; Busy where one is at work.
     """
     archive, _ = Archive.objects.get_or_create(path=source.name)
+    if not source.exclusive:
+        return _read(source, archive, identity, now, progress, again, None)
+    hold(archive, held)
+    try:
+        return _read(source, archive, identity, now, progress, again, held)
+    finally:
+        let_go(archive)
+
+
+def _read(
+    source: Source,
+    archive: Archive,
+    identity: Identity,
+    now: datetime,
+    progress: Callable[[int], None],
+    again: bool,
+    held: timedelta | None,
+) -> Tally:
     try:
         goal = source.goal()
         if goal and not again and source.is_done(archive.cursor, goal):
             Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
             return Tally()
         archive.cursor = "" if again else source.resume(archive.cursor)
-        reading = _Reading(source, archive, identity, now)
+        reading = _Reading(source, archive, identity, now, held)
         try:
             for mail in source.mails(archive.cursor, goal):
                 if reading.take(mail):
@@ -65,8 +86,10 @@ def read_source(
 class _Reading:
     """One reading of a source: stage one for each mail, stage two for many at once, and how far all that is saved."""
 
-    def __init__(self, source: Source, archive: Archive, identity: Identity, now: datetime) -> None:
-        self.source, self.archive, self.now = source, archive, now
+    def __init__(
+        self, source: Source, archive: Archive, identity: Identity, now: datetime, held: timedelta | None
+    ) -> None:
+        self.source, self.archive, self.now, self.held = source, archive, now, held
         self.sieve = Sieve(tracked_keys(), identity, awaited_keys())
         self.desk = Desk(identity, now)
         self.newest = Message.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
@@ -122,6 +145,8 @@ class _Reading:
 
     def _save(self, tally: Tally) -> None:
         archive = self.archive
+        if self.held:
+            hold_on(archive, self.held)
         archive.seen += self.tally.seen - self.saved
         archive.kept += tally.kept
         if self.last:

@@ -19,10 +19,15 @@ class ThreadSource(ReadWhole):
 
     server: str
     message_id: str
+    exclusive: bool = False
 
     @property
     def name(self) -> str:
         return f"{self.server} {self.message_id}"
+
+    @property
+    def place(self) -> str:
+        return self.name
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         return read_thread(self.server, self.message_id)

@@ -18,6 +18,10 @@ class MaildirSource(ReadWhole):
     path: Path
     name: str
 
+    @property
+    def place(self) -> str:
+        return str(self.path)
+
     def goal(self) -> str:
         return looks([self.path / "cur", self.path / "new"])
 

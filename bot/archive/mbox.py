@@ -30,6 +30,10 @@ class FileSource(ReadWhole):
     path: Path
     name: str
 
+    @property
+    def place(self) -> str:
+        return str(self.path)
+
     def goal(self) -> str:
         return looks([self.path])
 

@@ -18,6 +18,11 @@ class PipeSource(ReadWhole):
     """What is piped in, by way of a file of no name, so that a large mbox is not held in memory."""
 
     name: str = "-"
+    exclusive: bool = False  # every mail that a server delivers is a reading of its own
+
+    @property
+    def place(self) -> str:
+        return "-"
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         with tempfile.NamedTemporaryFile(prefix="perfwork-", suffix=".mbox") as copy:

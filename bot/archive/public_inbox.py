@@ -46,6 +46,11 @@ class EpochSource:
     epoch: Path
     name: str
     resumes: bool = True
+    exclusive: bool = True
+
+    @property
+    def place(self) -> str:
+        return str(self.epoch)
 
     def goal(self) -> str:
         return head(self.epoch)

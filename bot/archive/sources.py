@@ -10,11 +10,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import SplitResult, urlsplit
 
 from bot import git
+from bot.archive.imap import ImapSource
 from bot.archive.lore import ThreadSource
 from bot.archive.maildir import MaildirSource, is_maildir
 from bot.archive.mbox import FileSource
+from bot.archive.nntp import NntpSource
 from bot.archive.pipe import PipeSource
 from bot.archive.public_inbox import EpochSource, epochs
 from bot.archive.raw import RawMail
@@ -29,8 +32,16 @@ class Source(Protocol):
         """What it goes by in the database and in messages; never a secret."""
 
     @property
+    def place(self) -> str:
+        """What `open_sources` opens it by; it may hold a password, and is never shown."""
+
+    @property
     def resumes(self) -> bool:
         """Whether reading can go on from a cursor in its middle. What can't is read whole, when it changed."""
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether only one worker may read it at a time: what has a cursor."""
 
     def goal(self) -> str:
         """What reading it now would come to: the newest commit, the highest number. "" where only reading tells."""
@@ -60,6 +71,8 @@ def open_sources(name: str) -> list[Source]:
     """
     if name == "-":
         return [PipeSource()]
+    if "://" in name:
+        return [_on_a_server(urlsplit(name))]
     path = Path(name).resolve()
     if not path.exists():
         raise Unreadable(f"{name}: there is no such file or directory")
@@ -76,6 +89,16 @@ def open_sources(name: str) -> list[Source]:
         f"{name}: no archive of mail; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox"
         " or a mail"
     )
+
+
+def _on_a_server(url: SplitResult) -> Source:
+    """A folder or a group. What is wrong with the address is said without its password."""
+    bare = f"{url.scheme}://{url.hostname or ''}{url.path}"
+    if url.scheme in ("imap", "imaps") and url.hostname:
+        return ImapSource(url)
+    if url.scheme in ("nntp", "nntps") and url.hostname and url.path.strip("/"):
+        return NntpSource(url)
+    raise Unreadable(f"{bare}: expected imap://, imaps://, nntp:// or nntps://, then host/folder or host/group")
 
 
 def thread_source(server: str, message_id: str) -> Source:

@@ -11,6 +11,7 @@ class ReadWhole:
 
     __slots__ = ()
     resumes = False
+    exclusive = True
 
     def goal(self) -> str:
         return ""

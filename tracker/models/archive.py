@@ -14,6 +14,7 @@ class Archive(Lease):
     cursor = models.TextField(blank=True)
     read_at = models.DateTimeField(null=True, blank=True, help_text="when it was last read to its end")
     error = models.TextField(blank=True, help_text="what kept it from being read, and what to do")
+    holder = models.TextField(blank=True, help_text="the process that reads it, or read it last")
     seen = models.PositiveBigIntegerField(default=0, help_text="mails read from it")
     kept = models.PositiveBigIntegerField(default=0, help_text="mails of it that were filed, or wait for their report")
     newest_at = models.DateTimeField(null=True, blank=True, help_text="when the last mail read was sent")

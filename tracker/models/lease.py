@@ -28,6 +28,11 @@ def claim(rows: models.QuerySet[Row], pk: int, now: datetime, length: timedelta)
     return rows.filter(free, pk=pk).update(lease_until=now + length, attempts=F("attempts") + 1) == 1
 
 
+def extend(rows: models.QuerySet[Row], pk: int, held: datetime, until: datetime) -> bool:
+    """Hold a lease longer; False where it ran out and somebody else has taken it."""
+    return rows.filter(pk=pk, lease_until=held).update(lease_until=until) == 1
+
+
 def release(rows: models.QuerySet[Row], pk: int) -> None:
     """Give the lease back after work that came to its end."""
     rows.filter(pk=pk).update(lease_until=None, attempts=0)

@@ -2,86 +2,116 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from argparse import ArgumentParser
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 from django.utils import timezone
 
 from bot.archive.intake import read_source
+from bot.archive.mirror import refresh
+from bot.archive.missing import missing_parents
 from bot.archive.sources import Source, open_sources, thread_source
 from bot.archive.tally import Tally
 from bot.config import identity
 from bot.english import counted
-from bot.errors import Unreadable
+from bot.errors import Busy, Unreadable
 from bot.progress import counting
 
 
 class Command(BaseCommand):
     help = (
-        "Read mail: a public-inbox directory or epoch, an mbox (also .gz), a Maildir, a single mail, or - for standard"
-        " input. Reading again goes on where it stopped; a file that did not change is not read. Without PATH: the"
-        " archives of PERFWORK_ARCHIVES."
+        "Read mail: a public-inbox directory or epoch, an mbox (also .gz or .xz), a Maildir, a single mail,"
+        " imaps://host/folder, nntps://host/group, or - for standard input. Reading again goes on where it stopped; a"
+        " file that did not change is not read. Without PATH: the archives of PERFWORK_ARCHIVES. Exit codes are those"
+        " of sysexits.h: 75 means that later is soon enough, which a mail server understands."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="PATH")
-        parser.add_argument(
-            "--thread",
-            action="append",
-            default=[],
-            metavar="MESSAGE-ID",
-            help="a thread from the server of PERFWORK_LORE",
-        )
-
+        parser.add_argument("--thread", action="append", default=[], metavar="MESSAGE-ID", help="from PERFWORK_LORE")
+        parser.add_argument("--missing", action="store_true", help="the unseen parents of tracked threads, from there")
         parser.add_argument("--again", action="store_true", help="from the beginning; what is known stays as it is")
+        parser.add_argument("--fetch", action="store_true", help="git fetch mirrors before they are read")
+        parser.add_argument("--jobs", type=int, default=1, metavar="N", help="read so many epochs or lists at once")
 
     def handle(self, *, paths: list[str], thread: list[str], **options: Any) -> None:
-        if not paths and not thread:
+        self.again: bool = options["again"]
+        threads = [*thread, *(missing_parents(timezone.now()) if options["missing"] else ())]
+        if not paths and not threads and not options["missing"]:
             paths = settings.PERFWORK_ARCHIVES
-        opened: list[Callable[[], list[Source]]] = [partial(open_sources, path) for path in paths]
-        opened += [partial(self._thread, message_id) for message_id in thread]
-        if not opened:
-            raise CommandError("nothing to read: name a PATH, or set PERFWORK_ARCHIVES")
-        self.again = options["again"]
-        failed = sum([not self._read(sources) for sources in opened])
-        if failed:
-            raise CommandError(f"{failed} of {len(opened)} could not be read to the end")
-
-    def _thread(self, message_id: str) -> list[Source]:
-        return [thread_source(settings.PERFWORK_LORE, message_id)]
-
-    def _read(self, sources: Callable[[], list[Source]]) -> bool:
-        """Read one input; what is wrong with it is one line, and the next one follows."""
-        try:
-            opened = sources()
-        except (Unreadable, OSError) as error:
-            self.stderr.write(self.style.ERROR(str(error)))
-            return False
-        failed = sum(not self._read_source(source) for source in opened)
-        return not failed
-
-    def _read_source(self, source: Source) -> bool:
-        try:
-            with counting(f"reading {source.name}", "mails") as progress:
-                tally = read_source(source, identity(), timezone.now(), progress, again=self.again)
-        except (Unreadable, OSError) as error:
-            self.stderr.write(self.style.ERROR(str(error)))
-            return False
-        self._report(source, tally)
-        return True
-
-    def _report(self, source: Source, tally: Tally) -> None:
-        replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
-        parts = [
-            f"{source.name}: {counted(tally.seen, 'mail')}; new: {counted(tally.reports, 'report')}",
-            f"{tally.repeated} of them of a culprit reported before" if tally.repeated else "",
-            replies,
-            f"{tally.known} known before" if tally.known else "",
-            f"{tally.orphans} kept until their report comes" if tally.orphans else "",
-            f"{tally.quarantined} quarantined" if tally.quarantined else "",
+            if not paths:
+                raise CommandError("nothing to read: name a PATH, or set PERFWORK_ARCHIVES", returncode=os.EX_USAGE)
+        self.codes: list[int] = []
+        sources: list[Source] = []
+        for place in paths:
+            if options["fetch"] and "://" not in place and place != "-":
+                self._try(partial(refresh, Path(place)))
+            sources += self._try(partial(open_sources, place), os.EX_NOINPUT) or []
+        sources += [
+            each for each in (self._try(partial(thread_source, settings.PERFWORK_LORE, t)) for t in threads) if each
         ]
-        self.stdout.write(", ".join(part for part in parts if part))
+        if options["jobs"] > 1 and len(sources) > 1:
+            self._in_parallel(sources, options["jobs"])
+        else:
+            for source in sources:
+                self._try(partial(self._read, source))
+        if self.codes:
+            total = len(sources) + self.codes.count(os.EX_NOINPUT)
+            code = os.EX_TEMPFAIL if os.EX_TEMPFAIL in self.codes else self.codes[0]
+            raise CommandError(f"{len(self.codes)} of {total} could not be read to the end", returncode=code)
+
+    def _try(self, work: Any, code: int = os.EX_DATAERR) -> Any:
+        """Do one thing; what is wrong with it is one line, and the next one follows."""
+        try:
+            return work()
+        except (Busy, OperationalError) as error:
+            self.codes.append(os.EX_TEMPFAIL)
+            self.stderr.write(self.style.ERROR(str(error)))
+        except (Unreadable, OSError) as error:
+            self.codes.append(code)
+            self.stderr.write(self.style.ERROR(str(error)))
+        return None
+
+    def _read(self, source: Source) -> None:
+        with counting(f"reading {source.name}", "mails") as progress:
+            tally = read_source(source, identity(), timezone.now(), progress, again=self.again)
+        self.stdout.write(said(source, tally))
+
+    def _in_parallel(self, sources: list[Source], jobs: int) -> None:
+        """A process a source, so many at once; their leases keep them out of each other's way."""
+        with ThreadPoolExecutor(jobs) as pool:
+            for done in pool.map(self._apart, sources):
+                self.stdout.write(done.stdout, ending="")
+                self.stderr.write(done.stderr, ending="")
+                if done.returncode:
+                    self.codes.append(done.returncode)
+
+    def _apart(self, source: Source) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "read", *(["--again"] if self.again else [])]
+        if "://" in source.place:  # it may hold a password, and command lines are for everybody to read
+            environment = {**os.environ, "PERFWORK_ARCHIVES": source.place}
+            return subprocess.run(command, env=environment, capture_output=True, text=True)
+        return subprocess.run([*command, "--", source.place], capture_output=True, text=True)
+
+
+def said(source: Source, tally: Tally) -> str:
+    """What was read, in a line."""
+    replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
+    parts = [
+        f"{source.name}: {counted(tally.seen, 'mail')}; new: {counted(tally.reports, 'report')}",
+        f"{tally.repeated} of them of a culprit reported before" if tally.repeated else "",
+        replies,
+        f"{tally.known} known before" if tally.known else "",
+        f"{tally.orphans} kept until their report comes" if tally.orphans else "",
+        f"{tally.quarantined} quarantined" if tally.quarantined else "",
+    ]
+    return ", ".join(part for part in parts if part)

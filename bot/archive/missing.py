@@ -1,0 +1,27 @@
+"""Mails that tracked threads lack: answered by a mail that we have, and not seen ourselves."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+
+from tracker.models import Archive, Message, OutgoingMail
+
+AT_ONCE = 50  # threads are asked for, lest a server be flooded
+AGAIN = timedelta(days=7)  # after which a server is asked once more for what it did not have
+
+
+def missing_parents(now: datetime) -> list[str]:
+    """The Message-IDs of unseen parents, the newest first, that the lore server was not asked for lately."""
+    seen = Message.objects.filter(message_id=OuterRef("in_reply_to"))
+    ours = OutgoingMail.objects.filter(message_id=OuterRef("in_reply_to"))
+    answers = Message.objects.exclude(in_reply_to="").filter(
+        ~Exists(seen), ~Exists(ours), kind__in=("person", "bot_operator")
+    )
+    parents = dict.fromkeys(answers.order_by("-pk").values_list("in_reply_to", flat=True)[: AT_ONCE * 20])
+    names = {f"{settings.PERFWORK_LORE} {parent}": parent for parent in parents}
+    asked = Archive.objects.filter(path__in=names, read_at__gt=now - AGAIN).values_list("path", flat=True)
+    lately = set(asked)
+    return [parent for name, parent in names.items() if name not in lately][:AT_ONCE]
