@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.errors import Unreadable
@@ -42,12 +43,17 @@ def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 
             command(repository, *arguments), input=stdin, capture_output=True, env=ENVIRONMENT, timeout=timeout
         )
     except subprocess.TimeoutExpired as late:
-        raise Unreadable(f"{repository}: git {arguments[0]} took more than {timeout:.0f} s") from late
+        raise Unreadable(f"{repository}: git {_verb(arguments)} took more than {timeout:.0f} s") from late
     except FileNotFoundError as missing:
         raise Unreadable("git is not installed: install the package git") from missing
     if done.returncode:
-        raise Unreadable(f"{repository}: git {arguments[0]}: {last_words(done.stderr)}")
+        raise Unreadable(f"{repository}: git {_verb(arguments)}: {last_words(done.stderr)}")
     return done.stdout
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    """The command among arguments that may begin with settings ("-c name=value")."""
+    return next((each for each in arguments if not each.startswith("-") and "=" not in each), "")
 
 
 def last_words(stderr: bytes) -> str:

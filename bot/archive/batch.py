@@ -92,7 +92,7 @@ def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: 
             desk.forget()  # what it learned from this mail was rolled back
             desk.lay_out([later.reading for later in reads[number + 1 :]])
             continue
-        if not filed.message_id and not each.passed.source and each.passed.why is not Passes.NAMED:
+        if not filed.message_id and each.passed.why in (Passes.TRACKED, Passes.REPORT):
             unfiled.append(each.passed)
         _count(filed, tally, each.passed)
         yield from _tracked(filed, sieve)
@@ -116,6 +116,9 @@ def _take(each: _Read, archive: Archive | None, desk: Desk) -> Filed:
     def kept() -> RawMessage:
         return passed.source or keep(passed.mail, archive, desk.now)
 
+    if passed.source and passed.source.error:
+        passed.source.error = ""  # understood at last
+        passed.source.save(update_fields=["error"])
     if not reading.mail.message_id:
         if desk.concerns(reading):
             raise ValueError("the mail has no Message-ID, so it can't be filed")

@@ -87,6 +87,7 @@ def last_common(epoch: Path, trail: Trail) -> str:
         try:
             git.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
         except Unreadable:
+            git.run(epoch, "cat-file", "-e", "HEAD^{commit}")  # a broken repository is no rewritten one
             continue
         return commit
     return ""

@@ -29,6 +29,8 @@ def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Repor
     """
     culprit = registry.commit_for(told.culprit, title=clean_title(told))
     before = Report.objects.filter(culprit=culprit).first()
+    if before and not (before.messages.exists() or before.results.exists()):
+        before = None  # nothing is known of it but that there was one
     people = [address for address in (*mail.to, *mail.cc) if address.email not in identity.robots]
     report = registry.report_for(
         culprit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django import template
 from django.utils import timezone
@@ -22,6 +22,17 @@ def signed(value: float | None) -> str:
 def spread(value: float | None) -> str:
     """A spread as the lists write it: "± 3%", and nothing below 2 %."""
     return "" if value is None or value < 2 else f"± {value:.0f}%"
+
+
+@register.filter
+def span(value: timedelta | None) -> str:
+    """A length of time in its largest unit: "3 days", "2 h", "5 min"; an em dash for none."""
+    if value is None:
+        return "—"
+    if value.days:
+        return f"{value.days} day{'s' if value.days > 1 else ''}"
+    minutes = value.seconds // 60
+    return f"{minutes // 60} h" if minutes >= 60 else f"{minutes} min"
 
 
 @register.filter

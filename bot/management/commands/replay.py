@@ -1,0 +1,31 @@
+"""`replay`: kept mail understood again with today's code."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from bot.archive.replay import replay_all, replay_quarantine
+from bot.config import identity
+from bot.english import counted
+from bot.progress import counting
+
+
+class Command(BaseCommand):
+    help = "Try the mails of the quarantine again; with --all, conclude anew from every mail that is kept."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--all", action="store_true", help="every kept mail; what people decided stays")
+
+    def handle(self, *, all: bool, **options: Any) -> None:
+        work = replay_all if all else replay_quarantine
+        with counting("reading kept mail again", "mails") as progress:
+            done = work(identity(), timezone.now(), progress)
+        still = f"{done.tally.quarantined} in quarantine" if done.tally.quarantined else "none in quarantine"
+        changed = counted(len(done.changed), "report") + " with another status"
+        self.stdout.write(f"{counted(done.mails, 'mail')} read again: {still}, {changed}")
+        for sha in done.changed[:50]:
+            self.stdout.write(f"  {sha[:10]}")

@@ -1,0 +1,1 @@
+"""`/inbox/`: what waits for a person, and how reading goes."""

@@ -1,0 +1,7 @@
+"""The inbox."""
+
+from django.urls import path
+
+from tracker.inbox import views
+
+urlpatterns = [path("", views.inbox, name="inbox")]
