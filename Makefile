@@ -4,6 +4,7 @@
 #   make test          lint, types, rooms, migrations, tests: what CI runs
 #   make up            web, worker and scheduler with the settings of the environment
 #   make fuzz          the property tests with thousands of new examples
+#   make crash         kills readings at fifty random moments, and compares what they leave
 #   make bench         the benchmarks
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ BIND ?= 127.0.0.1:8000
 CORES ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test fuzz bench format lint types rooms settings
+.PHONY: help demo up test fuzz crash bench format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -44,6 +45,7 @@ demo: $(VENV)/run.stamp
 	@$(RUN) manage.py demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
 
 test: lint types rooms settings
+	@command -v public-inbox-netd >/dev/null || echo "== NOT TESTED: archives over IMAP, NNTP and HTTP, since public-inbox is missing: apt install public-inbox lei libplack-perl libdbd-sqlite3-perl libsearch-xapian-perl libinline-c-perl liburi-perl"
 	@echo "== tests"
 	@$(RUN) -m pytest -n $(CORES)
 
@@ -74,10 +76,13 @@ up: $(VENV)/run.stamp
 fuzz: $(VENV)/dev.stamp
 	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
 	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py \
-	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py compose.py explain.py)
+	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py stages.py epochs.py compose.py explain.py)
+
+crash: $(VENV)/dev.stamp
+	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py
 
 bench: $(VENV)/dev.stamp
-	@for bench in benchmarks/*.py; do $(RUN) $$bench || exit 1; done
+	@for bench in accuracy robot_mail ingest archive; do $(RUN) benchmarks/$$bench.py || exit 1; done
 
 format: $(VENV)/dev.stamp
 	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format .

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from urllib.parse import SplitResult, unquote
 
 from bot.archive.raw import LIMIT, RawMail
@@ -15,6 +16,7 @@ from bot.errors import Unreadable
 _TIMEOUT = 60.0
 _PORTS = {"imap": 143, "imaps": 993}
 _AT_ONCE = 50  # mails in one answer
+_SIZE = re.compile(rb"RFC822\.SIZE (\d{1,12})")
 _UID = re.compile(rb"UID (\d{1,10})")
 
 
@@ -56,12 +58,19 @@ class ImapSource:
             last = int(goal.partition(":")[2])
             uids = [uid for uid in _uids(server, int(cursor.partition(":")[2] or 0)) if uid <= last]
             for start in range(0, len(uids), _AT_ONCE):
-                some = ",".join(map(str, uids[start : start + _AT_ONCE]))
-                answer = server.uid("FETCH", some, f"(UID BODY.PEEK[]<0.{LIMIT}>)")[1]
-                for part in answer:
-                    if isinstance(part, tuple) and (uid := _UID.search(part[0])):
-                        raw = part[1].replace(b"\r\n", b"\n")
-                        yield RawMail(raw, f"{validity}:{int(uid[1])}")
+                yield from self._fetch(server, uids[start : start + _AT_ONCE], validity)
+
+    def _fetch(self, server: imaplib.IMAP4, uids: list[int], validity: str) -> Iterator[RawMail]:
+        """Some mails; of the very large ones the beginning."""
+        told = server.uid("FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)")[1]
+        lines = [each for each in told if isinstance(each, bytes)]
+        large = {int(uid[1]) for each in lines if (uid := _UID.search(each)) and _size(each) > LIMIT}
+        for is_large, some in groupby(uids, key=large.__contains__):  # in their order, which the cursor goes by
+            part = f"BODY.PEEK[]<0.{LIMIT}>" if is_large else "BODY.PEEK[]"
+            answer = server.uid("FETCH", ",".join(map(str, some)), f"(UID {part})")[1]
+            for each in answer:
+                if isinstance(each, tuple) and (uid := _UID.search(each[0])):
+                    yield RawMail(each[1].replace(b"\r\n", b"\n"), f"{validity}:{int(uid[1])}")
 
     def after(self, cursor: str, position: str, seen: int) -> str:
         return position
@@ -88,6 +97,11 @@ def _validity(server: imaplib.IMAP4) -> str:
     """What tells whether the numbers of a folder still mean the same mails."""
     told = server.untagged_responses.get("UIDVALIDITY", [b"0"])[-1]
     return told.decode("ascii", "replace") if isinstance(told, bytes) else "0"
+
+
+def _size(line: bytes) -> int:
+    found = _SIZE.search(line)
+    return int(found[1]) if found else 0
 
 
 def _uids(server: imaplib.IMAP4, after: int) -> list[int]:

@@ -1,0 +1,101 @@
+"""A reading that is killed in the middle, again and again, leaves what one that nobody disturbed would have left.
+
+`make crash` kills it 50 times; `make test` a few times.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import OPERATORS, ROBOTS, ROOT
+
+KILLS = int(os.environ.get("PERFWORK_KILLS", "4"))
+# What must be the same, by names and not by numbers; when it was stored may differ.
+TABLES = {
+    "messages": "SELECT message_id, in_reply_to, author_email, subject, sent_at, kind, role, own_text, hex(tables),"
+    " (SELECT tag FROM tracker_report r WHERE r.id = m.report_id) FROM tracker_message m",
+    "raw": "SELECT digest, position, hex(compressed), error FROM tracker_rawmessage",
+    "reports": "SELECT tag, verdict, title, subsystem, state, status, because, awaited, authors, told, held"
+    " FROM tracker_report",
+    "events": "SELECT key, kind, at, by, message_id, quote FROM tracker_event",
+    "suggestions": "SELECT key, quote, rule FROM tracker_suggestion",
+    "findings": "SELECT headline, verdict, change_pct, old_mean, new_mean, base FROM tracker_finding",
+    "waiting": 'SELECT o.key, own, digest FROM tracker_orphan o JOIN tracker_rawmessage r ON r.id = o.source_id',
+}  # fmt: skip
+
+
+def start(var: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    lists = {"PERFWORK_ROBOTS": ",".join(sorted(ROBOTS)), "PERFWORK_OPERATORS": ",".join(sorted(OPERATORS))}
+    environment = {**os.environ, **lists, "PERFWORK_VAR": str(var), "PERFWORK_TRUST": "open"}
+    environment |= {"PERFWORK_ENV": "", "DATABASE_URL": f"sqlite:///{var}/perfwork.sqlite3"}
+    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def stored(var: Path) -> dict[str, list[Any]]:
+    with sqlite3.connect(var / "perfwork.sqlite3") as database:
+        return {name: sorted(map(repr, database.execute(query))) for name, query in TABLES.items()}
+
+
+def cursor(var: Path) -> str:
+    with sqlite3.connect(var / "perfwork.sqlite3") as database:
+        ((found,),) = database.execute("SELECT cursor FROM tracker_archive")
+        return str(found).split()[0].rpartition(":")[2]
+
+
+def archive(shared: Path, place: Path) -> Path:
+    """A real list, with the real threads once more at its end, so that there is enough to be filed."""
+    from bot.archive.mbox import read_mbox
+    from bot.archive.public_inbox import read_epoch
+
+    small = place / "small.git"
+    subprocess.run(["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", small], check=True)
+    mails = [mail.raw for mail in read_epoch(small)]
+    threads = [mail.raw for mail in read_mbox(shared / "threads-dev.mbox")]
+    step = len(mails) // len(threads)
+    for number, raw in enumerate(threads):  # all over the list, replies often before their reports
+        mails.insert(number * step, raw)
+    target = place / "list.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "master", target], check=True)
+    lines = []
+    for number, raw in enumerate(mails):
+        lines.append(b"commit refs/heads/master\ncommitter a <a@b> %d +0000\ndata 1\nm\n" % number)
+        lines.append(b"M 100644 inline m\ndata %d\n%b\n" % (len(raw), raw))
+    subprocess.run(["git", "-C", target, "fast-import", "--quiet"], input=b"".join(lines), check=True)
+    return target
+
+
+def test_killed_at_any_moment(shared: Path, tmp_path: Path) -> None:
+    epoch = archive(shared, tmp_path)
+    calm, stormy = tmp_path / "calm", tmp_path / "stormy"
+    for var in (calm, stormy):
+        var.mkdir()
+        assert start(var, "migrate").wait() == 0
+    began = time.monotonic()
+    assert start(calm, "read", str(epoch)).wait() == 0
+    whole = time.monotonic() - began
+    dice = random.Random(9)
+    killed = 0
+    for number in range(KILLS):
+        reading = start(stormy, "read", *(["--again"] if number % 2 else []), str(epoch))
+        try:
+            reading.wait(timeout=dice.uniform(0.35, 1.0) * whole)
+        except subprocess.TimeoutExpired:
+            reading.send_signal(signal.SIGKILL)
+            reading.wait()
+            killed += 1
+    assert killed
+    assert start(stormy, "read", str(epoch)).wait() == 0
+    one, other = stored(calm), stored(stormy)
+    for name in TABLES:
+        assert other[name] == one[name], name
+    assert len(one["messages"]) > 80
+    assert cursor(calm) == cursor(stormy)

@@ -1,0 +1,138 @@
+"""Stories of the inbox: what waits for a person, what could not be understood, and how reading goes."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.utils import timezone
+
+from bot.archive import batch
+from tests.world import DANA, World, message_id
+from tracker.models import Archive, Event, Finding, Message, RawMessage, Report, Suggestion
+
+
+def replay(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("replay", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def as_in_the_world(world: World, settings: Any) -> None:
+    settings.PERFWORK_BOT_ADDRESS = world.identity.address
+    settings.PERFWORK_BASE_URL = world.identity.base_url
+    settings.PERFWORK_TRUST = world.identity.trust
+
+
+def test_an_inbox_of_nothing(client: Client, db: None) -> None:
+    page = client.get("/inbox/").content.decode()
+    assert "Nothing waits." in page
+    assert "Every mail was understood." in page
+    assert "None was read yet" in page
+
+
+@pytest.mark.usefixtures("as_in_the_world")
+def test_a_mail_that_broke_the_reader_is_shown_and_read_again(
+    world: World, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = world.report()
+    world.post(DANA, "It is <the> lock.", to=message_id(report))
+    with monkeypatch.context() as broken:
+
+        def breaks(*words: Any) -> Any:
+            raise RuntimeError("a bug <b>of ours</b>")
+
+        broken.setattr(batch, "read", breaks)
+        assert world.read().quarantined == 2  # our own mail, too
+    page = client.get("/inbox/").content.decode()
+    assert "a bug &lt;b&gt;of ours&lt;/b&gt;" in page
+    assert Message.objects.count() == 0
+    assert "2 mails read again: none in quarantine, 1 report with another status" in replay()
+    assert Message.objects.filter(report=report).count() == 2
+    assert Report.objects.get(pk=report.pk).state == "responded"
+    assert "Every mail was understood." in client.get("/inbox/").content.decode()
+    assert "0 mails read again" in replay()
+
+
+@pytest.mark.usefixtures("as_in_the_world")
+def test_replaying_everything_reaches_the_same_states(world: World) -> None:
+    report = world.report()
+    world.post(DANA, "It is the lock.", to=message_id(report))
+    world.post(DANA, "#lkp note on a slow disk", to=message_id(report))
+    world.read()
+
+    def stored() -> list[Any]:
+        return [
+            sorted(Report.objects.values_list("culprit__sha", "state", "status", "remark")),
+            sorted(Event.objects.values_list("key", "quote", "by")),
+            sorted(Suggestion.objects.values_list("key", "quote")),
+            sorted(Message.objects.values_list("message_id", "role")),
+            Finding.objects.count(),
+        ]
+
+    before = stored()
+    assert "0 reports with another status" in replay("--all")
+    assert stored() == before
+
+
+@pytest.mark.usefixtures("as_in_the_world")
+def test_replaying_real_threads_reaches_the_same_states(shared: Any, settings: Any, db: None) -> None:
+    from tests.conftest import OPERATORS, ROBOTS
+
+    settings.PERFWORK_ROBOTS, settings.PERFWORK_OPERATORS = sorted(ROBOTS), sorted(OPERATORS)
+    call_command("read", str(shared / "threads-dev.mbox"), stdout=io.StringIO())
+    before = sorted(Report.objects.values_list("culprit__sha", "state", "status"))
+    events = sorted(Event.objects.values_list("key", "quote", "by"))
+    findings = Finding.objects.count()
+    assert "82 mails read again: none in quarantine, 0 reports with another status" in replay("--all")
+    assert sorted(Report.objects.values_list("culprit__sha", "state", "status")) == before
+    assert sorted(Event.objects.values_list("key", "quote", "by")) == events
+    assert Finding.objects.count() == findings
+
+
+def test_suggestions_are_paged_and_the_page_costs_the_same(
+    world: World, client: Client, django_assert_num_queries: Any
+) -> None:
+    report = world.report()
+    row = {
+        "report": report,
+        "kind": "invalid",
+        "at": world.now,
+        "by": "author",
+        "message_id": "x",
+        "rule": "command_invalid",
+    }
+    Suggestion.objects.bulk_create(
+        Suggestion(key=f"k{number}", quote=f"words {number}", **row) for number in range(130)
+    )
+    RawMessage.objects.bulk_create(
+        RawMessage(digest=f"d{number}", compressed=b"", error=f"wrong {number}", received_at=world.now)
+        for number in range(130)
+    )
+    Archive.objects.bulk_create(Archive(path=f"/lists/{number}") for number in range(120))
+    with django_assert_num_queries(5):
+        page = client.get("/inbox/").content.decode()
+    assert ("words 129" in page, "words 29" in page) == (True, False)
+    older = Suggestion.objects.order_by("-pk")[99].pk
+    assert f'href="?suggestions={older}"' in page
+    assert "words 29" in client.get(f"/inbox/?suggestions={older}").content.decode()
+    refused = client.get("/inbox/?quarantine=x")
+    assert (refused.status_code, refused.content) == (400, b"quarantine: expected a number; found 'x'")
+
+
+def test_each_archive_says_how_reading_goes(world: World, client: Client, now: datetime) -> None:
+    world.report()
+    world.read()
+    row = Archive.objects.get()
+    assert (row.seen, row.kept) == (1, 1)
+    assert row.newest_at
+    Archive.objects.update(read_at=row.newest_at + timedelta(hours=3), error="it can't be had; fetch it again")
+    page = client.get("/inbox/").content.decode()
+    assert "3 h" in page
+    assert "fetch it again" in page
+    assert row.newest_at < timezone.now()
