@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from django.db import transaction
+from django.db import models, transaction
 
 from tracker import status, versions
 from tracker.models import Decision, Event, Report, Suggestion
@@ -46,6 +47,20 @@ def append(rows: Iterable[Event]) -> set[int]:
     rows = list(rows)
     Event.objects.bulk_create(rows, ignore_conflicts=True)
     return {row.report_id for row in rows}
+
+
+def know_better(report: Report, event: status.Event) -> None:
+    """Correct who told a fact, where that is known better than when its mail was read first."""
+    Event.objects.filter(report=report, key=event.key, said_by="").exclude(by=event.by).update(by=event.by)
+
+
+def forget_mail(message_ids: models.QuerySet[Any]) -> None:
+    """Take back what was concluded from these mails, since all of them are about to be read again (DESIGN rule 1).
+
+    What a person said or decided stays.
+    """
+    Suggestion.objects.filter(decision=Decision.OPEN, message_id__in=message_ids).delete()
+    Event.objects.filter(message_id__in=message_ids, said_by="").delete()
 
 
 @transaction.atomic

@@ -149,8 +149,7 @@ class Desk:
             if event.kind is Happening.DUPLICATE:
                 event = replace(event, remark=self._sha10_of(event.remark))
             if effect.mode is Mode.AUTO:
-                stale = report.events.filter(key=event.key, said_by="").exclude(by=event.by)
-                stale.update(by=event.by)  # who the writer is may be known better than when it was read first
+                history.know_better(report, event)
                 self._touched |= history.append([history.event_row(report, event, self.now, effect.quote)])
             else:
                 self._suggest(report, event, effect)

@@ -18,7 +18,7 @@ from bot.archive.tally import Tally
 from bot.identity import Identity
 from bot.replies.kinds import Kind
 from tracker import history
-from tracker.models import Decision, Event, Finding, Message, Orphan, RawMessage, Report, Suggestion
+from tracker.models import Finding, Message, Orphan, RawMessage, Report
 
 AT_ONCE = 200  # mails
 
@@ -48,8 +48,7 @@ def replay_all(identity: Identity, now: datetime, progress: Callable[[int], None
     before = _states()
     mails = Message.objects.exclude(kind=Kind.SELF)
     ids = mails.values("message_id")
-    Suggestion.objects.filter(decision=Decision.OPEN, message_id__in=ids).delete()
-    Event.objects.filter(message_id__in=ids, said_by="").delete()
+    history.forget_mail(ids)
     Finding.objects.filter(result=None).delete()
     Orphan.objects.all().delete()
     mails.delete()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import subprocess
 from pathlib import Path
@@ -31,10 +32,11 @@ def raws(path: Path) -> list[bytes]:
     return [mail.raw for source in open_sources(str(path)) for mail in source.mails("", source.goal())]
 
 
-def test_an_mbox_plain_and_gzipped(tmp_path: Path) -> None:
+def test_an_mbox_plain_and_packed(tmp_path: Path) -> None:
     (tmp_path / "a.mbox").write_bytes(as_mbox(MAILS))
     (tmp_path / "a.mbox.gz").write_bytes(gzip.compress(as_mbox(MAILS)))
-    assert raws(tmp_path / "a.mbox") == raws(tmp_path / "a.mbox.gz") == MAILS
+    (tmp_path / "a.mbox.xz").write_bytes(lzma.compress(as_mbox(MAILS)))
+    assert raws(tmp_path / "a.mbox") == raws(tmp_path / "a.mbox.gz") == raws(tmp_path / "a.mbox.xz") == MAILS
 
 
 def test_from_lines_in_a_body_are_given_back_as_sent(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from tests.conftest import OPERATORS, ROBOTS
+from bot.demo.inbox import DemoInbox
+from tests.bot.test_robot_reports import INVENTED
+from tests.conftest import OPERATORS, ROBOTS, ROOT
 from tests.world import DANA, World, message_id
 from tracker.models import Finding, Message, RawMessage, Report
 from tracker.templatetags.words import number
@@ -148,3 +153,46 @@ def test_csv_is_safe_in_a_spreadsheet(world: World) -> None:
     report = world.report()
     Report.objects.filter(pk=report.pk).update(title="=cmd|' /C calc'!A0")
     assert "'=cmd" in run("export", "reports", "--format", "csv")
+
+
+# --- as a mail server runs it ---
+
+
+def piped(tmp_path: Path, raw: bytes, *arguments: str, migrate: bool = True) -> subprocess.CompletedProcess[bytes]:
+    """`read` as a process of its own, in a database of its own."""
+    environment = {**os.environ, "PERFWORK_VAR": str(tmp_path), "PERFWORK_ROBOTS": "lkp@intel.com", "PERFWORK_ENV": ""}
+    environment["DATABASE_URL"] = f"sqlite:///{tmp_path}/perfwork.sqlite3"
+    command = [sys.executable, str(ROOT / "manage.py")]
+    if migrate:
+        subprocess.run([*command, "migrate", "--verbosity=0"], env=environment, check=True)
+    return subprocess.run([*command, "read", *arguments], env=environment, input=raw, capture_output=True)
+
+
+def test_a_mail_from_a_pipe_and_the_exit_codes_of_sysexits(tmp_path: Path) -> None:
+    done = piped(tmp_path, INVENTED.encode("latin-1"), "-")
+    assert (done.returncode, done.stderr) == (os.EX_OK, b"")
+    assert b"1 mail; new: 1 report" in done.stdout
+    assert piped(tmp_path, b"\xff\xfe junk", "-").returncode == os.EX_OK  # no mail of ours, and no reason to bounce it
+    gone = piped(tmp_path, b"", str(tmp_path / "nowhere"))
+    assert (gone.returncode, gone.stderr.count(b"\n")) == (os.EX_NOINPUT, 2)
+    assert piped(tmp_path, b"").returncode == os.EX_USAGE
+    with sqlite3.connect(tmp_path / "perfwork.sqlite3") as database:
+        database.execute("ALTER TABLE tracker_message RENAME TO away")
+    broken = piped(tmp_path, INVENTED.encode("latin-1"), "-", migrate=False)
+    assert broken.returncode == os.EX_TEMPFAIL
+    assert b"Traceback" not in broken.stderr
+
+
+def test_several_archives_at_once(tmp_path: Path) -> None:
+    lists = []
+    for which in range(3):
+        inbox = DemoInbox(tmp_path / f"list{which}")
+        inbox.add(INVENTED.replace("3b1f0c9d", f"{which}b1f0c9d").encode("latin-1"))
+        inbox.add(f"Message-ID: <{which}@x>\nFrom: a@b\nSubject: lunch\n\nnoon?\n".encode())
+        lists.append(str(inbox.path))
+    done = piped(tmp_path, b"", "--jobs", "3", *lists, str(tmp_path / "nowhere"))
+    assert done.stdout.count(b"2 mails; new: 1 report") == 3
+    assert b"1 of 4 could not be read" in done.stderr
+    assert done.returncode == os.EX_NOINPUT
+    with sqlite3.connect(tmp_path / "perfwork.sqlite3") as database:
+        assert database.execute("SELECT count(*) FROM tracker_report").fetchone() == (3,)

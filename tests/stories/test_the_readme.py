@@ -30,6 +30,19 @@ def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_the_page_about_reading_is_done_as_it_says(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "reading.md").read_text(), re.S)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "PERFWORK_VAR": str(tmp_path)}
+    told = ["bash", "-ec", f"./manage.py migrate -v0\n{block}"]
+    done = subprocess.run(told, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = done.stdout.splitlines()
+    assert "new: 1 report" in said[0]
+    assert "known before" in said[1]
+    assert said[3] == "0 mails read again: none in quarantine, 0 reports with another status"
+
+
 def test_every_setting_is_documented() -> None:
     code = (ROOT / "tracker" / "settings.py").read_text()
     names = set(re.findall(r'(?:env(?:\.\w+)?|flag|seconds|pairs|address|database)\(\s*"([A-Z_]+)"', code))
