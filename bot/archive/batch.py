@@ -14,7 +14,7 @@ from django.db import OperationalError, transaction
 
 from bot.archive.filing import Desk, Filed
 from bot.archive.keeping import keep, keep_all, wait_for_all
-from bot.archive.lookup import keys_of_culprit
+from bot.archive.lookup import keys_in_database, keys_of_culprit
 from bot.archive.raw import RawMail
 from bot.archive.sieve import Passes, Sieve, key_of_message
 from bot.archive.tally import Tally
@@ -49,9 +49,9 @@ class _Read:
 def take(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve) -> Tally:
     """File mails in the caller's transaction, and then the orphans that waited for what they brought."""
     tally = Tally()
-    maybe = [each for each in passed if each.why is Passes.MAYBE]
+    maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
     put_aside(maybe, archive, desk, sieve, tally)
-    passed = [each for each in passed if each.why is not Passes.MAYBE]
+    passed = [each for each in passed if each.why is not Passes.MAYBE or each.source]
     for _ in range(ROUNDS):
         brought = list(_file(passed, archive, desk, sieve, tally))
         passed = list(_orphans_of(brought))
@@ -171,11 +171,10 @@ def _orphans_of(keys: Sequence[str]) -> Iterator[Passed]:
 
 
 def claim_orphans(desk: Desk, sieve: Sieve) -> Tally:
-    """File the orphans whose report another worker filed at the same moment, so that neither saw the other's."""
+    """File the orphans whose report came another way: from a lab, or from a worker that filed it at the same moment."""
     late: list[str] = []
-    for rows in (Message.objects, OutgoingMail.objects):
-        ids = rows.values("message_id")
-        late += Orphan.objects.filter(key__in=ids).values_list("key", flat=True).distinct()[:AT_ONCE]
+    for keys in (Message.objects.values("message_id"), OutgoingMail.objects.values("message_id"), *keys_in_database()):
+        late += Orphan.objects.filter(key__in=keys, own=False).values_list("key", flat=True).distinct()[:AT_ONCE]
     return take(list(_orphans_of(late)), None, desk, sieve)
 
 

@@ -150,7 +150,8 @@ class _Reading:
         archive.seen += self.tally.seen - self.saved
         archive.kept += tally.kept
         if self.last:
-            archive.newest_at = parse(head_of(self.last.raw) + b"\n\n").date or archive.newest_at
+            moments = (archive.newest_at, parse(head_of(self.last.raw) + b"\n\n").date)
+            archive.newest_at = max((each for each in moments if each), default=None)
         archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error"])
         self.tally += tally
         self.saved = self.tally.seen

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import or_
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet, TextField, Value
+from django.db.models.functions import Concat, Substr
 
-from bot.archive.sieve import key_of_commit, key_of_message, key_of_title
+from bot.archive.sieve import DIGITS, key_of_commit, key_of_message, key_of_title
 from bot.replies.known import KnownReport, KnownReports
 from bot.replies.reading import Reading
 from tracker.models import Message, Orphan, OutgoingMail, Report
@@ -38,6 +39,15 @@ def keys_of_culprit(sha: str, title: str) -> Iterator[bytes]:
     yield key_of_commit(sha)
     if title:
         yield key_of_title(title)
+
+
+def keys_in_database() -> Iterator[QuerySet[Report, Any]]:
+    """The keys of all culprits, as queries: what `keys_of_culprit` gives, as text."""
+    reports = Report.objects.order_by()
+    commit = Concat(Value("commit "), Substr("culprit__sha", 1, DIGITS), output_field=TextField())
+    title = Concat(Value("title "), "culprit__title", output_field=TextField())
+    yield reports.annotate(key=commit).values("key")
+    yield reports.exclude(culprit__title="").annotate(key=title).values("key")
 
 
 def names_in(reading: Reading) -> list[str]:

@@ -28,7 +28,7 @@ _MARKS = re.compile(rb"(?:\s*\[[^\]]{0,100}\]\s*)*")
 _NAMING = (signs.MESSAGE_ID, signs.IN_REPLY_TO, signs.REFERENCES)
 _WRAPPED = (signs.BASE64, signs.QUOTED_PRINTABLE, signs.DELSP)  # what may hide words in a body
 _LONGEST = 500  # of a key that is kept
-_DIGITS = 7  # of a sha, the fewest that a Fixes: has
+DIGITS = 7  # of a sha, the fewest that a Fixes: has
 
 
 class Passes(Enum):
@@ -131,7 +131,7 @@ def key_of_message(message_id: str) -> bytes:
 def key_of_commit(sha: str | bytes) -> bytes:
     """Of a culprit, by its first digits."""
     digits = sha.encode() if isinstance(sha, str) else sha
-    return b"commit " + digits[:_DIGITS].lower()
+    return b"commit " + digits[:DIGITS].lower()
 
 
 def key_of_title(title: str) -> bytes:

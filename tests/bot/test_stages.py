@@ -27,7 +27,9 @@ from bot.identity import Identity
 from bot.ingest.robot_mail.report import find_report
 from bot.replies.mail import parse
 from bot.replies.reading import read
+from tracker import registry
 from tracker.models import Event, Message, Orphan, Report, Suggestion
+from tracker.status import Verdict
 
 BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 
@@ -203,6 +205,25 @@ def test_the_message_ids_of_stage_one_are_those_of_the_parser(value: bytes) -> N
     for message_id in parse(raw).references:
         if message_id.isascii():
             assert Sieve([message_id.encode()], BOT).passes(raw) is Passes.TRACKED
+
+
+@pytest.mark.django_db
+def test_a_fix_waits_for_the_report_of_a_lab(lkp: Identity, now: datetime) -> None:
+    """A patch is read before a lab has bisected what it mends; the report comes by no mail."""
+    patch = (
+        "From: Dana <dana@dev.example>\nMessage-ID: <fix@dev.example>\nSubject: [PATCH] mm: mend the walk\n\n"
+        'Fixes: 3b1f0c9d2e44 ("mm: walk cold folios first")\nReported-by: kernel test robot <lkp@intel.com>\n'
+        "---\n--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
+    )
+    assert take_all([RawMail(patch.encode(), "1")], lkp, now).orphans == 1
+    culprit = registry.commit_for("3b1f0c9d2e440000000000000000000000000000", title="mm: walk cold folios first")
+    report = registry.report_for(culprit, Verdict.REGRESSION)
+    desk = Desk(lkp, now)
+    sieve = Sieve(lookup.tracked_keys(), lkp)
+    assert batch.claim_orphans(desk, sieve).replies == 1
+    asked = Suggestion.objects.get(report=report)
+    assert (asked.kind, asked.rule, asked.title) == ("fix_proposed", "patch_names_culprit", "mm: mend the walk")
+    assert batch.claim_orphans(desk, sieve).replies == 0
 
 
 @pytest.mark.django_db
