@@ -208,6 +208,19 @@ def test_the_message_ids_of_stage_one_are_those_of_the_parser(value: bytes) -> N
 
 
 @pytest.mark.django_db
+def test_two_workers_that_file_report_and_reply_at_the_same_moment(shared: Path, lkp: Identity, now: datetime) -> None:
+    """Neither saw what the other filed: whoever ends last brings them together."""
+    mails = list(read_mbox(shared / "threads-dev.mbox"))
+    reports = [mail for mail in mails if find_report(parse(mail.raw))]
+    blind = Sieve([], lkp)
+    take_all(reports, lkp, now)
+    passed = [batch.Passed(mail, Passes.MAYBE) for mail in mails if mail not in reports]
+    with_keys = [each for each in passed if blind.names(each.mail.raw)]
+    batch.put_aside(with_keys, None, Desk(lkp, now), blind, Tally())
+    assert batch.claim_orphans(Desk(lkp, now), Sieve(lookup.tracked_keys(), lkp)).replies == len(with_keys) == 64
+
+
+@pytest.mark.django_db
 def test_a_fix_waits_for_the_report_of_a_lab(lkp: Identity, now: datetime) -> None:
     """A patch is read before a lab has bisected what it mends; the report comes by no mail."""
     patch = (

@@ -30,8 +30,8 @@ def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_the_page_about_reading_is_done_as_it_says(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "reading.md").read_text(), re.S)
+def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "archives.md").read_text(), re.S)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "PERFWORK_VAR": str(tmp_path)}
     told = ["bash", "-ec", f"./manage.py migrate -v0\n{block}"]

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.safestring import SafeString, mark_safe
 
-PAGES = {"answering": "Answering a report", "reading": "Reading archives", "results": "Handing in a result"}
+PAGES = {"answering": "Answering a report", "archives": "Reading archives", "results": "Handing in a result"}
 
 
 @cache
