@@ -8,22 +8,32 @@ from __future__ import annotations
 import binascii
 import re
 
-_BASE64 = re.compile(rb"(?:^[A-Za-z0-9+/]+={0,2}[ \t]*(?:\r?\n|\Z))+", re.M)
+from bot.replies.text import clean
+
+_UTF16 = ("utf-16-le", "utf-16-be")
+_BASE64 = re.compile(rb"(?:^[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\n|\Z))+", re.M)
 
 
 def in_the_clear(body: bytes, *, quoted: bool, base64: bool, delsp: bool) -> bytes:
-    """The body, and below it what may be encoded in it. `delsp`: flowed lines are joined without a space."""
+    """The body, and below it what it says in other words. `delsp`: flowed lines are joined without a space."""
     clear = body
     if quoted:
-        clear += binascii.a2b_qp(body)
+        clear += b"\n" + binascii.a2b_qp(body)
     if base64:
         clear += b"".join(map(_decoded, _BASE64.findall(body)))
+    if b"\0" in clear:  # UTF-16, or UTF-32
+        clear = clear.replace(b"\0", b"")
     if delsp:
-        clear = clear.replace(b" \r\n", b"").replace(b" \n", b"")
-    return clear.replace(b"\0", b"") if b"\0" in clear else clear
+        clear += b"\n" + clear.replace(b" \n", b"")
+    if not clear.isascii():  # marks that nobody sees, and spaces of other kinds
+        clear += b"\n" + clean(clear.decode("utf-8", "replace")).replace("\ufffd", " ").encode()
+    return clear
 
 
 def _decoded(block: bytes) -> bytes:
     letters = b"".join(block.split()).replace(b"=", b"")
     letters = letters[:-1] if len(letters) % 4 == 1 else letters
-    return b"\n" + binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
+    raw = binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
+    if b"\0" in raw:  # UTF-16 of either kind: one of both is what it says
+        raw += b"".join(b"\n" + raw.decode(name, "ignore").encode("utf-8", "ignore") for name in _UTF16)
+    return b"\n" + raw

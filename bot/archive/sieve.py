@@ -5,28 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from urllib.parse import unquote_to_bytes
 
 from bot.archive import signs
 from bot.archive.keys import KeySet
 from bot.archive.plain import in_the_clear
 from bot.identity import Identity
 from bot.ingest.robot_mail.recogniser import Recogniser
-from bot.replies.headers import decode
+from bot.replies.headers import decode, to_text
 from bot.replies.links import find_links
+from bot.replies.text import clean
 
 _ID = re.compile(rb"<([^<>]{1,900})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 _VALUE = re.compile(rb"[^\n]*(?:\n[ \t][^\n]*)*")
-_PATH = re.compile(rb"[^\s<>\"']{3,400}")
 _SHA = re.compile(rb"\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
-_FIXED = re.compile(rb"\nfixes:\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
+_FIXED = re.compile(rb"fixes:\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
-_MARKS = re.compile(rb"(?:\s*\[[^\]]{0,100}\]\s*)*")
+_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
 _NAMING = (signs.MESSAGE_ID, signs.IN_REPLY_TO, signs.REFERENCES)
 _WRAPPED = (signs.BASE64, signs.QUOTED_PRINTABLE, signs.DELSP)  # what may hide words in a body
+_BEFORE, _AFTER = 40, 700  # bytes around the host of a link, which hold all of it
 _LONGEST = 500  # of a key that is kept
 DIGITS = 7  # of a sha, the fewest that a Fixes: has
 
@@ -57,6 +57,7 @@ class Sieve:
         """Whether the mail must be parsed, and why. The answers to a mail that passed will pass, too: it may be filed
         only after they were asked about.
         """
+        raw = _in_lines(raw)
         found = self._signs.of(raw)
         end = found[signs.HEAD_END][0] if signs.HEAD_END in found else len(raw)
         ids = _ids(raw, found, end)
@@ -69,6 +70,7 @@ class Sieve:
         """What a mail is about, as keys, and whether each is its own id: the mails that it answers and links to, the
         commits that it says to fix, the title that it reverts. {} where that is nothing but itself.
         """
+        raw = _in_lines(raw)
         found = self._signs.of(raw)
         end = found[signs.HEAD_END][0] if signs.HEAD_END in found else len(raw)
         own = _own_id(raw, found, end)
@@ -83,7 +85,7 @@ class Sieve:
         return named if own and len(named) > 1 else {}
 
     def _why(self, raw: bytes, found: signs.Found, end: int, ids: list[bytes]) -> Passes:
-        if self.tracked.holds_any(ids):
+        if self.tracked.holds_any(ids) or signs.OWN in found:
             return Passes.TRACKED
         subject = _subject(raw, found, end)
         if not _ANSWER.match(subject) and _key_of_title(subject) in self.tracked:
@@ -95,7 +97,9 @@ class Sieve:
                 return Passes.REPORT
             # The answer to something that a robot sent or was told of; but robots answer, too, where patches are sent.
             suspicious = suspicious or (signs.IN_REPLY_TO in found and not self._reports.is_robot(sender))
-        if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
+        if signs.HTML in found and b"text/plain" not in raw:  # words stand in it that its bytes do not show
+            return Passes.REPORT if suspicious else Passes.NAMED
+        if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED) and raw[end:].isascii():
             return self._of_body(raw, found, suspicious)
         body = self._in_the_clear(raw, found, end)
         return self._of_body(body, self._signs.of(body), suspicious)
@@ -113,7 +117,7 @@ class Sieve:
             if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
                 named = Passes.NAMED
         for end in found.get(signs.LINK, ()):
-            if (path := _PATH.match(body, end)) and self.tracked.holds_any(_linked(path[0])):
+            if self.tracked.holds_any(_linked(body, end)):
                 return Passes.TRACKED
         if named is Passes.NAMED:
             return named
@@ -121,7 +125,7 @@ class Sieve:
             return Passes.MAYBE
         if any(_PERCENT.match(body, end) for end in found.get(signs.NOTICED, ())):
             return Passes.MAYBE
-        return Passes.MAYBE if signs.COMMAND in found or signs.HTML in found else Passes.NOT
+        return Passes.MAYBE if signs.COMMAND in found else Passes.NOT
 
 
 def key_of_message(message_id: str) -> bytes:
@@ -140,9 +144,10 @@ def key_of_title(title: str) -> bytes:
 
 
 def _key_of_title(subject: bytes) -> bytes:
-    marks = _MARKS.match(subject)
-    title = subject[marks.end() :] if marks else subject
-    return b"title " + (title[8:-1] if title.startswith(b'Revert "') else title)
+    title = subject
+    while (marks := _MARKS.match(title)) and marks.end():
+        title = title[marks.end() :]
+    return b"title " + title.rstrip(b'"')
 
 
 def _values(raw: bytes, found: signs.Found, sign: int, end: int) -> Iterator[bytes]:
@@ -153,8 +158,7 @@ def _values(raw: bytes, found: signs.Found, sign: int, end: int) -> Iterator[byt
 
 
 def _own_id(raw: bytes, found: signs.Found, end: int) -> bytes:
-    own = _ID.search(next(_values(raw, found, signs.MESSAGE_ID, end), b""))
-    return own[1] if own else b""
+    return next((each for value in _values(raw, found, signs.MESSAGE_ID, end) for each in _ids_in(value)), b"")
 
 
 def _ids(raw: bytes, found: signs.Found, end: int) -> list[bytes]:
@@ -162,18 +166,29 @@ def _ids(raw: bytes, found: signs.Found, end: int) -> list[bytes]:
     ids: list[bytes] = []
     for sign in _NAMING:
         for value in _values(raw, found, sign, end):
-            ids += _ID.findall(value) or _BARE_ID.findall(value)
-    return [b"".join(each.split()) if b" " in each or b"\n" in each else each for each in ids]
+            ids += _ids_in(value)
+    return ids
+
+
+def _ids_in(value: bytes) -> list[bytes]:
+    """The ids of a field, as the reader of headers writes them."""
+    ids = [b"".join(each.split()) for each in _ID.findall(value) or _BARE_ID.findall(value)]
+    return ids if value.isascii() else [to_text(each.decode("utf-8", "surrogateescape")).encode() for each in ids]
 
 
 def _subject(raw: bytes, found: signs.Found, end: int) -> bytes:
     value = next(_values(raw, found, signs.SUBJECT, end), b"")
-    return decode(value.decode("utf-8", "surrogateescape")).encode() if b"=?" in value else b" ".join(value.split())
+    if b"=?" in value or not value.isascii():
+        return decode(value.decode("utf-8", "surrogateescape")).encode()
+    return b" ".join(value.split())
 
 
-def _linked(link: bytes) -> Iterator[bytes]:
-    """What the path of a link may name: the id follows the list's name; what follows it is a view, or punctuation."""
-    pieces = unquote_to_bytes(link).split(b"/")
-    for start in range(min(3, len(pieces))):
-        for stop in range(start + 1, min(len(pieces), start + 4) + 1):
-            yield b"/".join(pieces[start:stop]).rstrip(b".,;:)]}!*_")
+def _in_lines(raw: bytes) -> bytes:
+    """A mail with line ends of one kind; a CR by itself is one, too, to those who read mail."""
+    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
+
+
+def _linked(body: bytes, place: int) -> Iterator[bytes]:
+    """The mails that the link at a place leads to: read from a window around it, as a reader of the text would."""
+    window = body[max(0, place - _BEFORE) : place + _AFTER].decode("utf-8", "replace").replace("\ufffd", " ")
+    return (key_of_message(link.message_id) for link in find_links(clean(window)) if link.message_id)

@@ -56,7 +56,7 @@ class Signs:
             (PAGE, rb"%s/report/" % _quoted(identity.base_url.partition("://")[2]), _ONCE),
             (LINK, rb"kernel\.org/", _EACH),
             (LINK, rb"msgid\.link/", _EACH),
-            (FIXES, rb"\nfixes:", _EACH),
+            (FIXES, rb"fixes:", _EACH),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(identity.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),

@@ -16,7 +16,7 @@ _SUPERSET = {
     "euc-kr": "cp949",
 }
 # Python's own codecs that are no charsets of mail: they could make commands out of escapes.
-_NEVER = frozenset({"unicode_escape", "raw_unicode_escape", "punycode", "idna", "undefined", "unicode-escape"})
+_NEVER = frozenset({"unicode-escape", "raw-unicode-escape", "punycode", "idna", "undefined"})
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -30,7 +30,7 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
     if charset.startswith("utf-16") and not raw.startswith(codecs.BOM_UTF16):
         charset = _utf16(raw, charset)
     for name in (_SUPERSET.get(charset, charset) or "us-ascii", charset, "utf-8", "windows-1252"):
-        if name in _NEVER or not name:
+        if not name or _codec(name) in _NEVER:
             continue
         try:
             text = raw.decode(name)
@@ -39,6 +39,14 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
         right = not declared or name in (charset, _SUPERSET.get(charset))
         return _SURROGATE.sub("\ufffd", text) if isinstance(text, str) else "", right
     return raw.decode("latin-1"), False
+
+
+def _codec(name: str) -> str:
+    """The codec's own name, since it may be asked for in many spellings."""
+    try:
+        return codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return name
 
 
 def _utf16(raw: bytes, declared: str) -> str:

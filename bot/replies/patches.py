@@ -16,8 +16,8 @@ _OLD_FILE = re.compile(r"^--- (?:a/)?([^\s]{1,300}).{0,200}\n\+\+\+ /dev/null", 
 _SUBJECT = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M)
 _BRACKETS = re.compile(r"\s*\[[^\]]{0,100}\]\s*")
 _ANSWER = re.compile(r"\s*(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
-_PATCH = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|RFC)\b[^\]]{0,80}\]")
-_VERSION = re.compile(r"\bv(\d{1,3})\b", re.I)
+_PATCH = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|RFC)(?![a-uw-z])[^\]]{0,80}\]", re.I)  # "[PATCHv3 1/2]", "[patch V2]"
+_VERSION = re.compile(r"(?:\b|PATCH|RFC|_)v(\d{1,3})\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +18,7 @@ Json = dict[str, Any]
 def report_json(told: RobotReport, mail: Mail, *, rows: bool = False) -> Json:
     """All that a report tells; null for what it does not tell. `rows`: each row of each table, too."""
     return {
-        **_mail(mail),
+        **_mail(told, mail),
         **_commit(told),
         **_change(told),
         **_test(told),
@@ -40,10 +41,10 @@ def report_json(told: RobotReport, mail: Mail, *, rows: bool = False) -> Json:
     }
 
 
-def _mail(mail: Mail) -> Json:
+def _mail(told: RobotReport, mail: Mail) -> Json:
     return {
         "form": "reply-to-patch" if is_answer(mail.subject) else "report",
-        "patch_subject": answered_posting(mail.subject) or None,
+        "patch_subject": told.origin.patch_subject or answered_posting(mail.subject) or None,
         "recipients": sorted({each.email for each in mail.recipients}),
         "charset": mail.charset or None,
         "attachments": [each.filename for each in mail.attachments if each.filename],
@@ -149,18 +150,23 @@ def _impact(impact: Impact, found: tuple[Table, Row] | None) -> Json:
 def _row(row: Row) -> Json:
     return {
         "metric": row.name,
-        "old": row.old.mean,
+        "old": _finite(row.old.mean),
         "old_stddev_pct": row.old.stddev_pct,
         "change": row.moved,
         "change_is_pct": row.change.endswith("%"),
         "change_text": row.change,
-        "new": row.new.mean,
+        "new": _finite(row.new.mean),
         "new_stddev_pct": row.new.stddev_pct,
     }
 
 
 def _side(value: Value | None) -> Json | None:
-    return {"mean": value.mean, "stddev_pct": value.stddev_pct} if value else None
+    return {"mean": _finite(value.mean), "stddev_pct": value.stddev_pct} if value else None
+
+
+def _finite(value: float) -> float | None:
+    """A number that JSON knows; a table may print "nan" and "inf"."""
+    return value if math.isfinite(value) else None
 
 
 def _flags(told: RobotReport) -> list[str]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LINE = re.compile(r"\|\s?(.{1,40}?)\s*\|\s?(.*?)\s*\|\s*\Z")
+_LINE = re.compile(r"\|\s?(.{1,40}?)\s*\|\s?(.*?)\s*\|?\s*\Z")
 _CHANGE = re.compile(
-    r"(?:(?P<suite>[^:\s]{1,80}): )?(?P<metric>\S{1,160})\s+(?P<percent>-?\d+(?:\.\d+)?)%"
+    r"(?:(?P<suite>[^:\s]{1,80}):\s+)?(?P<metric>\S{1,160})\s+(?P<percent>[-+]?\d+(?:\.\d+)?(?:e\+?\d+)?)%"
     r"\s+(?P<verdict>regression|improvement)"
 )
 

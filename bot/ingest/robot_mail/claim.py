@@ -11,11 +11,11 @@ from bot.replies.text import holds_older_mail
 
 # The sentence may be wrapped.
 _NOTICED = re.compile(
-    r"\bnoticed an?\s+(?P<percent>-?\d+(?:\.\d+)?)%\s+(?P<verdict>regression|improvement)\s+of\s+"
-    r"(?P<metric>\S{1,200})\s+(?:due\s+to\s+commit|on)\s{0,3}:"
+    r"\bnoticed\s+an?\s+(?P<percent>[-+]?\d+(?:\.\d+)?(?:e\+?\d+)?)%\s+(?P<verdict>regression|improvement)\s+of\s+"
+    r"(?P<metric>\S{1,200}?),?\s+(?:due\s+to\s+(?:the\s+)?(?:following\s+)?commit|on)\s{0,3}:"
 )
-_QUOTED = re.compile(r"[^\n]*[>|]|[^\n]{61}")  # what stands before it in its line
-_COMMIT = re.compile(r'^commit: (?P<sha>[0-9a-f]{40}) \("(?P<title>.{0,400})"\)', re.M)
+_QUOTED = re.compile(r"[^\n]*[>|]|[^\n]{121}")  # what stands before it in its line
+_COMMIT = re.compile(r'^[ \t]{0,4}commit:[ \t]+(?P<sha>[0-9a-f]{40})\s+\("(?P<title>.{0,300}(?:\n.{1,100})?)"\)', re.M)
 _MOST = 20  # sentences that are looked at
 
 
@@ -53,7 +53,7 @@ def find_claims(text: str) -> tuple[Claim, ...]:
             verdict=noticed["verdict"],
             metric=noticed["metric"],
             culprit=commit["sha"],
-            title=commit["title"],
+            title=" ".join(commit["title"].split("\n")),
             between=text[noticed.end() : commit.start()].strip(),
             start=line,
             end=commit.end(),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.ingest.robot_mail.table import Row, Table
+from bot.ingest.robot_mail.table import Row, Table, is_sha
 
 if TYPE_CHECKING:
     from bot.ingest.robot_mail.report import RobotReport
@@ -44,7 +44,7 @@ def _about_culprit(told: RobotReport, one_claim: bool) -> Iterator[Doubt]:
     if told.subject.sha and not told.culprit.startswith(told.subject.sha):
         yield Doubt("culprit_disagrees", f"the subject names {told.subject.sha}", unsure=True)
     name = told.tables[0].commits[1].name if told.tables else ""
-    if name and not name.startswith("v") and not told.culprit.startswith(name):
+    if is_sha(name) and not told.culprit.startswith(name):
         yield Doubt("culprit_disagrees", f"the table names {name}", unsure=True)
 
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 _PARTS = re.compile(
-    r"(?:(?P<threads>\d{1,6}) threads\s+)?(?:(?P<sockets>\d{1,4}) sockets?\s+)?(?P<cpu>.*?)"
-    r"(?:(?:^|(?<=\s))\((?P<codename>[^()]{1,60})\))?(?:\s+with (?P<memory>\d{1,6}[KMGT]B?) memory)?\s*\Z"
+    r"(?:(?P<threads>\d{1,6}) threads?,?\s+)?(?:(?P<sockets>\d{1,4}) sockets?,?\s+)?(?P<cpu>.*?)"
+    r"(?:(?:^|(?<=\s))\((?P<codename>[^()]{1,60})\))?(?:\s+with (?P<memory>\d[\d.]{0,8}\s?[KMGT]i?B?) memory)?\s*\Z"
 )
 
 

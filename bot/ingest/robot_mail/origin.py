@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_REPOSITORY = re.compile(r"(?P<url>(?:https?|git)://\S{3,300})\s+(?P<branch>\S{1,200})\s*\Z")
-_PATCH = re.compile(r"(?P<name>url|base|patch link|patch subject): ?(?P<value>.*\S)\s*\Z")
+_REPOSITORY = re.compile(r"(?P<url>(?:https?|git)://\S{3,300})(?:\s+(?P<branch>\S{1,200}))?\s*\Z")
+_PATCH = re.compile(r"(?P<name>url|base|patch link|patch subject):\s*(?P<value>\S.*?)\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`repo_url` and `repo_branch` of a tree; or of a patch its series (`patch_url`), what it was applied to, and its
-    mail (`patch_link`). What is not told is "".
+    """`repo_url` and `repo_branch` of a tree; or of a patch its series (`patch_url`), what it was applied to, its mail
+    (`patch_link`) and that mail's subject. What is not told is "".
     """
 
     repo_url: str = ""
@@ -22,6 +22,7 @@ class Origin:
     base_url: str = ""
     base_branch: str = ""
     patch_link: str = ""
+    patch_subject: str = ""
 
 
 def find_origin(prose: Sequence[str]) -> Origin:
@@ -31,9 +32,10 @@ def find_origin(prose: Sequence[str]) -> Origin:
         if line.startswith(("in testcase", "testcase")):
             break
         if (found := _REPOSITORY.match(line)) and "repo_url" not in told:
-            told |= {"repo_url": found["url"], "repo_branch": found["branch"]}
+            told |= {"repo_url": found["url"], "repo_branch": found["branch"] or ""}
         elif found := _PATCH.match(line):
-            url, _, branch = found["value"].partition(" ")
+            url, *rest = found["value"].split(None, 1)
+            branch = rest[0] if rest else ""
             match found["name"]:
                 case "url":
                     told["patch_url"] = url
@@ -41,4 +43,6 @@ def find_origin(prose: Sequence[str]) -> Origin:
                     told |= {"base_url": url, "base_branch": branch.strip()}
                 case "patch link":
                     told["patch_link"] = url
+                case "patch subject":
+                    told["patch_subject"] = found["value"]
     return Origin(**told)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 _NOTICED = re.compile(rb"noticed\s+an?\s")
 # Written so, the sentence may be cut by soft line ends or not stand in the bytes at all.
-_ENCODINGS = (b"quoted-printable", b"base64")
+_ENCODINGS = (b"quoted-printable", b"base64", b"utf-16", b"utf-32", b"delsp", b"text/html")
 
 
 class Recogniser:

@@ -12,18 +12,14 @@ from bot.ingest.robot_mail.doubts import Doubt, doubts_of
 from bot.ingest.robot_mail.machine import MachineParts, machine_parts
 from bot.ingest.robot_mail.origin import Origin, find_origin
 from bot.ingest.robot_mail.subject import Subject, read_subject
-from bot.ingest.robot_mail.table import Row, Table, Value, find_tables
+from bot.ingest.robot_mail.table import Row, Table, Value, find_tables, is_sha
 from bot.ingest.robot_mail.tags import Tags, find_tags
 from bot.ingest.robot_mail.testing import Testing, find_testing
 from bot.replies.mail import Mail
 from bot.replies.patches import bare_title
 
-_RECHECK = re.compile(
-    r"^\[(?P<what>still regression|test failed|regression) on (?P<ref>\S+)\s+(?P<sha>[0-9a-f]{7,40})\]", re.M
-)
-_OTHER_RECHECK = re.compile(
-    r"^\[(?!(?:still regression|test failed|regression) on \S+\s+[0-9a-f]{7,40}\])(.{1,300})\]\s*$", re.M
-)
+_IN_BRACKETS = re.compile(r"^[ \t]{0,8}\[(.{1,300})\][ \t]*$", re.M)
+_RECHECK = re.compile(r"(?P<what>[A-Za-z][A-Za-z ]{2,40}?)\s+on\s+(?P<ref>\S.{0,80}?)\s+(?P<sha>[0-9a-f]{7,40})\s*")
 _COMMIT_ABOVE = re.compile(r"^[ \t]{0,8}commit:?[ \t]+([0-9a-f]{12,40})\b", re.M | re.I)
 _GREETING = re.compile(r"\s*(?:Greetings?|Hello|Hi)[,!.]?\s*\Z|\s*FYI,?\s*\Z")
 _PLOT_EDGE = re.compile(r"^[ \t]*[-\d.e+]{0,12}[ ]?[+|]-{30,}[-+|]*[ \t]*$", re.M)
@@ -96,7 +92,7 @@ class RobotReport:
     @property
     def base(self) -> str:
         """The tag that it was compared with, where it was no commit."""
-        return self.head.parent if self.head and self.head.parent.startswith("v") else ""
+        return self.head.parent if self.head and not is_sha(self.head.parent) else ""
 
     @property
     def direction(self) -> str:
@@ -139,6 +135,7 @@ def find_report(mail: Mail) -> RobotReport | None:
     row = head.row(claim.metric) if head else None
     percent = float(claim.percent)
     above = text[: claim.start]
+    rechecks, others = _rechecks(prose)
     told = RobotReport(
         subject=subject,
         culprit=claim.culprit,
@@ -153,8 +150,8 @@ def find_report(mail: Mail) -> RobotReport | None:
         additional=impacts,
         impact_rows=tuple(_impact_row(tables, each) for each in impacts),
         unread_impacts=unread_impacts,
-        rechecks=tuple(Recheck(m["what"], m["ref"], m["sha"]) for m in _RECHECK.finditer("\n".join(prose))),
-        rechecks_other=tuple(_OTHER_RECHECK.findall("\n".join(prose))),
+        rechecks=rechecks,
+        rechecks_other=others,
         origin=find_origin(prose),
         tags=find_tags(below),
         between=claim.between,
@@ -165,6 +162,16 @@ def find_report(mail: Mail) -> RobotReport | None:
         head=head,
     )
     return replace(told, doubts=doubts_of(told, one_claim))
+
+
+def _rechecks(prose: Sequence[str]) -> tuple[tuple[Recheck, ...], tuple[str, ...]]:
+    """What was seen on later heads, and the lines in brackets that tell something else."""
+    told = _IN_BRACKETS.findall("\n".join(prose))
+    read = [(_RECHECK.fullmatch(each), each) for each in told]
+    return (
+        tuple(Recheck(found["what"], found["ref"], found["sha"]) for found, _ in read if found),
+        tuple(each for found, each in read if not found),
+    )
 
 
 def _preamble(above: str) -> str:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 _SUBJECT = re.compile(
     r"(?P<brackets>(?:\[[^\]]{1,120}\]\s*)*)(?P<sha>[0-9a-f]{7,40})?\s*:\s"
-    r"(?:(?:(?P<metric>\S{1,200})\s+)?(?P<percent>-?\d+(?:\.\d+)?)%\s+(?P<verdict>regression|improvement)\b)?"
+    r"(?:(?:(?P<metric>\S{1,200})\s+)?(?P<percent>[-+]?\d+(?:\.\d+)?)%\s+(?P<verdict>regression|improvement)\b)?",
+    re.I,
 )
 _BRACKET = re.compile(r"\[([^\]]+)\]")
-_NO_NAMES = ("LKP", "PATCH", "EXTERNAL")
+_ANSWER = re.compile(r"(?:\s*(?:re|fwd?)\s*:\s*)+", re.I)
+_NO_NAMES = ("LKP", "LKP-ROBOT", "PATCH", "EXTERNAL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +32,28 @@ class Subject:
 
 def read_subject(subject: str) -> Subject:
     """The parts of a subject, white space folded."""
-    found = _SUBJECT.match(" ".join(subject.split()))
+    found = _SUBJECT.match(_ANSWER.sub("", " ".join(subject.split()), count=1))
     if not found:
         return Subject()
     prefix = ""
+    marks: list[str] = []  # of lists, which stand before the tree
     names: list[str] = []
     for bracket in _BRACKET.findall(found["brackets"]):
-        if ":" in bracket and not prefix:
-            prefix = bracket.strip()
+        if ":" in bracket and " " not in bracket.strip() and not prefix:
+            prefix, marks, names = bracket.strip(), names, []
         elif bracket.upper() not in _NO_NAMES:
             names.append(bracket.strip())
+    if not prefix and len(names) > 1:
+        marks = names[:1]
     tree, _, branch = prefix.partition(":")
     return Subject(
-        list_tag=names[0] if len(names) > 1 else "",
+        list_tag=marks[0] if marks else "",
         prefix=prefix,
         tree=tree.strip(),
         branch=branch.strip(),
         subsystem=names[-1] if names else "",
-        sha=found["sha"] or "",
+        sha=(found["sha"] or "").lower(),
         metric=found["metric"] or "",
         percent=found["percent"] or "",
-        verdict=found["verdict"] or "",
+        verdict=(found["verdict"] or "").lower(),
     )

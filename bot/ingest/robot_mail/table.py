@@ -8,19 +8,23 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_HEADS = re.compile(r"\s*([0-9a-f]{7,16}|v\d\S{0,14})\s+([0-9a-f]{7,27}|v\d\S{0,26})\s*\Z")
+_HEADS = re.compile(r"\s*(\S{3,16})\s+([0-9a-f]{7,27}|v\d\S{0,26})\s*\Z")
 _RULE = re.compile(r"-{16} -{27}\s*\Z")
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+|nan|inf)"
+# "±" in the wrong charset is two letters or a mark; the spread of a negative mean is negative.
+_SPREAD = r"(?:\u00c2?\u00b1|\ufffd|\?)\s*(?P<{}>-?[\d.]{{1,12}}(?:e[+-]?\d+)?|nan)%"
 # Columns are told apart by what they hold: a spread of four digits shifts all that stands right of it.
 _ROW = re.compile(
-    rf"\s*(?P<old>{_NUMBER})\s*(?:±\s*(?P<oldsd>\d{{1,9}})%)?"
-    rf"\s*(?P<change>[-+]\d[\d.e+]*%?)(?:(?<=%)\s*|\s+)"
-    rf"(?P<new>{_NUMBER})\s*(?:±\s*(?P<newsd>\d{{1,9}})%)?\s+(?P<name>\S.*?)\s*\Z"
+    rf"\s*(?P<old>{_NUMBER})\s*(?:{_SPREAD.format('oldsd')})?"
+    rf"\s*(?P<change>[-+](?:\d[\d.e+-]*|inf|nan)%?|(?<=\s)\d[\d.]*%)(?:(?<=%)\s*|\s+)"
+    rf"(?P<new>{_NUMBER})\s*(?:{_SPREAD.format('newsd')})?\s+(?P<name>\S.*?)\s*\Z",
+    re.I,
 )
 # "           :4           50%           2:4     kmsg.ACPI_Error": how often a run failed, on both sides
 _FAIL = re.compile(r"\s*(?P<old>\d*:\d+)\s+(?P<change>-?\d+%)\s+(?P<new>\d*:\d+)\s+(?P<name>\S.*?)\s*\Z")
-_COMMIT_LINE = re.compile(r'\s{1,4}(?P<name>[0-9a-f]{7,40}|v\d\S{0,20})(?:\s+\("(?P<title>.*)"\))?\s*\Z')
+_COMMIT_LINE = re.compile(r'\s{1,4}(?P<name>\S{3,40})(?:\s+\("(?P<title>.*)"\))?\s*\Z')
 _HEAD_ROW = re.compile(r"\s*(?:%stddev\b.*|fail:runs\b.*|[\\|/ ]+)\Z")
+_SHA = re.compile(r"[0-9a-f]{7,40}")
 _LONGEST = 400
 
 
@@ -94,6 +98,11 @@ class Table:
     def row(self, metric: str) -> Row | None:
         """The row of one metric, or None."""
         return next((row for row in self.rows if row.name == metric), None)
+
+
+def is_sha(name: str) -> bool:
+    """Whether a table names a commit, and not a tag."""
+    return _SHA.fullmatch(name) is not None
 
 
 def find_tables(lines: Sequence[str], values: Collection[str] = ()) -> Iterator[Table]:
@@ -172,8 +181,12 @@ def parse_row(line: str) -> Row | None:
         return None
     old_mean, old_spread, change, new_mean, new_spread, name = found.groups()
     try:
-        old = Value(float(old_mean), float(old_spread) if old_spread else None)
-        new = Value(float(new_mean), float(new_spread) if new_spread else None)
+        old, new = Value(float(old_mean), _spread(old_spread)), Value(float(new_mean), _spread(new_spread))
     except ValueError:
         return None
     return Row(name, old, change, new)
+
+
+def _spread(text: str | None) -> float | None:
+    spread = float(text) if text else math.nan
+    return abs(spread) if math.isfinite(spread) else None

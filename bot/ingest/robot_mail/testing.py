@@ -10,7 +10,7 @@ from dataclasses import dataclass
 _FIELD = re.compile(
     r"^(?:in |on |with following )?(?P<name>testcase|config|compiler|test machine|parameters|test-url):\s*(?P<value>.*)"
 )
-_PARAMETER = re.compile(r"\s+([\w.:-]{1,80}):\s?(.*)")
+_PARAMETER = re.compile(r"\s+(?:([\w.:-]{1,80})|([^\s:][^:\n]{0,80})):(?:\s(.*)|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,12 @@ def find_testing(prose: Sequence[str]) -> Testing:
             within = found["name"] == "parameters"
             if not told.get(found["name"], "-"):
                 told[found["name"]] = found["value"].strip()
-        elif within and line[:1].isspace() and (pair := _PARAMETER.match(line)):
-            parameters.append((pair[1], pair[2].strip()))
+        elif within and line[:1].isspace() and line.strip():
+            if pair := _PARAMETER.match(line):
+                parameters.append((pair[1] or pair[2], (pair[3] or "").strip()))
+            elif parameters:  # a value that was wrapped
+                name, value = parameters.pop()
+                parameters.append((name, f"{value} {line.strip()}".strip()))
         elif within and line.strip():
             within = False
     return Testing(
