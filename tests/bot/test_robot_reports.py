@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.archive.mbox import read_mbox
+from bot.ingest.robot_mail.as_json import report_json
 from bot.ingest.robot_mail.recogniser import Recogniser
 from bot.ingest.robot_mail.report import RobotReport, find_report
 from bot.ingest.robot_mail.subject import Subject, read_subject
@@ -273,3 +275,58 @@ def test_the_recogniser_refuses_most_other_mail_of_robots(shared: Path) -> None:
     mails = [mail.raw for mail in read_mbox(shared / "not-performance-reports-dev.mbox")]
     passed = [raw for raw in mails if recogniser.may_be_report(raw.partition(b"\n\n")[0].lower(), raw)]
     assert len(passed) < len(mails) / 2
+
+
+# --- rarer spellings ---
+
+
+def field(told: RobotReport, name: str) -> object:
+    return report_json(told, parse(INVENTED.encode("latin-1")))[name]
+
+
+RECHECK = "[still regression on linus/master 2222222222222222222222222222222222222222]"
+
+
+@pytest.mark.parametrize(
+    ("sound", "spelled", "name", "expected"),
+    [
+        ("noticed a -12.4% regression of", "noticed\na -12.4% regression\nof", "metric", "vm-scan.ops_per_sec"),
+        ("vm-scan.ops_per_sec on:", "vm-scan.ops_per_sec, due to commit:", "metric", "vm-scan.ops_per_sec"),
+        ("noticed a -12.4%", "noticed a 1.2e+03%", "change_pct", -1200.0),
+        ("commit: 3b1f", "commit:  3b1f", "short_sha", "3b1f0c9d2e"),
+        ("walk cold folios first\")\nhttps", "walk cold\nfolios first\")\nhttps", "culprit_title",
+         "mm/vmscan: walk cold folios first"),
+        ("linux.git master", "linux.git", "repo_branch", None),
+        ("https://git.kernel.org/cgit/linux/kernel/git/torvalds/linux.git master",
+         "base:   https://git.example.org/vm.git mm-everything", "base_branch", "mm-everything"),
+        (RECHECK, RECHECK.replace("still regression on", "regression still  on"), "rechecks",
+         [{"state": "regression still", "ref": "linus/master", "ref_text": "linus/master", "sha": "2" * 40}]),
+        (RECHECK, "[the fix is known]", "rechecks_other", ["the fix is known"]),
+        ("\tnr_task: 50%\n", "\tsysctl vm: 3\n\tfoo/bar: 4\n\tnr_task: 50%\n", "parameters",
+         {"sysctl vm": "3", "foo/bar": "4", "nr_task": "50%", "runtime": "30s"}),
+        ("\tnr_task: 50%\n", "\tnr_task: 50%\n\t  and more\n", "parameters",
+         {"nr_task": "50% and more", "runtime": "30s"}),
+        ("64 threads 2 sockets Example CPU with 256G memory", "1 thread 1 socket Example CPU with 1.5T memory",
+         "machine_parsed",
+         {"threads": 1, "sockets": 1, "cpu": "Example CPU", "codename": None, "memory": "1.5T"}),
+        ("files_per_sec 3.1% improvement  |", "files_per_sec +3.1% improvement", "n_additional_impact", 1),
+        ("| Reported-by: kernel", "|                Reported-By: kernel", "reported_by",
+         "kernel test robot <lkp@intel.com>"),
+        ("778685 \u00b1  3%     -12.4%", "778685 \u00c2\u00b1  3%     -12.4%", "old",
+         {"mean": 778685.0, "stddev_pct": 3.0}),
+        ("778685 \u00b1  3%     -12.4%", "778685 \u00b1 -3%     -12.4%", "old", {"mean": 778685.0, "stddev_pct": 3.0}),
+        ("682128        vm-scan", "   nan \u00b1 nan%  vm-scan", "new", {"mean": None, "stddev_pct": None}),
+        ("aaaaaaaaaaaaaaaa 3b1f", "next-20260301    3b1f", "parent_is_tag", True),
+        ("[linus:master] [mm/vmscan]", "Re: [linus:master] [mm/vmscan]", "tree", "linus"),
+        ("[linus:master] [mm/vmscan]", "[oe-lkp] [linus:master]", "list_tag", "oe-lkp"),
+        ("[linus:master] [mm/vmscan]", "[lkp-robot] [iommu: amd]", "subsystem", "iommu: amd"),
+    ],
+)  # fmt: skip
+def test_rarer_spellings(sound: str, spelled: str, name: str, expected: object) -> None:
+    text = INVENTED.replace(sound, spelled)
+    assert text != INVENTED
+    told = find_report(parse(text.encode("latin-1")))
+    assert told
+    found = field(told, name)
+    assert found == expected
+    json.dumps(report_json(told, parse(text.encode("latin-1")), rows=True), allow_nan=False)
