@@ -8,6 +8,7 @@ from pathlib import Path
 
 from celery import shared_task
 from django.conf import settings
+from django.db import OperationalError
 from django.utils import timezone
 
 from bot.archive.intake import read_source
@@ -60,8 +61,8 @@ def read_archive(which: int, number: int) -> None:
         read_source(open_sources(settings.PERFWORK_ARCHIVES[which])[number], identity(), timezone.now(), held=_lease())
     except Busy as busy:
         log.info("%s", busy)
-    except (Unreadable, OSError, IndexError) as error:
-        log.error("%s", error)
+    except (Unreadable, OSError, IndexError, OperationalError) as error:
+        log.error("%s", error)  # the next nudge tries again
 
 
 @shared_task

@@ -13,7 +13,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError, transaction
 
 from bot.archive.filing import Desk, Filed
-from bot.archive.keeping import keep, keep_all, wait_for_all
+from bot.archive.keeping import is_too_long, keep, keep_all, wait_for_all
 from bot.archive.lookup import keys_in_database, keys_of_culprit
 from bot.archive.raw import RawMail
 from bot.archive.sieve import Passes, Sieve, key_of_message
@@ -21,11 +21,13 @@ from bot.archive.tally import Tally
 from bot.ingest.robot_mail.report import find_report
 from bot.replies.mail import parse
 from bot.replies.reading import Reading, read
-from tracker.models import Archive, Message, Orphan, OutgoingMail, RawMessage, Report
+from tracker.models import Archive, Message, Orphan, OutgoingMail, RawMessage
 
 ROUNDS = 1000  # an orphan may wait for an orphan, as deep as threads go
 AT_ONCE = 500
 THREAD = 2000  # mails of one thread
+ROWS = 20  # mails that are unpacked at once
+SLICE = 8 << 20  # bytes of orphans that are read together
 log = logging.getLogger(__name__)
 
 
@@ -52,11 +54,14 @@ def take(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: S
     maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
     put_aside(maybe, archive, desk, sieve, tally)
     passed = [each for each in passed if each.why is not Passes.MAYBE or each.source]
+    brought = list(_file(passed, archive, desk, sieve, tally))
     for _ in range(ROUNDS):
-        brought = list(_file(passed, archive, desk, sieve, tally))
-        passed = list(_orphans_of(brought))
-        if not passed:
+        if not brought:
             break
+        waited, brought = brought, []
+        for orphans in _orphans_of(waited):
+            brought += _file(orphans, archive, desk, sieve, tally)
+    _read_again(desk)
     desk.refold()
     return tally
 
@@ -85,9 +90,11 @@ def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: 
         try:
             with transaction.atomic():
                 filed = _take(each, archive, desk)
-        except (OperationalError, SoftTimeLimitExceeded, MemoryError):
+        except (SoftTimeLimitExceeded, MemoryError):
             raise  # the machine's trouble is no mail's: nothing may be skipped for it
         except Exception as error:  # whatever a hostile mail can do: it is kept, and the next one is read
+            if isinstance(error, OperationalError) and not is_too_long(error):
+                raise
             _quarantine(each.passed, archive, desk, error, tally)
             desk.forget()  # what it learned from this mail was rolled back
             desk.lay_out([later.reading for later in reads[number + 1 :]])
@@ -126,8 +133,6 @@ def _take(each: _Read, archive: Archive | None, desk: Desk) -> Filed:
     filed = desk.file(reading, kept)
     if filed.was_known and passed.source:
         desk.file_again(reading)
-    if filed.is_repeated and filed.report:
-        _read_again(filed.report, desk)
     unseen = desk.unseen(reading)
     if passed.source:
         stale = Orphan.objects.filter(source=passed.source)
@@ -137,14 +142,16 @@ def _take(each: _Read, archive: Archive | None, desk: Desk) -> Filed:
     return filed
 
 
-def _read_again(report: Report, desk: Desk) -> None:
-    """The thread of a report that more people were told of: who its writers are may have changed."""
-    sources = RawMessage.objects.filter(message__report=report).order_by("pk")[:THREAD]
-    readings = [read(parse(source.raw), desk.identity) for source in sources]
-    desk.lay_out(readings)
-    for reading in readings:
-        if not (reading.mail.author.email in desk.identity.robots and find_report(reading.mail)):
-            desk.file_again(reading)
+def _read_again(desk: Desk) -> None:
+    """The threads of reports that more people were told of: who their writers are may have changed."""
+    for pk in sorted(desk.more_people):
+        sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
+        for source in sources.iterator(chunk_size=20):
+            reading = read(parse(source.raw), desk.identity)
+            if not (reading.mail.author.email in desk.identity.robots and find_report(reading.mail)):
+                desk.lay_out([reading])
+                desk.file_again(reading)
+    desk.more_people.clear()
 
 
 def _tracked(filed: Filed, sieve: Sieve) -> Iterator[str]:
@@ -159,23 +166,34 @@ def _tracked(filed: Filed, sieve: Sieve) -> Iterator[str]:
             yield key.decode()
 
 
-def _orphans_of(keys: Sequence[str]) -> Iterator[Passed]:
-    """The mails that waited for one of these keys, in the order in which they were read."""
-    found: dict[int, RawMessage] = {}
+def _orphans_of(keys: Sequence[str]) -> Iterator[list[Passed]]:
+    """The mails that waited for one of these keys, in the order in which they were read, a slice of bytes at a time."""
+    found: set[int] = set()
     for start in range(0, len(keys), AT_ONCE):
-        some = keys[start : start + AT_ONCE]
-        for row in Orphan.objects.filter(key__in=some).select_related("source__archive"):
-            found[row.source.pk] = row.source
-    for _, source in sorted(found.items()):
-        yield Passed(RawMail(source.raw, source.position), Passes.MAYBE, source)
+        rows = Orphan.objects.filter(key__in=keys[start : start + AT_ONCE], source__error="")
+        found.update(rows.values_list("source", flat=True))
+    size, some = 0, []
+    for start in range(0, len(order := sorted(found)), ROWS):
+        for source in RawMessage.objects.filter(pk__in=order[start : start + ROWS]).order_by("pk"):
+            some.append(Passed(RawMail(source.raw, source.position), Passes.MAYBE, source))
+            size += len(some[-1].mail.raw)
+            if size > SLICE:
+                yield some
+                size, some = 0, []
+    if some:
+        yield some
 
 
 def claim_orphans(desk: Desk, sieve: Sieve) -> Tally:
     """File the orphans whose report came another way: from a lab, or from a worker that filed it at the same moment."""
     late: list[str] = []
     for keys in (Message.objects.values("message_id"), OutgoingMail.objects.values("message_id"), *keys_in_database()):
-        late += Orphan.objects.filter(key__in=keys, own=False).values_list("key", flat=True).distinct()[:AT_ONCE]
-    return take(list(_orphans_of(late)), None, desk, sieve)
+        waiting = Orphan.objects.filter(key__in=keys, own=False, source__error="")
+        late += waiting.values_list("key", flat=True).distinct()[:AT_ONCE]
+    tally = Tally()
+    for orphans in _orphans_of(late):
+        tally += take(orphans, None, desk, sieve)
+    return tally
 
 
 def _quarantine(passed: Passed, archive: Archive | None, desk: Desk, error: Exception, tally: Tally) -> None:

@@ -42,6 +42,7 @@ class Desk:
         self.identity = identity
         self.now = now
         self._touched: set[int] = set()
+        self.more_people: set[int] = set()  # reports that were told to more people than before
         self.forget()
 
     def forget(self) -> None:
@@ -181,7 +182,9 @@ class Desk:
         culprit or its metric is unsure, that event is a suggestion, and the report is held until it is accepted.
         """
         mail = reading.mail
-        report, repeated = robot_reports.report_for(mail, told, self.identity)
+        report, repeated, more_people = robot_reports.report_for(mail, told, self.identity)
+        if repeated and more_people:
+            self.more_people.add(report.pk)
         self._know(report)
         message = self._store(reading, report, source)
         Message.objects.filter(pk=message.pk).update(tables=robot_reports.packed(told))

@@ -7,37 +7,39 @@ import socket
 from datetime import timedelta
 from pathlib import Path
 
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from bot.errors import Busy
-from tracker.models import Archive, lease
+from tracker.models import Archive
 
 
 def hold(archive: Archive, length: timedelta) -> None:
     """Take the archive, or raise Busy. `length`: how long a worker that gives no sign of life keeps others away."""
-    rows = Archive.objects.all()
-    before = Archive.objects.get(pk=archive.pk)
+    rows = Archive.objects.filter(pk=archive.pk)
+    before = rows.get()
     if before.lease_until and _has_died(before.holder):
-        rows.filter(pk=archive.pk, lease_until=before.lease_until).update(lease_until=None)
-    if not lease.claim(rows, archive.pk, timezone.now(), length):
-        raise Busy(
-            f"{archive.path}: another worker is reading it; try again when it is done, or {length} after it died"
-        )
-    rows.filter(pk=archive.pk).update(holder=_name(os.getpid()))
+        rows.filter(lease_until=before.lease_until, holder=before.holder).update(lease_until=None)
+    now = timezone.now()
+    free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=now))
+    if not free.update(lease_until=now + length, holder=_name(os.getpid()), attempts=F("attempts") + 1):
+        raise Busy(f"{archive.path}: another worker reads it; try again when it is done, or {length} after it died")
     archive.refresh_from_db()  # it may have been read to another place meanwhile
 
 
 def hold_on(archive: Archive, length: timedelta) -> None:
     """Hold it longer, in the transaction of what was read: whoever has lost it raises Busy, and saves nothing."""
-    until = timezone.now() + length
-    if not archive.lease_until or not lease.extend(Archive.objects.all(), archive.pk, archive.lease_until, until):
+    if not _mine(archive).update(lease_until=timezone.now() + length):
         raise Busy(f"{archive.path}: another worker took over, since this one gave no sign of life for {length}")
-    archive.lease_until = until
 
 
 def let_go(archive: Archive) -> None:
     """Give it back, unless somebody else has it by now."""
-    lease.release(Archive.objects.filter(lease_until=archive.lease_until), archive.pk)
+    _mine(archive).update(lease_until=None, attempts=0, holder="")
+
+
+def _mine(archive: Archive) -> QuerySet[Archive]:
+    return Archive.objects.filter(pk=archive.pk, holder=_name(os.getpid()), lease_until__isnull=False)
 
 
 def _name(pid: int) -> str:

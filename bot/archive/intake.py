@@ -14,7 +14,7 @@ from django.db import transaction
 from bot.archive.batch import Passed, claim_orphans, take
 from bot.archive.filing import Desk
 from bot.archive.holding import hold, hold_on, let_go
-from bot.archive.lookup import awaited_keys, tracked_keys
+from bot.archive.lookup import awaited_keys, keys_of_culprit, tracked_keys
 from bot.archive.raw import RawMail, head_of
 from bot.archive.sieve import Passes, Sieve, key_of_message
 from bot.archive.sources import Source
@@ -22,9 +22,10 @@ from bot.archive.tally import Tally
 from bot.errors import Unreadable
 from bot.identity import Identity
 from bot.replies.mail import parse
-from tracker.models import Archive, Message
+from tracker.models import Archive, Message, OutgoingMail, Report, lease
 
 EVERY = 2.0  # seconds: how much reading a crash may cost
+TURN = 5_150_115  # the number of the lock of those who file mail
 MOST = 500  # mails that are filed in one transaction
 MOST_BYTES = 16 << 20  # of them
 
@@ -92,7 +93,7 @@ class _Reading:
         self.source, self.archive, self.now, self.held = source, archive, now, held
         self.sieve = Sieve(tracked_keys(), identity, awaited_keys())
         self.desk = Desk(identity, now)
-        self.newest = Message.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        self.newest, self.newest_report, self.newest_sent = (_last(model) for model in (Message, Report, OutgoingMail))
         self.tally = Tally()
         self.passed: list[Passed] = []
         self.size = 0  # bytes of these
@@ -108,27 +109,27 @@ class _Reading:
         if why is not Passes.NOT:
             self.passed.append(Passed(mail, why))
             self.size += len(mail.raw)
-        elif self.tally.seen % 256 and len(self.passed) < MOST and self.size < MOST_BYTES:
-            return False  # the clock is asked only now and then
         if len(self.passed) < MOST and self.size < MOST_BYTES and time.monotonic() < self.flush_at:
             return False
         self.flush()
         return True
 
     def flush(self) -> None:
-        """File what passed, and save the cursor with it."""
-        self._learn()
+        """File what passed, and save the cursor with it. One worker at a time files, so that none overlooks others'."""
         with transaction.atomic():
+            lease.wait_for_turn(TURN)
+            self._learn()
             tally = take(self.passed, self.archive, self.desk, self.sieve)
-            if self.last and self.source.resumes:
-                seen = self.tally.seen - self.saved
-                self.archive.cursor = self.source.after(self.archive.cursor, self.last.position, seen)
+            position = (self.last.position if self.last.read_to is None else self.last.read_to) if self.last else ""
+            if position and self.source.resumes:
+                self.archive.cursor = self.source.after(self.archive.cursor, position, self.tally.seen - self.saved)
             self._save(tally)
 
     def finish(self, goal: str) -> None:
         """All is read: file the rest, and save that, with what stands at the end and is no mail."""
-        self._learn()
         with transaction.atomic():
+            lease.wait_for_turn(TURN)
+            self._learn()
             tally = take(self.passed, self.archive, self.desk, self.sieve)
             tally += claim_orphans(self.desk, self.sieve)
             self.archive.read_at, self.archive.error = self.now, ""
@@ -141,6 +142,15 @@ class _Reading:
         newer = Message.objects.filter(pk__gt=self.newest).order_by("pk").values_list("pk", "message_id")
         for pk, message_id in newer:
             self.newest = pk
+            self.sieve.tracked.add(key_of_message(message_id))
+        reports = Report.objects.filter(pk__gt=self.newest_report).order_by("pk")
+        for pk, sha, title in reports.values_list("pk", "culprit__sha", "culprit__title"):
+            self.newest_report = pk
+            for key in keys_of_culprit(sha, title):
+                self.sieve.tracked.add(key)
+        sent = OutgoingMail.objects.filter(pk__gt=self.newest_sent).order_by("pk").values_list("pk", "message_id")
+        for pk, message_id in sent:
+            self.newest_sent = pk
             self.sieve.tracked.add(key_of_message(message_id))
 
     def _save(self, tally: Tally) -> None:
@@ -157,3 +167,8 @@ class _Reading:
         self.saved = self.tally.seen
         self.passed, self.size, self.last = [], 0, None
         self.flush_at = time.monotonic() + EVERY
+
+
+def _last(model: type[Message] | type[Report] | type[OutgoingMail]) -> int:
+    """The newest key of a table."""
+    return model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0

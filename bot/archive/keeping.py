@@ -13,6 +13,11 @@ from tracker.models import Archive, Orphan, RawMessage
 MOST_KEYS = 60  # of one orphan
 
 
+def is_too_long(error: Exception) -> bool:
+    """Whether a database refuses a mail for the length of a name in it, which is the mail's own fault."""
+    return type(error.__cause__).__name__ == "ProgramLimitExceeded"  # PostgreSQL: no index holds more than 2,704 bytes
+
+
 def keep(mail: RawMail, archive: Archive | None, now: datetime, error: str = "") -> RawMessage:
     """Store the bytes, once. `error` quarantines the mail; without one it is understood, or waits as an orphan."""
     row, made = RawMessage.objects.get_or_create(

@@ -17,7 +17,7 @@ from tracker.models import Message, Orphan, OutgoingMail, Report
 
 Item = TypeVar("Item")
 _AT_ONCE = 500  # names in one query
-_LONGEST = 1000
+_LONGEST = 2000  # bytes of a name that an index can hold
 
 
 def tracked_keys() -> Iterator[bytes]:
@@ -122,7 +122,7 @@ def _by_culprit(readings: Iterable[Reading]) -> list[Q]:
 
 def _askable(name: str) -> bool:
     """Whether a database can be asked for it."""
-    return bool(name) and len(name) < _LONGEST and "\0" not in name
+    return bool(name) and len(name.encode("utf-8", "replace")) <= _LONGEST and "\0" not in name
 
 
 def _slices(items: Sequence[Item], size: int = _AT_ONCE) -> Iterator[Sequence[Item]]:

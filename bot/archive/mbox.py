@@ -6,6 +6,7 @@ import gzip
 import lzma
 import mmap
 import re
+import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -56,8 +57,12 @@ def read_mbox(path: str | Path) -> Iterator[RawMail]:
         if unpack:
             yield from _read_packed(path, unpack)
             return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield from _read(data)
+        file.seek(0)
+        with tempfile.TemporaryFile() as copy:  # the file may be cut while we read, which no map of it survives
+            shutil.copyfileobj(file, copy, 1 << 20)
+            copy.flush()
+            with mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                yield from _read(data)
 
 
 def _read_packed(path: Path, unpack: Callable[..., IO[bytes]]) -> Iterator[RawMail]:

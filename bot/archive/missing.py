@@ -24,4 +24,8 @@ def missing_parents(now: datetime) -> list[str]:
     names = {f"{settings.PERFWORK_LORE} {parent}": parent for parent in parents}
     asked = Archive.objects.filter(path__in=names, read_at__gt=now - AGAIN).values_list("path", flat=True)
     lately = set(asked)
-    return [parent for name, parent in names.items() if name not in lately][:AT_ONCE]
+    chosen = {name: parent for name, parent in names.items() if name not in lately}
+    some = dict(list(chosen.items())[:AT_ONCE])
+    for name in some:  # asked now, whatever comes of it
+        Archive.objects.update_or_create(path=name, defaults={"read_at": now})
+    return list(some.values())

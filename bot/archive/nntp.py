@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ with warnings.catch_warnings():  # the stdlib's until Python 3.12; from 3.13 on 
     warnings.simplefilter("ignore", DeprecationWarning)
     import nntplib
 
-nntplib._MAXLINE = 1 << 20  # type: ignore[attr-defined]  # mails have longer lines than its 2,048 bytes
+nntplib._MAXLINE = LIMIT  # type: ignore[attr-defined]  # mails have longer lines than its 2,048 bytes
+log = logging.getLogger(__name__)
 _TIMEOUT = 60.0
 _PORTS = {"nntp": 119, "nntps": 563}
 _NO_SUCH_ARTICLE = ("423", "430")
@@ -49,19 +51,26 @@ class NntpSource:
         return cursor == goal
 
     def resume(self, cursor: str) -> str:
-        return cursor
+        """The cursor, unless the group was made anew and counts from the beginning."""
+        return cursor if cursor and int(cursor) <= int(self.goal()) else ""
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
-        with self._server() as server:
-            _, _, first, _, _ = server.group(self.group)
-            for number in range(max(int(first), int(cursor or 0) + 1), int(goal) + 1):
-                try:
-                    article = server.article(number)[1]
-                except nntplib.NNTPTemporaryError as gone:
-                    if str(gone)[:3] in _NO_SUCH_ARTICLE:
+        number = int(cursor or 0) + 1
+        while number <= int(goal):
+            with self._server() as server:
+                number = max(number, int(server.group(self.group)[2]))
+                while number <= int(goal):
+                    number += 1
+                    try:
+                        article = server.article(number - 1)[1]
+                    except nntplib.NNTPTemporaryError as gone:
+                        if str(gone)[:3] not in _NO_SUCH_ARTICLE:
+                            raise
                         continue
-                    raise
-                yield RawMail((b"\n".join(article.lines) + b"\n")[:LIMIT], str(number))
+                    except nntplib.NNTPDataError:
+                        log.warning("%s: article %d has a line past all measure; it is left out", self.name, number - 1)
+                        break  # the rest of it still comes: only a new connection gets past it
+                    yield RawMail((b"\n".join(article.lines) + b"\n")[:LIMIT], str(number - 1))
 
     def after(self, cursor: str, position: str, seen: int) -> str:
         return position

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import re
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -108,7 +109,9 @@ class _Reading:
     """The processes of one reading: a log that names mails, and the unpacker that it feeds."""
 
     def __init__(self, epoch: Path, since: str, until: str) -> None:
-        self.epoch = epoch
+        self.epoch, self.since = epoch, since
+        # A pipe that nobody reads would fill, and git wait for ever.
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
         span = [until, f"^{since}"] if since else [until]
         form = ("--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=%H")
         self.log = self._start("log", *form, *span, "--")
@@ -127,7 +130,7 @@ class _Reading:
                 git.command(self.epoch, *arguments),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=self.errors,
                 env=git.ENVIRONMENT,
                 bufsize=1 << 18,
             )
@@ -165,6 +168,7 @@ class _Reading:
 
     def mails(self) -> Iterator[RawMail]:
         lost: list[str] = []
+        sound = self.since
         while (names := self.named.get()) is not None:
             for commit, blob in names:
                 raw = self._unpacked(commit)
@@ -173,9 +177,10 @@ class _Reading:
                 if raw is None:
                     lost.append(commit)
                 else:
-                    yield RawMail(raw, commit)
+                    sound = sound if lost else commit
+                    yield RawMail(raw, commit, sound)
         if self.log.wait() != 0:
-            raise Unreadable(f"{self.epoch}: git log: {git.last_words(_pipe(self.log.stderr).read())}")
+            raise Unreadable(f"{self.epoch}: git log: {self._complaint()}")
         if lost:
             raise Unreadable(
                 f"{self.epoch}: {counted(len(lost), 'mail')} can't be had from git, the first is that of commit"
@@ -187,7 +192,7 @@ class _Reading:
         pipe = _pipe(self.unpacker.stdout)
         told = pipe.readline().split()
         if not told:
-            words = git.last_words(_pipe(self.unpacker.stderr).read())
+            words = self._complaint()
             raise Unreadable(
                 f"{self.epoch}: git ended at commit {commit}: {words}; `git fsck` there says what is broken"
             )
@@ -211,6 +216,12 @@ class _Reading:
         except Unreadable:
             return None
 
+    def _complaint(self) -> str:
+        """What git said was wrong."""
+        self.unpacker.wait(timeout=10)
+        self.errors.seek(0)
+        return git.last_words(self.errors.read(100_000))
+
     def end(self) -> None:
         """End all processes, whether they came to their end or not."""
         for process in (self.log, self.unpacker):
@@ -218,12 +229,13 @@ class _Reading:
         self.feeder.join(timeout=5)
         for process in (self.log, self.unpacker):
             process.wait()
-            for pipe in (process.stdin, process.stdout, process.stderr):
+            for pipe in (process.stdin, process.stdout):
                 if pipe and not pipe.closed:
                     try:
                         pipe.close()
                     except OSError:
                         pass
+        self.errors.close()
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

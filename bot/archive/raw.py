@@ -12,10 +12,14 @@ LIMIT = MAX_BYTES + 1
 
 @dataclass(frozen=True, slots=True)
 class RawMail:
-    """The bytes of a mail, and where they stood: a commit, an offset, a number, a file name."""
+    """The bytes of a mail, and where they stood: a commit, an offset, a number, a file name.
+
+    `read_to`: where reading goes on after it, if not there: before a mail that could not be had.
+    """
 
     raw: bytes
     position: str
+    read_to: str | None = None
 
 
 def head_of(raw: bytes) -> bytes:

@@ -18,11 +18,12 @@ from tracker.models.tree import TreeRole
 from tracker.status import Event, Verdict
 from tracker.tables import FailedRuns, KeptTable, TableRow, pack
 
+_LONGEST = 400  # letters of a name
 _DOUBTFUL = "the robot's report is doubtful: "
 
 
-def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Report, bool]:
-    """The report of the culprit with what this mail found, and whether it was there before.
+def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Report, bool, bool]:
+    """The report of the culprit with what this mail found; whether it was there before, and more people are told now.
 
     A doubtful mail holds a new report, and adds nothing to one that is there. A clear one frees what only doubtful
     ones had told of, and takes the place of their numbers.
@@ -31,6 +32,7 @@ def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Repor
     before = Report.objects.filter(culprit=culprit).first()
     if before and not (before.messages.exists() or before.results.exists()):
         before = None  # nothing is known of it but that there was one
+    known = (before.authors, before.told) if before else ([], [])
     people = [address for address in (*mail.to, *mail.cc) if address.email not in identity.robots]
     report = registry.report_for(
         culprit,
@@ -52,7 +54,7 @@ def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Repor
         report.save(update_fields=["held", "verdict"])
     if not told.unsure or before is None:
         add_findings(report, told)
-    return report, before is not None
+    return report, before is not None, known != (report.authors, report.told)
 
 
 def events_of(mail: Mail, told: RobotReport, at: datetime) -> list[Event]:
@@ -76,7 +78,7 @@ def add_findings(report: Report, told: RobotReport) -> None:
     headline = Finding(
         report=report,
         metric=registry.metric_for(told.metric),
-        scenario=registry.scenario_for(told.suite, dict(told.test.parameters)),
+        scenario=registry.scenario_for(told.suite[:_LONGEST], dict(told.test.parameters)),
         machine=_machine(told.machine, told.test.machine),
         parent=parent,
         base=told.base,
@@ -93,7 +95,7 @@ def add_findings(report: Report, told: RobotReport) -> None:
             Finding(
                 report=report,
                 metric=registry.metric_for(impact.metric),
-                scenario=registry.scenario_for(impact.suite, dict(impact.parameters)),
+                scenario=registry.scenario_for(impact.suite[:_LONGEST], dict(impact.parameters)),
                 machine=_machine(table.axis("tbox_group") if table else "", impact.machine),
                 parent=parent,
                 base=told.base,
@@ -130,7 +132,7 @@ def _machine(name: str, text: str) -> Machine:
     """The box by the lab's name for it, else by its description; with the parts that the description tells."""
     parts = machine_parts(text)
     return registry.machine_for(
-        name or text,
+        (name or text)[:_LONGEST],
         description=text,
         cpus=parts.threads,
         sockets=parts.sockets,

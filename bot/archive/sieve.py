@@ -27,6 +27,8 @@ _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:
 _NAMING = (signs.MESSAGE_ID, signs.IN_REPLY_TO, signs.REFERENCES)
 _WRAPPED = (signs.BASE64, signs.QUOTED_PRINTABLE, signs.DELSP)  # what may hide words in a body
 _BEFORE, _AFTER = 40, 700  # bytes around the host of a link, which hold all of it
+_LONGEST_FIELD = 64_000  # bytes
+_LINKS = 200
 _LONGEST = 500  # of a key that is kept
 DIGITS = 7  # of a sha, the fewest that a Fixes: has
 
@@ -116,7 +118,7 @@ class Sieve:
         for end in found.get(signs.FIXES, ()):
             if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
                 named = Passes.NAMED
-        for end in found.get(signs.LINK, ()):
+        for end in found.get(signs.LINK, ())[:_LINKS]:
             if self.tracked.holds_any(_linked(body, end)):
                 return Passes.TRACKED
         if named is Passes.NAMED:
@@ -172,6 +174,9 @@ def _ids(raw: bytes, found: signs.Found, end: int) -> list[bytes]:
 
 def _ids_in(value: bytes) -> list[bytes]:
     """The ids of a field, as the reader of headers writes them."""
+    if b"@" not in value:
+        return []
+    value = value[:_LONGEST_FIELD]
     ids = [b"".join(each.split()) for each in _ID.findall(value) or _BARE_ID.findall(value)]
     return ids if value.isascii() else [to_text(each.decode("utf-8", "surrogateescape")).encode() for each in ids]
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from bot import git
 from bot.archive.imap import ImapSource
@@ -22,6 +22,8 @@ from bot.archive.pipe import PipeSource
 from bot.archive.public_inbox import EpochSource, epochs
 from bot.archive.raw import RawMail
 from bot.errors import Unreadable
+
+_NO_ADDRESS = "no address; in a password write # / ? [ @ : as %23 %2F %3F %5B %40 %3A"
 
 
 class Source(Protocol):
@@ -72,7 +74,7 @@ def open_sources(name: str) -> list[Source]:
     if name == "-":
         return [PipeSource()]
     if "://" in name:
-        return [_on_a_server(urlsplit(name))]
+        return [_on_a_server(name)]
     path = Path(name).resolve()
     if not path.exists():
         raise Unreadable(f"{name}: there is no such file or directory")
@@ -91,14 +93,21 @@ def open_sources(name: str) -> list[Source]:
     )
 
 
-def _on_a_server(url: SplitResult) -> Source:
+def _on_a_server(name: str) -> Source:
     """A folder or a group. What is wrong with the address is said without its password."""
-    bare = f"{url.scheme}://{url.hostname or ''}{url.path}"
+    scheme = name.partition("://")[0][:20]
+    try:
+        url = urlsplit(name)
+        port = url.port
+    except ValueError:
+        raise Unreadable(f"{scheme}://…: {_NO_ADDRESS}") from None
+    if url.fragment or url.query or (port is None and ":" in url.netloc.rpartition("@")[2].rpartition("]")[2]):
+        raise Unreadable(f"{scheme}://…: {_NO_ADDRESS}")
     if url.scheme in ("imap", "imaps") and url.hostname:
         return ImapSource(url)
     if url.scheme in ("nntp", "nntps") and url.hostname and url.path.strip("/"):
         return NntpSource(url)
-    raise Unreadable(f"{bare}: expected imap://, imaps://, nntp:// or nntps://, then host/folder or host/group")
+    raise Unreadable(f"{scheme}://…: expected imap://, imaps://, nntp:// or nntps://, then host/folder or host/group")
 
 
 def thread_source(server: str, message_id: str) -> Source:

@@ -47,6 +47,7 @@ class DemoInbox:
     def _git(self, *arguments: str, stdin: bytes = b"") -> str:
         who = {"GIT_AUTHOR_NAME": "list", "GIT_AUTHOR_EMAIL": "list@lists.example"}
         who |= {"GIT_COMMITTER_NAME": "list", "GIT_COMMITTER_EMAIL": "list@lists.example"}
+        who |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "1600000000 +0000")  # at every run the same
         done = subprocess.run(
             git.command(self.epoch, *arguments),
             input=stdin,

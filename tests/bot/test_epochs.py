@@ -6,17 +6,19 @@ import io
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archive import mirror, public_inbox
+from bot.archive import intake, mirror, public_inbox
 from bot.archive.intake import read_source
 from bot.archive.mbox import read_mbox
 from bot.archive.public_inbox import EpochSource, head, read_epoch
@@ -279,7 +281,8 @@ def test_who_lost_the_lease_saves_nothing(inbox: DemoInbox, now: datetime, monke
 
     def slow(self: EpochSource, cursor: str, goal: str) -> Iterator[object]:
         yield from real(self, cursor, goal)
-        Archive.objects.update(lease_until=timezone.now() + timedelta(hours=1))  # somebody else thought us dead
+        until = timezone.now() + timedelta(hours=1)
+        Archive.objects.update(lease_until=until, holder="elsewhere 1 2")  # who thought us dead
 
     monkeypatch.setattr(EpochSource, "mails", slow)
     with pytest.raises(Busy, match="took over"):
@@ -339,3 +342,66 @@ def test_a_trail_is_short_and_leads_back_by_doubling_steps(steps: list[int]) -> 
 @given(st.text(max_size=80))
 def test_any_text_is_a_trail_or_none(text: str) -> None:
     assert Trail.parse(text).count >= 0
+
+
+# --- what nobody may wait for, and nobody forget ---
+
+
+@pytest.mark.django_db
+def test_a_mail_that_is_lost_is_asked_for_again_and_the_error_stays(inbox: DemoInbox, now: datetime) -> None:
+    inbox.add(REPORT)
+    blob = _blob(inbox, reply(20))
+    inbox.add(reply(20))
+    inbox.add(reply(21))
+    loose = inbox.epoch / "objects" / blob[:2] / blob[2:]
+    kept = loose.read_bytes()
+    loose.unlink()
+    for _ in range(2):
+        (error,) = read(inbox.path, now)
+        assert "1 mail can't be had" in error
+        assert Message.objects.count() == 2
+    loose.write_bytes(kept)
+    assert read(inbox.path, now) == []
+    assert Message.objects.filter(message_id="20@x").exists()
+
+
+@pytest.mark.django_db
+def test_git_complains_more_than_a_pipe_holds(tmp_path: Path, now: datetime) -> None:
+    inbox = DemoInbox(tmp_path / "list")
+    for number in range(400):
+        inbox.add(mail(number))
+    for object_ in (inbox.epoch / "objects").glob("??/*"):
+        if inbox._git("cat-file", "-t", object_.parent.name + object_.name) == "blob":
+            object_.chmod(0o644)
+            object_.write_bytes(b"")
+    began = time.monotonic()
+    (error,) = read(inbox.path, now)
+    assert "can't be had" in error or "git" in error
+    assert time.monotonic() - began < 120
+
+
+def test_an_mbox_that_is_cut_while_it_is_read(tmp_path: Path) -> None:
+    line = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
+    file = tmp_path / "a"
+    file.write_bytes(b"".join(line + mail(number, "x" * 10_000) + b"\n" for number in range(50)))
+    mails = read_mbox(file)
+    next(mails)
+    os.truncate(file, 100)
+    assert len(list(mails)) == 49
+
+
+@pytest.mark.django_db
+def test_after_a_reading_that_failed_the_next_one_may_begin(
+    inbox: DemoInbox, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox.add(REPORT)
+    (source,) = open_sources(str(inbox.path))
+    with monkeypatch.context() as broken:
+
+        def breaks(*words: object) -> object:
+            raise OperationalError("the disk is full")
+
+        broken.setattr(intake, "take", breaks)
+        with pytest.raises(OperationalError):
+            read_source(source, LKP, now)
+    assert read_source(source, LKP, now).reports == 1

@@ -27,6 +27,7 @@ from bot.identity import Identity
 from bot.ingest.robot_mail.report import find_report
 from bot.replies.mail import parse
 from bot.replies.reading import read
+from tests.bot.test_robot_reports import INVENTED
 from tracker import registry
 from tracker.models import Event, Message, Orphan, Report, Suggestion
 from tracker.status import Verdict
@@ -252,3 +253,34 @@ def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: Iden
     assert Orphan.objects.count() == waiting
     assert take_all(reports, lkp, now).replies == len(replies) == 64
     assert not Orphan.objects.filter(own=True).exists()
+
+
+@pytest.mark.django_db
+def test_a_report_that_is_repeated_often_costs_no_more_each_time(
+    lkp: Identity, now: datetime, django_assert_max_num_queries: Any
+) -> None:
+    """Anybody can send a mail in a robot's name, and as often as he likes."""
+    texts = [INVENTED.replace("202603110412", f"{number:012}") for number in range(120)]
+    mails = [RawMail(text.encode("latin-1"), str(number)) for number, text in enumerate(texts)]
+    take_all(mails[:20], lkp, now, size=20)
+    with django_assert_max_num_queries(3600):
+        take_all(mails[20:], lkp, now, size=100)
+    assert Report.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_names_past_all_measure_harm_their_own_mail_only(lkp: Identity, now: datetime) -> None:
+    wide = "".join(chr(0x1F300 + number % 700) for number in range(880))
+    report = INVENTED.encode("latin-1")
+    answers = [
+        f"From: Dana <dana@dev.example>\nMessage-ID: <{number}@x>\nIn-Reply-To: <{RID}>\n{extra}Subject: re\n\nhi\n"
+        for number, extra in enumerate(["", f"References: <{wide}@x> <{RID}>\n", f"Message-ID: <{wide}@y>\n", ""])
+    ]
+    long_names = INVENTED.replace("lkp-icl-2sp2", "m" * 6000).replace("202603110412", "202603110413")
+    mails = [report, *(each.encode() for each in answers), long_names.encode("latin-1")]
+    tally = take_all([RawMail(raw, str(number)) for number, raw in enumerate(mails)], lkp, now, size=10)
+    assert Message.objects.filter(message_id__in=["0@x", "3@x"]).count() == 2
+    assert tally.reports == 2
+
+
+RID = "202603110412.3b1f0c9d-lkp@intel.com"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import F, Q
 
 
@@ -28,9 +28,11 @@ def claim(rows: models.QuerySet[Row], pk: int, now: datetime, length: timedelta)
     return rows.filter(free, pk=pk).update(lease_until=now + length, attempts=F("attempts") + 1) == 1
 
 
-def extend(rows: models.QuerySet[Row], pk: int, held: datetime, until: datetime) -> bool:
-    """Hold a lease longer; False where it ran out and somebody else has taken it."""
-    return rows.filter(pk=pk, lease_until=held).update(lease_until=until) == 1
+def wait_for_turn(number: int) -> None:
+    """Wait until no other transaction has this turn, and keep it to the end of ours. SQLite has one writer anyway."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
 
 def release(rows: models.QuerySet[Row], pk: int) -> None:

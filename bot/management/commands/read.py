@@ -59,11 +59,11 @@ class Command(BaseCommand):
         sources += [
             each for each in (self._try(partial(thread_source, settings.PERFWORK_LORE, t)) for t in threads) if each
         ]
-        if options["jobs"] > 1 and len(sources) > 1:
-            self._in_parallel(sources, options["jobs"])
-        else:
-            for source in sources:
+        apart = [each for each in sources if each.exclusive] if options["jobs"] > 1 else []
+        for source in sources:
+            if source not in apart:
                 self._try(partial(self._read, source))
+        self._in_parallel(apart, options["jobs"])
         if self.codes:
             total = len(sources) + self.codes.count(os.EX_NOINPUT)
             code = os.EX_TEMPFAIL if os.EX_TEMPFAIL in self.codes else self.codes[0]
