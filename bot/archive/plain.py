@@ -8,8 +8,6 @@ from __future__ import annotations
 import binascii
 import re
 
-from bot.replies.text import clean
-
 _UTF16 = ("utf-16-le", "utf-16-be")
 _BASE64 = re.compile(rb"(?:^[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\n|\Z))+", re.M)
 
@@ -25,8 +23,6 @@ def in_the_clear(body: bytes, *, quoted: bool, base64: bool, delsp: bool) -> byt
         clear = clear.replace(b"\0", b"")
     if delsp:
         clear += b"\n" + clear.replace(b" \n", b"")
-    if not clear.isascii():  # marks that nobody sees, and spaces of other kinds
-        clear += b"\n" + clean(clear.decode("utf-8", "replace")).replace("\ufffd", " ").encode()
     return clear
 
 

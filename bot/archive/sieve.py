@@ -18,10 +18,11 @@ from bot.replies.text import clean
 _ID = re.compile(rb"<([^<>]{1,900})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 _VALUE = re.compile(rb"[^\n]*(?:\n[ \t][^\n]*)*")
-_SHA = re.compile(rb"\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
-_FIXED = re.compile(rb"fixes:\s{0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
+_SHA = re.compile(rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
+_FIXED = re.compile(rb"fixes:(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
+_CLOSES = re.compile(rb"(?:closes|link):", re.I)
 _ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
 _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
 _NAMING = (signs.MESSAGE_ID, signs.IN_REPLY_TO, signs.REFERENCES)
@@ -98,10 +99,11 @@ class Sieve:
             if self._reports.may_be_report(sender, raw):
                 return Passes.REPORT
             # The answer to something that a robot sent or was told of; but robots answer, too, where patches are sent.
-            suspicious = suspicious or (signs.IN_REPLY_TO in found and not self._reports.is_robot(sender))
+            answers = signs.IN_REPLY_TO in found and _ANSWER.match(subject) is not None
+            suspicious = suspicious or (answers and not self._reports.is_robot(sender))
         if signs.HTML in found and b"text/plain" not in raw:  # words stand in it that its bytes do not show
             return Passes.REPORT if suspicious else Passes.NAMED
-        if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED) and raw[end:].isascii():
+        if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
             return self._of_body(raw, found, suspicious)
         body = self._in_the_clear(raw, found, end)
         return self._of_body(body, self._signs.of(body), suspicious)
@@ -123,7 +125,7 @@ class Sieve:
                 return Passes.TRACKED
         if named is Passes.NAMED:
             return named
-        if suspicious or (signs.REPORTED in found and signs.ROBOT in found):
+        if suspicious or (signs.REPORTED in found and signs.ROBOT in found and _closes_something(body, found)):
             return Passes.MAYBE
         if any(_PERCENT.match(body, end) for end in found.get(signs.NOTICED, ())):
             return Passes.MAYBE
@@ -177,7 +179,7 @@ def _ids_in(value: bytes) -> list[bytes]:
     if b"@" not in value:
         return []
     value = value[:_LONGEST_FIELD]
-    ids = [b"".join(each.split()) for each in _ID.findall(value) or _BARE_ID.findall(value)]
+    ids = _ID.findall(b"".join(value.split())) or _BARE_ID.findall(value)  # an id may be folded in its middle
     return ids if value.isascii() else [to_text(each.decode("utf-8", "surrogateescape")).encode() for each in ids]
 
 
@@ -186,6 +188,15 @@ def _subject(raw: bytes, found: signs.Found, end: int) -> bytes:
     if b"=?" in value or not value.isascii():
         return decode(value.decode("utf-8", "surrogateescape")).encode()
     return b" ".join(value.split())
+
+
+def _closes_something(body: bytes, found: signs.Found) -> bool:
+    """Whether a trailer links to a mail that is no build report: those go to lists of their own (oe-kbuild-all)."""
+    for place in found.get(signs.LINK, ())[:_LINKS]:
+        line = body.rfind(b"\n", 0, place) + 1
+        if _CLOSES.match(body, line) and b"kbuild" not in body[place : place + 60]:
+            return True
+    return False
 
 
 def _in_lines(raw: bytes) -> bytes:

@@ -177,7 +177,9 @@ def test_titles_in_subjects(subject: str, tracked: bool) -> None:
         ("\n> Fixes: nothing\n", Passes.NOT),
         ("\n#lkp fix: something\n", Passes.MAYBE),
         ("\nsee #lkp\n", Passes.NOT),
-        ("\nReported-by: kernel test robot <lkp@intel.com>\n", Passes.MAYBE),
+        ("\nReported-by: a robot <lkp@intel.com>\n", Passes.NOT),
+        ("\nReported-by: a robot <lkp@intel.com>\nCloses: https://lore.kernel.org/oe-kbuild-all/1@x/\n", Passes.NOT),
+        ("\nReported-by: a robot <lkp@intel.com>\nCloses: https://lore.kernel.org/oe-lkp/1@x/\n", Passes.MAYBE),
         ("\n> kernel test robot noticed a -12.4% regression of x on:\n", Passes.MAYBE),
         ("\nwe noticed a problem\n", Passes.NOT),
         ("\nReported-by: Perfwork <perfbot+7d3e91c0a45b28f6@bot.example.org>\n", Passes.TRACKED),
@@ -226,7 +228,8 @@ def test_a_fix_waits_for_the_report_of_a_lab(lkp: Identity, now: datetime) -> No
     """A patch is read before a lab has bisected what it mends; the report comes by no mail."""
     patch = (
         "From: Dana <dana@dev.example>\nMessage-ID: <fix@dev.example>\nSubject: [PATCH] mm: mend the walk\n\n"
-        'Fixes: 3b1f0c9d2e44 ("mm: walk cold folios first")\nReported-by: kernel test robot <lkp@intel.com>\n'
+        'Fixes: 3b1f0c9d2e44 ("mm: walk cold folios first")\nReported-by: robot <lkp@intel.com>\n'
+        "Closes: https://lore.kernel.org/oe-lkp/1-lkp@intel.com\n"
         "---\n--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
     )
     assert take_all([RawMail(patch.encode(), "1")], lkp, now).orphans == 1
