@@ -91,8 +91,8 @@ class Sieve:
         if self.tracked.holds_any(ids) or signs.OWN in found:
             return Passes.TRACKED
         subject = _subject(raw, found, end)
-        if not _ANSWER.match(subject) and _key_of_title(subject) in self.tracked:
-            return Passes.NAMED  # a version of the culprit, or its revert; those who talk of it are not asked
+        if b'Revert "' in subject and not _ANSWER.match(subject) and _key_of_title(subject) in self.tracked:
+            return Passes.NAMED
         suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
         if signs.ROBOT in found and found[signs.ROBOT][0] < end:
             sender = b"".join(_values(raw, found, signs.FROM, end))
@@ -143,7 +143,7 @@ def key_of_commit(sha: str | bytes) -> bytes:
 
 
 def key_of_title(title: str) -> bytes:
-    """Of a culprit's title, and of the subjects that name it: of its posting, of its revert."""
+    """Of a culprit's title, and of the subject of its revert."""
     return _key_of_title(title.encode("utf-8", "replace"))
 
 

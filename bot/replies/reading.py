@@ -69,7 +69,7 @@ class Reading:
 def read(mail: Mail, identity: Identity) -> Reading:
     """Everything that the mail says. Pure; the same mail always reads the same."""
     lines = text.unquoted_lines(mail.text)
-    own = text.own_text(mail.text)
+    own = text.own_of(lines)
     found = find_commands(own, identity.prefix)
     problems = list(mail.problems)
     if found.too_many:

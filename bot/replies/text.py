@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from bot.replies.languages import FROM, OLDER_MAIL, ON, SENT, TO, WROTE, any_of
 
@@ -24,6 +25,7 @@ _IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|(?P<to>{any_of
 _LIST_FOOTER = re.compile(r"_{40,}\s*\Z")
 _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
 _PGP_HEAD = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----|Hash: [A-Z0-9, -]{3,40}\Z")
+_BEGINNINGS = frozenset("-_*Bb \t")  # of a line that sets off an older mail; a head of one has a colon
 MAX_LINE = 20_000
 
 
@@ -52,7 +54,12 @@ def unquoted_lines(text: str) -> list[str]:
 
 def own_text(text: str) -> str:
     """What the writer says: unquoted, above his signature and above the footer of a list."""
-    lines = unquoted_lines(text)
+    return own_of(unquoted_lines(text))
+
+
+def own_of(unquoted: Sequence[str]) -> str:
+    """The same, of lines that are known to be unquoted."""
+    lines = list(unquoted)
     for number, line in enumerate(lines):
         if (_SIGNATURE.match(line) and not _patch_trailer(lines, number)) or _LIST_FOOTER.match(line):
             lines = lines[:number]
@@ -70,6 +77,8 @@ def holds_older_mail(text: str) -> bool:
 
 def _starts_older_mail(lines: list[str], number: int) -> bool:
     line = lines[number]
+    if line[:1] not in _BEGINNINGS and ":" not in line and "：" not in line:
+        return False  # most lines: asked of each of them, patterns are slow
     if _OLDER_MAIL.match(line.strip()):
         return not _LIST_FOOTER.match(line.strip()) or _is_outlook(lines, number + 1)
     return _is_outlook(lines, number)

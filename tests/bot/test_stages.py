@@ -154,11 +154,11 @@ def test_a_key_set_grows_past_its_first_size() -> None:
 @pytest.mark.parametrize(
     ("subject", "tracked"),
     [
-        ("[PATCH v2 1/3] mm: walk cold folios first", True),
-        ("[PATCH]\n mm: walk cold\n folios first", True),
+        ("[PATCH v2 1/3] mm: walk cold folios first", False),
+        ('[PATCH]\n Revert "mm: walk cold\n folios first"', True),
         ("Re: [PATCH] mm: walk cold folios first", False),
         ('[PATCH] Revert "mm: walk cold folios first"', True),
-        ("=?utf-8?q?mm=3A_walk_cold_folios_first?=", True),
+        ("=?utf-8?q?Revert_=22mm=3A_walk_cold_folios_first=22?=", True),
         ("mm: walk cold folios last", False),
     ],
 )
