@@ -1,7 +1,7 @@
 """Makes a large public-inbox epoch out of a real small one: `make_epoch.py FROM TO MAILS`.
 
-The mails of the small archive are written again and again, each time with other ids and addresses in their heads, so
-that sizes and threads stay those of real mail, and only the first round holds robots' reports.
+The mails of the small archive are written again and again, each time with other ids and addresses, so that sizes and
+threads stay those of real mail, links lead to mails of their own round, and only the first round has robots' reports.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from bot.archive.public_inbox import read_epoch  # noqa: E402
 
-_ID = re.compile(rb"(<[^<>\s]{3,200})(@[^<>\s]{1,200}>)")
+_AT = re.compile(rb"(?<=[^\s<])@(?=\w)")  # in ids and addresses, wherever they stand
 
 
 def copies(mails: list[bytes], wanted: int) -> Iterator[bytes]:
-    """So many mails, the real ones first; the ids of each further round are told apart by its number."""
+    """So many mails, the real ones first; ids and addresses of each further round are told apart by its number."""
     for number in range(wanted):
         turn, place = divmod(number, len(mails))
         mail = mails[place]
-        if turn:
-            head, end, body = mail.partition(b"\n\n")
-            mail = _ID.sub(rb"\1.r%d\2" % turn, head) + end + body
-        yield mail
+        yield _AT.sub(b".r%d@" % turn, mail) if turn else mail
 
 
 def make(source: Path, target: Path, wanted: int) -> None:
