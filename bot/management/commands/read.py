@@ -36,7 +36,7 @@ class Command(BaseCommand):
     )
 
     # A mail server runs it once a mail; the checks load every page and half a second with them, and `check` makes them.
-    requires_system_checks: list[str] = []  # noqa: RUF012
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="PATH")
