@@ -48,8 +48,9 @@ def replay_all(identity: Identity, now: datetime, progress: Callable[[int], None
     before = _states()
     mails = Message.objects.exclude(kind=Kind.SELF)
     ids = mails.values("message_id")
+    told = mails.filter(author_email__in=identity.robots).values("report")
+    Finding.objects.filter(result=None, report__in=told).delete()  # those that came by no mail stay
     history.forget_mail(ids)
-    Finding.objects.filter(result=None).delete()
     Orphan.objects.all().delete()
     mails.delete()
     tally, count = _read_again(RawMessage.objects.exclude(message__kind=Kind.SELF), identity, now, progress)

@@ -136,3 +136,13 @@ def test_each_archive_says_how_reading_goes(world: World, client: Client, now: d
     assert "3 h" in page
     assert "fetch it again" in page
     assert row.newest_at < timezone.now()
+
+
+@pytest.mark.usefixtures("as_in_the_world")
+def test_replaying_everything_keeps_what_came_by_no_mail(db: None) -> None:
+    """The published report of v5.6 is history that was entered by hand."""
+    call_command("loaddata", "v5_6", verbosity=0)
+    before = Finding.objects.count()
+    assert before > 50
+    replay("--all")
+    assert Finding.objects.count() == before
