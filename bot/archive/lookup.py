@@ -70,11 +70,12 @@ def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Readin
     that are filed already.
     """
     names = {name for reading in readings for name in names_in(reading)}
-    filed: dict[str, int] = {}
+    read: dict[str, int] = {}
+    sent: dict[str, int] = {}
     for some in _slices(sorted(names)):
-        filed |= dict(Message.objects.filter(message_id__in=some).values_list("message_id", "report_id"))
-        sent = OutgoingMail.objects.filter(message_id__in=some).values_list("message_id", "report_id")
-        filed |= {message_id: report for message_id, report in sent if message_id not in filed}
+        read |= dict(Message.objects.filter(message_id__in=some).values_list("message_id", "report_id"))
+        sent |= dict(OutgoingMail.objects.filter(message_id__in=some).values_list("message_id", "report_id"))
+    filed = sent | read
     tags: dict[int, str] = {report.pk: tag for tag, report in rows.items()}
     wanted = [Q(pk__in=some) for some in _slices(sorted(set(filed.values()) - tags.keys()))]
     wanted += _by_culprit(readings)
@@ -85,8 +86,7 @@ def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Readin
     for message_id, pk in filed.items():
         if pk in tags:
             known.file(message_id, tags[pk])
-    own = {reading.mail.message_id for reading in readings}
-    return set(Message.objects.filter(message_id__in=sorted(own & filed.keys())).values_list("message_id", flat=True))
+    return {reading.mail.message_id for reading in readings} & read.keys()
 
 
 def know(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
