@@ -18,19 +18,18 @@ def is_too_long(error: Exception) -> bool:
     return type(error.__cause__).__name__ == "ProgramLimitExceeded"  # PostgreSQL: no index holds more than 2,704 bytes
 
 
-def keep(mail: RawMail, archive: Archive | None, now: datetime, error: str = "") -> RawMessage:
-    """Store the bytes, once. `error` quarantines the mail; without one it is understood, or waits as an orphan."""
+def keep(mail: RawMail, archive: Archive | None, now: datetime) -> RawMessage:
+    """Store the bytes, once; one that stood in quarantine stands there no longer."""
     row, made = RawMessage.objects.get_or_create(
         digest=hashlib.sha256(mail.raw).hexdigest(),
         defaults={
             "archive": archive,
             "position": mail.position,
             "compressed": zlib.compress(mail.raw),
-            "error": error[:1000],
             "received_at": now,
         },
     )
-    if not made and row.error and not error:
+    if not made and row.error:
         row.error = ""  # understood at last
         row.save(update_fields=["error"])
     return row
