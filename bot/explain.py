@@ -10,13 +10,15 @@ from typing import Any
 from bot.identity import Identity
 from bot.ingest.robot_mail.as_json import report_json
 from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report
-from bot.replies.effects import EFFECT_NAMES, NOTHING, Effect, Mode, Relation, effects_of
+from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
+from bot.replies.effects import effects_of
 from bot.replies.events import event_of, reported_event
 from bot.replies.kinds import Kind
 from bot.replies.known import KnownReport, KnownReports, known_as
 from bot.replies.mail import Mail, parse
+from bot.replies.meaning import Found, found_in
 from bot.replies.reading import Reading, read
-from tracker.status import Event, Role, Verdict, fold
+from tracker.status import Event, Verdict, fold
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -75,6 +77,7 @@ def _track(desk: KnownReports, mail: Mail, told: RobotReport) -> None:
             message_ids=(*(before.message_ids if before else ()), mail.message_id),
             authors=frozenset(known_as(mail.to)) | (before.authors or frozenset() if before else frozenset()),
             people=frozenset(known_as((*mail.to, *mail.cc))) | (before.people if before else frozenset()),
+            verdict=before.verdict if before else told.verdict,
         )
     )
 
@@ -84,25 +87,26 @@ def _explain_one(
 ) -> dict[str, Any]:
     reading = read(mail, identity)
     relations = desk.relations(reading) if not told else {}
-    effect = NOTHING
+    effects: tuple[Effect, ...] = (NOTHING,)
+    at = Standpoint(Relation.THREAD)
     for report_id, relation in relations.items():
-        role = desk.reports[report_id].role_of(reading, identity.operators)
-        effects = effects_of(reading, role, relation, identity.trust)
-        if not effect.happening:
-            effect = effects[0]
+        seen_from = desk.reports[report_id].standpoint(reading, relation, identity.operators)
+        follows = effects_of(reading, seen_from, identity.trust)
+        if not effects[0].happening:
+            effects, at = follows, seen_from
         if report_id in cases:
-            _act(cases[report_id], effects, mail, role)
+            _act(cases[report_id], follows, mail, seen_from)
     if relations and not told:
         desk.file(mail.message_id, next(iter(relations)))
     if not relations and reading.notice and reading.kind is Kind.ROBOT:
         # Of no report that we know: shown all the same, since nothing can come of it.
-        effect = effects_of(reading, None, Relation.THREAD, identity.trust)[0]
-    return _as_json(reading, told, list(relations) or ([told.culprit] if told else []), effect, rows)
+        effects = effects_of(reading, at, identity.trust)
+    return _as_json(reading, told, list(relations) or ([told.culprit] if told else []), effects, at, rows)
 
 
-def _act(case: _Case, effects: Iterable[Effect], mail: Mail, role: Role | None) -> None:
+def _act(case: _Case, effects: Iterable[Effect], mail: Mail, at: Standpoint) -> None:
     for number, effect in enumerate(effects):
-        event = event_of(effect, mail, role, mail.date or _EPOCH, number)
+        event = event_of(effect, mail, at.role, mail.date or _EPOCH, number)
         if event and effect.mode is Mode.AUTO:
             case.acted.append(event)
         if event and effect.mode is not Mode.NONE:
@@ -110,7 +114,12 @@ def _act(case: _Case, effects: Iterable[Effect], mail: Mail, role: Role | None) 
 
 
 def _as_json(
-    reading: Reading, told: RobotReport | None, report_ids: list[str], effect: Effect, rows: bool
+    reading: Reading,
+    told: RobotReport | None,
+    report_ids: list[str],
+    effects: tuple[Effect, ...],
+    at: Standpoint,
+    rows: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
     return {
@@ -129,22 +138,19 @@ def _as_json(
         "links": [each.url for each in reading.links],
         "report": report_json(told, mail, rows=rows) if told else None,
         "trust": {"verdict": "none", "by": None},
-        "intents": list(_intents(reading)),
-        "effect": {
-            "state": EFFECT_NAMES.get(effect.happening, "none"),
-            "mode": effect.mode.value,
-            "rule": effect.rule or None,
-        },
+        "role": at.role.value if at.role else None,
+        "intents": [{"name": each.intent.value, "evidence": each.evidence} for each in _meant(reading, told, at)],
+        "effect": _effect_json(effects[0]),
+        "effects": [_effect_json(each) | {"evidence": each.quote} for each in effects if each.happening],
         "problems": [*reading.problems, *(told.problems if told else ())],
     }
 
 
-def _intents(reading: Reading) -> Iterator[dict[str, str]]:
-    """What can be read without understanding a sentence."""
-    for patch in reading.patches:
-        name = "patch_inline" if patch.source == "inline" else "patch_attached"
-        yield {"name": name, "evidence": patch.title or ", ".join(patch.files[:3])}
-    for command in reading.commands.good:
-        yield {"name": "tracker_command", "evidence": f"{command.word} {command.argument}".strip()}
-    if reading.notice:
-        yield {"name": "merge_notification", "evidence": reading.notice.quote}
+def _meant(reading: Reading, told: RobotReport | None, at: Standpoint) -> tuple[Found, ...]:
+    """The intents of a reply, each name once; of a report there are none."""
+    found = found_in(reading, improvement=at.improvement) if not told else ()
+    return tuple({each.intent: each for each in reversed(found)}.values())[::-1]
+
+
+def _effect_json(effect: Effect) -> dict[str, str | None]:
+    return {"state": name_of(effect), "mode": effect.mode.value, "rule": effect.rule or None}

@@ -44,6 +44,11 @@ class Identity:
         local, _, domain = address.lower().rpartition("@")
         return f"{local.partition('+')[0]}@{domain}" == self.address
 
+    def speaks_for_lab(self, address: str) -> bool:
+        """Whether an address is ours, a robot's that we follow, or an operator's."""
+        address = address.lower()
+        return self.is_own(address) or address in self.robots or address in self.operators
+
     def page(self, ref: str) -> str:
         """The page of a report, by its sha or tag."""
         return f"{self.base_url}/report/{ref}/"

@@ -139,6 +139,14 @@ class EventAdmin(ReadOnly):
     list_select_related = ("report__culprit",)
 
 
+@admin.register(models.SigningKey)
+class SigningKeyAdmin(admin.ModelAdmin):
+    """Where a key can be pinned by hand: a record that stands here is asked of nobody."""
+
+    list_display = ("name", "fetched_at")
+    search_fields = ("name",)
+
+
 @admin.register(models.Suggestion)
 class SuggestionAdmin(ReadOnly):
     """The click: accept makes the suggestion an event, in the name of who clicks."""

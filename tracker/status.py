@@ -89,18 +89,19 @@ class Happening(StrEnum):
 
     REPORTED = "reported"
     LANDED = "landed"
+    # What one mail says at once: what takes back comes before what goes on.
+    FIX_FAILED = "fix_failed"
+    FIX_WITHDRAWN = "fix_withdrawn"
+    FIX_WITHOUT_EFFECT = "fix_without_effect"
     RESPONDED = "responded"
     WORKING = "working"
     ASKED = "asked"
     ANSWERED = "answered"
     DISPUTED = "disputed"
     FIX_PROPOSED = "fix_proposed"
-    FIX_FAILED = "fix_failed"
     FIX_CONFIRMED = "fix_confirmed"
     FIX_QUEUED = "fix_queued"
     FIX_LANDED = "fix_landed"
-    FIX_WITHDRAWN = "fix_withdrawn"
-    FIX_WITHOUT_EFFECT = "fix_without_effect"
     STILL_THERE = "still_there"
     DROPPED = "dropped"
     EXPECTED = "expected"
@@ -114,6 +115,7 @@ class Happening(StrEnum):
     ASSIGNED = "assigned"
     REMINDERS_OFF = "reminders_off"
     TEST_ASKED = "test_asked"
+    READING_REJECTED = "reading_rejected"
     REVERSED = "reversed"
 
 
@@ -137,6 +139,7 @@ class Event:
     tree: str = ""
     remark: str = ""  # free text: a note, a name, a sha10 of another report
     reverses: str = ""
+    answers: str = ""  # the Message-ID of the mail that this one replies to
 
     def order(self) -> tuple[object, ...]:
         """A total order by content, so that the order in which facts were learned never matters."""
@@ -165,8 +168,10 @@ class Standing:
     merged: bool = False  # the culprit is in the mainline, be its first version known or not
     landing: str = ""  # the first mainline version with the culprit
     fix: Fix | None = None
+    older_fixes: frozenset[str] = frozenset()  # the Message-IDs of candidates that a later one replaced
     fix_landing: str = ""
     fix_tree: str = ""  # the maintainer tree that holds the fix
+    dropped_by_word: bool = False  # and not by a commit
     closed_in: str = ""  # the version in which it was dropped or disappeared
     duplicate_of: str = ""
     awaited: Awaited = Awaited.NOBODY
@@ -201,7 +206,8 @@ STEPS: dict[Happening, Step] = {
     Happening.ANSWERED: Step(frozenset({State.NEEDS_INFO}), State.RESPONDED, Awaited.AUTHOR),
     Happening.DISPUTED: Step(_BEFORE_FIX, State.DISPUTED, Awaited.REPORTER),
     Happening.FIX_PROPOSED: Step(_BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_PROPOSED, Awaited.MAINTAINER),
-    Happening.FIX_FAILED: Step(_CANDIDATE, None, Awaited.AUTHOR),
+    # Who was asked to test something, and says that it does not help, has answered.
+    Happening.FIX_FAILED: Step(_CANDIDATE | {State.NEEDS_INFO}, None, Awaited.AUTHOR),
     Happening.FIX_CONFIRMED: Step(
         _BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.MAINTAINER
     ),
@@ -212,7 +218,7 @@ STEPS: dict[Happening, Step] = {
     Happening.FIX_WITHOUT_EFFECT: Step(_CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
     Happening.STILL_THERE: Step(frozenset({State.DISAPPEARED}), None, Awaited.AUTHOR),
     Happening.DROPPED: Step(_UNSETTLED, State.DROPPED, Awaited.NOBODY),
-    Happening.EXPECTED: Step(_UNSETTLED, State.EXPECTED, Awaited.NOBODY),
+    Happening.EXPECTED: Step(_UNSETTLED | {State.DROPPED}, State.EXPECTED, Awaited.NOBODY),
     Happening.INVALID: Step(_UNSETTLED | {State.EXPECTED}, State.INVALID, Awaited.NOBODY),
     Happening.DUPLICATE: Step(_UNSETTLED, State.DUPLICATE, Awaited.NOBODY),
     Happening.UNDUPLICATED: Step(frozenset({State.DUPLICATE}), None, Awaited.AUTHOR),
@@ -246,14 +252,22 @@ _ONLY_WITH_A_STEP = {
     Happening.DROPPED,
     Happening.DUPLICATE,
     Happening.DISAPPEARED,
+    Happening.EXPECTED,
     Happening.REOPENED,
     Happening.UNDUPLICATED,
 }
 
 
+_ABOUT_A_CANDIDATE = frozenset({Happening.FIX_CONFIRMED, Happening.FIX_FAILED})
+
+
 def _counts(standing: Standing, event: Event) -> bool:
     if event.kind is Happening.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
         return False  # another fix was measured than the one that stands
+    if event.kind in _ABOUT_A_CANDIDATE and event.answers in standing.older_fixes:
+        return False  # it is about a candidate that another has replaced
+    if event.kind is Happening.EXPECTED and standing.state is State.DROPPED and not standing.dropped_by_word:
+        return False  # words weigh more than earlier words, but not more than a commit
     return event.kind not in _ONLY_WITH_A_STEP or standing.state in STEPS[event.kind].within
 
 
@@ -286,6 +300,8 @@ def _standing_events(events: list[Event]) -> list[Event]:
 
 
 def _move(standing: Standing, event: Event) -> Standing:
+    if event.kind is Happening.TEST_ASKED and standing.state in _BEFORE_FIX | _CANDIDATE:
+        return replace(standing, awaited=Awaited.REPORTER)
     step = STEPS.get(event.kind)
     if step is None or standing.state not in step.within:
         return standing
@@ -326,7 +342,7 @@ def _remember(standing: Standing, event: Event) -> Standing:
         ):
             return replace(standing, fix=None, fix_landing="", fix_tree="", closed_in="", duplicate_of="")
         case Happening.DROPPED | Happening.DISAPPEARED:
-            return replace(standing, closed_in=event.tag)
+            return replace(standing, closed_in=event.tag, dropped_by_word=not event.commit)
         case Happening.DUPLICATE:
             return replace(standing, duplicate_of=event.remark)
         case Happening.NOTED:
@@ -342,12 +358,14 @@ def _remember(standing: Standing, event: Event) -> Standing:
 
 def _remember_fix(standing: Standing, event: Event) -> Standing:
     named = Fix(event.title, event.message_id if event.kind is Happening.FIX_PROPOSED else "", event.commit)
-    fix = named
+    fix, older = named, standing.older_fixes
+    if standing.fix and event.kind is Happening.FIX_PROPOSED and standing.fix.message_id:
+        older |= {standing.fix.message_id}
     if standing.fix and event.kind is not Happening.FIX_PROPOSED:  # the same candidate, now better known
         fix = Fix(named.title or standing.fix.title, standing.fix.message_id, named.commit or standing.fix.commit)
     landing = _earlier(standing.fix_landing, event.tag) if event.kind is Happening.FIX_LANDED else standing.fix_landing
     tree = event.tree if event.kind is Happening.FIX_QUEUED else standing.fix_tree
-    return replace(standing, fix=fix, fix_landing=landing, fix_tree=tree)
+    return replace(standing, fix=fix, older_fixes=older, fix_landing=landing, fix_tree=tree)
 
 
 def _earlier(known: str, tag: str) -> str:

@@ -11,7 +11,8 @@ from bot.archive.lookup import keys_of_culprit, know, load, names_in, patch_keys
 from bot.identity import Identity
 from bot.ingest.robot_mail.report import RobotReport, find_report
 from bot.outbox.states import mark_sent
-from bot.replies.effects import Effect, Mode, Relation, effects_of
+from bot.replies.effect import Effect, Mode, Relation
+from bot.replies.effects import effects_of
 from bot.replies.events import event_of
 from bot.replies.kinds import Kind
 from bot.replies.known import KnownReports
@@ -139,10 +140,10 @@ class Desk:
     def _act(self, reading: Reading, tag: str, relation: Relation) -> None:
         """What the mail does to one report: by itself an event, else a suggestion that waits for a click."""
         report = self._rows[tag]
-        role = self.known.reports[tag].role_of(reading, self.identity.operators)
+        seen_from = self.known.reports[tag].standpoint(reading, relation, self.identity.operators)
         at = reading.mail.date or self.now
-        for number, effect in enumerate(effects_of(reading, role, relation, self.identity.trust)):
-            event = event_of(effect, reading.mail, role, at, number)
+        for number, effect in enumerate(effects_of(reading, seen_from, self.identity.trust)):
+            event = event_of(effect, reading.mail, seen_from.role, at, number)
             if event is None:
                 continue
             if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
@@ -161,7 +162,8 @@ class Desk:
             key=event.key,
             defaults={
                 **{
-                    name: getattr(event, name) for name in ("kind", "at", "by", "message_id", "commit", "title", "tree")
+                    name: getattr(event, name)
+                    for name in ("kind", "at", "by", "message_id", "commit", "title", "tree", "answers")
                 },
                 "remark": event.remark,
                 "quote": effect.quote[:2000],

@@ -100,6 +100,7 @@ def know(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
             message_ids=(),
             authors=frozenset(report.authors),
             people=frozenset(report.told),
+            verdict=report.verdict,
         )
     )
 

@@ -1,193 +1,193 @@
 """What a mail does to a report: by itself, as a suggestion, or nothing (DESIGN rules 4 and 8).
 
-The plain effects only: commands, patches, notices of merges, and the answer that ends the silence.
-Each is a rule with a name; the first that fits, decides.
+A patch and a robot's notice speak for themselves; of sentences the first rule that fits decides, others in the same
+mail only suggest. A reply of author or maintainer ends the silence, whatever else it says.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from bot.replies.commands import Command, Word
+from bot.replies import commanded
+from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
+from bot.replies.intent import Intent
 from bot.replies.kinds import Kind
+from bot.replies.meaning import Found, found_in
+from bot.replies.measured import answers, holds_table
+from bot.replies.patches import version_of
 from bot.replies.reading import Reading
-from tracker.status import Happening, Role
-
-
-class Relation(StrEnum):
-    """How a mail came to be about a report."""
-
-    CLOSES = "closes"
-    THREAD = "thread"
-    TAG = "tag"
-    LINK = "link"
-    CULPRIT = "culprit"  # a patch elsewhere that says to fix or revert it
-
-
-class Mode(StrEnum):
-    """How far an effect goes."""
-
-    AUTO = "auto"
-    SUGGEST = "suggest"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What follows from a mail for one report. `happening` None: nothing. `quote` is the evidence."""
-
-    happening: Happening | None
-    mode: Mode
-    rule: str
-    quote: str = ""
-    title: str = ""
-    commit: str = ""
-    tree: str = ""
-    remark: str = ""
-
-
-NOTHING = Effect(None, Mode.NONE, "")
-Rule = Callable[[Reading, "Role | None", Relation], Effect]
-
-# The names that `explain` uses for effects (its state is the taxonomy's status_effect).
-EFFECT_NAMES: dict[Happening | None, str] = {
-    None: "none",
-    Happening.RESPONDED: "responded",
-    Happening.FIX_PROPOSED: "fix_proposed",
-    Happening.FIX_QUEUED: "fix_queued",
-    Happening.EXPECTED: "wontfix",
-    Happening.INVALID: "invalid",
-    Happening.DUPLICATE: "duplicate",
-    Happening.FIX_WITHDRAWN: "fix_failed",
-}
-
-COMMANDED: dict[Word, Happening] = {
-    Word.FIX: Happening.FIX_PROPOSED,
-    Word.DUP: Happening.DUPLICATE,
-    Word.INVALID: Happening.INVALID,
-    Word.EXPECTED: Happening.EXPECTED,
-    Word.NOTE: Happening.NOTED,
-    Word.TITLE: Happening.RETITLED,
-    Word.TEST: Happening.TEST_ASKED,
-    Word.UNFIX: Happening.FIX_WITHDRAWN,
-    Word.UNDUP: Happening.UNDUPLICATED,
-    Word.REOPEN: Happening.REOPENED,
-    Word.ASSIGN: Happening.ASSIGNED,
-    Word.REMIND_OFF: Happening.REMINDERS_OFF,
-}
-_IN_TITLE = frozenset({Word.FIX, Word.TITLE})
+from bot.replies.rules import UNMEASURED
+from tracker.status import CLOSED, STEPS, Happening, Role
 
 _PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch_names_culprit"}
-
+_DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
+# What a third party may point out: the rest of what he says is not his to decide.
+_POINTED_OUT = frozenset(
+    {Happening.FIX_PROPOSED, Happening.FIX_QUEUED, Happening.FIX_CONFIRMED, Happening.DROPPED, Happening.FIX_WITHDRAWN}
+)
+_DEBUG = re.compile(r"\bdebug(?:ging)?\b(?: \w+){0,3} (?:patch|diff|info|print|trace|output|hack|below)", re.I)
+_BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b", re.I)
 _COURTESY = re.compile(
     r"(?:hi|hello|hey|thanks?|thank you|thx|cheers|ok|okay|ack|fyi|best|regards|sincerely|a lot|very much|so much|for"
     r"|the|this|your|report|reporting|information|it|all|many|much|you|and|br|kind)\b|[\W\d_]+",
     re.I,
 )
-_APPLIED = re.compile(
-    r"^[ \t]*(?:(?:i(?:'ve| have)?|now|patch(?:es)?|both|all|series|thanks?,?)\s+){0,3}"
-    r"(?:applied|queued|picked up|merged)\b[^\n?]{0,200}",
-    re.I | re.M,
-)
 
 
-def effects_of(reading: Reading, role: Role | None, relation: Relation, policy: str = "verified") -> tuple[Effect, ...]:
+def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tuple[Effect, ...]:
     """What the mail does to one report, most telling effect first; never empty.
 
-    `role` is the writer's to this report, None where its people are unknown. A report that is merely
-    linked to is not changed. Under the policies `verified` and `maintainers` what needs proof becomes
-    a suggestion.
+    A report that is merely linked to is not changed. Under the policies `verified` and `maintainers` what needs proof
+    becomes a suggestion.
     """
-    if relation is Relation.LINK:
+    if at.relation is Relation.LINK:
         return (NOTHING,)
-    if relation is Relation.CULPRIT:
-        return (replace(_patch(reading, role, relation), mode=Mode.SUGGEST),)
-    if reading.kind is Kind.ROBOT:
-        return (_bounded(_merge_notice(reading), policy, is_command=False),)
-    if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR):
-        return (NOTHING,)
-    commanded = tuple(_bounded(_commanded(each), policy, is_command=True) for each in reading.commands.good)
-    rules: tuple[Rule, ...] = (_patch, _says_applied, _answer)
-    for rule in rules:
-        effect = rule(reading, role, relation)
-        if effect.happening:
-            return (*commanded, _bounded(effect, policy, is_command=False))
-    return commanded or (NOTHING,)
+    if at.relation is Relation.CULPRIT:
+        return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch(reading, at)) or (NOTHING,)
+    commanded_ones = [commanded.effect_of(each) for each in reading.commands.good] if reading.obeyed else []
+    said = [*_said(reading, at)]
+    effects = (
+        *(_bounded(each, policy, is_command=True) for each in commanded_ones),
+        *(_bounded(each, policy) for each in said),
+    )
+    return effects or (NOTHING,)
 
 
-def _bounded(effect: Effect, policy: str, *, is_command: bool) -> Effect:
-    """Without proof of who wrote, a command only suggests; strict installations let nothing act."""
-    if policy == "open" or (policy == "verified" and not is_command):
+def _bounded(effect: Effect, policy: str, *, is_command: bool = False) -> Effect:
+    """Without proof of who wrote, what closes and commands only suggest; strict installations let nothing act."""
+    if policy == "open" or (policy == "verified" and not is_command and not closes(effect)):
         return effect
     return replace(effect, mode=Mode.SUGGEST)
 
 
-def _commanded(command: Command) -> Effect:
-    text = command.argument
-    return Effect(
-        COMMANDED[command.word],
-        Mode.AUTO,
-        f"command_{command.word.replace(' ', '_')}",
-        quote=f"{command.word} {text}".strip(),
-        title=text if command.word in _IN_TITLE else "",
-        remark="" if command.word in _IN_TITLE else text,
-    )
+def closes(effect: Effect) -> bool:
+    """Whether it would close a report."""
+    step = STEPS.get(effect.happening) if effect.happening else None
+    return bool(step and step.to in CLOSED)
 
 
-def _merge_notice(reading: Reading) -> Effect:
+def _said(reading: Reading, at: Standpoint) -> Iterator[Effect]:
+    if reading.kind is Kind.ROBOT:
+        yield from _notice(reading)
+    elif reading.kind is Kind.BOT_OPERATOR:
+        yield from _operator(reading, at)
+    elif reading.kind is Kind.PERSON:
+        yield from _patch(reading, at) if reading.patches else _words(reading, at)
+
+
+def _notice(reading: Reading) -> Iterator[Effect]:
     """A robot says that the patch of this thread entered a tree."""
-    if not reading.notice:
-        return NOTHING
-    note = reading.notice
-    where = f"{note.tree} ({note.branch})"
-    return Effect(Happening.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
+    if note := reading.notice:
+        where = f"{note.tree} ({note.branch})"
+        yield Effect(Happening.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
 
 
-def _patch(reading: Reading, role: Role | None, relation: Relation) -> Effect:
-    """A person answers with a patch, or posts one elsewhere that closes the report."""
-    if reading.kind is not Kind.PERSON or not reading.patches:
-        return NOTHING
+def _patch(reading: Reading, at: Standpoint) -> Iterator[Effect]:
+    """A person answers with a patch, or posts one elsewhere that closes the report; perhaps he asks for a test."""
+    if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR) or not reading.patches:
+        return
     patch = reading.patches[0]
-    rule = _PATCH_RULES.get(relation, "patch_in_reply")
+    rule = _PATCH_RULES.get(at.relation, "patch_in_reply")
     quote = patch.title or (patch.files[0] if patch.files else "a patch")
-    return Effect(Happening.FIX_PROPOSED, Mode.AUTO, rule, quote=quote, title=patch.title)
-
-
-def _says_applied(reading: Reading, role: Role | None, relation: Relation) -> Effect:
-    """Prose that says "applied": a weak hint, never a state by itself."""
-    found = _APPLIED.search(reading.own_text)
-    if not found:
-        return NOTHING
-    return Effect(Happening.FIX_QUEUED, Mode.SUGGEST, "says_applied", quote=found[0].strip())
-
-
-def _answer(reading: Reading, role: Role | None, relation: Relation) -> Effect:
-    """Author or maintainer says something of substance; a mere thanks is not an answer."""
-    if role not in (Role.AUTHOR, Role.MAINTAINER, None) or reading.kind is not Kind.PERSON:
-        return NOTHING
-    commanded = {command.line for command in reading.commands.good}
-    lines = reading.own_text.split("\n")
-    text = "\n".join(line for number, line in enumerate(lines, start=1) if number not in commanded)
-    names = "|".join(re.escape(word) for word in reading.mail.author.name.split()[:6])
-    rest = _COURTESY.sub("", re.sub(rf"\b(?:{names})\b", "", text, flags=re.I) if names else text)
-    if not rest.strip() and not commanded:
-        return NOTHING
-    return Effect(
-        Happening.RESPONDED,
-        Mode.AUTO,
-        "reply_of_author",
-        quote=first_sentence(text) or first_sentence(reading.own_text),
+    debug = next((each.text for each in reading.sentences if _DEBUG.search(each.text)), "")
+    mode = Mode.SUGGEST if debug or reading.kind is Kind.BOT_OPERATOR else Mode.AUTO
+    version = version_of(reading.mail.subject)
+    yield Effect(
+        Happening.FIX_PROPOSED,
+        mode,
+        "debug_patch" if debug else rule,
+        quote=debug or quote,
+        title=patch.title,
+        remark=f"v{version}" if version > 1 else "",
     )
+    asked = next((each for each in found_in(reading) if each.rule and each.intent is Intent.ASKS_TEST), None)
+    if asked:
+        yield Effect(Happening.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=asked.evidence)
 
 
-def first_sentence(text: str) -> str:
-    """The first sentence that says something, on one line, for people to see what was relied on."""
-    for paragraph in re.split(r"\n\s*\n", text[:20_000]):
-        line = " ".join(paragraph.split())
-        if len(_COURTESY.sub("", line).strip()) > 2:
-            found = re.match(r".{10,300}?[.!?](?=\s|\Z)", line)
-            return found[0] if found else line[:300]
-    return ""
+def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
+    """What author, maintainer or a third party says in words."""
+    found = found_in(reading, improvement=at.improvement)
+    if at.role not in _DEVELOPERS:
+        found = tuple(each for each in found if each.rule and each.rule.does in _POINTED_OUT)
+        yield from (replace(each, mode=Mode.SUGGEST) for each in _ruled(found))
+        return
+    if not _has_substance(reading):
+        return
+    asides = {each.rule.name for each in found if each.rule and each.rule.aside}
+    effects = sorted(_ruled(found), key=lambda effect: effect.rule in asides)  # what decides stands first
+    answer = Effect(Happening.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
+    deciding = effects[0] if effects and effects[0].rule not in asides else answer
+    if deciding is answer:
+        yield answer
+    yield from effects
+    if deciding.mode is Mode.SUGGEST:
+        yield answer  # the silence is over, whether the suggestion is right or not
+    if deciding.rule == "will_look":
+        # Whoever says that he looks has made the next move his own, whatever the reporter was asked for.
+        yield replace(deciding, happening=Happening.ANSWERED)
+
+
+def _ruled(found: Sequence[Found]) -> Iterator[Effect]:
+    """The effects that rules lead to, each kind once: the first may act by itself, those after it suggest."""
+    seen: set[Happening] = set()
+    decided = False
+    for each in found:
+        rule = each.rule
+        if rule is None or rule.does is None or rule.does in seen or (rule.alone and decided):
+            continue
+        seen.add(rule.does)
+        acts = rule.mode is Mode.AUTO and not decided and not rule.aside
+        decided = decided or not rule.aside
+        yield Effect(rule.does, Mode.AUTO if acts else Mode.SUGGEST, rule.name, quote=each.evidence)
+
+
+def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
+    """What the lab's people say: the outcome of a test, an answer, or that they were wrong."""
+    if reading.patches:
+        yield from _patch(reading, at)
+        return
+    found = found_in(reading)
+    table = holds_table(reading.own_text)
+    intents = {each.intent for each in found}
+    if table or Intent.BOT_WILL_TEST in intents:
+        found = tuple(each for each in found if each.rule not in UNMEASURED)
+    outcome = next(_ruled(found), None)
+    tested = next((each for each in reading.trailers if each.key == "Tested-by"), None)
+    if tested and (outcome is None or outcome.happening is Happening.ANSWERED):
+        outcome = Effect(Happening.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
+    if outcome:
+        yield replace(outcome, mode=Mode.SUGGEST) if _is_followed_by_but(reading, outcome) else outcome
+    elif table:
+        yield Effect(Happening.ANSWERED, Mode.AUTO, "operator_measured", quote=_first_words(reading))
+    elif answer := answers(reading.sentences):
+        sure = not intents & {Intent.BOT_WILL_TEST, Intent.BOT_ASKS}
+        yield Effect(Happening.ANSWERED, Mode.AUTO if sure else Mode.SUGGEST, "operator_answers", quote=answer.text)
+
+
+def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
+    """Whether a confirmation is taken back in part by the sentence after it."""
+    if outcome.happening is not Happening.FIX_CONFIRMED:
+        return False
+    texts = [each.text for each in reading.sentences]
+    after = texts[texts.index(outcome.quote) + 1 :][:1] if outcome.quote in texts else []
+    return any(_BUT.match(each) for each in after)
+
+
+def _has_substance(reading: Reading) -> bool:
+    """Whether anything is said but courtesy and commands; a command alone is an answer, too."""
+    commanded_lines = {command.line for command in reading.commands.good}
+    if commanded_lines:
+        return True
+    names = "|".join(re.escape(word) for word in reading.mail.author.name.split()[:6])
+    text = reading.own_text[:50_000]
+    rest = _COURTESY.sub("", re.sub(rf"\b(?:{names})\b", "", text, flags=re.I) if names else text)
+    return bool(rest.strip())
+
+
+def _first_words(reading: Reading) -> str:
+    """The first sentence that says something, for people to see what was relied on."""
+    texts = [each.text for each in reading.sentences] or [" ".join(reading.own_text[:2000].split())[:300]]
+    return next((each for each in texts if len(_COURTESY.sub("", each).strip()) > 2), texts[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.replies.effects import Effect
+from bot.replies.effect import Effect
 from bot.replies.mail import Mail
 from tracker.status import Event, Happening, Role
 
@@ -24,6 +24,7 @@ def event_of(effect: Effect, mail: Mail, role: Role | None, at: datetime, number
         title=effect.title,
         tree=effect.tree,
         remark=effect.remark,
+        answers=mail.parent,
     )
 
 

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from bot.replies.addresses import Address
-from bot.replies.effects import Relation
+from bot.replies.effect import Relation, Standpoint
 from bot.replies.kinds import Kind
 from bot.replies.links import Link
 from bot.replies.reading import Reading
-from tracker.status import Role
+from tracker.status import Role, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ class KnownReport:
     message_ids: tuple[str, ...]
     authors: frozenset[str] | None = None
     people: frozenset[str] = frozenset()
+    verdict: str = Verdict.REGRESSION
+
+    def standpoint(self, reading: Reading, relation: Relation, operators: Collection[str]) -> Standpoint:
+        """What a mail is to this report."""
+        return Standpoint(relation, self.role_of(reading, operators), self.verdict == Verdict.IMPROVEMENT)
 
     def role_of(self, reading: Reading, operators: Collection[str]) -> Role | None:
         """What the writer is to this report: its author (by address), one it was sent to, the lab, or none of them.

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from bot.identity import Identity
 from bot.replies import text
+from bot.replies.addressed import Audience, audience_of
 from bot.replies.commands import Commands, find_commands
 from bot.replies.kinds import Kind, kind_of
 from bot.replies.links import Link, find_links
 from bot.replies.mail import Mail
 from bot.replies.notices import Notice, find_notice
 from bot.replies.patches import Patch, find_patches, posted_title
+from bot.replies.sentences import Sentence, own_sentences
 from bot.replies.trailers import Trailer, find_trailers, fixed_commits
 
 _REVERT = re.compile(r'Revert "(.{1,400})"')
@@ -25,6 +27,8 @@ class Reading:
     mail: Mail
     kind: Kind
     own_text: str
+    sentences: tuple[Sentence, ...]
+    audience: Audience
     commands: Commands
     trailers: tuple[Trailer, ...]
     patches: tuple[Patch, ...]
@@ -68,7 +72,8 @@ class Reading:
 
 def read(mail: Mail, identity: Identity) -> Reading:
     """Everything that the mail says. Pure; the same mail always reads the same."""
-    lines = text.unquoted_lines(mail.text)
+    in_context = text.lines_in_context(mail.text)
+    lines = [line.text for line in in_context]
     own = text.own_of(lines)
     found = find_commands(own, identity.prefix)
     problems = list(mail.problems)
@@ -80,6 +85,8 @@ def read(mail: Mail, identity: Identity) -> Reading:
         mail=mail,
         kind=kind_of(mail, identity),
         own_text=own,
+        sentences=() if posted_title(mail.subject) else own_sentences(in_context),
+        audience=audience_of(mail, identity),
         commands=found,
         trailers=find_trailers(lines),
         patches=find_patches(lines, mail.subject, mail.attachments),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bot.replies.languages import FROM, OLDER_MAIL, ON, SENT, TO, WROTE, any_of
 
@@ -29,6 +30,14 @@ _BEGINNINGS = frozenset("-_*Bb \t")  # of a line that sets off an older mail; a 
 MAX_LINE = 20_000
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that the writer did not quote, and the quoted line that it stands right below, "" for none."""
+
+    text: str
+    below: str = ""
+
+
 def clean(text: str) -> str:
     """Text without invisible characters, and with no-break spaces as spaces."""
     return text if text.isascii() else _INVISIBLE.sub("", text).replace("\u00a0", " ")
@@ -36,19 +45,26 @@ def clean(text: str) -> str:
 
 def unquoted_lines(text: str) -> list[str]:
     """The lines that the writer did not quote, those of his signature included, overlong ones cut."""
+    return [line.text for line in lines_in_context(text)]
+
+
+def lines_in_context(text: str) -> list[Line]:
+    """The same, each with the words that it answers: a short answer means little without them."""
     lines = [line[:MAX_LINE] for line in clean(text).split("\n")]
-    keep: list[str] = []
-    in_quote = False
+    keep: list[Line] = []
+    in_quote, quoted = False, ""
     for number, line in enumerate(lines):
         if _starts_older_mail(lines, number):
             break
-        if _QUOTE.match(line):
+        if mark := _QUOTE.match(line):
             if not in_quote:  # once a quote: what stands above it may announce it
                 _drop_attribution(keep)
             in_quote = True
+            quoted = line[mark.end() :].lstrip("> ").strip() or quoted
         else:
             in_quote = in_quote and not line.strip()
-            keep.append(line.rstrip())
+            keep.append(Line(line.rstrip(), quoted))
+            quoted = "" if line.strip() else quoted
     return keep
 
 
@@ -92,15 +108,15 @@ def _is_outlook(lines: list[str], number: int) -> bool:
     return any(found["sent"] for found in block) and any(found["to"] for found in block)
 
 
-def _drop_attribution(keep: list[str]) -> None:
+def _drop_attribution(keep: list[Line]) -> None:
     """Take "On …, somebody wrote:" off the end of what is kept, where a quote follows."""
     last = len(keep)
-    while last > max(0, len(keep) - 4) and not keep[last - 1].strip():
+    while last > max(0, len(keep) - 4) and not keep[last - 1].text.strip():
         last -= 1
-    if not last or not _ATTRIBUTION_END.search(keep[last - 1][-300:]):
+    if not last or not _ATTRIBUTION_END.search(keep[last - 1].text[-300:]):
         return
     for start in range(last - 1, max(-1, last - 4), -1):
-        if _ATTRIBUTION_START.match(keep[start].strip()[:300]):
+        if _ATTRIBUTION_START.match(keep[start].text.strip()[:300]):
             del keep[start:]
             return
 

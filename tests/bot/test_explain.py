@@ -20,7 +20,19 @@ from tests.bot.test_robot_reports import INVENTED
 BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 FIELDS = {
     *("message_id", "in_reply_to", "references", "subject", "date", "author", "kind", "own_text", "report_ids"),
-    *("commands", "trailers", "patches", "links", "report", "trust", "intents", "effect", "problems"),
+    *(
+        "commands",
+        "trailers",
+        "patches",
+        "links",
+        "report",
+        "trust",
+        "role",
+        "intents",
+        "effect",
+        "effects",
+        "problems",
+    ),
 }
 REPLY = """\
 From: Dana Brook <dana@dev.example>

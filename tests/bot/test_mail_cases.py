@@ -69,8 +69,9 @@ CHECKS: dict[str, Check] = {
         "tree": reading.notice.tree,
         "branch": reading.notice.branch,
     },
+    # It ends the silence, and nothing else by itself.
     "counts_as_response": lambda mail, reading, told: (
-        told["effect"]["state"] == "responded" and told["effect"]["mode"] == "auto"
+        [each["state"] for each in told["effects"] if each["mode"] == "auto"] == ["responded"]
     ),
 }
 

@@ -14,6 +14,7 @@ from tracker.models.release import Release
 from tracker.models.report import Report
 from tracker.models.result import BisectResult
 from tracker.models.scenario import Scenario
+from tracker.models.signing_key import SigningKey
 from tracker.models.suggestion import Decision, Suggestion
 from tracker.models.tree import Landing, Tree
 
@@ -36,6 +37,7 @@ __all__ = [
     "Release",
     "Report",
     "Scenario",
+    "SigningKey",
     "Suggestion",
     "Tree",
 ]

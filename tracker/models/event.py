@@ -28,6 +28,7 @@ class Event(models.Model):
     tree = models.TextField(blank=True)
     remark = models.TextField(blank=True)
     reverses = models.TextField(blank=True)
+    answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
     recorded_at = models.DateTimeField()
 
@@ -69,4 +70,5 @@ class Event(models.Model):
             tree=self.tree,
             remark=self.remark,
             reverses=self.reverses,
+            answers=self.answers,
         )

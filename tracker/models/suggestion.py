@@ -13,6 +13,7 @@ class Decision(models.TextChoices):
 
     OPEN = "open"
     ACCEPTED = "accepted"
+    CHANGED = "changed"  # to another event than the one suggested
     REJECTED = "rejected"
 
 
@@ -29,6 +30,7 @@ class Suggestion(models.Model):
     title = models.TextField(blank=True)
     tree = models.TextField(blank=True)
     remark = models.TextField(blank=True)
+    answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
     rule = models.TextField(help_text="which reading it is")
     decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
@@ -44,7 +46,10 @@ class Suggestion(models.Model):
                 condition=models.Q(decision=Decision.OPEN) | ~models.Q(decided_by=""), name="a_decision_names_a_person"
             ),
         ]
-        indexes = [models.Index(fields=["at"], condition=models.Q(decision="open"), name="open_suggestions")]
+        indexes = [
+            models.Index(fields=["rule", "decision"]),
+            models.Index(fields=["at"], condition=models.Q(decision="open"), name="open_suggestions"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.quote}"
@@ -61,4 +66,5 @@ class Suggestion(models.Model):
             title=self.title,
             tree=self.tree,
             remark=self.remark,
+            answers=self.answers,
         )

@@ -1,0 +1,103 @@
+"""Questions to the reporter: to run something, to give data, to explain."""
+
+from __future__ import annotations
+
+from bot.replies.intent import Intent
+from bot.replies.rules.rule import Mode, Rule, Trap, words
+from bot.replies.rules.traps import REPORTED
+from tracker.status import Happening
+
+_MEANS = Trap(
+    "asks what somebody means or wants",
+    words(
+        "do|did you mean",
+        "you mean|want|think",
+        "should|shall|can|do|did i|we",
+        "am|are i|we",
+        "isn't|aren't|wouldn't|shouldn't|doesn't|right $",
+        "right $",
+    ),
+)
+_TAKEN_BACK = Trap("takes it back", words("no need", "never mind"))
+
+RULES = (
+    Rule(
+        name="asks_rerun",
+        intent=Intent.ASKS_TEST,
+        says="""The reporter is asked to run something: "can you rerun this test", "any chance you could try that".""",
+        cue=words(
+            "<can you> … <run>",
+            "please|worth a? retest|re-test|rerun|re-run|retry",
+            "let me|us know if|whether|how it|this|that|the … <help>|makes|changes",
+            "does|do|would|will this|that|it|the|these … <help>|make_any_difference|make_a_difference",
+            "curious|interested|interesting|great|nice|helpful … if|whether|to_see|to_know this|that|it|the",
+        ),
+        unless=(_TAKEN_BACK, REPORTED),
+        to_reporter=True,
+        does=Happening.ASKED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="asks_data",
+        intent=Intent.ASKS_INFO,
+        says="""Data or an explanation is asked for in so many words: "can you share the config".""",
+        cue=words("<can you> … <give>", "i have some|a_few|several? question*"),
+        unless=(_TAKEN_BACK, REPORTED),
+        to_reporter=True,
+        does=Happening.ASKED,
+        mode=Mode.AUTO,
+    ),
+)
+
+# Asked after the rules of dispute: a question in a mail of doubt is a part of the doubt.
+LATER = (
+    Rule(
+        name="asks_info",
+        intent=Intent.ASKS_INFO,
+        says="""A question about test, machine, metric or configuration: "what exactly is app_overhead?\"""",
+        cue=words(
+            "what|which|how|where|when|is|are|was|were|does|do|did|has|have|any|can|could …… <topic>",
+            "what|which … is|does|are|do|it|this|that",
+        ),
+        unless=(_MEANS, REPORTED),
+        question=True,
+        to_reporter=True,
+        does=Happening.ASKED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="reproducer_broken",
+        intent=Intent.REPRODUCER_BROKEN,
+        says="""The published way to reproduce it does not work: "following the instructions, it fails to install".""",
+        cue=words(
+            "reproducer|reproduce|repro|repro-script|instructions|lkp|lkp-tests|job|script …… fail|fails|failed|"
+            "broken|unable|missing",
+            "reproducer|repro|repro-script|instructions|lkp|lkp-tests|script … doesn't|does_not|didn't|did_not|"
+            "cannot|can't work|run|install|build",
+            "<i cannot> … run|install|build|set_up|use … reproducer|repro|lkp|lkp-tests|job|benchmark|script",
+        ),
+        does=Happening.ASKED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="asks_status",
+        intent=Intent.ASKS_STATUS,
+        says="""Somebody asks how it stands: "any update on this?\"""",
+        cue=words(
+            "any update*|news|progress|plans",
+            "what's|what_is the status|plan|state",
+            "has|was|is this|that|it|the_regression|the_issue … fixed|resolved|addressed|solved",
+        ),
+        question=True,
+    ),
+    Rule(
+        name="retracts_request",
+        intent=Intent.RETRACTS_REQUEST,
+        says="""An earlier request is withdrawn: "no need to test this".""",
+        cue=words(
+            "no need to test|rerun|re-run|try|retest|bother",
+            "disregard|ignore my|this|that|the … request|patch|mail|question",
+            "never mind",
+        ),
+    ),
+)

@@ -1,0 +1,66 @@
+"""The culprit is dropped or reverted, or somebody wants it to be."""
+
+from __future__ import annotations
+
+from bot.replies.intent import Intent
+from bot.replies.rules.rule import Mode, Rule, words
+from bot.replies.rules.traps import CONDITIONAL, HEDGED, NEGATED, REPORTED
+from tracker.status import Happening
+
+RULES = (
+    Rule(
+        name="announces_drop",
+        intent=Intent.ANNOUNCES_DROP,
+        says="""The writer has dropped or reverted the culprit, or decided to: "I've dropped it", "we decided to drop
+        this patch". What else was dropped (a flag, a lock) is no patch.""",
+        cue=words(
+            "<i have> now|just|already|since? <dropped> <change>",
+            "decided|agreed to <drop> <change>",
+            "<change> has_been|have_been|was|were|is|got now|already? dropped|reverted|backed_out",
+            "dropped|reverted now? from the|my|our? <tree>",
+        ),
+        unless=(NEGATED, CONDITIONAL, HEDGED, REPORTED),
+        question=False,
+        does=Happening.DROPPED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="will_drop",
+        intent=Intent.ANNOUNCES_DROP,
+        says="""The writer is about to drop or revert it: "I'll drop it", "let's revert this".""",
+        cue=words(
+            "<i will> … <drop> <change>",
+            "<i want> … <drop> <change>",
+            "let's|let_us|feel_free_to just|please? <drop> <change>",
+            "will|to be dropped|reverted",
+            "fine|ok|okay with dropping|reverting",
+        ),
+        unless=(NEGATED, REPORTED),
+        question=False,
+        does=Happening.DROPPED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="requests_drop",
+        intent=Intent.REQUESTS_DROP,
+        says="""Somebody asks to drop or revert it: "can you remove this patch from for-next".""",
+        cue=words(
+            "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <change>",
+            "suggest|propose|consider … dropping|reverting|removing <change>",
+            "<change> should|must|needs_to|has_to|ought_to be <dropped>",
+            "^ please? drop|revert <change>",
+        ),
+        unless=(NEGATED, REPORTED),
+        does=Happening.DROPPED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="rejects_drop",
+        intent=Intent.REJECTS_DROP,
+        says="""The writer argues against a revert: "I'd rather not revert it".""",
+        cue=words(
+            "<not> … revert|reverting|drop|dropping <change>", "no need|no_reason|against … revert|reverting|drop"
+        ),
+        question=False,
+    ),
+)

@@ -1,0 +1,125 @@
+"""Somebody engages: promises to look, reproduces, explains, guesses, sketches a way. None of it moves a state far."""
+
+from __future__ import annotations
+
+from bot.replies.intent import Intent
+from bot.replies.rules.rule import By, Mode, Rule, words
+from bot.replies.rules.traps import CONDITIONAL, NEGATED, REPORTED
+from tracker.status import Happening
+
+RULES = (
+    Rule(
+        name="will_look",
+        intent=Intent.ACK_WILL_LOOK,
+        says="""The writer promises to look, to reproduce or to test: "I'll take a look tomorrow", "let me try". He
+        has made the next move his own then, whatever the reporter was asked for.""",
+        cue=words(
+            "<i will> … <look>",
+            "<i want> … <look>",
+            "let me … <look>",
+            "<i am> … <looking>",
+            "^ ok|okay|sure|thanks|hi? will|looking|checking look|check|into|investigate|take_a_look|have_a_look|"
+            "test|try",
+        ),
+        unless=(NEGATED, REPORTED),
+        question=False,
+        does=Happening.RESPONDED,
+        mode=Mode.AUTO,
+        alone=True,
+    ),
+)
+
+# Read for what they tell; nothing follows.
+LATER = (
+    Rule(
+        name="confirms_bug",
+        intent=Intent.CONFIRMS_BUG,
+        says="""The writer admits a mistake: "that's a bug", "my fault", "I broke it".""",
+        cue=words(
+            "that's|this_is|it's|it_is|indeed|there's … a|the|my … bug|mistake|oversight|error|fault|typo|thinko",
+            "my|our bad|fault|mistake|oversight",
+            "<i> accidentally|mistakenly|inadvertently|messed|screwed|broke|missed|forgot|overlooked",
+            "oops|ouch|whoops",
+            "<patch> dropped|lost|removed|broke|forgot|missed … flag|check|lock|call|case|condition|optimization",
+        ),
+        unless=(REPORTED,),
+        question=False,
+    ),
+    Rule(
+        name="reproduced",
+        intent=Intent.REPRODUCED,
+        says="""It was seen elsewhere too: "I can reproduce it".""",
+        cue=words(
+            "<i> can|could|was_able_to|were_able_to|am_able_to|managed_to|did|also … reproduce|repro|see|observe "
+            "it|this|that|the|a",
+            "<i have> … reproduced it|this|that|the",
+        ),
+        unless=(NEGATED, CONDITIONAL),
+        question=False,
+    ),
+    Rule(
+        name="confirms_regression",
+        intent=Intent.HUMAN_CONFIRMS_REGRESSION,
+        says="""A person says that it is real: "this is a real regression".""",
+        cue=words("is|looks_like|seems|be … a|an real|genuine|true|valid|actual … <regression>"),
+        unless=(NEGATED, CONDITIONAL),
+        question=False,
+    ),
+    Rule(
+        name="root_cause",
+        intent=Intent.ROOT_CAUSE,
+        says="""Why the number changed: "the slowdown is because …", "the problem is that".""",
+        cue=words(
+            "is|was|are|were … due_to|because|caused_by|causing|the_result_of|a_result_of",
+            "the … problem|cause|reason|culprit is|was|comes|with",
+            "that|this|which explains|causes|caused|means|leads",
+            "<regression> … comes|stems from",
+            "has a bug",
+        ),
+        unless=(REPORTED,),
+        question=False,
+    ),
+    Rule(
+        name="hypothesis",
+        intent=Intent.HYPOTHESIS,
+        says="""A guess at the cause: "I suspect", "probably".""",
+        cue=words(
+            "i suspect|guess|wonder|bet|assume|imagine|believe",
+            "may|might|could be|have|explain|cause|come|also",
+            "probably|possibly|perhaps|presumably|my_guess|theory|guess_would|it_seems|seems_like",
+        ),
+        unless=(REPORTED,),
+        question=False,
+    ),
+    Rule(
+        name="proposes_approach",
+        intent=Intent.PROPOSES_APPROACH,
+        says="""How it could be better, without code: "we could cache the pointer".""",
+        cue=words(
+            "we|you|one|i could|can|should|might … avoid|cache|batch|skip|use|improve|optimize|reduce|move|split|"
+            "add|instead|pad|align|limit",
+            "what|how about",
+            "long|longer term",
+            "one|another|better|alternative option|way|idea|approach|solution",
+            "maybe we|it|just",
+        ),
+        unless=(REPORTED,),
+    ),
+    Rule(
+        name="process_feedback",
+        intent=Intent.PROCESS_FEEDBACK,
+        says="""About the report itself, its form or its recipients: "the table is confusing".""",
+        cue=words(
+            "report*|mail|email|table|subject|bot|robot …… should|confusing|unclear|misleading|hard_to_read|format",
+            "it's|is confusing|unclear|misleading",
+            "please cc|add|include|stop … me|list|report*|in_future|next_time",
+        ),
+    ),
+    Rule(
+        name="thanks",
+        intent=Intent.THANKS,
+        says="Courtesy.",
+        cue=words("thanks|thank_you|thx|appreciate|appreciated"),
+        by=By.ANYONE,
+    ),
+)

@@ -1,0 +1,97 @@
+"""Fixes that are elsewhere: posted, queued, or named by a title or a sha."""
+
+from __future__ import annotations
+
+from bot.replies.intent import Intent
+from bot.replies.rules.rule import Mode, Rule, words
+from bot.replies.rules.traps import CONDITIONAL, NEGATED, REPORTED
+from tracker.status import Happening
+
+RULES = (
+    Rule(
+        name="fix_queued",
+        intent=Intent.FIX_ELSEWHERE,
+        says="""A fix is said to be in a tree: "a patch with a fix landed to the mm tree".""",
+        cue=words(
+            "<patch> …… <landed> now|up? to|in|into|for|on|by|upstream",
+            "already|now includes|include|contains|has|have it|this|that|the_fix|the_patch|the_series",
+            "already|now|been|is|was|it's fixed|merged|queued|applied? in|into the|my|our? <tree>",
+        ),
+        unless=(NEGATED, CONDITIONAL, REPORTED),
+        question=False,
+        does=Happening.FIX_QUEUED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="applied",
+        intent=Intent.FIX_ELSEWHERE,
+        says="""A sentence that begins with "applied", "queued" or "merged", as maintainers answer a patch.""",
+        cue=words("^ ok|okay|thanks|both|all|series|now|great|i've|i_have? applied|queued|picked_up|merged"),
+        unless=(NEGATED, CONDITIONAL),
+        question=False,
+        does=Happening.FIX_QUEUED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="claims_fixed_by",
+        intent=Intent.CLAIMS_FIXED_BY,
+        says="""A commit, a patch or a link is named as what fixes it: "should be fixed by the commit …".""",
+        cue=words(
+            "fixed|resolved|addressed|solved|cured|covered|mitigated|restored … by|in|with the|this? <named>",
+            "should|will|would|might|may be fixed|resolved|addressed|solved|mitigated … by|in|with",
+            "<named> …… should|will|would|might|may|does … fix|resolve|address|solve|help|cure|mitigate",
+            "/[0-9a-f]{8,40}/ …… <fixes> it|this|that|the … <regression>?",
+        ),
+        unless=(NEGATED, REPORTED),
+        question=False,
+        does=Happening.FIX_PROPOSED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="fix_posted",
+        intent=Intent.FIX_ELSEWHERE,
+        says="""A fix is said to be posted elsewhere: "I've sent a patch", "the patch in my reply".""",
+        cue=words(
+            "<i have> just|already|also? posted|reposted|re-posted|sent|sent_out|submitted|mailed … <patch>",
+            "the|this|that|my patch|fix|series in|from my|the|your? reply|previous|other|last",
+            "fix|patch for_it|for_this? is|was|can_be|has_been posted|sent|found|at|here",
+            "try|test|see … <patch> … /https?:\\S+/",
+        ),
+        unless=(NEGATED,),
+        question=False,
+        does=Happening.FIX_PROPOSED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="says_fixed",
+        intent=Intent.HUMAN_CONFIRMS_FIX,
+        says="""A developer measured that a fix restores the result: "with the patch the regression is gone".""",
+        cue=words(
+            "<regression> …… <is now> … <gone>",
+            "<patch>|it|this <fixes> it|this|that|the … <regression>",
+            "<performance> … <is now> back|restored|recovered",
+        ),
+        unless=(NEGATED, CONDITIONAL, REPORTED),
+        question=False,
+        does=Happening.FIX_CONFIRMED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="rejects_patch",
+        intent=Intent.REJECTS_PATCH,
+        says="""A patch is turned down: "not the right way to fix this", "NAK", "this does not apply to …".""",
+        cue=words(
+            "<not> … the right|correct|proper way|fix|approach|thing|solution",
+            "wrong way|fix|approach|solution",
+            "nak|nack|nacked|self-nak",
+            "<patch> … doesn't|does_not|won't|will_not|didn't <help>",
+            "doesn't|does_not|don't apply",
+            "<not> … it|this|that will|would … make_any_difference|work|help|fix",
+            "i don't|do_not like this|the|that <patch>|approach|idea",
+        ),
+        question=False,
+        does=Happening.FIX_WITHDRAWN,
+        mode=Mode.SUGGEST,
+        aside=True,
+    ),
+)

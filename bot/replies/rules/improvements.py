@@ -1,0 +1,42 @@
+"""Answers to a reported improvement."""
+
+from __future__ import annotations
+
+from bot.replies.intent import Intent
+from bot.replies.rules.rule import Mode, Rule, Trap, words
+from bot.replies.rules.traps import NEGATED
+from tracker.status import Happening
+
+RULES = (
+    Rule(
+        name="improvement_suspicious",
+        intent=Intent.IMPROVEMENT_SUSPICIOUS,
+        says="""A reported improvement is taken for a sign of a bug: "that means we don't flush any more".""",
+        cue=words(
+            "suspicious|worried|worrying|worry|concern|concerns|concerned|alarming|too_good|unexpected|odd|"
+            "strange|weird|curious|wrong|bug",
+            "<not> … expected|intended|right|correct|supposed",
+            "improvement suggests|means|implies|indicates we|it|that … <not>|skip*|miss*|lost",
+        ),
+        improvement=True,
+        does=Happening.RESPONDED,
+        mode=Mode.SUGGEST,
+        alone=True,
+    ),
+    Rule(
+        name="improvement_ack",
+        intent=Intent.IMPROVEMENT_ACK,
+        says="""An improvement is accepted or explained: "this is entirely feasible", "nice".""",
+        cue=words(
+            "feasible|expected|plausible|great|good|nice|cool|excellent|awesome|intended|goal|hoped|glad|happy|welcome",
+            "makes sense",
+            "because|due_to|thanks",
+        ),
+        unless=(NEGATED, Trap("wonders", words("unexpected|wonder"))),
+        question=False,
+        improvement=True,
+        does=Happening.RESPONDED,
+        mode=Mode.AUTO,
+        alone=True,
+    ),
+)

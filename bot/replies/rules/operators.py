@@ -1,0 +1,200 @@
+"""What the lab's own people say: what they measured, what they could not test, what they take back."""
+
+from __future__ import annotations
+
+from bot.replies.intent import Intent
+from bot.replies.rules.rule import By, Mode, Rule, Trap, words
+from bot.replies.rules.traps import CONDITIONAL, HEDGED, REPORTED
+from tracker.status import Happening
+
+_NOT = Trap("says not", words("<not>|no"))
+_CAVEAT = Trap(
+    "has a not, a part, a condition or a but",
+    words(
+        "<not>",
+        "part|partly|partial|partially|some|somewhat|most|mostly|almost|nearly|half|reduced",
+        "but|however|though|although|still|only|except",
+        "if|unless|whether|may|might|should|could|seems|seem|looks|expect*|hope*|want*",
+    ),
+)
+_RERUN = Trap(
+    "tells of a rerun of the culprit",
+    words(
+        "rerun|re-run|reran|retest*|re-test*|rebuilt|rebuild|both_parent|latest|mainline|upstream|reproducible",
+        "/next-\\d+/",
+    ),
+)
+_IF = Trap("has a condition", words("if|whether|unless|should|expect*"))
+
+RULES = (
+    Rule(
+        name="operator_retracts",
+        intent=Intent.BOT_RETRACTS,
+        says="""The lab takes the report back: "false positive", "please ignore this report".""",
+        cue=words(
+            "false positive|alarm|report",
+            "invalid|bogus report",
+            "ignore|disregard this|the|our|that|my … report|regression|mail|email|result",
+            "sorry|apologize for the|this|our … noise|false|wrong|invalid|misleading",
+            "withdraw|retract|take_back this|the|our report",
+        ),
+        unless=(CONDITIONAL, HEDGED, _NOT),
+        by=By.OPERATOR,
+        question=False,
+        does=Happening.INVALID,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="operator_duplicate",
+        intent=Intent.DUPLICATE_OF,
+        says="""The lab says that it reported this before: "same as the report of …".""",
+        cue=words(
+            "duplicate|duplicated of|report|with",
+            "same|identical … regression|issue|problem|report … as|we_reported|reported|with",
+            "already|previously reported this|it|the_same|in|as|at",
+        ),
+        unless=(CONDITIONAL,),
+        by=By.OPERATOR,
+        question=False,
+        does=Happening.DUPLICATE,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="operator_partial",
+        intent=Intent.BOT_PARTIAL_FIX,
+        says="""The lab measured that a candidate helps in part: "partially recovered, but not fully".""",
+        cue=words(
+            "part|partly|partial|partially recover*|fix*|restor*|resolv*|help*|improv*|mitigat*",
+            "recover*|fix*|restor*|resolv*|help*|improv*|mitigat* …… partly|partially|not_fully|not_entirely|"
+            "not_completely|but_still|but_not",
+            "<regression>|gap is|was|has_been|becomes|became … smaller|reduced|less|decreased|narrowed|mitigated",
+        ),
+        unless=(_IF,),
+        by=By.OPERATOR,
+        question=False,
+        does=Happening.FIX_FAILED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="operator_ineffective",
+        intent=Intent.BOT_FIX_INEFFECTIVE,
+        says="""The lab measured that a candidate does not help: "it didn't fix the issue", "has little impact".""",
+        cue=words(
+            "didn't|did_not|doesn't|does_not|don't|couldn't|could_not|can't|cannot|not_able_to … <help>|"
+            "make_any_difference",
+            "<patch>|it|this …… has|have|had|shows|makes|with|brings no|little|not_much|very_little|almost_no … "
+            "impact|effect|help|difference|improvement",
+            "still has|have|see|saw|there|shows|exists|observe|observed|got …… regression|slowdown|drop|"
+            "degradation|/-\\d[\\d.]*%/",
+            "<regression> still|is_still|remains|persists|still_exists … with|after|on|by the|this|your|that|"
+            "below|above? <patch>",
+        ),
+        unless=(_IF, _RERUN),
+        by=By.OPERATOR,
+        question=False,
+        does=Happening.FIX_FAILED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="operator_confirms",
+        intent=Intent.BOT_CONFIRMS_FIX,
+        says="""The lab measured that a candidate removes it, without a not, a condition or a caveat: "the regression
+        disappears after applying the patch". Of the latest candidate only.""",
+        cue=words(
+            "<regression>|<performance> …… <gone>",
+            "<patch>|it|this …… <fixes> it|this|that|the|all|our|both … <regression>?",
+            "confirm|confirmed|verified …… <fixes>|works|worked|helps|gone",
+            "no more? <regression> anymore? … with|after|on",
+        ),
+        unless=(_CAVEAT, REPORTED),
+        by=By.OPERATOR,
+        question=False,
+        does=Happening.FIX_CONFIRMED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="operator_confirms_with_caveat",
+        intent=Intent.BOT_CONFIRMS_FIX,
+        says="The same, with a caveat in the sentence.",
+        cue=words(
+            "<regression>|<performance> …… <gone>",
+            "<patch>|it|this …… <fixes>|help|helps|helped it|this|that|the|all|our|both|on|a_lot|much",
+        ),
+        unless=(_NOT, CONDITIONAL),
+        by=By.OPERATOR,
+        question=False,
+        does=Happening.FIX_CONFIRMED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="operator_still_there",
+        intent=Intent.BOT_RECONFIRMS_REGRESSION,
+        says="""The lab ran it again and it is still there: "the regression is still reproducible".""",
+        cue=words(
+            "<regression>|<performance>|data|difference … still|can_be|is|are|also|always … reproducible|"
+            "reproduced|there|exists|persists|observed|seen|stable|consistent",
+            "still … see|saw|observe|observed|have|exists|there|reproduce|reproduced|reproducible|remains",
+            "can|could still|reliably|stably|always? reproduce|be_reproduced",
+        ),
+        unless=(_NOT, _IF),
+        by=By.OPERATOR,
+        question=False,
+        does=Happening.ANSWERED,
+        mode=Mode.AUTO,
+    ),
+)
+
+# Asked where the mail shows no measurement, and promises none.
+UNMEASURED = (
+    Rule(
+        name="operator_cannot_test",
+        intent=Intent.BOT_CANNOT_TEST,
+        says="""The lab could not apply, build or boot the candidate: "the patch failed to compile".""",
+        cue=words(
+            "fail|fails|failed|cannot|can't|could_not|couldn't|unable|not_able|doesn't|does_not to? … apply|"
+            "build|compile|boot|be_applied|be_built",
+            "patch|build|kernel|it|this|both|series …… build|boot|compile? failed|fails",
+            "build|compile|compilation|apply error*|failure*|conflict*",
+        ),
+        by=By.OPERATOR,
+        question=False,
+        does=Happening.FIX_FAILED,
+        mode=Mode.SUGGEST,
+    ),
+)
+
+LATER = (
+    Rule(
+        name="operator_will_test",
+        intent=Intent.BOT_WILL_TEST,
+        says="""The lab promises a test: "we will test it and let you know".""",
+        cue=words(
+            "<i will> … <run>|update_you|let_you_know|report|share|do",
+            "<i> can|have|would … test|started|queued|kicked_off|try",
+            "<i have> already? started|queued|kicked_off",
+            "pleasure to test",
+            "test|tests|testing|job is|are|has_been … running|ongoing|in_progress|queued|started",
+        ),
+        by=By.OPERATOR,
+        question=False,
+    ),
+    Rule(
+        name="operator_asks",
+        intent=Intent.BOT_ASKS,
+        says="""The lab asks the developer something: "which one do you suggest us to test?\"""",
+        cue=words("/\\w+/"),
+        by=By.OPERATOR,
+        question=True,
+    ),
+    Rule(
+        name="operator_asks_kindly",
+        intent=Intent.BOT_ASKS,
+        says="""The same without a question mark: "please let me know".""",
+        cue=words(
+            "please|pls|kindly … let_me_know|let_us_know|help|suggest|advise|give|guide|tell|correct|confirm",
+            "not_sure if|whether|about|i_understand",
+        ),
+        by=By.OPERATOR,
+        question=False,
+    ),
+)

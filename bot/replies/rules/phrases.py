@@ -1,0 +1,61 @@
+"""Phrases: the notation in which the rules say which words they look for, read by people as by the machine.
+
+`a|b` one of these words (`_` stands for a space in one) · `word*` with any ending · `word?` may be missing ·
+`…` up to three words between, `……` up to eight · `<name>` one of a list of vocabulary.py · `^` where the sentence
+begins, `$` where it ends. Case does not matter; a comma, a bracket or a quote mark may stand between two words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bot.replies.rules.vocabulary import VOCABULARY
+
+_BETWEEN = r"[,;:\"'()]{0,2} [\"'(]{0,2}"
+_UNIT = r"(?:<[^<>]+>|/(?:\\.|[^/\\])+/|[^\s|<>/?]+)"
+_TOKEN = re.compile(rf"{_UNIT}(?:\|{_UNIT})*\??")
+_GAPS = {"…": r"(?: \S{1,60}){0,3}?", "……": r"(?: \S{1,60}){0,8}?"}
+
+
+def compiled(phrases: Iterable[str]) -> re.Pattern[str]:
+    """One pattern for any of the phrases. Bounded: no gap is open, so that it takes time in proportion to the text."""
+    return re.compile("|".join(f"(?:{_pattern(each)})" for each in phrases), re.I)
+
+
+def _pattern(phrase: str) -> str:
+    tokens = _TOKEN.findall(phrase)
+    starts, ends = tokens[0] == "^", tokens[-1] == "$"
+    tokens = tokens[starts : len(tokens) - ends]
+    pattern = r"\A[\"'(]?" if starts else r"(?<![\w'-])"
+    needs_space = False
+    for token in tokens:
+        if token in _GAPS:
+            pattern += _GAPS[token]
+            continue
+        optional = token.endswith("?")
+        piece = (_BETWEEN if needs_space else "") + _word(token.removesuffix("?"))
+        if optional and not needs_space:  # at the beginning its space goes with it
+            pattern += f"(?:{piece}{_BETWEEN})?"
+            continue
+        pattern += f"(?:{piece})?" if optional else piece
+        needs_space = True
+    return pattern + (r"[.!?,;:\"')]*\Z" if ends else r"(?!\w)")
+
+
+def _word(token: str) -> str:
+    alternatives = [each for unit in re.findall(_UNIT, token) for each in _unit(unit)]
+    return f"(?:{'|'.join(alternatives)})"
+
+
+def _unit(unit: str) -> list[str]:
+    if unit[0] == "<":
+        return [_alternative(each) for each in VOCABULARY[unit[1:-1]]]
+    return [_alternative(unit)]
+
+
+def _alternative(text: str) -> str:
+    """A word, several words, or, between slashes, a regular expression."""
+    if text[0] == "/" and text[-1] == "/":
+        return text[1:-1]
+    return " ".join(re.escape(word).replace(r"\*", r"\w*") for word in re.split(r"[ _]", text))

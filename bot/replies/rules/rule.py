@@ -1,0 +1,84 @@
+"""A rule: which words in an own sentence mean what, and what follows from it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bot.replies.intent import Intent
+from bot.replies.rules.phrases import compiled
+from bot.replies.sentences import Sentence
+from tracker.status import Happening
+
+
+class By(StrEnum):
+    """Whose words a rule reads."""
+
+    DEVELOPER = "developer"  # whoever is not of the lab
+    OPERATOR = "operator"  # of the lab
+    ANYONE = "anyone"
+
+
+class Mode(StrEnum):
+    """How far an effect goes."""
+
+    AUTO = "auto"
+    SUGGEST = "suggest"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Phrases in the notation of phrases.py, and the pattern that they make."""
+
+    phrases: tuple[str, ...]
+    pattern: re.Pattern[str] = field(compare=False, repr=False)
+
+    def in_(self, text: str) -> bool:
+        return self.pattern.search(text) is not None
+
+
+def words(*phrases: str) -> Words:
+    """The words of these phrases."""
+    return Words(phrases, compiled(phrases))
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """Words in a sentence that spoil a cue. `says` completes "not in a sentence that …"."""
+
+    says: str
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of docs/reading.md.
+
+    `does` None: the intent is shown, and nothing follows. `aside`: it only ever suggests, beside what the mail does
+    otherwise. `alone`: it counts only where no rule above it does. `seen`: how often it was read in the labelled
+    development threads, and how often rightly: its effect where it decided the mail's, else its intent
+    (tests/bot/test_reply_accuracy.py counts).
+    """
+
+    name: str
+    intent: Intent
+    says: str
+    cue: Words
+    by: By = By.DEVELOPER
+    unless: tuple[Trap, ...] = ()
+    does: Happening | None = None
+    mode: Mode = Mode.NONE
+    aside: bool = False
+    alone: bool = False
+    to_reporter: bool = False  # counts only in a mail to the reporter, or where it names him
+    question: bool | None = None  # True: only questions, False: never a question
+    improvement: bool | None = None  # True: only of an improvement, False: never of one
+    seen: tuple[int, int] = (0, 0)
+
+    def reads(self, sentence: Sentence) -> bool:
+        """Whether the sentence says it."""
+        if self.question is not None and self.question is not sentence.asks:
+            return False
+        return self.cue.in_(sentence.text) and not any(trap.words.in_(sentence.text) for trap in self.unless)

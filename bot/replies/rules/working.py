@@ -1,0 +1,66 @@
+"""Somebody is making a fix, or promises one."""
+
+from __future__ import annotations
+
+from bot.replies.intent import Intent
+from bot.replies.rules.rule import Mode, Rule, Trap, words
+from bot.replies.rules.traps import CONDITIONAL, NEGATED, REPORTED
+from tracker.status import Happening
+
+_ELSE = Trap("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        name="working_on_fix",
+        intent=Intent.WORKING_ON_FIX,
+        says="""The writer makes a fix or promises one, without a condition: "I'll get this fixed up".""",
+        cue=words(
+            "<i will> … <make> … <new patch>",
+            "<i will> … <mend> it|this|that|these|up|things",
+            "<i will> get it|this|that|these fixed|sorted|addressed|resolved",
+            "<i will> send|post|submit it|this|that|them out?",
+            "<i am> … working_on|preparing|writing|cooking_up|finalizing … it|this|<new patch>|fixing",
+            "<i> already? have a|the|some … <new patch> ready|queued|for|in_the_works|in_progress|in_testing",
+            "^ ok|okay|sure|yes|right|oh|thanks? will fix|respin|send_a|post_a|prepare_a",
+            "fix|patch is? coming|on_its_way|on_the_way|in_the_works|underway",
+        ),
+        unless=(CONDITIONAL, REPORTED, _ELSE),
+        question=False,
+        does=Happening.WORKING,
+        mode=Mode.AUTO,
+    ),
+)
+
+# Asked after the questions and the doubts, which are clearer.
+LATER: tuple[Rule, ...] = (
+    Rule(
+        name="may_work_on_fix",
+        intent=Intent.WORKING_ON_FIX,
+        says="""A fix is thought about, tried, or offered with a condition: "could you send a patch or I will do it", "I
+        need to work out how".""",
+        cue=words(
+            "<i will> … <make> … <new patch>",
+            "<i will> … <mend>",
+            "or_i will|can|could … do|send|fix",
+            "<i want> … <mend>",
+            "<i want> … check|figure|find|work|think|look|sort|see|decide|understand|determine … how|what|which|"
+            "where|way",
+            "should_be|looks|seems … easy|simple|trivial|straightforward to fix",
+            "let_me see|think|try … fix|improve|avoid|rework|solve|how",
+            "<i> can|could|should <make> … patch|fix",
+        ),
+        unless=(NEGATED, REPORTED),
+        question=False,
+        does=Happening.WORKING,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="needs_owner",
+        intent=Intent.NEEDS_OWNER,
+        says="""Somebody else has to be found: "someone who knows this code should look".""",
+        cue=words(
+            "someone|somebody|anyone|anybody …… should|needs_to|has_to|could|can|to fix|look|step|take|work",
+            "who|anyone … can|could|will|wants_to fix|look|take",
+        ),
+    ),
+)
