@@ -86,7 +86,7 @@ def _items(header: str) -> Iterator[str]:
 
 def _address(item: str) -> Address | None:
     # The last angle counts: a quoted name may hold others.
-    angles = [(angle, spec) for angle in _ANGLE.finditer(item) if (spec := _SPEC.search(angle[1].replace(" ", "")))]
+    angles = [(angle, spec) for angle in _ANGLE.finditer(item) if (spec := _SPEC.search("".join(angle[1].split())))]
     if angles:
         angle, spec = angles[-1]
         name = item[: angle.start()]

@@ -14,10 +14,14 @@ _SUPERSET = {
     "gbk": "gb18030",
     "ks_c_5601-1987": "cp949",
     "euc-kr": "cp949",
+    "shift_jis": "cp932",
+    "shift-jis": "cp932",
+    "sjis": "cp932",
 }
 # Python's own codecs that are no charsets of mail: they could make commands out of escapes.
 _NEVER = frozenset({"unicode-escape", "raw-unicode-escape", "punycode", "idna", "undefined"})
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_SINGLE_BYTE = re.compile(r"(?:iso-?8859-\d+|latin-?\d|windows-125\d|cp125\d|koi8-\w|us-ascii)\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -29,6 +33,10 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
             raw, charset = raw[len(bom) :], name
     if charset.startswith("utf-16") and not raw.startswith(codecs.BOM_UTF16):
         charset = _utf16(raw, charset)
+    if _SINGLE_BYTE.match(charset) and _is_utf8(raw):
+        return raw.decode("utf-8"), False  # hardly by chance
+    if charset in ("utf-8", "utf8", "us-ascii", "") and (mended := _mended_utf8(raw)):
+        return mended, False
     for name in (_SUPERSET.get(charset, charset) or "us-ascii", charset, "utf-8", "windows-1252"):
         if not name or _codec(name) in _NEVER:
             continue
@@ -39,6 +47,27 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
         right = not declared or name in (charset, _SUPERSET.get(charset))
         return _SURROGATE.sub("\ufffd", text) if isinstance(text, str) else "", right
     return raw.decode("latin-1"), False
+
+
+def _is_utf8(raw: bytes) -> bool:
+    """Whether there are letters beyond ASCII, and all of them are UTF-8."""
+    if raw.isascii():
+        return False
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _mended_utf8(raw: bytes) -> str:
+    """UTF-8 with a few damaged bytes in it; "" for what is none, or is whole."""
+    if raw.isascii() or _is_utf8(raw):
+        return ""
+    text = raw.decode("utf-8", "replace")
+    damaged = text.count("\ufffd")
+    good = sum(1 for letter in text if letter > "\x7f") - damaged
+    return text if good > damaged else ""
 
 
 def _codec(name: str) -> str:

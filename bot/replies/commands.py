@@ -66,15 +66,17 @@ class Commands:
 
 def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     """The commands of an own text, in order. `prefix` is ours; `#regzbot` and `#syz` are always read."""
-    ours = re.compile(rf"({re.escape(prefix)}|#regzbot|#syz):?(?=\s|\Z)[ \t]*(.*)", re.I)
+    ours = re.compile(rf"({re.escape(prefix)}|#regzbot|#syz)(?::?(?=\s|\Z)|:)[ \t]*(.*)", re.I)
     good: list[Command] = []
     bad: list[BadCommand] = []
     for number, line in enumerate(own_text.split("\n"), start=1):
-        found = ours.match(line.translate(_WIDE).rstrip() if line[:1] in "#＃" else "")
+        plain = line.translate(_WIDE) if line[:1] in "#＃" else ""
+        found = ours.match(plain.rstrip())
         if not found:
             continue
         foreign = found[1].lower() != prefix.lower()
-        outcome = _read(found[2].strip(), number, foreign)
+        # One letter became one: what follows the word stands as it was written.
+        outcome = _read(found[2].strip(), number, foreign, line[found.start(2) :].strip())
         if isinstance(outcome, Command):
             good.append(outcome)
         elif outcome:
@@ -84,17 +86,17 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     return Commands(tuple(good), tuple(bad))
 
 
-def _read(text: str, line: int, foreign: bool) -> Command | BadCommand | None:
+def _read(text: str, line: int, foreign: bool, written: str) -> Command | BadCommand | None:
     if not text:
         return None if foreign else BadCommand("", "no word follows the prefix", line)
     if re.match(r"remind[-:\s]+off\W*\Z", text, re.I):
         return Command(Word.REMIND_OFF, "", line)
-    found = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!]|\Z)\s*(.*)", text)
+    found = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
     name = found[1].lower() if found else ""
     if not found or name not in {word.value for word in Word} | _FOREIGN.keys():
         return None if foreign else BadCommand(text[:200], f"there is no command {(name or text[:30])!r}", line)
     word = _FOREIGN.get(name) or Word(name)
-    argument = found[2].strip()
+    argument = written[found.start(2) :].strip()
     if word in _NEEDS_ARGUMENT and not argument:
         return BadCommand(text, f"{word.value} needs an argument", line)
     return Command(word, argument, line)

@@ -73,7 +73,7 @@ def _said(reading: Reading, at: Standpoint) -> Iterator[Effect]:
         yield from _notice(reading)
     elif reading.kind is Kind.BOT_OPERATOR:
         yield from _operator(reading, at)
-    elif reading.kind is Kind.PERSON:
+    elif reading.kind is Kind.PERSON and reading.obeyed:
         yield from _patch(reading, at) if reading.patches else _words(reading, at)
 
 

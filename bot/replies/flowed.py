@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+# What is no sentence to be joined to the line above: a command, a signature, a trailer.
+_BEGINS = re.compile(r"#|-- \Z|[A-Z][\w-]{2,30}-by: |(?:Fixes|Closes|Link|Cc): ")
 _DIFF = re.compile(r"^(?:diff --git |--- \S|Index: \S|@@ -)")
 
 
@@ -17,7 +19,7 @@ def unflow(text: str, delsp: bool) -> str:
             return "\n".join([*out, *([_quoted(depth, held)] if held else []), *lines[number:]])
         quotes = len(line) - len(line.lstrip(">"))
         content = line[quotes:].removeprefix(" ")
-        if held and (quotes != depth or content.startswith("#") or content == "-- "):
+        if held and (quotes != depth or _BEGINS.match(content)):
             out.append(_quoted(depth, held))
             held = ""
         soft = content.endswith(" ") and content != "-- "

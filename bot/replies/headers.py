@@ -14,7 +14,7 @@ from itertools import groupby
 from bot.replies.charsets import decode_bytes
 
 MAX_IDS = 1000
-_WORD = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?\r\n]*)\?=")
+_WORD = re.compile(r"=\?([^?\s]{1,60})\?(?:([bB])\?([A-Za-z0-9+/=\s]{0,8000})|([qQ])\?([^\r\n]{0,2000}?))\?=")
 _ID = re.compile(r"<([^<>]{1,900})>")
 _BARE_ID = re.compile(r"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 # Line ends and marks that turn the direction of text have no place in what is shown on one line.
@@ -40,7 +40,7 @@ def _decode_words(value: str) -> str:
         between = value[end : word.start()]
         if between.strip() or not pieces or not pieces[-1][0]:
             pieces.append(("", between))
-        raw = _word_bytes(word[2], word[3])
+        raw = _word_bytes(word[2] or word[4], word[3] or word[5] or "")
         pieces.append((word[1].partition("*")[0].lower(), raw) if raw is not None else ("", word[0]))
         end = word.end()
     pieces.append(("", value[end:]))
@@ -57,6 +57,7 @@ def _word_bytes(encoding: str, payload: str) -> bytes | None:
     if encoding in "qQ":
         return quopri.decodestring(payload.encode("ascii", "replace"), header=True)
     try:
+        payload = "".join(payload.split())
         return base64.b64decode(payload + "=" * (-len(payload) % 4), validate=True)
     except (binascii.Error, ValueError):
         return None
@@ -107,8 +108,14 @@ def _arrival(received: str) -> datetime | None:
     return next((moment for piece in reversed(pieces[-5:]) if (moment := _moment(piece))), None)
 
 
+# Of the names that obsolete dates may carry and RFC 5322 section 4.3 does not list.
+_ZONES = {"CET": "+0100", "CEST": "+0200", "BST": "+0100", "JST": "+0900", "EET": "+0200", "EEST": "+0300"}
+_ZONE = re.compile(rf"(?<=\d )(?:{'|'.join(_ZONES)})\b")
+
+
 def _moment(value: str) -> datetime | None:
-    value = " ".join(value[:200].split())
+    value = " ".join(re.sub(r"\([^()]{0,60}\)", " ", value[:200]).strip("\"' ").split())
+    value = _ZONE.sub(lambda zone: _ZONES[zone[0]], value)
     value = re.sub(r"(?:GMT|UTC)?([+-]\d\d):?(\d\d)\b", r"\1\2", value)  # +01:00, GMT+0100
     value = re.sub(r"(\d\d:\d\d):60\b", r"\1:59", value)  # a leap second
     value = re.sub(r"[+-](?:2[4-9]|[3-9]\d)\d\d\b", "-0000", value)  # no place on earth

@@ -5,9 +5,12 @@ from __future__ import annotations
 import html
 import re
 
-_TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]{0,20})((?:\s[^<>]{0,4000})?)>")
+# A name as Outlook's <o:p> has it, and attributes whose quoted values may hold anything.
+_TAG = re.compile(r"</?([A-Za-z][\w:-]{0,30})((?:[\s/](?:\"[^\"<]{0,20000}\"|'[^'<]{0,20000}'|[^<>\"']){0,4000})?)>")
 _HREF = re.compile(r"\bhref\s*=\s*[\"']?(https?://[^\s\"'<>]{3,500})", re.I)
-_HIDDEN = re.compile(r"display\s*:\s*none|\bhidden\b", re.I)
+_BARE = re.compile(r"\"[^\"]*\"|'[^']*'")  # the values of attributes
+# What has no end tag can hide nothing.
+_VOID = frozenset("br hr img input meta link area base col embed source track wbr".split())  # noqa: SIM905
 _BLOCKS = frozenset(
     "br p div tr li ul ol table h1 h2 h3 h4 h5 h6 blockquote pre hr section article header footer".split()  # noqa: SIM905
 )
@@ -25,6 +28,8 @@ class _Page:
         self.pre = 0
 
     def write(self, text: str) -> None:
+        if not text:
+            return
         text = html.unescape(text)
         if self.pre:
             first, *rest = text.split("\n")
@@ -46,6 +51,7 @@ def as_text(markup: str) -> str:
     page = _Page()
     position, unseen, inside = 0, "", 0
     markup = markup[:MAX]
+    closes_none = len(markup)  # from where on no ">" stands any more
     while position < len(markup):
         start = markup.find("<", position)
         if start < 0:
@@ -58,7 +64,10 @@ def as_text(markup: str) -> str:
             continue
         tag = _TAG.match(markup, start)
         if not tag:
-            end = markup.find(">", start) if markup[start + 1 : start + 2] in ("!", "?") else start
+            end = start
+            if markup[start + 1 : start + 2] in ("!", "?") and start < closes_none:
+                end = markup.find(">", start)
+                closes_none = closes_none if end >= 0 else start
             if end == start and not unseen and start < len(markup):
                 page.write("<")
             position = max(end, start) + 1
@@ -69,18 +78,29 @@ def as_text(markup: str) -> str:
             if name == unseen:
                 inside += -1 if closes else 1
                 unseen = unseen if inside else ""
-        elif not closes and (name in _UNSEEN or (name in _BLOCKS | {"span"} and _HIDDEN.search(tag[2]))):
-            unseen, inside = ("", 0) if name == "br" else (name, 1)
+            elif unseen == "head" and name == "body":  # a head that was never closed
+                unseen, inside = "", 0
+        elif not closes and name not in _VOID and (name in _UNSEEN or _is_hidden(tag[2])):
+            unseen, inside = name, 1
         else:
             _show(page, name, closes, tag[2])
     page.end_line()
     return re.sub(r"\n{3,}", "\n\n", "\n".join(page.lines)).strip("\n")
 
 
+def _is_hidden(attributes: str) -> bool:
+    """Whether a tag hides what it holds: by style, or by the attribute of that name."""
+    style = re.search(r"\bstyle\s*=\s*(\"[^\"]*\"|'[^']*'|\S+)", attributes, re.I)
+    if style and re.search(r"display\s*:\s*none", style[1], re.I):
+        return True
+    return bool(re.search(r"(?:\A|\s)hidden(?=[\s=/]|\Z)", _BARE.sub("", attributes), re.I))
+
+
 def _show(page: _Page, name: str, closes: bool, attributes: str) -> None:
     if name in _BLOCKS:
-        if "".join(page.line).strip() or name == "br":
+        if name == "br" or any(each.strip() for each in page.line):
             page.end_line()
+        page.line.clear()
         if name == "blockquote":
             page.depth = max(0, page.depth + (-1 if closes else 1))
         elif name == "pre":

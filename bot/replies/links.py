@@ -10,12 +10,12 @@ from urllib.parse import unquote
 # https://lore.kernel.org/<list>/<id>/, /r/<id>, lkml.kernel.org/r/<id>, (patch.)msgid.link/<id>; the id may be
 # percent-encoded, and its own slashes are part of it.
 _LORE = re.compile(
-    r"https?://(?:(?:www\.)?lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
-    r"|lkml\.kernel\.org/|lore\.kernel\.org/)([^\s<>\"'\])}）]{3,400})",
+    r"(?<![\w/=])(?:https?://)?(?:(?:www\.)?lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
+    r"|lkml\.kernel\.org/|lore\.kernel\.org/)(<?[^\s<>\"'\])}）`，。]{3,400})",
     re.I,
 )
-_VIEW = re.compile(r"/(?:raw|t\.mbox\.gz|t|T)?/?\Z")
-_AFTER = ".,;:!*。，、_"
+_VIEW = re.compile(r"/(?:raw|t\.mbox\.gz|t\.atom|t|T)?/?\Z")
+_AFTER = ".,;:!*。，、_`"
 MAX_LINKS = 200
 
 
@@ -33,7 +33,7 @@ def find_links(text: str, base_url: str = "") -> tuple[Link, ...]:
     found = [Link(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
     if base_url:
         bare = re.escape(base_url.partition("://")[2])
-        pages = re.finditer(rf"(?<![\w/])https?://{bare}/report/([0-9a-f]{{7,64}})\b/?", text, re.I)
+        pages = re.finditer(rf"(?<![\w/])https?://{bare}/report/([0-9a-f]{{7,64}})/?(?![\w/])", text, re.I)
         found.extend(Link(match[0], page=match[1].lower()) for match in pages)
     return tuple(dict.fromkeys(found))[:MAX_LINKS]
 

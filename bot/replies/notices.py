@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _PATCHWORK = re.compile(r"(?:patch|series)\s+(?:was|were)\s+applied\s+to\s+(\S{3,120})\s+\(([^)\s]{1,120})\)", re.I)
 _COMMIT_LINK = re.compile(r"https?://\S{5,200}/c/([0-9a-f]{8,40})\b")
 # tip-bot2: "The following commit has been merged into the x86/urgent branch of tip:" and a Commit-ID line.
-_TIP = re.compile(r"has been merged into the (\S{1,120}) branch of (\w{2,40})\b")
+_TIP = re.compile(r"has\s+been\s+merged\s+into\s+the\s+(\S{1,120})\s+branch\s+of (\w{2,40})\b")
 _COMMIT_ID = re.compile(r"^Commit-ID:\s+([0-9a-f]{8,40})\b", re.M)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import quopri
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ _CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]{1,60})", re.I)
 _FLOWED = re.compile(r"format\s*=\s*\"?flowed", re.I)
 _DELSP = re.compile(r"delsp\s*=\s*\"?yes", re.I)
 _FILENAME = re.compile(r"(?:file)?name\s*=\s*(?:\"([^\"]{1,300})\"|([^\s;]{1,300}))", re.I)
+_BINARY = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_URL_SAFE = str.maketrans("-_", "+/")
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 
 
@@ -53,6 +56,7 @@ class _Leaf:
     part: Part
     alternatives: int
     is_root: bool
+    is_first: bool
 
 
 def read_body(message: Part) -> Body:
@@ -90,6 +94,7 @@ def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
     """The parts that hold content, in order. A message within the message is somebody else's, and is not entered."""
     stack: list[tuple[Part, int, int]] = [(message, 0, 0)]
     count = 0
+    met = False
     while stack:
         part, depth, group = stack.pop()
         count += 1
@@ -99,10 +104,11 @@ def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
         children = part.get_payload() if part.is_multipart() else None
         kind = content_type(part)
         if isinstance(children, list) and kind.startswith("multipart/") and kind != "multipart/digest":
-            inner = count if kind == "multipart/alternative" else group
+            inner = group or (count if kind == "multipart/alternative" else 0)
             stack.extend((child, depth + 1, inner) for child in reversed(children) if isinstance(child, Part))
         else:
-            yield _Leaf(part, group, part is message)
+            yield _Leaf(part, group, part is message, not met)
+            met = True
 
 
 def content_type(part: Part) -> str:
@@ -115,7 +121,7 @@ def _is_body(leaf: _Leaf, kind: str, name: str) -> bool:
     if leaf.is_root:  # a multipart that could not be taken apart is text, too
         return kind.startswith(("text/", "multipart/")) and kind != "multipart/digest"
     disposition = str(leaf.part.get("Content-Disposition", "")).strip().lower()
-    if disposition.startswith("attachment") or (name and disposition.startswith("inline")):
+    if disposition.startswith("attachment") or (name and (disposition.startswith("inline") or not leaf.is_first)):
         return False
     return kind in ("text/plain", "text/html")
 
@@ -131,13 +137,18 @@ def _filename(part: Part) -> str:
         found = _FILENAME.search(str(part.get(header, "")))
         if found:
             return decode(found[1] or found[2])
-    return ""
+    try:
+        return decode(part.get_filename("") or "")  # RFC 2231: in pieces, or in a charset of its own
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return ""
 
 
 def _decode_part(part: Part, problems: list[str]) -> str:
-    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
-    if encoding.startswith("base64"):
-        raw = _base64(str(part.get_payload()).encode("ascii", "replace"), problems)
+    encoding = re.sub(r"[^a-z0-9-].*", "", str(part.get("Content-Transfer-Encoding", "")).strip("\"' \t").lower())
+    if encoding == "base64":
+        raw = _base64(_payload(part), problems)
+    elif encoding == "quoted-printable":  # a soft line end may have blanks behind it (RFC 2045 section 6.7, rule 3)
+        raw = quopri.decodestring(re.sub(rb"=[ \t]+(?=\r?\n)", b"=", _payload(part)))
     else:  # the parser undoes quoted-printable, and gives the bytes of all else as they stand
         payload = part.get_payload(decode=True)
         raw = payload if isinstance(payload, bytes) else b""
@@ -147,6 +158,11 @@ def _decode_part(part: Part, problems: list[str]) -> str:
         problems.append("charset_wrong")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").removeprefix("\ufeff")
     return unflow(text, bool(_DELSP.search(told))) if _FLOWED.search(told) else text
+
+
+def _payload(part: Part) -> bytes:
+    """The bytes of a part as they stand, not decoded."""
+    return str(part.get_payload()).encode("ascii", "surrogateescape")
 
 
 def _charset(part: Part) -> str:
@@ -162,14 +178,19 @@ def _base64(raw: bytes, problems: list[str]) -> bytes:
     except binascii.Error:
         problems.append("base64_dirty")
     good: list[str] = []
-    for line in raw.decode("ascii", "replace").split("\n"):
+    for line in raw.decode("ascii", "replace").translate(_URL_SAFE).split("\n"):
         line = line.strip()
+        if len(line) > 40 and len(mended := re.sub(r"[^A-Za-z0-9+/=]", "", line)) == len(line) - 1:
+            line = mended  # one letter was damaged
         if line and not _BASE64_LINE.match(line):
-            break
-        good.append(line)
+            if good:
+                break
+            continue  # what a gateway put above it
+        if line:
+            good.append(line)
     joined = "".join(good).replace("=", "")
-    if not joined:
-        return raw
     if len(joined) % 4 == 1:
         joined = joined[:-1]
-    return base64.b64decode(joined + "=" * (-len(joined) % 4))
+    decoded = base64.b64decode(joined + "=" * (-len(joined) % 4))
+    is_text = decoded and not _BINARY.search(decoded[:2000].replace(b"\0", b""))
+    return decoded if is_text else raw

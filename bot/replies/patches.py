@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ _HUNK = re.compile(r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from
 _FILE = re.compile(r"^--- \S.{0,400}\n\+\+\+ (?:b/)?([^\s]{1,300})", re.M)
 _OLD_FILE = re.compile(r"^--- (?:a/)?([^\s]{1,300}).{0,200}\n\+\+\+ /dev/null", re.M)
 _SUBJECT = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M)
+_GIT_HEAD = re.compile(r"^From [0-9a-f]{40} ", re.M)
 _BRACKETS = re.compile(r"\s*\[[^\]]{0,100}\]\s*")
 _ANSWER = re.compile(r"\s*(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
 _PATCH = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|RFC)(?![a-uw-z])[^\]]{0,80}\]", re.I)  # "[PATCHv3 1/2]", "[patch V2]"
+_POSTING = re.compile(rf"(?:\[[\w .-]{{1,40}}\]\s*){{0,2}}?{_PATCH.pattern}", re.I)  # below the mark of a list
 _VERSION = re.compile(r"(?:\b|PATCH|RFC|_)v(\d{1,3})\b", re.I)
 
 
@@ -33,12 +36,20 @@ def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[Attac
     """The patches of a mail: in its unquoted lines, wherever they stand, and in its attachments."""
     text = "\n".join(lines)
     found: list[Patch] = []
-    if is_diff(text):
-        found.append(Patch(_title(text) or posted_title(subject), "inline", _files(text)))
+    for each in _apart(text):
+        found.append(Patch(_title(each) or posted_title(subject), "inline", _files(each)))
     for part in attachments[:50]:
         if is_diff(part.text):
             found.append(Patch(_title(part.text), "attached", _files(part.text)))
     return tuple(found)
+
+
+def _apart(text: str) -> list[str]:
+    """The patches of a text: several, where each has git's own head above it."""
+    heads = [head.start() for head in _GIT_HEAD.finditer(text)][:50]
+    pieces = [text[start:end] for start, end in itertools.pairwise([0, *heads[1:], len(text)])]
+    whole = [piece for piece in pieces if is_diff(piece)]
+    return whole if len(whole) > 1 else [text] if is_diff(text) else []
 
 
 def is_diff(text: str) -> bool:
@@ -71,12 +82,12 @@ def answered_posting(subject: str) -> str:
 
 def posted_title(subject: str) -> str:
     """The title of a patch posting, "" for any other subject and for an answer to one."""
-    return bare_title(subject) if _PATCH.match(subject.strip()) else ""
+    return bare_title(subject) if is_posting(subject) else ""
 
 
 def is_posting(subject: str) -> bool:
     """Whether a subject opens with [PATCH …], which only a posting does; answers say Re:."""
-    return bool(_PATCH.match(subject.strip()))
+    return bool(_POSTING.match(subject.strip()))
 
 
 def version_of(subject: str) -> int:

@@ -62,7 +62,7 @@ class Reading:
     @property
     def obeyed(self) -> bool:
         """Whether its commands may run at all: only people command, and only in their own words."""
-        return self.kind in (Kind.PERSON, Kind.BOT_OPERATOR)
+        return self.kind in (Kind.PERSON, Kind.BOT_OPERATOR) and bool(self.mail.author.email)
 
     @property
     def deserves_answer(self) -> bool:

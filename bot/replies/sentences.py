@@ -14,6 +14,7 @@ from itertools import groupby
 from bot.replies.text import Line
 
 MAX_SENTENCES = 400
+MAX_LINES = 20_000
 MAX_LENGTH = 600  # letters; the patterns of the rules are asked of no more
 
 # Below these stands the message of a patch, which is no answer: git's head, a scissors line (git-mailinfo(1)).
@@ -64,7 +65,7 @@ def own_sentences(lines: Sequence[Line]) -> tuple[Sentence, ...]:
 def _prose(lines: Sequence[Line]) -> Iterator[Line]:
     """The lines of prose; what is none stands as an empty line, which ends a paragraph."""
     in_message = in_diff = False
-    for line in lines:
+    for line in lines[:MAX_LINES]:
         if _SIGNATURE.match(line.text):
             return
         in_message = (in_message or bool(_MESSAGE_BEGINS.match(line.text))) and not in_diff

@@ -12,7 +12,7 @@ Reported-by Reported-and-bisected-by Reported-and-tested-by
 Reviewed-by Signed-off-by Suggested-by Tested-by
 """
 KNOWN = {name.lower(): name for name in _KEYS.split()}
-_TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{2,30}):[ \t]*(.*)")
+_TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{1,30})[ \t]{0,3}[:：][ \t]*(.*)")
 _FIXES = re.compile(r"(?:commit )?([0-9a-f]{7,40})\b", re.I)
 MAX_TRAILERS = 500
 
@@ -46,14 +46,25 @@ def _heads_a_patch(lines: Sequence[str], number: int) -> bool:
     return below.startswith(("From ", "From:", "Subject:"))
 
 
+# A link that a mail program broke where the id begins; an address, or a title, on a line of its own.
+_CUT = re.compile(r"https?://\S{1,200}/\Z")
+_WRAPPED = re.compile(r"\s+(?:<?[^\s@]{1,100}@|\(\")")
+
+
+def _is_trailer(line: str) -> bool:
+    found = _TRAILER.match(line)
+    return found is not None and found[1].lower() in KNOWN
+
+
 def _joined(value: str, below: Sequence[str]) -> str:
     """A value that was wrapped, inside its parenthesis or right after its colon, put together again."""
     value = value.rstrip()
     for line in below:
-        open_end = value.count("(") > value.count(")")
-        if not line.strip() or not (open_end or (not value and line[:1].isspace())) or _TRAILER.match(line):
+        open_end = value.count('("') > value.count('")') or bool(_CUT.search(value))
+        wrapped = open_end or (line[:1] in " \t" and (not value or _WRAPPED.match(line)))
+        if not line.strip() or not wrapped or _is_trailer(line):
             break
-        value = f"{value} {line.strip()}".strip()
+        value = f"{value}{'' if _CUT.search(value) else ' '}{line.strip()}".strip()
     return value
 
 

@@ -14,10 +14,10 @@ RULES = (
         says="""The writer has dropped or reverted the culprit, or decided to: "I've dropped it", "we decided to drop
         this patch". What else was dropped (a flag, a lock) is no patch.""",
         cue=words(
-            "<i have> now|just|already|since? <dropped> <change>",
-            "decided|agreed to <drop> <change>",
-            "<change> has_been|have_been|was|were|is|got now|already? dropped|reverted|backed_out",
-            "dropped|reverted now? from the|my|our? <tree>",
+            "<i have> now|just|already|since? dropped|removed|kicked_out <culprit>",
+            "decided|agreed to <drop> <culprit>",
+            "<culprit> has_been|have_been now|already? dropped",
+            "dropped|removed now? from the|my|our? <tree>",
         ),
         unless=(NEGATED, CONDITIONAL, HEDGED, REPORTED),
         question=False,
@@ -27,11 +27,14 @@ RULES = (
     Rule(
         name="will_drop",
         intent=Intent.ANNOUNCES_DROP,
-        says="""The writer is about to drop or revert it: "I'll drop it", "let's revert this".""",
+        says="""The writer is about to drop or revert it, or has reverted it, be it for a test: "I'll drop it", "let's
+        revert this".""",
         cue=words(
-            "<i will> … <drop> <change>",
-            "<i want> … <drop> <change>",
-            "let's|let_us|feel_free_to just|please? <drop> <change>",
+            "<i have> now|just|already|since? reverted <culprit>",
+            "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
+            "<i will> … <drop> <culprit>",
+            "<i want> … <drop> <culprit>",
+            "let's|let_us|feel_free_to just|please? <drop> <culprit>",
             "will|to be dropped|reverted",
             "fine|ok|okay with dropping|reverting",
         ),
@@ -45,10 +48,10 @@ RULES = (
         intent=Intent.REQUESTS_DROP,
         says="""Somebody asks to drop or revert it: "can you remove this patch from for-next".""",
         cue=words(
-            "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <change>",
-            "suggest|propose|consider … dropping|reverting|removing <change>",
-            "<change> should|must|needs_to|has_to|ought_to be <dropped>",
-            "^ please? drop|revert <change>",
+            "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <culprit>",
+            "suggest|propose|consider … dropping|reverting|removing <culprit>",
+            "<culprit> should|must|needs_to|has_to|ought_to be <dropped>",
+            "^ please? drop|revert <culprit>",
         ),
         unless=(NEGATED, REPORTED),
         does=Happening.DROPPED,
@@ -59,7 +62,7 @@ RULES = (
         intent=Intent.REJECTS_DROP,
         says="""The writer argues against a revert: "I'd rather not revert it".""",
         cue=words(
-            "<not> … revert|reverting|drop|dropping <change>", "no need|no_reason|against … revert|reverting|drop"
+            "<not> … revert|reverting|drop|dropping <culprit>", "no need|no_reason|against … revert|reverting|drop"
         ),
         question=False,
     ),

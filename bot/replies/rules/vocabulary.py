@@ -7,7 +7,7 @@ import re
 
 def _listed(text: str) -> tuple[str, ...]:
     """Words apart by commas; a comma within an expression has no space behind it."""
-    return tuple(word.strip() for word in re.split(r",\s+", text.strip()))
+    return tuple(" ".join(word.split()) for word in re.split(r",\s+", text.strip()))
 
 
 VOCABULARY: dict[str, tuple[str, ...]] = {
@@ -50,12 +50,12 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
         is entirely, is completely, is fully
         """
     ),
-    # What is good or bad: the culprit or a candidate.
-    "change": _listed(
+    # What may be dropped or reverted. "That flag in the patch" is none.
+    "culprit": _listed(
         r"""
-        it, this, that, them,
-        /(?:the|this|that|these|those|my|your|our|both|his|her)(?: [\w.\/-]+){0,3}? (?:patch(?:es|set)?|commits?)/,
-        /(?:the|this|that|these|those|my|your|our|both|his|her)(?: [\w.\/-]+){0,3}? (?:series|changes?)/
+        /(?:it|this|that)(?=[.,;:!?)'\"]|\Z| (?:for|from|until|when|again|now|and|or|as|if|then|please|before|in|on)\b)/,
+        /(?:the|this|that|these|those|my|your|our|both|his|her)(?: (?!in|of|from|to|on|by|with)[\w.\/-]+){0,3}?
+        (?:patch(?:es|set)?|commits?|series|changes?)/
         """
     ),
     "patch": _listed(
