@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from bot.git import is_repository
 from bot.identity import Identity
+from bot.replies.aliases import Aliases, read_mailmap
+from bot.replies.trust.believed import Believed
+from bot.signing_keys import KeyCache
 from tracker.models import Tree
 from tracker.registry import tree_for
 
 
 def identity() -> Identity:
-    """The identity that the settings describe."""
+    """The identity that the settings describe. The keys of mail domains are those of the database."""
+    return _identity(KeyCache(ask_dns=settings.PERFWORK_DNS))
+
+
+def identity_without_keys() -> Identity:
+    """The same for who has no database: mail is proven by trusted servers and developers' keys alone."""
+    return _identity(None)
+
+
+def _identity(keys: KeyCache | None) -> Identity:
+    believed = Believed(
+        servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
+        signers=settings.PERFWORK_SIGNERS,
+        keyring=settings.PERFWORK_KEYRING,
+    )
+    if keys:
+        believed = replace(believed, key=keys.key, signs=keys.signs, warm=keys.warm)
     return Identity(
         address=settings.PERFWORK_BOT_ADDRESS.lower(),
         name=settings.PERFWORK_BOT_NAME,
@@ -24,7 +45,19 @@ def identity() -> Identity:
         robots=frozenset(address.lower() for address in settings.PERFWORK_ROBOTS),
         operators=frozenset(address.lower() for address in settings.PERFWORK_OPERATORS),
         trust=settings.PERFWORK_TRUST,
+        believed=believed,
+        aliases=_aliases(settings.PERFWORK_MAILMAP),
     )
+
+
+def _aliases(path: str) -> Aliases:
+    """The people of a mailmap; a file that can't be read is an error of the settings, in one line."""
+    if not path:
+        return Aliases()
+    try:
+        return read_mailmap(Path(path).read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise ImproperlyConfigured(f"PERFWORK_MAILMAP: {path} can't be read: {error.strerror}") from None
 
 
 def tree_paths() -> list[Path]:

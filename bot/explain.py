@@ -15,9 +15,9 @@ from bot.replies.effects import effects_of
 from bot.replies.events import event_of, reported_event
 from bot.replies.kinds import Kind
 from bot.replies.known import KnownReport, KnownReports, known_as
-from bot.replies.mail import Mail, parse
+from bot.replies.mail import Mail
 from bot.replies.meaning import Found, found_in
-from bot.replies.reading import Reading, read
+from bot.replies.reading import Reading, understand
 from tracker.status import Event, Verdict, fold
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,7 +39,8 @@ def explain(
 
     `rows`: with every row of the tables of a report.
     """
-    parsed = [parse(raw) for raw in mails]
+    readings = [understand(raw, identity) for raw in mails]
+    parsed = [reading.mail for reading in readings]
     desk = KnownReports()
     for report in known:
         desk.add(report)
@@ -53,7 +54,8 @@ def explain(
             case.acted.append(event)
         case.accepted.append(event)
     objects = [
-        _explain_one(mail, reports.get(number), desk, cases, identity, rows) for number, mail in enumerate(parsed)
+        _explain_one(reading, reports.get(number), desk, cases, identity, rows)
+        for number, reading in enumerate(readings)
     ]
     for number, told in reports.items():
         case = cases[told.culprit]
@@ -83,14 +85,19 @@ def _track(desk: KnownReports, mail: Mail, told: RobotReport) -> None:
 
 
 def _explain_one(
-    mail: Mail, told: RobotReport | None, desk: KnownReports, cases: Mapping[str, _Case], identity: Identity, rows: bool
+    reading: Reading,
+    told: RobotReport | None,
+    desk: KnownReports,
+    cases: Mapping[str, _Case],
+    identity: Identity,
+    rows: bool,
 ) -> dict[str, Any]:
-    reading = read(mail, identity)
+    mail = reading.mail
     relations = desk.relations(reading) if not told else {}
     effects: tuple[Effect, ...] = (NOTHING,)
     at = Standpoint(Relation.THREAD)
     for report_id, relation in relations.items():
-        seen_from = desk.reports[report_id].standpoint(reading, relation, identity.operators)
+        seen_from = desk.reports[report_id].standpoint(reading, relation, identity)
         follows = effects_of(reading, seen_from, identity.trust)
         if not effects[0].happening:
             effects, at = follows, seen_from
@@ -137,7 +144,7 @@ def _as_json(
         "patches": [{"title": each.title, "source": each.source} for each in reading.patches],
         "links": [each.url for each in reading.links],
         "report": report_json(told, mail, rows=rows) if told else None,
-        "trust": {"verdict": "none", "by": None},
+        "trust": {"verdict": reading.trust.verdict.value, "by": reading.trust.by or None},
         "role": at.role.value if at.role else None,
         "intents": [{"name": each.intent.value, "evidence": each.evidence} for each in _meant(reading, told, at)],
         "effect": _effect_json(effects[0]),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from bot.replies.aliases import Aliases
+from bot.replies.trust.believed import Believed
 
 _TAG = re.compile(r"[0-9a-f]{16}")
 
@@ -21,6 +24,8 @@ class Identity:
     robots: frozenset[str] = frozenset()
     operators: frozenset[str] = frozenset()
     trust: str = "verified"
+    believed: Believed = field(default_factory=Believed)
+    aliases: Aliases = field(default_factory=Aliases)
 
     def tagged(self, tag: str) -> str:
         """The address that names a report: perfbot+7d3e91c0a45b28f6@bot.example.org."""

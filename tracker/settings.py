@@ -36,6 +36,12 @@ PERFWORK_BASE_URL: str = env.str("PERFWORK_BASE_URL", default="http://127.0.0.1:
 PERFWORK_ROBOTS: list[str] = env.list("PERFWORK_ROBOTS", default=["lkp@intel.com", "oliver.sang@intel.com"])
 PERFWORK_OPERATORS: list[str] = env.list("PERFWORK_OPERATORS", default=[])
 PERFWORK_TRUSTED_AUTHSERV: list[str] = env.list("PERFWORK_TRUSTED_AUTHSERV", default=[])
+PERFWORK_SIGNERS: dict[str, frozenset[str]] = {
+    address.lower(): frozenset(domains.lower().split("+")) for address, domains in pairs("PERFWORK_SIGNERS").items()
+}
+PERFWORK_KEYRING: str = env.str("PERFWORK_KEYRING", default="")
+PERFWORK_DNS: bool = flag("PERFWORK_DNS", False)
+PERFWORK_MAILMAP: str = env.str("PERFWORK_MAILMAP", default="")
 PERFWORK_TRUST: str = env.str("PERFWORK_TRUST", default="verified")
 PERFWORK_ARCHIVES: list[str] = env.list("PERFWORK_ARCHIVES", default=[])
 PERFWORK_FETCH: bool = flag("PERFWORK_FETCH", False)

@@ -19,8 +19,7 @@ from bot.archive.raw import RawMail
 from bot.archive.sieve import Passes, Sieve, key_of_message
 from bot.archive.tally import Tally
 from bot.ingest.robot_mail.report import find_report
-from bot.replies.mail import parse
-from bot.replies.reading import Reading, read
+from bot.replies.reading import Reading, understand
 from tracker.models import Archive, Message, Orphan, OutgoingMail, RawMessage
 
 ROUNDS = 1000  # an orphan may wait for an orphan, as deep as threads go
@@ -108,7 +107,7 @@ def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: 
 
 def _parsed(passed: Passed, archive: Archive | None, desk: Desk, tally: Tally) -> _Read | None:
     try:
-        return _Read(passed, read(parse(passed.mail.raw), desk.identity))
+        return _Read(passed, understand(passed.mail.raw, desk.identity))
     except (SoftTimeLimitExceeded, MemoryError):
         raise
     except Exception as error:
@@ -147,7 +146,7 @@ def _read_again(desk: Desk) -> None:
     for pk in sorted(desk.more_people):
         sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
         for source in sources.iterator(chunk_size=20):
-            reading = read(parse(source.raw), desk.identity)
+            reading = understand(source.raw, desk.identity)
             if not (reading.mail.author.email in desk.identity.robots and find_report(reading.mail)):
                 desk.lay_out([reading])
                 desk.file_again(reading)

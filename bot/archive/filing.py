@@ -107,7 +107,7 @@ class Desk:
         if reading.kind is Kind.SELF or not relations:
             return
         report = self._rows[next(iter(relations))]
-        role = self.known.reports[report.tag].role_of(reading, self.identity.operators) or ""
+        role = self.known.reports[report.tag].role_of(reading, self.identity) or ""
         message = Message.objects.filter(message_id=reading.mail.message_id)
         message.exclude(report=report, role=role).update(report=report, role=role)
         self.known.file_under(reading.mail.message_id, report.tag)
@@ -119,7 +119,7 @@ class Desk:
 
     def _store(self, reading: Reading, report: Report, source: RawMessage) -> Message:
         mail = reading.mail
-        role = self.known.reports[report.tag].role_of(reading, self.identity.operators)
+        role = self.known.reports[report.tag].role_of(reading, self.identity)
         message = Message.objects.create(
             message_id=mail.message_id,
             report=report,
@@ -131,6 +131,8 @@ class Desk:
             sent_at=mail.date or self.now,
             kind=reading.kind,
             role=role or "",
+            trust=reading.trust.verdict,
+            trust_by=reading.trust.by[:300],
             # Of our own mail everything is ours, the quoted-looking tag block too.
             own_text=(mail.text if reading.kind is Kind.SELF else reading.own_text)[:100_000],
         )
@@ -140,7 +142,7 @@ class Desk:
     def _act(self, reading: Reading, tag: str, relation: Relation) -> None:
         """What the mail does to one report: by itself an event, else a suggestion that waits for a click."""
         report = self._rows[tag]
-        seen_from = self.known.reports[tag].standpoint(reading, relation, self.identity.operators)
+        seen_from = self.known.reports[tag].standpoint(reading, relation, self.identity)
         at = reading.mail.date or self.now
         for number, effect in enumerate(effects_of(reading, seen_from, self.identity.trust)):
             event = event_of(effect, reading.mail, seen_from.role, at, number)

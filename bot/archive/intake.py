@@ -116,6 +116,7 @@ class _Reading:
 
     def flush(self) -> None:
         """File what passed, and save the cursor with it. One worker at a time files, so that none overlooks others'."""
+        self._warm()
         with transaction.atomic():
             lease.wait_for_turn(TURN)
             self._learn()
@@ -127,6 +128,7 @@ class _Reading:
 
     def finish(self, goal: str) -> None:
         """All is read: file the rest, and save that, with what stands at the end and is no mail."""
+        self._warm()
         with transaction.atomic():
             lease.wait_for_turn(TURN)
             self._learn()
@@ -136,6 +138,10 @@ class _Reading:
             if goal:
                 self.archive.cursor = self.source.after(self.archive.cursor, goal, self.tally.seen - self.saved)
             self._save(tally)
+
+    def _warm(self) -> None:
+        """Have the keys at hand that the mails are signed with, before the transaction."""
+        self.desk.identity.believed.warm((passed.mail.raw for passed in self.passed), self.now)
 
     def _learn(self) -> None:
         """Track what other workers have filed meanwhile."""

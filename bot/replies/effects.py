@@ -19,6 +19,7 @@ from bot.replies.measured import answers, holds_table
 from bot.replies.patches import version_of
 from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
+from bot.replies.trust.policy import may_act
 from tracker.status import CLOSED, STEPS, Happening, Role
 
 _PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch_names_culprit"}
@@ -39,26 +40,26 @@ _COURTESY = re.compile(
 def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tuple[Effect, ...]:
     """What the mail does to one report, most telling effect first; never empty.
 
-    A report that is merely linked to is not changed. Under the policies `verified` and `maintainers` what needs proof
-    becomes a suggestion.
+    A report that is merely linked to is not changed. What the policy wants proof for becomes a suggestion without it
+    (trust/policy.py).
     """
     if at.relation is Relation.LINK:
         return (NOTHING,)
     if at.relation is Relation.CULPRIT:
         return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch(reading, at)) or (NOTHING,)
-    commanded_ones = [commanded.effect_of(each) for each in reading.commands.good] if reading.obeyed else []
+    orders = [commanded.effect_of(each) for each in reading.commands.good] if reading.obeyed else []
     said = [*_said(reading, at)]
     effects = (
-        *(_bounded(each, policy, is_command=True) for each in commanded_ones),
-        *(_bounded(each, policy) for each in said),
+        *(each if may_act(policy, reading.trust, at.role, asks_much=True) else _suggested(each) for each in orders),
+        *(
+            each if may_act(policy, reading.trust, at.role, asks_much=closes(each)) else _suggested(each)
+            for each in said
+        ),
     )
     return effects or (NOTHING,)
 
 
-def _bounded(effect: Effect, policy: str, *, is_command: bool = False) -> Effect:
-    """Without proof of who wrote, what closes and commands only suggest; strict installations let nothing act."""
-    if policy == "open" or (policy == "verified" and not is_command and not closes(effect)):
-        return effect
+def _suggested(effect: Effect) -> Effect:
     return replace(effect, mode=Mode.SUGGEST)
 
 

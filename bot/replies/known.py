@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from bot.identity import Identity
 from bot.replies.addresses import Address
 from bot.replies.effect import Relation, Standpoint
 from bot.replies.kinds import Kind
@@ -29,23 +30,23 @@ class KnownReport:
     people: frozenset[str] = frozenset()
     verdict: str = Verdict.REGRESSION
 
-    def standpoint(self, reading: Reading, relation: Relation, operators: Collection[str]) -> Standpoint:
+    def standpoint(self, reading: Reading, relation: Relation, identity: Identity) -> Standpoint:
         """What a mail is to this report."""
-        return Standpoint(relation, self.role_of(reading, operators), self.verdict == Verdict.IMPROVEMENT)
+        return Standpoint(relation, self.role_of(reading, identity), self.verdict == Verdict.IMPROVEMENT)
 
-    def role_of(self, reading: Reading, operators: Collection[str]) -> Role | None:
+    def role_of(self, reading: Reading, identity: Identity) -> Role | None:
         """What the writer is to this report: its author (by address), one it was sent to, the lab, or none of them.
 
         None where the report's people are not known.
         """
         author = reading.mail.author
-        if reading.kind in (Kind.SELF, Kind.BOT_OPERATOR) or author.email in operators:
+        if reading.kind in (Kind.SELF, Kind.BOT_OPERATOR) or author.email in identity.operators:
             return Role.REPORTER
         if reading.kind is not Kind.PERSON:
             return Role.MACHINE
         if self.authors is None:
             return None
-        called = set(known_as([author]))
+        called = {*known_as([author]), *identity.aliases.of(author.email)}
         if called & self.authors:
             return Role.AUTHOR
         return Role.MAINTAINER if called & self.people else Role.THIRD_PARTY

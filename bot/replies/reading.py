@@ -11,11 +11,13 @@ from bot.replies.addressed import Audience, audience_of
 from bot.replies.commands import Commands, find_commands
 from bot.replies.kinds import Kind, kind_of
 from bot.replies.links import Link, find_links
-from bot.replies.mail import Mail
+from bot.replies.mail import Mail, parse
 from bot.replies.notices import Notice, find_notice
 from bot.replies.patches import Patch, find_patches, posted_title
 from bot.replies.sentences import Sentence, own_sentences
 from bot.replies.trailers import Trailer, find_trailers, fixed_commits
+from bot.replies.trust.judge import judge
+from bot.replies.trust.verdict import UNPROVEN, Trust
 
 _REVERT = re.compile(r'Revert "(.{1,400})"')
 
@@ -36,6 +38,7 @@ class Reading:
     tags: tuple[str, ...]
     notice: Notice | None
     problems: tuple[str, ...]
+    trust: Trust = UNPROVEN
 
     @property
     def closes(self) -> tuple[Link, ...]:
@@ -70,7 +73,13 @@ class Reading:
         return self.obeyed and bool(self.commands.bad or self.commands.too_many)
 
 
-def read(mail: Mail, identity: Identity) -> Reading:
+def understand(raw: bytes, identity: Identity) -> Reading:
+    """Everything that a mail says, of its bytes, with whether it is proven who wrote it."""
+    mail = parse(raw)
+    return read(mail, identity, judge(raw, mail, identity.believed))
+
+
+def read(mail: Mail, identity: Identity, trust: Trust = UNPROVEN) -> Reading:
     """Everything that the mail says. Pure; the same mail always reads the same."""
     in_context = text.lines_in_context(mail.text)
     lines = [line.text for line in in_context]
@@ -94,4 +103,5 @@ def read(mail: Mail, identity: Identity) -> Reading:
         tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
         notice=find_notice(own),
         problems=tuple(problems),
+        trust=trust,
     )

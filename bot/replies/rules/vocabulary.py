@@ -53,7 +53,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     # What may be dropped or reverted. "That flag in the patch" is none.
     "culprit": _listed(
         r"""
-        /(?:it|this|that)(?=[.,;:!?)'\"]|\Z| (?:for|from|until|when|again|now|and|or|as|if|then|please|before|in|on)\b)/,
+        /(?:it|this|that)(?=[.,;:!?)'\"]|\Z| (?:for|from|until|when|again|now|and|or|as|if|then|before|in|on)\b)/,
         /(?:the|this|that|these|those|my|your|our|both|his|her)(?: (?!in|of|from|to|on|by|with)[\w.\/-]+){0,3}?
         (?:patch(?:es|set)?|commits?|series|changes?)/
         """

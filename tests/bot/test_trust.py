@@ -1,0 +1,193 @@
+"""Who wrote a mail: signatures made with keys of this test, forged ones, and the headers of trusted servers."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dkim
+import patatt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nacl.signing import SigningKey
+
+from bot.replies.mail import parse
+from bot.replies.trust.believed import Believed
+from bot.replies.trust.judge import judge
+from bot.replies.trust.policy import may_act
+from bot.replies.trust.signatures import CLOCK
+from bot.replies.trust.verdict import UNPROVEN, Trust, Verdict
+from tracker.status import Role
+
+SENT = datetime(2026, 3, 11, 9, 15, tzinfo=UTC).timestamp()
+SECRET = SigningKey(b"\x07" * 32)
+RECORD = f"v=DKIM1; k=ed25519; p={base64.b64encode(bytes(SECRET.verify_key)).decode()}"
+KEYS = {"s1._domainkey.dev.example": RECORD}
+DKIM = Believed(key=KEYS.get, signs=lambda domain: domain == "dev.example")
+PLAIN = b"""\
+From: Dana Brook <dana@dev.example>
+To: perfbot@bot.example.org
+Date: Wed, 11 Mar 2026 10:15:00 +0100
+Message-ID: <a@dev.example>
+In-Reply-To: <report@bot.example.org>
+Subject: Re: the report
+
+It is the lock.
+"""
+SIGNED_HEADERS = [b"from", b"date", b"message-id", b"subject", b"in-reply-to"]
+
+
+def signed(mail: bytes = PLAIN, domain: bytes = b"dev.example", **options: object) -> bytes:
+    """The mail with a DKIM signature above it."""
+    options.setdefault("include_headers", SIGNED_HEADERS)
+    secret = base64.b64encode(bytes(SECRET))
+    token = CLOCK.at.set(SENT)  # the signature tells when it was made
+    try:
+        made = dkim.sign(mail, b"s1", domain, secret, signature_algorithm=b"ed25519-sha256", **options)
+    finally:
+        CLOCK.at.reset(token)
+    return made.replace(b"\r\n", b"\n") + mail
+
+
+def verdict(raw: bytes, believed: Believed = DKIM) -> Verdict:
+    return judge(raw, parse(raw), believed).verdict
+
+
+def test_a_signature_of_the_writers_domain_proves_him() -> None:
+    assert judge(signed(), parse(signed()), DKIM) == Trust(Verdict.PASS, "dkim dev.example")
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (signed().replace(b"the lock", b"the luck"), Verdict.FAIL),
+        (signed().replace(b"dana@", b"lee@"), Verdict.FAIL),
+        (PLAIN, Verdict.FAIL),  # the domain signs, and this is not signed
+        (PLAIN.replace(b"dev.example>\nTo", b"elsewhere.example>\nTo"), Verdict.NONE),
+        (signed(domain=b"evil.example"), Verdict.NONE),  # a domain that may not speak for hers
+        (b"From: Lee <lee@dev.example>\n" + signed(), Verdict.NONE),  # which of the two writes?
+        (signed(include_headers=[b"from", b"subject"]), Verdict.NONE),  # could be sent again as another mail
+        (signed(length=True) + b"\n#lkp invalid\n", Verdict.NONE),  # only the beginning is signed
+        (signed().replace(b"s=s1", b"s=s2"), Verdict.NONE),  # a key that nobody knows
+    ],
+)
+def test_what_is_not_proven(raw: bytes, expected: Verdict) -> None:
+    assert verdict(raw) is expected
+
+
+def test_a_signature_that_has_expired_since_was_good_when_the_mail_was_sent() -> None:
+    made = signed()
+    assert f"t={int(SENT)}".encode() in made
+    at = CLOCK.at.set(SENT - 10 * 24 * 3600)  # made ten days after the mail says that it was sent
+    assert CLOCK.time() == SENT - 10 * 24 * 3600
+    CLOCK.at.reset(at)
+    assert verdict(made) is Verdict.PASS
+    late = PLAIN.replace(b"11 Mar 2026", b"1 Mar 2026")
+    assert verdict(signed(late)) is Verdict.FAIL
+
+
+def test_people_may_sign_with_another_domain_of_theirs() -> None:
+    raw = signed(domain=b"dev.example", mail=PLAIN.replace(b"dana@dev.example", b"dana@kernel.example"))
+    assert verdict(raw) is Verdict.NONE
+    hers = Believed(key=KEYS.get, signers={"dana@kernel.example": frozenset({"dev.example"})})
+    assert verdict(raw, hers) is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("address", "domain", "expected"),
+    [
+        ("a@dev.example", "dev.example", True),
+        ("a@mail.dev.example", "dev.example", True),
+        ("a@dev.example", "mail.dev.example", True),
+        ("a@dev.example", "example", False),
+        ("a@notdev.example", "dev.example", False),
+    ],
+)
+def test_alignment(address: str, domain: str, expected: bool) -> None:
+    assert Believed().aligned(address, domain) is expected
+
+
+SERVER = Believed(servers=frozenset({"mx.list.example"}))
+OUTSIDE = b"Received: from mail.dev.example (mail.dev.example [192.0.2.7])\n\tby mx.list.example with ESMTPS\n"
+INSIDE = b"Received: from localhost (localhost [127.0.0.1]) by mx.list.example with ESMTP\n"
+GOOD = b"Authentication-Results: mx.list.example; dkim=pass (2048-bit key) header.d=dev.example header.i=@dev.example\n"
+DMARC = b"Authentication-Results: mx.list.example;\n\tdmarc=pass (p=none) header.from=dev.example\n"
+COMMENTED = b"Authentication-Results: mx.list.example; dkim=pass (header.d=dev.example) header.d=evil.example\n"
+STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (GOOD + OUTSIDE, Verdict.PASS),
+        (INSIDE + GOOD + OUTSIDE, Verdict.PASS),
+        (DMARC + OUTSIDE, Verdict.PASS),
+        (
+            b"Received: from mx.list.example (mx.list.example [192.0.2.1]) by archive.list.example\n" + GOOD + OUTSIDE,
+            Verdict.PASS,
+        ),
+        # Forged: written by the sender below the line with which the server took the mail in.
+        (OUTSIDE + GOOD, Verdict.NONE),
+        (OUTSIDE + GOOD + OUTSIDE, Verdict.NONE),
+        (OUTSIDE.replace(b"from mail.dev.example", b"from [127.0.0.1]") + GOOD + OUTSIDE, Verdict.NONE),
+        (STRANGER + GOOD + OUTSIDE, Verdict.NONE),  # it came past somebody whom we don't trust
+        (GOOD, Verdict.NONE),  # no server took it in
+        (GOOD.replace(b"mx.list", b"mx.evil") + OUTSIDE, Verdict.NONE),
+        (GOOD.replace(b"header.d=dev", b"header.d=evil") + OUTSIDE, Verdict.NONE),
+        (DMARC.replace(b"from=dev", b"from=evil") + OUTSIDE, Verdict.NONE),
+        (COMMENTED + OUTSIDE, Verdict.NONE),
+        (DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, Verdict.FAIL),
+    ],
+)
+def test_results_of_a_trusted_server_count_where_only_it_can_have_put_them(head: bytes, expected: Verdict) -> None:
+    assert verdict(head + PLAIN, SERVER) is expected
+
+
+def test_a_developers_key(tmp_path: Path) -> None:
+    keyring = tmp_path / "keys"
+    place = keyring / "ed25519" / "dev.example" / "dana"
+    place.mkdir(parents=True)
+    (place / "default").write_bytes(base64.b64encode(bytes(SECRET.verify_key)))
+    (tmp_path / "secret").write_bytes(base64.b64encode(bytes(SECRET)))
+    config = {"signingkey": f"ed25519:{tmp_path}/secret", "identity": "dana@dev.example", "selector": "default"}
+    raw = patatt.rfc2822_sign(PLAIN, config)
+    hers = Believed(keyring=str(keyring))
+    assert judge(raw, parse(raw), hers) == Trust(Verdict.PASS, "patatt ed25519 dana@dev.example")
+    assert verdict(raw.replace(b"the lock", b"the luck"), hers) is Verdict.FAIL
+    assert verdict(raw.replace(b"From: Dana Brook <dana@", b"From: Lee <lee@"), hers) is Verdict.NONE
+    assert verdict(raw, Believed(keyring=str(tmp_path / "none"))) is Verdict.NONE
+    assert verdict(raw.replace(b"a=ed25519", b"a=openpgp"), hers) is Verdict.NONE  # would start another program
+
+
+PROVEN, CONTRADICTED = Trust(Verdict.PASS, "dkim x"), Trust(Verdict.FAIL, "dkim x")
+
+
+@pytest.mark.parametrize(
+    ("policy", "trust", "role", "open_move", "close"),
+    [
+        ("open", UNPROVEN, Role.THIRD_PARTY, True, True),
+        ("open", CONTRADICTED, Role.AUTHOR, True, True),
+        ("verified", PROVEN, Role.AUTHOR, True, True),
+        ("verified", UNPROVEN, Role.AUTHOR, True, False),
+        ("verified", CONTRADICTED, Role.AUTHOR, False, False),
+        ("maintainers", PROVEN, Role.MAINTAINER, True, True),
+        ("maintainers", PROVEN, Role.THIRD_PARTY, False, False),
+        ("maintainers", UNPROVEN, Role.AUTHOR, False, False),
+        ("maintainers", PROVEN, None, False, False),
+    ],
+)
+def test_the_policies(policy: str, trust: Trust, role: Role | None, open_move: bool, close: bool) -> None:
+    assert may_act(policy, trust, role, asks_much=False) is open_move
+    assert may_act(policy, trust, role, asks_much=True) is close
+
+
+NAMES = [b"DKIM-Signature", b"Authentication-Results", b"Received", b"X-Developer-Signature"]
+
+
+@given(st.binary(max_size=300), st.sampled_from(NAMES))
+def test_junk_proves_nothing_and_raises_nothing(junk: bytes, name: bytes) -> None:
+    raw = name + b": " + junk + b"\n" + PLAIN
+    believed = Believed(SERVER.servers, {}, "/nonexistent", lambda key: junk.decode("latin-1"))
+    assert judge(raw, parse(raw), believed).verdict is not Verdict.PASS
