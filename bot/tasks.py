@@ -17,6 +17,7 @@ from bot.archive.sources import open_sources
 from bot.config import configured_trees, identity, tree_paths
 from bot.errors import Busy, Unreadable
 from bot.ingest.drop import take_dropped
+from bot.outbox.answering import approve_answers
 from bot.outbox.composing import compose_due
 from bot.outbox.sending import send_due
 from bot.outbox.transport import Server
@@ -35,6 +36,8 @@ def take_results() -> int:
     """Take what lies in the drop directory, and compose the mail of what is new."""
     taken = take_dropped(settings.PERFWORK_DROP, tree_paths(), timezone.now())
     compose_due(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST)
+    if not settings.PERFWORK_APPROVE_FIRST:
+        approve_answers()
     return taken
 
 

@@ -100,7 +100,7 @@ class World:
         sha = self.commit(title)
         self.ingest(self.result(sha, title, **changes))
         compose_due(self.identity, self.later(), approve_first=False)
-        mail = OutgoingMail.objects.get(report__culprit__sha=sha)
+        mail = OutgoingMail.objects.get(report__culprit__sha=sha, purpose="report")
         states.mark_sent(mail.message_id, self.now, self.now)
         self.inbox.add(bytes(mail.raw))
         return Report.objects.select_related("culprit").get(culprit__sha=sha)
@@ -143,7 +143,7 @@ class World:
 
 def message_id(report: Report) -> str:
     """The Message-ID of a report's mail."""
-    return OutgoingMail.objects.get(report=report).message_id
+    return OutgoingMail.objects.get(report=report, purpose="report").message_id
 
 
 def standing(report: Report) -> str:

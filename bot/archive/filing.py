@@ -10,6 +10,7 @@ from bot.archive import robot_reports
 from bot.archive.lookup import keys_of_culprit, know, load, names_in, patch_keys
 from bot.identity import Identity
 from bot.ingest.robot_mail.report import RobotReport, find_report
+from bot.outbox.answering import answer
 from bot.outbox.states import mark_sent
 from bot.replies.effect import Effect, Mode, Relation
 from bot.replies.effects import effects_of
@@ -99,6 +100,7 @@ class Desk:
             return Filed(mail.message_id)
         for tag, relation in relations.items():
             self._act(reading, tag, relation)
+        answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
         return Filed(mail.message_id, is_reply=True)
 
     def file_again(self, reading: Reading) -> None:

@@ -37,6 +37,7 @@ class Mail:
     report_tag: str
     in_reply_to: str = ""
     references: tuple[str, ...] = ()
+    submitted: str = "auto-generated"  # RFC 3834: by itself, or "auto-replied"
 
     @property
     def envelope(self) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ def to_bytes(mail: Mail) -> bytes:
     if mail.in_reply_to:
         message["In-Reply-To"] = f"<{mail.in_reply_to}>"
         message["References"] = " ".join(f"<{each}>" for each in (*mail.references, mail.in_reply_to))
-    message["Auto-Submitted"] = "auto-generated"
+    message["Auto-Submitted"] = mail.submitted
     message["X-Perfwork-Report"] = mail.report_tag
     message.set_content(mail.body, charset="utf-8", cte="7bit" if mail.body.isascii() else "8bit")
     return message.as_bytes()

@@ -61,6 +61,8 @@ def mark_sent(message_id: str, at: datetime, now: datetime, refused: str = "") -
             return False
         reason = f"not taken for {refused}"[:1000] if refused else ""
         OutgoingMail.objects.filter(pk=mail.pk).update(state=S.SENT, sent_at=at, reason=reason, lease_until=None)
+        if mail.purpose != "report":
+            return True  # of the report it tells nothing
         tree = mail.report.tree.name if mail.report.tree else ""
         event = Event(
             key=f"{Happening.REPORTED}:{message_id}",

@@ -66,7 +66,7 @@ def test_a_signature_of_the_writers_domain_proves_him() -> None:
         (signed().replace(b"dana@", b"lee@"), Verdict.FAIL),
         (PLAIN, Verdict.FAIL),  # the domain signs, and this is not signed
         (PLAIN.replace(b"dev.example>\nTo", b"elsewhere.example>\nTo"), Verdict.NONE),
-        (signed(domain=b"evil.example"), Verdict.NONE),  # a domain that may not speak for hers
+        (signed(domain=b"evil.example"), Verdict.FAIL),  # a domain that may not speak for hers
         (b"From: Lee <lee@dev.example>\n" + signed(), Verdict.NONE),  # which of the two writes?
         (signed(include_headers=[b"from", b"subject"]), Verdict.NONE),  # could be sent again as another mail
         (signed(length=True) + b"\n#lkp invalid\n", Verdict.NONE),  # only the beginning is signed

@@ -1,0 +1,65 @@
+"""Answers to commands that failed: once a mail, at most one an hour to a person about a report, and to people only."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+
+from bot.compose.answer_mail import answer_to
+from bot.compose.mail import is_address, to_bytes
+from bot.identity import Identity
+from bot.replies.reading import Reading
+from bot.replies.trust.verdict import Verdict
+from tracker.models import OutgoingMail, OutgoingState, Report
+
+PURPOSE = "answer"
+APART = timedelta(hours=1)
+FRESH = timedelta(days=3)  # an answer to an older mail helps nobody, and archives hold mail of decades
+_NOBODY = re.compile(r"[^@]*(?:-owner|-request|-bounces|-help|mailman|majordomo|no-?reply)@", re.I)
+
+
+def answer(reading: Reading, report: Report, identity: Identity, now: datetime) -> bool:
+    """Compose the answer that a mail deserves, into the outbox; False where it deserves none."""
+    if not _deserved(reading, report, identity, now):
+        return False
+    author = reading.mail.author.email
+    purpose = f"{PURPOSE} {author} "
+    if OutgoingMail.objects.filter(report=report, purpose__startswith=purpose, composed_at__gt=now - APART).exists():
+        return False
+    mail = answer_to(reading, report.tag, report.culprit.sha, identity, now)
+    try:
+        with transaction.atomic():
+            OutgoingMail.objects.create(
+                message_id=mail.message_id,
+                report=report,
+                purpose=purpose + reading.mail.message_id,
+                raw=to_bytes(mail),
+                sender=identity.address,
+                recipients=list(mail.envelope),
+                subject=mail.subject,
+                composed_at=now,
+            )
+    except IntegrityError:
+        return False  # answered before
+    return True
+
+
+def _deserved(reading: Reading, report: Report, identity: Identity, now: datetime) -> bool:
+    """Whether it came from a person, lately, to a report of ours."""
+    mail = reading.mail
+    lists = {identity.list_address, *identity.lists, *identity.robots}
+    fresh = mail.date is not None and now - FRESH < mail.date
+    reachable = (
+        is_address(mail.author.email) and mail.author.email not in lists and not _NOBODY.match(mail.author.email)
+    )
+    asked_us = report.tag in reading.tags or report.outgoing.filter(purpose="report").exists()
+    forged = reading.trust.verdict is Verdict.FAIL
+    return bool(reading.deserves_answer and fresh and reachable and asked_us and not forged and mail.message_id)
+
+
+def approve_answers() -> int:
+    """Let them go where nobody has to approve mail first."""
+    waiting = OutgoingMail.objects.filter(purpose__startswith=f"{PURPOSE} ", state=OutgoingState.COMPOSED)
+    return waiting.update(state=OutgoingState.APPROVED)

@@ -1,0 +1,136 @@
+"""A command that failed gets one short answer; nothing else ever does."""
+
+from __future__ import annotations
+
+import email
+from datetime import timedelta
+from email.policy import default
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.compose.answer_mail import answer_to
+from bot.compose.mail import to_bytes
+from bot.identity import Identity
+from bot.outbox.answering import approve_answers
+from bot.outbox.states import mark_sent
+from bot.replies.addresses import Address
+from bot.replies.mail import parse
+from bot.replies.reading import read
+from tests.world import DANA, START, World, message_id
+from tracker.models import OutgoingMail
+
+pytestmark = pytest.mark.django_db
+BAD = "#lkp fixx: mm: a\n#lkp dup\n"
+
+
+@pytest.fixture
+def world(tmp_path: Path, identity: Identity) -> World:
+    return World(tmp_path, identity)
+
+
+def answers() -> list[OutgoingMail]:
+    return list(OutgoingMail.objects.filter(purpose__startswith="answer ").order_by("pk"))
+
+
+def test_the_answer_quotes_the_line_and_says_why(world: World) -> None:
+    report = world.report()
+    world.post(DANA, f"Hi,\n\n{BAD}", to=message_id(report), message_id="bad@dev.example")
+    world.read()
+    (row,) = answers()
+    mail = email.message_from_bytes(bytes(row.raw), policy=default)
+    assert (mail["Auto-Submitted"], mail["In-Reply-To"]) == ("auto-replied", "<bad@dev.example>")
+    assert mail["To"].addresses[0].addr_spec == DANA.email
+    body = mail.get_content()
+    assert "> #lkp fixx: mm: a" in body
+    assert "Line 3: there is no command 'fixx'." in body
+    assert "> #lkp dup" in body
+    assert max(map(len, body.splitlines())) <= 78
+    assert row.state == "composed"
+    assert approve_answers() == 1
+
+
+def test_sent_it_is_no_news_of_the_report(world: World) -> None:
+    report = world.report()
+    world.post(DANA, BAD, to=message_id(report))
+    world.read()
+    before = list(report.events.values_list("key", flat=True))
+    assert mark_sent(answers()[0].message_id, world.now, world.now)
+    assert list(report.events.values_list("key", flat=True)) == before
+    world.inbox.add(bytes(answers()[0].raw))
+    world.read()  # our own answer, back from the list: filed, not answered
+    assert len(answers()) == 1
+
+
+def test_one_an_hour_to_a_person_and_never_twice_for_a_mail(world: World) -> None:
+    report = world.report()
+    world.post(DANA, BAD, to=message_id(report))
+    world.read()
+    world.now -= timedelta(minutes=110)  # each step of this world is an hour
+    world.post(DANA, BAD, to=message_id(report))
+    world.read()
+    assert len(answers()) == 1
+    world.post(Address("Lee Park", "lee@dev.example"), BAD, to=message_id(report))
+    world.read()
+    assert len(answers()) == 2
+    world.later(2)
+    world.post(DANA, BAD, to=message_id(report))
+    world.read()
+    world.read()
+    assert len(answers()) == 3
+
+
+@pytest.mark.parametrize(
+    ("author", "headers"),
+    [
+        (DANA, {"Auto_Submitted": "auto-replied"}),
+        (DANA, {"Precedence": "auto_reply"}),
+        (Address("", "mailer-daemon@dev.example"), {}),
+        (Address("tip-bot2", "tip-bot2@dev.example"), {}),
+        (Address("", "linux-mm-owner@dev.example"), {}),
+        (Address("", "noreply@dev.example"), {}),
+    ],
+)
+def test_robots_bounces_and_absences_are_never_answered(world: World, author: Address, headers: dict[str, str]) -> None:
+    report = world.report()
+    world.post(author, BAD, to=message_id(report), **headers)
+    world.read()
+    assert answers() == []
+
+
+def test_ourselves_we_never_answer(world: World) -> None:
+    report = world.report()
+    world.post(Address("Bot", world.identity.address.upper()), BAD, to=message_id(report))
+    world.read()
+    assert answers() == []
+
+
+def test_old_mail_is_not_answered(world: World) -> None:
+    report = world.report()
+    world.post(DANA, BAD, to=message_id(report))
+    world.later(24 * 10)  # the archive is read ten days after
+    world.read()
+    assert answers() == []
+
+
+def test_a_good_command_is_not_answered(world: World) -> None:
+    report = world.report()
+    world.post(DANA, "#lkp note: looking\n#regzbot poke\n", to=message_id(report))
+    world.read()
+    assert answers() == []
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=200))
+def test_nothing_of_a_mail_breaks_out_of_its_place_in_the_answer(name: str, subject: str, words: str) -> None:
+    bot = Identity(address="perfbot@bot.example.org")
+    words = words.replace("\n", " ")
+    raw = f"From: {name} <dana@dev.example>\nMessage-ID: <a@b>\nSubject: {subject}\n\n#lkp {words}\n"
+    reading = read(parse(raw.encode("utf-8", "replace")), bot)
+    made = to_bytes(answer_to(reading, "7d3e91c0a45b28f6", "7d3e91c0a45b28f6", bot, START))
+    mail = email.message_from_bytes(made, policy=default)
+    assert set(mail.keys()) <= {
+        *("Message-ID", "Date", "From", "Reply-To", "To", "Subject", "In-Reply-To", "References", "Auto-Submitted"),
+        *("X-Perfwork-Report", "Content-Type", "Content-Transfer-Encoding", "MIME-Version"),
+    }
