@@ -8,7 +8,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
 
-from tracker import history, models, regrading
+from tracker import decisions, models, regrading
 from tracker.models.metric import Direction, DirectionBy
 
 
@@ -139,6 +139,11 @@ class EventAdmin(ReadOnly):
     list_select_related = ("report__culprit",)
 
 
+@admin.register(models.RuleRecord)
+class RuleRecordAdmin(ReadOnly):
+    list_display = ("rule", "accepted", "changed", "rejected")
+
+
 @admin.register(models.SigningKey)
 class SigningKeyAdmin(admin.ModelAdmin):
     """Where a key can be pinned by hand: a record that stands here is asked of nobody."""
@@ -169,7 +174,7 @@ class SuggestionAdmin(ReadOnly):
 
     def _decide(self, request: HttpRequest, rows: QuerySet[models.Suggestion], decision: models.Decision) -> None:
         person = request.user.get_username()
-        done = sum(history.decide(row, decision, person, timezone.now()) for row in rows.select_related("report"))
+        done = sum(decisions.decide(row, decision, person, timezone.now()) for row in rows.select_related("report"))
         self.message_user(request, f"{decision.label}: {done} of {rows.count()}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -77,18 +76,6 @@ def record(rows: Iterable[Event]) -> int:
     if new:
         refold(reports)
     return new
-
-
-@transaction.atomic
-def decide(suggestion: Suggestion, decision: Decision, person: str, now: datetime) -> bool:
-    """Accept or reject a suggestion, once; accepted it becomes an event. False where somebody was faster."""
-    open_one = Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN)
-    if not open_one.update(decision=decision, decided_by=person, decided_at=now):
-        return False
-    if decision == Decision.ACCEPTED:
-        value = replace(suggestion.value(), said_by=person)
-        record([event_row(suggestion.report, value, now, suggestion.quote)])
-    return True
 
 
 def _lock(report_ids: Iterable[int]) -> list[Report]:

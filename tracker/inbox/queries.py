@@ -1,4 +1,4 @@
-"""What the inbox shows, in a constant number of queries: suggestions, the quarantine, and the archives."""
+"""What the inbox shows, in a constant number of queries: suggestions, the quarantine, the archives, the rules."""
 
 from __future__ import annotations
 
@@ -8,9 +8,23 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count
 
-from tracker.models import Archive, Decision, Orphan, RawMessage, Suggestion
+from tracker import status
+from tracker.inbox.context import Excerpt, excerpt
+from tracker.models import Archive, Decision, Event, Message, Orphan, RawMessage, RuleRecord, Suggestion
 
 PAGE = 100  # rows of a section
+SUGGESTIONS = 50  # each with its report's history
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionRow:
+    """One suggestion: its words in their context, who wrote them, and where the report would stand."""
+
+    suggestion: Suggestion
+    excerpt: Excerpt
+    message: Message | None
+    becomes: str  # the sentence that the table would show
+    changes: bool  # whether that is another one than now
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +40,12 @@ class ArchiveRow:
 class Inbox:
     """One page; `older_…` is the key to go on with, None at the end."""
 
-    suggestions: Sequence[Suggestion]
+    suggestions: Sequence[SuggestionRow]
     older_suggestions: int | None
     quarantine: Sequence[RawMessage]
     older_quarantine: int | None
     archives: Sequence[ArchiveRow]
+    rules: Sequence[RuleRecord]
     waits: bool  # whether mail waits for its report
 
 
@@ -42,15 +57,33 @@ def inbox(now: datetime, suggestions_before: int | None = None, quarantine_befor
         suggestions = suggestions.filter(pk__lt=suggestions_before)
     if quarantine_before is not None:
         quarantine = quarantine.filter(pk__lt=quarantine_before)
-    asked, held = list(suggestions[: PAGE + 1]), list(quarantine[: PAGE + 1])
+    asked, held = list(suggestions[: SUGGESTIONS + 1]), list(quarantine[: PAGE + 1])
     return Inbox(
-        asked[:PAGE],
-        asked[PAGE - 1].pk if len(asked) > PAGE else None,
+        _rows(asked[:SUGGESTIONS]),
+        asked[SUGGESTIONS - 1].pk if len(asked) > SUGGESTIONS else None,
         held[:PAGE],
         held[PAGE - 1].pk if len(held) > PAGE else None,
         _archives(),
+        list(RuleRecord.objects.all()[:PAGE]),
         Orphan.objects.filter(own=True).exists(),
     )
+
+
+def _rows(suggestions: Sequence[Suggestion]) -> list[SuggestionRow]:
+    """Each with its mail and its report's history: two queries for all."""
+    ids = {each.message_id for each in suggestions}
+    messages = {each.message_id: each for each in Message.objects.filter(message_id__in=ids).defer("tables")}
+    events: dict[int, list[status.Event]] = {each.report_id: [] for each in suggestions}
+    for event in Event.objects.filter(report__in=events):
+        events[event.report_id].append(event.value())
+    return [_row(each, messages.get(each.message_id), events[each.report_id]) for each in suggestions]
+
+
+def _row(suggestion: Suggestion, message: Message | None, events: list[status.Event]) -> SuggestionRow:
+    folded = status.fold(status.Verdict(suggestion.report.verdict), [*events, suggestion.value()])
+    becomes = status.sentence(folded)
+    shown = excerpt(message.own_text if message else "", suggestion.quote)
+    return SuggestionRow(suggestion, shown, message, becomes, becomes != suggestion.report.status)
 
 
 def _archives() -> list[ArchiveRow]:

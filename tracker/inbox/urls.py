@@ -4,4 +4,8 @@ from django.urls import path
 
 from tracker.inbox import views
 
-urlpatterns = [path("", views.inbox, name="inbox")]
+urlpatterns = [
+    path("", views.inbox, name="inbox"),
+    path("<int:pk>/decide/", views.decide, name="decide"),
+    path("<int:pk>/undo/", views.undo, name="undo-decision"),
+]

@@ -1,12 +1,20 @@
-"""`/inbox/`: suggestions, quarantine, archives."""
+"""`/inbox/`: suggestions, quarantine, archives; and the decisions about suggestions."""
 
 from __future__ import annotations
 
+from django.contrib.auth.decorators import login_required, permission_required
+from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
+from tracker import decisions
 from tracker.inbox import queries
+from tracker.models import Decision, Suggestion
+from tracker.status import Happening
+
+MAY_DECIDE = "tracker.change_suggestion"
 
 
 def inbox(request: HttpRequest) -> HttpResponse:
@@ -15,8 +23,59 @@ def inbox(request: HttpRequest) -> HttpResponse:
     for name in ("suggestions", "quarantine"):
         text = request.GET.get(name, "")
         if text and not (text.isdecimal() and text.isascii() and len(text) < 19):
-            words = f"{name}: expected a number; found {text[:40]!r}"
-            return HttpResponseBadRequest(words, content_type="text/plain; charset=utf-8")
+            return _refused(f"{name}: expected a number; found {text[:40]!r}")
         keys[name] = int(text) if text else None
-    page = queries.inbox(timezone.now(), keys["suggestions"], keys["quarantine"])
-    return render(request, "inbox/inbox.html", {"page": page})
+    may_decide = request.user.has_perm(MAY_DECIDE)
+    shown = {
+        "page": queries.inbox(timezone.now(), keys["suggestions"], keys["quarantine"]),
+        "others": decisions.OTHERS,
+        "may_decide": may_decide,
+        "last": Suggestion.objects.filter(pk=request.session.get("decided", 0)).first() if may_decide else None,
+    }
+    return render(request, "inbox/inbox.html", shown)
+
+
+@require_POST
+@login_required(login_url="admin:login")
+@permission_required(MAY_DECIDE, raise_exception=True)
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """One decision: `decision` accept, reject, or set with another kind of event in `instead`; then on to the next."""
+    suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
+    word = request.POST.get("decision", "")
+    word = request.POST.get("instead", "") if word == "set" else word
+    meant = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}.get(word, Decision.CHANGED)
+    instead = Happening(word) if word in decisions.OTHERS else None
+    if meant is Decision.CHANGED and instead is None:
+        return _refused(f"decision: expected accept, reject or another state; found {word[:40]!r}")
+    if instead == suggestion.kind:
+        meant = Decision.ACCEPTED
+    if decisions.decide(suggestion, meant, _name(request), timezone.now(), instead):
+        request.session["decided"] = pk
+    return redirect(f"/inbox/#s{_next_open(pk)}")
+
+
+@require_POST
+@login_required(login_url="admin:login")
+@permission_required(MAY_DECIDE, raise_exception=True)
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a decision back: its event is reversed, and the suggestion waits again."""
+    decisions.take_back(
+        get_object_or_404(Suggestion.objects.select_related("report"), pk=pk), _name(request), timezone.now()
+    )
+    request.session.pop("decided", None)
+    return redirect(f"/inbox/#s{pk}")
+
+
+def _name(request: HttpRequest) -> str:
+    assert isinstance(request.user, AbstractUser)
+    return request.user.get_username()
+
+
+def _next_open(pk: int) -> int:
+    """The suggestion below, or the one above at the end."""
+    waiting = Suggestion.objects.filter(decision=Decision.OPEN).values_list("pk", flat=True)
+    return waiting.filter(pk__lt=pk).order_by("-pk").first() or waiting.order_by("pk").first() or 0
+
+
+def _refused(words: str) -> HttpResponse:
+    return HttpResponseBadRequest(words, content_type="text/plain; charset=utf-8")

@@ -13,6 +13,7 @@ from tracker.models.outgoing import OutgoingMail, OutgoingState
 from tracker.models.release import Release
 from tracker.models.report import Report
 from tracker.models.result import BisectResult
+from tracker.models.rule_record import RuleRecord
 from tracker.models.scenario import Scenario
 from tracker.models.signing_key import SigningKey
 from tracker.models.suggestion import Decision, Suggestion
@@ -36,6 +37,7 @@ __all__ = [
     "RawMessage",
     "Release",
     "Report",
+    "RuleRecord",
     "Scenario",
     "SigningKey",
     "Suggestion",

@@ -1,0 +1,39 @@
+"""The words that a suggestion relies on, among those around them. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+AROUND = 240  # letters on each side
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Evidence in its place; `before` and `after` are empty where it was not found in the text."""
+
+    before: str
+    evidence: str
+    after: str
+
+
+def excerpt(own_text: str, quote: str) -> Excerpt:
+    """The evidence with what stands around it in the mail. White space may differ: a rule reads lines joined."""
+    words = quote.split()[:80]
+    if not words:
+        return Excerpt("", quote, "")
+    found = re.search(r"\s+".join(re.escape(word) for word in words), own_text)
+    if not found:
+        return Excerpt("", quote, "")
+    before, after = own_text[: found.start()], own_text[found.end() :]
+    return Excerpt(_tail(before), " ".join(found[0].split()), _head(after))
+
+
+def _tail(text: str) -> str:
+    text = " ".join(text[-2 * AROUND :].split())
+    return text if len(text) <= AROUND else f"… {text[-AROUND:].partition(' ')[2]}"
+
+
+def _head(text: str) -> str:
+    text = " ".join(text[: 2 * AROUND].split())
+    return text if len(text) <= AROUND else f"{text[:AROUND].rpartition(' ')[0]} …"
