@@ -6,6 +6,7 @@
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills readings at fifty random moments, and compares what they leave
 #   make bench         the benchmarks
+#   make reading       docs/reading.md from the rules, with how they fare on the labelled threads
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +16,7 @@ BIND ?= 127.0.0.1:8000
 CORES ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test fuzz crash bench format lint types rooms settings
+.PHONY: help demo up test fuzz crash bench reading format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -83,6 +84,9 @@ crash: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	@for bench in accuracy robot_mail ingest archive; do $(RUN) benchmarks/$$bench.py || exit 1; done
+
+reading: $(VENV)/dev.stamp
+	@$(RUN) benchmarks/reading.py
 
 format: $(VENV)/dev.stamp
 	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format .

@@ -1,4 +1,6 @@
-"""Reading the robot's reports: each field against what a careful reader found in the real ones, a line a field."""
+"""Accuracy: each field of the robot's reports against what a careful reader found in the real ones, a line a field;
+and what replies are taken to mean, a rule, an intent and a thread (replies.py).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+from benchmarks import replies  # noqa: E402
 from bot.archive.mbox import read_mbox  # noqa: E402
 from bot.ingest.robot_mail.as_json import report_json  # noqa: E402
 from bot.ingest.robot_mail.report import find_report  # noqa: E402
@@ -84,6 +87,9 @@ def main() -> None:
     for field in asked:
         print(f"{field:24}{right[field]:7}{asked[field]:7}{100 * right[field] / asked[field]:8.1f}")
     print(f"{'all':24}{right.total():7}{asked.total():7}{100 * right.total() / asked.total():8.1f}")
+
+    print()
+    replies.report()
 
 
 if __name__ == "__main__":

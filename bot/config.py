@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from bot.git import is_repository
 from bot.identity import Identity
 from bot.replies.aliases import Aliases, read_mailmap
+from bot.replies.rules import RULES
 from bot.replies.trust.believed import Believed
 from bot.signing_keys import KeyCache
 from tracker.models import Tree
@@ -47,7 +49,16 @@ def _identity(keys: KeyCache | None) -> Identity:
         trust=settings.PERFWORK_TRUST,
         believed=believed,
         aliases=_aliases(settings.PERFWORK_MAILMAP),
+        rules_off=_rules_off(settings.PERFWORK_RULES_OFF),
     )
+
+
+def _rules_off(names: Iterable[str]) -> frozenset[str]:
+    """The rules that are switched off; a name that is none is a mistake."""
+    off = frozenset(names)
+    if unknown := sorted(off - {rule.name for rule in RULES}):
+        raise ImproperlyConfigured(f"PERFWORK_RULES_OFF: there is no rule {unknown[0]!r}; docs/reading.md has them all")
+    return off
 
 
 def _aliases(path: str) -> Aliases:

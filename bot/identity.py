@@ -26,6 +26,7 @@ class Identity:
     trust: str = "verified"
     believed: Believed = field(default_factory=Believed)
     aliases: Aliases = field(default_factory=Aliases)
+    rules_off: frozenset[str] = frozenset()  # of those that read plain English
 
     def tagged(self, tag: str) -> str:
         """The address that names a report: perfbot+7d3e91c0a45b28f6@bot.example.org."""

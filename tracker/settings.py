@@ -41,6 +41,7 @@ PERFWORK_SIGNERS: dict[str, frozenset[str]] = {
 }
 PERFWORK_KEYRING: str = env.str("PERFWORK_KEYRING", default="")
 PERFWORK_DNS: bool = flag("PERFWORK_DNS", False)
+PERFWORK_RULES_OFF: list[str] = env.list("PERFWORK_RULES_OFF", default=[])
 PERFWORK_MAILMAP: str = env.str("PERFWORK_MAILMAP", default="")
 PERFWORK_TRUST: str = env.str("PERFWORK_TRUST", default="verified")
 PERFWORK_ARCHIVES: list[str] = env.list("PERFWORK_ARCHIVES", default=[])

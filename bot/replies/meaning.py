@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bot.replies.intent import Intent
 from bot.replies.kinds import Kind
+from bot.replies.measured import answers, holds_table
 from bot.replies.reading import Reading
 from bot.replies.rules import RULES, By, Rule
 from bot.replies.sentences import Sentence
@@ -23,7 +24,11 @@ class Found:
 
 def found_in(reading: Reading, *, improvement: bool = False) -> tuple[Found, ...]:
     """Everything that the mail means, in the order of the rules; each rule once, with its first sentence."""
-    return (*_facts(reading), *_read(reading, improvement))
+    found = (*_facts(reading), *_read(reading, improvement))
+    if reading.kind is Kind.PERSON and reading.sentences and all(each.intent is Intent.THANKS for each in found):
+        talk = next((each.text for each in reading.sentences if len(each.text) > 30), "")
+        found += (Found(Intent.DISCUSSION, talk),) if talk else ()
+    return found
 
 
 def _facts(reading: Reading) -> Iterator[Found]:
@@ -41,12 +46,24 @@ def _read(reading: Reading, improvement: bool) -> Iterator[Found]:
     if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR):
         return
     who = By.OPERATOR if reading.kind is Kind.BOT_OPERATOR else By.DEVELOPER
+    if who is By.OPERATOR and (told := _told(reading)):
+        yield Found(Intent.BOT_PROVIDES_INFO, told)
     for rule in RULES:
         if rule.by not in (who, By.ANYONE) or rule.improvement not in (None, improvement):
+            continue
+        if rule.name in reading.rules_off:
             continue
         sentence = next((each for each in reading.sentences if _says(rule, each, reading)), None)
         if sentence:
             yield Found(rule.intent, sentence.text, rule)
+
+
+def _told(reading: Reading) -> str:
+    """What the lab tells: its comparison, or an answer below a question; "" for neither."""
+    if holds_table(reading.own_text):
+        return "a comparison of measurements"
+    answer = answers(reading.sentences)
+    return answer.text if answer else ""
 
 
 def _says(rule: Rule, sentence: Sentence, reading: Reading) -> bool:

@@ -39,6 +39,7 @@ class Reading:
     notice: Notice | None
     problems: tuple[str, ...]
     trust: Trust = UNPROVEN
+    rules_off: frozenset[str] = frozenset()
 
     @property
     def closes(self) -> tuple[Link, ...]:
@@ -104,4 +105,5 @@ def read(mail: Mail, identity: Identity, trust: Trust = UNPROVEN) -> Reading:
         notice=find_notice(own),
         problems=tuple(problems),
         trust=trust,
+        rules_off=identity.rules_off,
     )

@@ -10,7 +10,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.safestring import SafeString, mark_safe
 
-PAGES = {"answering": "Answering a report", "archives": "Reading archives", "results": "Handing in a result"}
+PAGES = {
+    "answering": "Answering a report",
+    "archives": "Reading archives",
+    "reading": "How replies are read",
+    "results": "Handing in a result",
+}
 
 
 @cache

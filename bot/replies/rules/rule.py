@@ -57,9 +57,7 @@ class Rule:
     """One row of docs/reading.md.
 
     `does` None: the intent is shown, and nothing follows. `aside`: it only ever suggests, beside what the mail does
-    otherwise. `alone`: it counts only where no rule above it does. `seen`: how often it was read in the labelled
-    development threads, and how often rightly: its effect where it decided the mail's, else its intent
-    (tests/bot/test_reply_accuracy.py counts).
+    otherwise. `alone`: it counts only where no rule above it does. How each fares is in measured.json.
     """
 
     name: str
@@ -75,7 +73,6 @@ class Rule:
     to_reporter: bool = False  # counts only in a mail to the reporter, or where it names him
     question: bool | None = None  # True: only questions, False: never a question
     improvement: bool | None = None  # True: only of an improvement, False: never of one
-    seen: tuple[int, int] = (0, 0)
 
     def reads(self, sentence: Sentence) -> bool:
         """Whether the sentence says it."""

@@ -1,0 +1,37 @@
+"""`make reading`: counts how the rules fare on the labelled threads, and writes docs/reading.md from both."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from benchmarks.replies import SHARED, figures, intent_counts, rule_counts, threads  # noqa: E402
+from bot.replies.rules.page import MEASURED, page  # noqa: E402
+
+
+def fared() -> dict[str, Any]:
+    """How the rules fare, as measured.json keeps it."""
+    whole = threads()
+    replies = [reply for thread in whole for reply in thread.replies]
+    found = figures(replies)
+    return {
+        "on": f"on {found.replies} replies in {len(whole)} real threads of 2022 to 2025",
+        "summary": (
+            f"what acted by itself was right in {found.acted_rightly} of {found.acted}; of the replies that a person "
+            f"would let act by themselves, {found.found_auto} of {found.labelled_auto} did; the right effect was found "
+            f"or suggested in {found.effects} of {found.replies}."
+        ),
+        "decided": {name: list(counts) for name, counts in rule_counts(replies).items()},
+        "intents": {name: list(counts) for name, counts in intent_counts(replies).items()},
+    }
+
+
+if __name__ == "__main__":
+    if not SHARED.is_dir():
+        sys.exit(f"the labelled threads are not on this machine (expected in {SHARED})")
+    MEASURED.write_text(json.dumps(fared(), indent=1) + "\n", encoding="utf-8")
+    (ROOT / "docs" / "reading.md").write_text(page(fared()), encoding="utf-8")
