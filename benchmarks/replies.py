@@ -226,5 +226,6 @@ def report() -> None:
 def _print_figures(name: str, found: Figures) -> None:
     print(
         f"{name:16} acted rightly {found.acted_rightly} of {found.acted}; labelled automatic: {found.found_auto} of "
-        f"{found.labelled_auto}; right effect {found.effects} of {found.replies}; roles {found.roles} of {found.replies}"
+        f"{found.labelled_auto}; right effect {found.effects} of {found.replies}; roles {found.roles} of"
+        f" {found.replies}"
     )

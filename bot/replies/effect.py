@@ -31,6 +31,7 @@ class Standpoint:
     relation: Relation
     role: Role | None = None
     improvement: bool = False
+    culprit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

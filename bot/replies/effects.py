@@ -15,7 +15,7 @@ from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
 from bot.replies.intent import Intent
 from bot.replies.kinds import Kind
 from bot.replies.meaning import Found, found_in
-from bot.replies.measured import answers, holds_table
+from bot.replies.measured import answers, helps, holds_table
 from bot.replies.patches import version_of
 from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
@@ -26,13 +26,19 @@ _PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 # What a third party may point out: the rest of what he says is not his to decide.
 _POINTED_OUT = frozenset(
-    {Happening.FIX_PROPOSED, Happening.FIX_QUEUED, Happening.FIX_CONFIRMED, Happening.DROPPED, Happening.FIX_WITHDRAWN}
+    {
+        *(Happening.FIX_PROPOSED, Happening.FIX_QUEUED, Happening.FIX_CONFIRMED, Happening.FIX_WITHDRAWN),
+        *(Happening.DROPPED, Happening.DISPUTED),
+    }
 )
 _DEBUG = re.compile(r"\bdebug(?:ging)?\b(?: \w+){0,3} (?:patch|diff|info|print|trace|output|hack|below)", re.I)
+_SHA = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
 _BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b", re.I)
 _COURTESY = re.compile(
     r"(?:hi|hello|hey|thanks?|thank you|thx|cheers|ok|okay|ack|fyi|best|regards|sincerely|a lot|very much|so much|for"
-    r"|the|this|your|report|reporting|information|it|all|many|much|you|and|br|kind)\b|[\W\d_]+",
+    r"|the|this|your|report|reports|reporting|information|it|all|many|much|you|and|br|kind|great|nice|good|cool|awesome"
+    r"|wonderful|perfect|test|testing|tests|confirm|confirming|confirmation|checking|trying|letting|me|us|know|looking"
+    r"|quick|prompt|reply|response|help|again|both|folks|guys|lots|of|appreciated|indeed|well|work|job)\b|[\W\d_]+",
     re.I,
 )
 
@@ -117,6 +123,7 @@ def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
         return
     if not _has_substance(reading):
         return
+    found = tuple(each for each in found if not _names_culprit(each, at.culprit))
     asides = {each.rule.name for each in found if each.rule and each.rule.aside}
     effects = sorted(_ruled(found), key=lambda effect: effect.rule in asides)  # what decides stands first
     answer = Effect(Happening.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
@@ -129,6 +136,13 @@ def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     if deciding.rule == "will_look":
         # Whoever says that he looks has made the next move his own, whatever the reporter was asked for.
         yield replace(deciding, happening=Happening.ANSWERED)
+
+
+def _names_culprit(found: Found, culprit: str) -> bool:
+    """Whether what is named as the fix is the culprit itself, which may have fixed something else."""
+    if not culprit or not found.rule or found.rule.does not in (Happening.FIX_PROPOSED, Happening.FIX_QUEUED):
+        return False
+    return any(culprit.startswith(sha.lower()) for sha in _SHA.findall(found.evidence))
 
 
 def _ruled(found: Sequence[Found]) -> Iterator[Effect]:
@@ -150,22 +164,40 @@ def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     if reading.patches:
         yield from _patch(reading, at)
         return
-    found = found_in(reading)
+    found = found_in(reading, improvement=at.improvement)
     table = holds_table(reading.own_text)
     intents = {each.intent for each in found}
     if table or Intent.BOT_WILL_TEST in intents:
         found = tuple(each for each in found if each.rule not in UNMEASURED)
     outcome = next(_ruled(found), None)
     tested = next((each for each in reading.trailers if each.key == "Tested-by"), None)
+    if Intent.BOT_WILL_TEST in intents and not table:
+        tested = None  # it is offered for the day when that is true
+        if outcome and outcome.happening is Happening.FIX_CONFIRMED:
+            outcome = None
     if tested and (outcome is None or outcome.happening is Happening.ANSWERED):
         outcome = Effect(Happening.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
-    if outcome:
-        yield replace(outcome, mode=Mode.SUGGEST) if _is_followed_by_but(reading, outcome) else outcome
+    good = None if at.improvement else helps(reading.own_text)
+    if outcome and outcome.happening is not Happening.ANSWERED:
+        yield _weighed(outcome, reading, found)
+    elif good is not None:
+        happening = Happening.FIX_CONFIRMED if good else Happening.FIX_FAILED
+        yield Effect(happening, Mode.SUGGEST, "operator_compares", quote=_first_words(reading))
+    elif outcome:
+        yield outcome
     elif table:
         yield Effect(Happening.ANSWERED, Mode.AUTO, "operator_measured", quote=_first_words(reading))
-    elif answer := answers(reading.sentences):
-        sure = not intents & {Intent.BOT_WILL_TEST, Intent.BOT_ASKS}
-        yield Effect(Happening.ANSWERED, Mode.AUTO if sure else Mode.SUGGEST, "operator_answers", quote=answer.text)
+    elif (answer := answers(reading.sentences)) and Intent.BOT_WILL_TEST not in intents:
+        mode = Mode.SUGGEST if Intent.BOT_ASKS in intents else Mode.AUTO
+        yield Effect(Happening.ANSWERED, mode, "operator_answers", quote=answer.text)
+
+
+def _weighed(outcome: Effect, reading: Reading, found: Sequence[Found]) -> Effect:
+    """An outcome; one that is good in one sentence and bad in another is for a person to weigh."""
+    good = next((each for each in found if each.rule and each.rule.name == "operator_confirms"), None)
+    if good and outcome.rule == "operator_ineffective" and good.evidence != outcome.quote:
+        return Effect(Happening.FIX_CONFIRMED, Mode.SUGGEST, "operator_confirms_with_caveat", quote=good.evidence)
+    return replace(outcome, mode=Mode.SUGGEST) if _is_followed_by_but(reading, outcome) else outcome
 
 
 def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
@@ -182,7 +214,8 @@ def _has_substance(reading: Reading) -> bool:
     commanded_lines = {command.line for command in reading.commands.good}
     if commanded_lines:
         return True
-    names = "|".join(re.escape(word) for word in reading.mail.author.name.split()[:6])
+    called = {*reading.mail.author.name.split()[:6], *reading.audience.reporters, *reading.audience.others}
+    names = "|".join(re.escape(word) for word in sorted(called)[:200])
     text = reading.own_text[:50_000]
     rest = _COURTESY.sub("", re.sub(rf"\b(?:{names})\b", "", text, flags=re.I) if names else text)
     return bool(rest.strip())

@@ -32,7 +32,8 @@ class KnownReport:
 
     def standpoint(self, reading: Reading, relation: Relation, identity: Identity) -> Standpoint:
         """What a mail is to this report."""
-        return Standpoint(relation, self.role_of(reading, identity), self.verdict == Verdict.IMPROVEMENT)
+        improvement = self.verdict == Verdict.IMPROVEMENT
+        return Standpoint(relation, self.role_of(reading, identity), improvement, self.culprit)
 
     def role_of(self, reading: Reading, identity: Identity) -> Role | None:
         """What the writer is to this report: its author (by address), one it was sent to, the lab, or none of them.

@@ -134,14 +134,14 @@ def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
     world.post(DANA, "It is the lock.", to=message_id(report))
     from bot.archive import batch
 
-    real = batch.read
+    real = batch.understand
 
-    def fragile(mail: Any, identity: Any) -> Any:
-        if "This one" in mail.text:
+    def fragile(raw: bytes, identity: Any) -> Any:
+        if b"This one" in raw:
             raise RuntimeError("a bug of ours")
-        return real(mail, identity)
+        return real(raw, identity)
 
-    monkeypatch.setattr(batch, "read", fragile)
+    monkeypatch.setattr(batch, "understand", fragile)
     tally = world.read()
     assert (tally.quarantined, tally.replies) == (1, 1)
     kept = RawMessage.objects.exclude(error="").get()

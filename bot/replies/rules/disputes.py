@@ -15,7 +15,9 @@ RULES = (
         intent=Intent.DISPUTES_VALIDITY,
         says="""The number, the test or the bisection is doubted in plain words: "bogus", "just noise".""",
         cue=words(
-            "bogus|implausible|dubious|spurious|nonsense|sceptical|skeptical|unconvinced",
+            "is|are|be|looks|seems … bogus",
+            "bogus report|result*|number*|bisect*|regression|data",
+            "implausible|dubious|spurious|nonsense|sceptical|skeptical|unconvinced",
             "not … plausible|convinced|credible|believable|actionable|reliable|meaningful|representative|"
             "reproducible|predictable",
             "not|isn't related to",
@@ -23,6 +25,13 @@ RULES = (
             "particularly|very|highly|bit|rather|somewhat|quite suspicious",
             "i really|seriously|highly|strongly? doubt|question",
             "hard to believe",
+            "struggling|failing|fail|hard|unable to see|understand|explain|imagine … how|why|what",
+            "bisect* went|goes|gone|is|was astray|off",
+            "<not> read anything|much|too_much into",
+            "no way … this|that|it|the",
+            "code alignment|placement|layout",
+            "would|should|can disregard|ignore this|it|that|these|the",
+            "something off|wrong|fishy with",
             "is|are|be|looks|seems|probably|likely|just|within|mostly|measurement|test|like … noise|noisy|"
             "variance|unrelated|random|jitter|fluke",
             "false positive|alarm",
@@ -41,6 +50,16 @@ RULES = (
         mode=Mode.SUGGEST,
     ),
     Rule(
+        name="doubts_bisection",
+        intent=Intent.DISPUTES_VALIDITY,
+        says="""The bisection is doubted by a question: "are you sure about the bisection?\"""",
+        cue=words("are you sure|positive|certain|confident … bisect*|commit|culprit|result*|number*"),
+        question=True,
+        improvement=False,
+        does=Happening.DISPUTED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
         name="cannot_reproduce",
         intent=Intent.CANNOT_REPRODUCE,
         says="""The writer tried and did not see it: "I have been unable to reproduce this result".""",
@@ -48,6 +67,8 @@ RULES = (
             "<i cannot> … reproduce|repro|trigger",
             "<i cannot> … see|observe|notice|measure|find … <regression>|difference*|result*|degradation|impact",
             "no … <regression>|difference|change … here|on_my|in_my|locally|for_me|with_my|on_our",
+            "no … difference|change|regression … outside|beyond|above … noise",
+            "same throughput|performance|numbers|result* … with_and_without|with_or_without",
         ),
         unless=(CONDITIONAL, REPORTED),
         question=False,
@@ -64,7 +85,9 @@ LATER = (
         intent=Intent.DISPUTES_VALIDITY,
         says="""Mild doubt: "strange", "this patch doesn't change any functionality".""",
         cue=words(
-            "strange|weird|odd|puzzling|surprising|unexpected|surprised|suspicious",
+            "<is> … strange|weird|odd|puzzling|unexpected|suspicious",
+            "strange|weird|odd|puzzling|suspicious since|because|that|result*|number*|as",
+            "^ hm*? … strange|weird|odd|interesting",
             "makes? no sense",
             "doesn't|does_not|shouldn't|should_not|didn't|wouldn't … change|affect|impact|alter|touch|make … "
             "functional*|behavio*|performance|difference|logic|any*|path|code",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.replies.intent import Intent
-from bot.replies.rules.rule import Mode, Rule, words
+from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, HEDGED, NEGATED, REPORTED
 from tracker.status import Happening
 
@@ -14,7 +14,9 @@ RULES = (
         says="""The writer has dropped or reverted the culprit, or decided to: "I've dropped it", "we decided to drop
         this patch". What else was dropped (a flag, a lock) is no patch.""",
         cue=words(
-            "<i have> now|just|already|since? dropped|removed|kicked_out <culprit>",
+            "<i have> now|just|already|since? dropped|removed|kicked_out|withdrawn <culprit>",
+            "<i have> now|just|already|since? pulled|taken|took|kicked|removed <culprit> … out_of|from",
+            "agreed|decided to take|pull|kick|throw <culprit> … out|from",
             "decided|agreed to <drop> <culprit>",
             "<culprit> has_been|have_been now|already? dropped",
             "dropped|removed now? from the|my|our? <tree>",
@@ -34,6 +36,7 @@ RULES = (
             "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
             "<i will> … <drop> <culprit>",
             "<i want> … <drop> <culprit>",
+            "<i will> send|post|queue|do a|the revert",
             "let's|let_us|feel_free_to just|please? <drop> <culprit>",
             "will|to be dropped|reverted",
             "fine|ok|okay with dropping|reverting",
@@ -50,10 +53,14 @@ RULES = (
         cue=words(
             "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <culprit>",
             "suggest|propose|consider … dropping|reverting|removing <culprit>",
+            "shouldn't|why_not … <culprit>|we … be? <dropped>|<drop>",
             "<culprit> should|must|needs_to|has_to|ought_to be <dropped>",
             "^ please? drop|revert <culprit>",
         ),
-        unless=(NEGATED, REPORTED),
+        unless=(
+            Trap("says not to", words("not|don't|never|no_need_to|rather_than drop|revert|remove|dropping|reverting")),
+            REPORTED,
+        ),
         does=Happening.DROPPED,
         mode=Mode.SUGGEST,
     ),

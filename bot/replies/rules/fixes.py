@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bot.replies.intent import Intent
-from bot.replies.rules.rule import Mode, Rule, words
+from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, NEGATED, REPORTED
 from tracker.status import Happening
+
+_NOT = Trap("says not or never", words("<not>"))
 
 RULES = (
     Rule(
@@ -16,8 +18,10 @@ RULES = (
             "<patch> …… <landed> now|up? to|in|into|for|on|by|upstream",
             "already|now includes|include|contains|has|have it|this|that|the_fix|the_patch|the_series",
             "already|now|been|is|was|it's fixed|merged|queued|applied? in|into the|my|our? <tree>",
+            "part of … pull_request|pull|series",
+            "<patch>|follow-up|followup is|are already|now|also? in the|my|our? <tree>",
         ),
-        unless=(NEGATED, CONDITIONAL, REPORTED),
+        unless=(NEGATED, REPORTED),
         question=False,
         does=Happening.FIX_QUEUED,
         mode=Mode.SUGGEST,
@@ -41,8 +45,13 @@ RULES = (
             "should|will|would|might|may be fixed|resolved|addressed|solved|mitigated … by|in|with",
             "<named> …… should|will|would|might|may|does … fix|resolve|address|solve|help|cure|mitigate",
             "/[0-9a-f]{8,40}/ …… <fixes> it|this|that|the … <regression>?",
+            "taken care of by|in|with",
+            "already addressed|fixed|solved|resolved upstream|mainline",
+            "patch|commit|series titled|called|named …… <fixes>",
+            "<named> …… looks_relevant|is_relevant|addresses|addressed|is_about",
+            "same … as|that <named>",
         ),
-        unless=(NEGATED, REPORTED),
+        unless=(_NOT, REPORTED),
         question=False,
         does=Happening.FIX_PROPOSED,
         mode=Mode.SUGGEST,
@@ -56,6 +65,9 @@ RULES = (
             "the|this|that|my patch|fix|series in|from my|the|your? reply|previous|other|last",
             "fix|patch for_it|for_this? is|was|can_be|has_been posted|sent|found|at|here",
             "try|test|see … <patch> … /https?:\\S+/",
+            "<i have> … pushed|put|uploaded …… fix|patch|branch",
+            "which|that i already|just? posted|sent|mailed|submitted|reposted|re-posted",
+            "there's|there_is … patch|fix|series … from|by|on|posted",
         ),
         unless=(NEGATED,),
         question=False,
@@ -70,6 +82,7 @@ RULES = (
             "<regression> …… <is now> … <gone>",
             "<patch>|it|this <fixes> it|this|that|the … <regression>",
             "<performance> … <is now> back|restored|recovered",
+            "with … <patch>|/[0-9a-f]{8,40}/ …… back at|to",
         ),
         unless=(NEGATED, CONDITIONAL, REPORTED),
         question=False,

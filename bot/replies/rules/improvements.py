@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bot.replies.intent import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
-from bot.replies.rules.traps import NEGATED
 from tracker.status import Happening
 
 RULES = (
@@ -30,9 +29,12 @@ RULES = (
         cue=words(
             "feasible|expected|plausible|great|good|nice|cool|excellent|awesome|intended|goal|hoped|glad|happy|welcome",
             "makes sense",
-            "because|due_to|thanks",
+            "because|due_to",
+            "gladly|happily take",
         ),
-        unless=(NEGATED, Trap("wonders", words("unexpected|wonder"))),
+        unless=(
+            Trap("wonders, or says not", words("unexpected|wonder", "<not> … expected|great|good|nice|intended|happy")),
+        ),
         question=False,
         improvement=True,
         does=Happening.RESPONDED,

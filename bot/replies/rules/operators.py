@@ -17,12 +17,23 @@ _CAVEAT = Trap(
         "if|unless|whether|may|might|should|could|seems|seem|looks|expect*|hope*|want*",
     ),
 )
+_DENIES = Trap(
+    "denies it",
+    words("<not> … fully|entirely|completely? … <gone>|<fixes>|<help>", "still there", "<regression> … left"),
+)
 _RERUN = Trap(
     "tells of a rerun of the culprit",
     words(
         "rerun|re-run|reran|retest*|re-test*|rebuilt|rebuild|both_parent|latest|mainline|upstream|reproducible",
         "/next-\\d+/",
     ),
+)
+_HEARD = Trap(
+    "thanks for news, hopes, or asks",
+    words("thanks|thank_you for", "hope|hopes|expect|expected", "you mentioned|said|confirmed|mean", "so_if"),
+)
+_ELSEWHERE = Trap(
+    "speaks of another tree or machine", words("mainline|upstream|linux-next|latest|platform*|machine*|other")
 )
 _IF = Trap("has a condition", words("if|whether|unless|should|expect*"))
 
@@ -34,7 +45,8 @@ RULES = (
         cue=words(
             "false positive|alarm|report",
             "invalid|bogus report",
-            "ignore|disregard this|the|our|that|my … report|regression|mail|email|result",
+            "report is|was invalid|wrong|bogus|incorrect|false",
+            "ignore|disregard this|the|our|that|my|above? … report|regression|mail|email|result",
             "sorry|apologize for the|this|our … noise|false|wrong|invalid|misleading",
             "withdraw|retract|take_back this|the|our report",
         ),
@@ -51,7 +63,11 @@ RULES = (
         cue=words(
             "duplicate|duplicated of|report|with",
             "same|identical … regression|issue|problem|report … as|we_reported|reported|with",
+            "sorry for the duplication|duplicate",
+            "reported this|it when|in|before|already",
             "already|previously reported this|it|the_same|in|as|at",
+            "this|it is|was the? same as|one",
+            "duplicate|duplicated one",
         ),
         unless=(CONDITIONAL,),
         by=By.OPERATOR,
@@ -68,10 +84,14 @@ RULES = (
             "recover*|fix*|restor*|resolv*|help*|improv*|mitigat* …… partly|partially|not_fully|not_entirely|"
             "not_completely|but_still|but_not",
             "<regression>|gap is|was|has_been|becomes|became … smaller|reduced|less|decreased|narrowed|mitigated",
+            "not fully|entirely|completely|totally recover*|fix*|restor*|resolv*",
+            "half|part|third|some|/\\d\\/\\d/ of … <regression> … left|remains|there",
+            "still … lower|worse|slower|higher than … parent|before",
         ),
-        unless=(_IF,),
+        unless=(_IF, _RERUN),
         by=By.OPERATOR,
         question=False,
+        improvement=False,
         does=Happening.FIX_FAILED,
         mode=Mode.AUTO,
     ),
@@ -80,18 +100,24 @@ RULES = (
         intent=Intent.BOT_FIX_INEFFECTIVE,
         says="""The lab measured that a candidate does not help: "it didn't fix the issue", "has little impact".""",
         cue=words(
-            "didn't|did_not|doesn't|does_not|don't|couldn't|could_not|can't|cannot|not_able_to … <help>|"
-            "make_any_difference",
-            "<patch>|it|this …… has|have|had|shows|makes|with|brings no|little|not_much|very_little|almost_no … "
-            "impact|effect|help|difference|improvement",
-            "still has|have|see|saw|there|shows|exists|observe|observed|got …… regression|slowdown|drop|"
-            "degradation|/-\\d[\\d.]*%/",
-            "<regression> still|is_still|remains|persists|still_exists … with|after|on|by the|this|your|that|"
-            "below|above? <patch>",
+            "<patch>|<performance>|it|this|they … didn't|did_not|doesn't|does_not|don't|couldn't|could_not|can't|"
+            "cannot|",
+            "not_able_to fully|really|actually? <help>|come_back|make_any_difference",
+            "<patch>|it|this …… has|have|had|shows|makes|with|brings no|little|not_much|very_little|almost_no …"
+            " impact|effect|help|difference|improvement",
+            "no obvious|significant|visible? effect|impact|improvement|help",
+            "no obvious|significant|visible|clear|big difference|diff|change|changes",
+            "nearly|almost no|same difference|change|result*",
+            "even|much worse",
+            "none of them|these|the_patches … <help>|helps",
+            "still … has|have|see|saw|there|show|shows|exist|exists|observe|observed|got ……"
+            " regression|slowdown|drop|degradation|issue|/-\\d[\\d.]*%/",
+            "<regression> … still|remains|persists … there|exist|exists|seen|observed|remains|with|after|on|by",
         ),
         unless=(_IF, _RERUN),
         by=By.OPERATOR,
         question=False,
+        improvement=False,
         does=Happening.FIX_FAILED,
         mode=Mode.AUTO,
     ),
@@ -102,13 +128,34 @@ RULES = (
         disappears after applying the patch". Of the latest candidate only.""",
         cue=words(
             "<regression>|<performance> …… <gone>",
+            "<performance> … come|comes|came back",
+            "get|gets|got|brings|bring … <performance>|performance … back",
+            "does|do|did|can|could solve|fix|resolve",
             "<patch>|it|this …… <fixes> it|this|that|the|all|our|both … <regression>?",
             "confirm|confirmed|verified …… <fixes>|works|worked|helps|gone",
             "no more? <regression> anymore? … with|after|on",
         ),
-        unless=(_CAVEAT, REPORTED),
+        unless=(_CAVEAT, _HEARD, REPORTED),
         by=By.OPERATOR,
         question=False,
+        improvement=False,
+        does=Happening.FIX_CONFIRMED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="operator_sees_it_no_more",
+        intent=Intent.BOT_CONFIRMS_FIX,
+        says="""The same in the negative: "we can't see the regression any more with the patch". Of the mainline or
+        another machine it tells nothing of a candidate.""",
+        cue=words(
+            "<no longer seen> … see|seen|observe|observed|reproduce|reproduced|find|found|be_observed|be_seen …"
+            " <regression>? … <anymore>",
+            "<regression> … <no longer seen> … see|seen|observed|reproduced|found|be_observed|be_seen|there <anymore>",
+        ),
+        unless=(_ELSEWHERE, _IF, REPORTED),
+        by=By.OPERATOR,
+        question=False,
+        improvement=False,
         does=Happening.FIX_CONFIRMED,
         mode=Mode.AUTO,
     ),
@@ -119,10 +166,12 @@ RULES = (
         cue=words(
             "<regression>|<performance> …… <gone>",
             "<patch>|it|this …… <fixes>|help|helps|helped it|this|that|the|all|our|both|on|a_lot|much",
+            "<no longer seen> … see|observe|reproduce … <regression> … <anymore>",
         ),
-        unless=(_NOT, CONDITIONAL),
+        unless=(_HEARD, _DENIES, Trap("asks for a condition", words("if the|this|your patch|series"))),
         by=By.OPERATOR,
         question=False,
+        improvement=False,
         does=Happening.FIX_CONFIRMED,
         mode=Mode.SUGGEST,
     ),
@@ -136,7 +185,7 @@ RULES = (
             "still … see|saw|observe|observed|have|exists|there|reproduce|reproduced|reproducible|remains",
             "can|could still|reliably|stably|always? reproduce|be_reproduced",
         ),
-        unless=(_NOT, _IF),
+        unless=(_NOT, _IF, Trap("says that it is back", words("back|recovered|almost|restored"))),
         by=By.OPERATOR,
         question=False,
         does=Happening.ANSWERED,
@@ -155,6 +204,9 @@ UNMEASURED = (
             "build|compile|boot|be_applied|be_built",
             "patch|build|kernel|it|this|both|series …… build|boot|compile? failed|fails",
             "build|compile|compilation|apply error*|failure*|conflict*",
+            "cannot|can't|could_not|couldn't finish|complete|boot|run",
+            "hang|hangs|hung|panic|panics|crash|crashes|lockup|malformed|mangled",
+            "fail|fails|failed|cannot|can't|not pass … compiling|compilation|build|building",
         ),
         by=By.OPERATOR,
         question=False,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from bot.replies.rules.vocabulary import VOCABULARY
 
-_BETWEEN = r"[,;:\"'()]{0,2} [\"'(]{0,2}"
+_BETWEEN = r"[,;:\"'()\]]{0,2} [\"'(\[]{0,2}"
 _UNIT = r"(?:<[^<>]+>|/(?:\\.|[^/\\])+/|[^\s|<>/?]+)"
 _TOKEN = re.compile(rf"{_UNIT}(?:\|{_UNIT})*\??")
 _GAPS = {"…": r"(?: \S{1,60}){0,3}?", "……": r"(?: \S{1,60}){0,8}?"}

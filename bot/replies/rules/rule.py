@@ -44,12 +44,26 @@ def words(*phrases: str) -> Words:
     return Words(phrases, compiled(phrases))
 
 
+_EDGE = re.compile(r"[,;:()] | (?:but|and|so|because|since|although|though|while|which) |\Z")
+
+
+def _clause(text: str, cue: re.Match[str]) -> str:
+    """The clause around a cue."""
+    before = max((edge.end() for edge in _EDGE.finditer(text, 0, cue.start()) if edge[0]), default=0)
+    after = _EDGE.search(text, cue.end())
+    return text[before : after.start() if after else len(text)]
+
+
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """Words in a sentence that spoil a cue. `says` completes "not in a sentence that …"."""
+    """Words that spoil a cue: in its clause (`near`), or in all its sentence. `says`: "not in a sentence that …"."""
 
     says: str
     words: Words
+    near: bool = False
+
+    def spoils(self, text: str, cue: re.Match[str]) -> bool:
+        return self.words.in_(_clause(text, cue) if self.near else text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +92,5 @@ class Rule:
         """Whether the sentence says it."""
         if self.question is not None and self.question is not sentence.asks:
             return False
-        return self.cue.in_(sentence.text) and not any(trap.words.in_(sentence.text) for trap in self.unless)
+        cues = self.cue.pattern.finditer(sentence.text)
+        return any(not any(trap.spoils(sentence.text, cue) for trap in self.unless) for cue in cues)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from bot.replies.rules.rule import Trap, words
 
-NEGATED = Trap("says not or never", words("<not>"))
+NEGATED = Trap("says not or never beside it", words("<not>"), near=True)
 CONDITIONAL = Trap("has a condition", words("if|unless|whether|assuming|in_case|provided_that"))
-HEDGED = Trap("is hedged", words("may|might|could|perhaps|maybe|probably|possibly|hopefully|should|i_think|i_guess"))
+HEDGED = Trap(
+    "is hedged there",
+    words("may|might|could|perhaps|maybe|probably|possibly|hopefully|should|i_think|i_guess"),
+    near=True,
+)
 REPORTED = Trap(
     "tells what others say",
     words(

@@ -53,7 +53,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     # What may be dropped or reverted. "That flag in the patch" is none.
     "culprit": _listed(
         r"""
-        /(?:it|this|that)(?=[.,;:!?)'\"]|\Z| (?:for|from|until|when|again|now|and|or|as|if|then|before|in|on)\b)/,
+        this one, that one, /(?:it|this|that)(?=[.,;:!?)'\"]|\Z| (?:for|from|until|when|again|now|and|or|if|in|on)\b)/,
         /(?:the|this|that|these|those|my|your|our|both|his|her)(?: (?!in|of|from|to|on|by|with)[\w.\/-]+){0,3}?
         (?:patch(?:es|set)?|commits?|series|changes?)/
         """
@@ -103,11 +103,19 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     ),
     "drop": _listed(r"drop, revert, remove, back out, yank, kick out, pull"),
     "dropped": _listed(r"dropped, reverted, removed, backed out, yanked, kicked out, pulled"),
+    "no longer seen": _listed(
+        r"""
+        can't, cannot, can not, could not, couldn't, don't, do not, didn't, did not, can be no longer, no longer,
+        isn't, is not, not
+        """
+    ),
+    "anymore": _listed(r"anymore, any more, any longer, now, again"),
     "gone": _listed(
         r"""
         gone, fixed, /resol\w{1,5}ed/, solved, disappear, disappears, disappeared, restored, recovered,
         eliminated, vanished, went away, goes away, back to normal, not there anymore, no longer there,
-        no longer reproducible, no longer exists
+        no longer reproducible, no longer exists, back to the same level,
+        at the same level, the same level, same as parent, same as the parent, back to parent, back to the parent
         """
     ),
     "fixes": _listed(
@@ -163,7 +171,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "run": _listed(
         r"""
         test, testing, try, trying, run, running, rerun, re-run, rerunning, re-running, retest, re-test,
-        retesting, check, checking, verify, verifying, bisect, repeat, apply
+        retesting, check, checking, verify, verifying, bisect, repeat, apply, measure, compare, throw
         """
     ),
     "give": _listed(
