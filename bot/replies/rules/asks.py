@@ -27,10 +27,12 @@ RULES = (
         says="""The reporter is asked to run something: "can you rerun this test", "any chance you could try that".""",
         cue=words(
             "<can you> … <run>",
-            "please|worth a? retest|re-test|rerun|re-run|retry",
+            "please … test|retest|re-test|rerun|re-run|try|verify|repeat|bisect|run",
+            "worth a? retest|re-test|rerun|re-run|retry|try",
             "let me|us know if|whether|how it|this|that|the … <help>|makes|changes",
             "is there a? way|chance to|that|you … <run>|put",
-            "does|do|would|will this|that|it|the|these … <help>|make_any_difference|make_a_difference",
+            "does|would|will this|that|it|the_patch|the_below|the_following patch? help|fix|improve|restore|recover"
+            "|change|make_any_difference|make_a_difference",
             "do|does|did you|it|this|that … still see|happen|reproduce|occur|show|there",
         ),
         unless=(_TAKEN_BACK, REPORTED),
@@ -42,7 +44,7 @@ RULES = (
         name="asks_data",
         intent=Intent.ASKS_INFO,
         says="""Data or an explanation is asked for in so many words: "can you share the config".""",
-        cue=words("<can you> … <give>", "i have some|a_few|several? question*"),
+        cue=words("<can you>|please … <give>", "i have some|a_few|several? question*"),
         unless=(_TAKEN_BACK, REPORTED),
         to_reporter=True,
         does=Happening.ASKED,

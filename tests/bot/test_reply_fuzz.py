@@ -1,0 +1,67 @@
+"""Damaged real replies: whatever happens to the bytes of a mail, it is read, the same each time, and in no time."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+from benchmarks.replies import LKP
+from bot.archive.mbox import read_mbox
+from bot.explain import explain
+from bot.replies.effect import Relation, Standpoint
+from bot.replies.effects import effects_of
+from bot.replies.reading import understand
+from tests.bot.test_robot_reports import INVENTED
+from tracker.status import Role
+
+MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
+PIECES = (
+    *(b"\n\n", b"\x00", b"\xff\xfe", b"> ", b"-- \n", b"\n---\n", b"=?utf-8?b?", b"<", b'"', b"(", b"; charset=utf-16"),
+    *(b"\nContent-Transfer-Encoding: base64\n", b"\nContent-Type: text/html\n", b"\nContent-Type: multipart/mixed\n"),
+    *(b"not ", b" if ", b"dropped it", b"?", b"...", b"#lkp ", b"From: ", b"\r", b"\t", b"\xe2\x80\x8b", b"=\n"),
+)
+
+
+def mutated(raw: bytes, chance: random.Random) -> bytes:
+    """The mail with a few pieces cut out, doubled, moved or put in."""
+    for _ in range(chance.randint(1, 8)):
+        start = chance.randrange(len(raw) + 1)
+        end = min(len(raw), start + chance.choice((1, 3, 20, 200, 5000)))
+        piece = raw[start:end]
+        where = chance.randrange(len(raw) + 1)
+        raw = chance.choice(
+            (
+                raw[:start] + raw[end:],
+                raw[:end] + piece + raw[end:],
+                raw[:where] + piece + raw[where:],
+                raw[:where] + chance.choice(PIECES) + raw[where:],
+                raw[:start] + bytes(chance.randrange(256) for _ in range(3)) + raw[end:],
+            )
+        )
+    return raw[:500_000]
+
+
+def test_mutated_replies_are_read_the_same_each_time(shared: Path) -> None:
+    raws = [mail.raw[:60_000] for mail in read_mbox(shared / "threads-dev.mbox")]
+    chance = random.Random(6)
+    slowest = 0.0
+    for number in range(MUTATIONS):
+        raw = mutated(chance.choice(raws), chance)
+        began = time.process_time()
+        reading = understand(raw, LKP)
+        for role in (Role.AUTHOR, Role.THIRD_PARTY):
+            assert effects_of(reading, Standpoint(Relation.THREAD, role))
+        slowest = max(slowest, time.process_time() - began)
+        if number % 10 == 0:
+            assert understand(raw, LKP) == reading
+    assert slowest < 5
+
+
+def test_a_mutated_thread_is_explained(shared: Path) -> None:
+    raws = [mail.raw[:60_000] for mail in read_mbox(shared / "threads-dev.mbox")]
+    chance = random.Random(7)
+    for _ in range(max(1, MUTATIONS // 1000)):
+        told = list(explain([INVENTED.encode("latin-1"), *(mutated(raw, chance) for raw in raws)], LKP))
+        assert len(told) == len(raws) + 1

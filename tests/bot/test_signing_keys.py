@@ -1,0 +1,57 @@
+"""The cache of mail domains' keys: what is known is asked of nobody, and nothing unless that is switched on."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from bot import signing_keys
+from bot.signing_keys import KeyCache
+from tracker.models import SigningKey
+
+pytestmark = pytest.mark.django_db
+MAIL = (
+    b"Received: x\r\nDKIM-Signature: v=1; a=rsa-sha256; d=Dev.Example;\r\n\ts=s1; h=from;\r\n b=abc\r\n"
+    b"From: a@dev.example\r\n\r\nhi\r\n"
+)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    names: list[str] = []
+
+    def record(name: str) -> str | None:
+        names.append(name)
+        return {"s1._domainkey.dev.example": "v=DKIM1; p=x", "none._domainkey.dev.example": ""}.get(name)
+
+    monkeypatch.setattr(signing_keys, "_record", record)
+    return names
+
+
+def test_nobody_is_asked_by_default(asked: list[str], now: datetime) -> None:
+    assert KeyCache().warm([MAIL], now) == 0
+    assert asked == []
+
+
+def test_a_key_is_asked_for_once_and_kept(asked: list[str], now: datetime) -> None:
+    keys = KeyCache(ask_dns=True)
+    assert (keys.warm([MAIL, MAIL], now), keys.warm([MAIL], now)) == (1, 0)
+    assert keys.key("s1._domainkey.dev.example") == "v=DKIM1; p=x"
+    assert keys.signs("dev.example")
+    assert KeyCache(ask_dns=True).warm([MAIL], now) == 0
+    assert asked == ["s1._domainkey.dev.example"]
+
+
+def test_what_dns_cannot_tell_is_asked_again_and_what_is_not_there_after_a_while(
+    asked: list[str], now: datetime
+) -> None:
+    unknown, none = MAIL.replace(b"s=s1", b"s=s2"), MAIL.replace(b"s=s1", b"s=none")
+    keys = KeyCache(ask_dns=True)
+    keys.warm([unknown, none], now)
+    keys.warm([unknown, none], now)
+    assert asked == ["s2._domainkey.dev.example", "none._domainkey.dev.example", "s2._domainkey.dev.example"]
+    assert keys.key("none._domainkey.dev.example") == ""
+    assert not keys.signs("dev.example")
+    SigningKey.objects.update(fetched_at=now - timedelta(days=4000))
+    assert KeyCache(ask_dns=True).warm([none], now) == 1
