@@ -15,7 +15,7 @@ from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
 from bot.replies.intent import Intent
 from bot.replies.kinds import Kind
 from bot.replies.meaning import Found, found_in
-from bot.replies.measured import answers, helps, holds_table
+from bot.replies.measured import answers, helps, holds_table, tells
 from bot.replies.patches import version_of
 from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
@@ -187,9 +187,16 @@ def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
         yield outcome
     elif table:
         yield Effect(Happening.ANSWERED, Mode.AUTO, "operator_measured", quote=_first_words(reading))
-    elif (answer := answers(reading.sentences)) and Intent.BOT_WILL_TEST not in intents:
-        mode = Mode.SUGGEST if Intent.BOT_ASKS in intents else Mode.AUTO
-        yield Effect(Happening.ANSWERED, mode, "operator_answers", quote=answer.text)
+    elif Intent.BOT_WILL_TEST not in intents:
+        yield from _answer(reading, asks=Intent.BOT_ASKS in intents)
+
+
+def _answer(reading: Reading, *, asks: bool) -> Iterator[Effect]:
+    """What the lab tells without a measurement; who asks back may not have told all."""
+    if answer := answers(reading.sentences):
+        yield Effect(Happening.ANSWERED, Mode.SUGGEST if asks else Mode.AUTO, "operator_answers", quote=answer.text)
+    elif not asks and (told := tells(reading.sentences)):
+        yield Effect(Happening.ANSWERED, Mode.AUTO, "operator_tells", quote=told.text)
 
 
 def _weighed(outcome: Effect, reading: Reading, found: Sequence[Found]) -> Effect:

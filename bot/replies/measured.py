@@ -11,6 +11,7 @@ _TABLE = re.compile(
     r"%stddev\s{1,20}%change|^\s*[\d.e+]{1,20}\s{1,8}(?:±\s*\d{1,3}%\s{1,8})?[+-]\d[\d.]{0,8}%?\s{1,20}[\d.e+]{1,20}\s",
     re.M,
 )
+_COURTEOUS = re.compile(r"(?:many |a lot of )?(?:thanks?|thank you|sorry|got it|glad|you are welcome|hope)\b", re.I)
 _NO_ANSWER = re.compile(r"(?:thanks?|thank you|hi|hello|sorry|ok|okay)\b[^.]{0,30}[,.!]?\Z", re.I)
 
 
@@ -36,6 +37,12 @@ def helps(own_text: str) -> bool | None:
 def holds_table(own_text: str) -> bool:
     """Whether the mail shows a comparison of measurements."""
     return bool(_TABLE.search(own_text[:200_000]))
+
+
+def tells(sentences: tuple[Sentence, ...]) -> Sentence | None:
+    """The first sentence that states something, beyond courtesy."""
+    stated = (each for each in sentences if not each.asks and len(each.text) > 30)
+    return next((each for each in stated if not _COURTEOUS.match(each.text)), None)
 
 
 def answers(sentences: tuple[Sentence, ...]) -> Sentence | None:

@@ -34,7 +34,7 @@ def mira(client: Client) -> Client:
 @pytest.fixture
 def report(world: World) -> Report:
     report = world.report()
-    world.post(DANA, "Hi,\n\nnot a surprise to me. This is\nexpected. We do more now.\n", to=message_id(report))
+    world.post(DANA, "Hi,\n\nI have looked at it. This is\nexpected. We do more now.\n", to=message_id(report))
     world.read()
     return report
 
@@ -49,7 +49,7 @@ def decide(client: Client, **data: str) -> int:
 
 def test_the_page_shows_the_words_in_their_context_and_what_would_change(mira: Client, report: Report) -> None:
     page = mira.get("/inbox/").content.decode()
-    assert "not a surprise to me. <mark>This is expected.</mark> We do more now." in page
+    assert "I have looked at it. <mark>This is expected.</mark> We do more now." in page
     assert "Now: currently not merged, the author has responded." in page
     assert "<b>currently not merged, the regression is expected</b>" in page
     assert "Dana Brook, author, not proven" in page

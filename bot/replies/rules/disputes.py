@@ -25,6 +25,7 @@ RULES = (
             "particularly|very|highly|bit|rather|somewhat|quite suspicious",
             "i really|seriously|highly|strongly? doubt|question",
             "hard to believe",
+            "blame the test|benchmark|machine|compiler|layout",
             "struggling|failing|fail|hard|unable to see|understand|explain|imagine … how|why|what",
             "bisect* went|goes|gone|is|was astray|off",
             "<not> read anything|much|too_much into",
@@ -53,7 +54,10 @@ RULES = (
         name="doubts_bisection",
         intent=Intent.DISPUTES_VALIDITY,
         says="""The bisection is doubted by a question: "are you sure about the bisection?\"""",
-        cue=words("are you sure|positive|certain|confident … bisect*|commit|culprit|result*|number*"),
+        cue=words(
+            "are you sure|positive|certain|confident … bisect*|commit|culprit|result*|number*",
+            "how would|could|can this|that|it|the_commit|the_patch … related|possible|cause|affect|matter|make",
+        ),
         question=True,
         improvement=False,
         does=Happening.DISPUTED,
@@ -65,6 +69,7 @@ RULES = (
         says="""The writer tried and did not see it: "I have been unable to reproduce this result".""",
         cue=words(
             "<i cannot> … reproduce|repro|trigger",
+            "<i am> not seeing any|a|the|this|it … <regression>|difference|it",
             "<i cannot> … see|observe|notice|measure|find … <regression>|difference*|result*|degradation|impact",
             "no … <regression>|difference|change … here|on_my|in_my|locally|for_me|with_my|on_our",
             "no … difference|change|regression … outside|beyond|above … noise",
@@ -87,7 +92,7 @@ LATER = (
         cue=words(
             "<is> … strange|weird|odd|puzzling|unexpected|suspicious",
             "strange|weird|odd|puzzling|suspicious since|because|that|result*|number*|as",
-            "^ hm*? … strange|weird|odd|interesting",
+            "^ hm*? … strange|weird|odd",
             "makes? no sense",
             "doesn't|does_not|shouldn't|should_not|didn't|wouldn't … change|affect|impact|alter|touch|make … "
             "functional*|behavio*|performance|difference|logic|any*|path|code",

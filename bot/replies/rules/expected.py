@@ -40,7 +40,7 @@ RULES = (
             "ok|okay|fine|willing|happy|acceptable to|with eat|take|pay|live_with|accept|swallow …… <regression>|"
             "hit|cost|price|that|it",
             "trade|trades|trading … for|against",
-            "tradeoff|trade-off",
+            "tradeoff|trade-off|trade_off",
             "correctness comes|is|goes|over|trumps|first|beats|matters",
             "price|cost|penalty … pay",
             "is|are|was the price|cost of|for",
@@ -63,7 +63,8 @@ RULES = (
             "<not> … worth fixing|worrying|bothering|the_effort|it",
             "<not>|nothing … to? worry_about|need_fixing|need_to_be_fixed",
             "not a real? concern|problem|bug|regression",
-            "nothing|anything to fix|do|worry_about",
+            "nothing|anything to fix|do|be_done|worry_about",
+            "works|working as intended|designed|expected",
             "<i am> not going_to lose_sleep",
             "leave it|this alone|as_is|as_it_is",
             "rather not touch|change|bother|spend",

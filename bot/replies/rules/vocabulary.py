@@ -171,7 +171,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "run": _listed(
         r"""
         test, testing, try, trying, run, running, rerun, re-run, rerunning, re-running, retest, re-test,
-        retesting, check, checking, verify, verifying, bisect, repeat, apply, measure, compare, throw
+        retesting, check, checking, verify, verifying, bisect, repeat, apply, measure, compare, rebuild, throw
         """
     ),
     "give": _listed(

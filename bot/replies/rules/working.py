@@ -24,6 +24,8 @@ RULES: tuple[Rule, ...] = (
             "<i will> rewrite|redo|revisit|rework <culprit>",
             "/v\\d+/|new_version|next_version will have|fix|bring|restore|address",
             "new|next version|series|patch|/v\\d+/ … soon|tomorrow|shortly|next_week|this_week|in_a_week|in_a_day",
+            "write|prepare … proper changelog|commit_message|patch|description",
+            "formal|formally patch|posting|post|send|submit",
             "<i have> … half working|done|finished|baked",
             "^ ok|okay|sure|yes|right|oh|thanks? will fix|respin|send_a|post_a|prepare_a",
             "^ ok|okay|sure|yes|right|oh? will <make> … <new patch>",
