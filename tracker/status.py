@@ -205,12 +205,11 @@ STEPS: dict[Happening, Step] = {
     Happening.ASKED: Step(_BEFORE_FIX, State.NEEDS_INFO, Awaited.REPORTER),
     Happening.ANSWERED: Step(frozenset({State.NEEDS_INFO}), State.RESPONDED, Awaited.AUTHOR),
     Happening.DISPUTED: Step(_BEFORE_FIX, State.DISPUTED, Awaited.REPORTER),
-    Happening.FIX_PROPOSED: Step(_BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_PROPOSED, Awaited.MAINTAINER),
+    # A candidate waits for the lab to measure it; a good one for its author to post it.
+    Happening.FIX_PROPOSED: Step(_BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_PROPOSED, Awaited.REPORTER),
     # Who was asked to test something, and says that it does not help, has answered.
     Happening.FIX_FAILED: Step(_CANDIDATE | {State.NEEDS_INFO}, None, Awaited.AUTHOR),
-    Happening.FIX_CONFIRMED: Step(
-        _BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.MAINTAINER
-    ),
+    Happening.FIX_CONFIRMED: Step(_BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.AUTHOR),
     Happening.FIX_QUEUED: Step(_UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
     Happening.FIX_LANDED: Step(frozenset(State), State.FIXED, Awaited.NOBODY),
     Happening.FIX_WITHDRAWN: Step(_CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
@@ -303,6 +302,8 @@ def _move(standing: Standing, event: Event) -> Standing:
     if event.kind is Happening.TEST_ASKED and standing.state in _BEFORE_FIX | _CANDIDATE:
         return replace(standing, awaited=Awaited.REPORTER)
     step = STEPS.get(event.kind)
+    if _hands_back(standing, event):
+        standing = replace(standing, awaited=Awaited.AUTHOR)
     if step is None or standing.state not in step.within:
         return standing
     if event.kind is Happening.RESPONDED and event.by is Role.THIRD_PARTY:
@@ -310,6 +311,16 @@ def _move(standing: Standing, event: Event) -> Standing:
     target = step.to or _without_outcome(standing)
     awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
     return replace(standing, state=target, awaited=awaits, because=event.key)
+
+
+def _hands_back(standing: Standing, event: Event) -> bool:
+    """Whether a word leaves the next move to the author, though it moves no state: talk among developers, and answers
+    by the lab. Who asked the reporter still waits for him.
+    """
+    if event.kind is Happening.RESPONDED:
+        waits = (_BEFORE_FIX | _CANDIDATE) - {State.NEEDS_INFO}
+        return standing.state in waits and event.by is not Role.THIRD_PARTY
+    return event.kind is Happening.ANSWERED and standing.state in _BEFORE_FIX | _CANDIDATE
 
 
 def _without_outcome(standing: Standing) -> State:

@@ -134,6 +134,54 @@ def test_somebody_is_awaited_only_while_it_is_open() -> None:
         assert (standing.awaited is Awaited.NOBODY) == (standing.state in CLOSED), kind
 
 
+@pytest.mark.parametrize(
+    ("steps", "awaited"),
+    [
+        ([H.REPORTED], Awaited.AUTHOR),
+        ([H.ASKED], Awaited.REPORTER),
+        ([H.ASKED, H.RESPONDED], Awaited.REPORTER),  # who asked still waits
+        ([H.ASKED, (H.ANSWERED, {"by": "reporter"})], Awaited.AUTHOR),
+        ([H.ASKED, H.ANSWERED], Awaited.AUTHOR),  # the author takes it on himself
+        ([H.ASKED, (H.FIX_FAILED, {"by": "reporter"})], Awaited.AUTHOR),
+        ([H.DISPUTED], Awaited.REPORTER),
+        ([H.DISPUTED, H.RESPONDED], Awaited.AUTHOR),
+        ([H.DISPUTED, (H.RESPONDED, {"by": "third_party"})], Awaited.REPORTER),
+        ([H.DISPUTED, (H.ANSWERED, {"by": "reporter"})], Awaited.AUTHOR),
+        ([H.FIX_PROPOSED], Awaited.REPORTER),
+        ([H.RESPONDED, H.TEST_ASKED], Awaited.REPORTER),
+        ([H.FIX_PROPOSED, H.FIX_CONFIRMED], Awaited.AUTHOR),
+        ([H.FIX_QUEUED], Awaited.MAINTAINER),
+        ([H.FIX_QUEUED, H.RESPONDED], Awaited.MAINTAINER),
+        ([H.DROPPED, H.ASKED, H.RESPONDED], Awaited.NOBODY),
+    ],
+)
+def test_who_owes_the_next_move(steps: list[Happening], awaited: Awaited) -> None:
+    assert fold(Verdict.REGRESSION, happened(*steps)).awaited is awaited
+
+
+def test_a_confirmation_of_an_older_candidate_confirms_nothing() -> None:
+    first, second = (H.FIX_PROPOSED, {"title": "v1"}), (H.FIX_PROPOSED, {"title": "v2"})
+    of_the_first = (H.FIX_CONFIRMED, {"by": "reporter", "answers": "m0"})
+    of_the_second = (H.FIX_CONFIRMED, {"by": "reporter", "answers": "m1"})
+    assert fold(Verdict.REGRESSION, happened(first, second, of_the_first)).state is State.FIX_PROPOSED
+    assert fold(Verdict.REGRESSION, happened(first, second, of_the_second)).state is State.FIX_CONFIRMED
+    failed = (H.FIX_FAILED, {"by": "reporter", "answers": "m0"})
+    assert fold(Verdict.REGRESSION, happened(first, second, failed)).state is State.FIX_PROPOSED
+
+
+def test_words_that_a_patch_was_dropped_give_way_to_later_words_but_a_commit_does_not() -> None:
+    assert fold(Verdict.REGRESSION, happened(H.DROPPED, H.EXPECTED)).state is State.EXPECTED
+    reverted = (H.DROPPED, {"commit": "abc", "tag": "v5.6-rc2"})
+    assert fold(Verdict.REGRESSION, happened(reverted, H.EXPECTED)).state is State.DROPPED
+
+
+def test_what_one_mail_takes_back_comes_before_what_it_goes_on_with() -> None:
+    proposed, rest = Event("p", H.FIX_PROPOSED, DAY, message_id="m"), DAY + timedelta(days=1)
+    rejected = Event("r", H.FIX_WITHDRAWN, rest, message_id="n")
+    working = Event("w", H.WORKING, rest, message_id="n")
+    assert fold(Verdict.REGRESSION, [proposed, working, rejected]).state is State.WORKING
+
+
 def test_every_state_can_be_reached_and_has_a_phrase() -> None:
     assert {step.to for step in STEPS.values() if step.to} | {State.NO_RESPONSE, State.NO_ACTION} == set(State)
     for state in set(State) - {State.NO_ACTION}:
