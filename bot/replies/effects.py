@@ -16,7 +16,8 @@ from bot.replies.intent import Intent
 from bot.replies.kinds import Kind
 from bot.replies.meaning import Found, found_in
 from bot.replies.measured import answers, helps, holds_table, tells
-from bot.replies.patches import version_of
+from bot.replies.named import named_commit
+from bot.replies.patches import bare_title, version_of
 from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
 from bot.replies.trust.policy import may_act
@@ -156,7 +157,10 @@ def _ruled(found: Sequence[Found]) -> Iterator[Effect]:
         seen.add(rule.does)
         acts = rule.mode is Mode.AUTO and not decided and not rule.aside
         decided = decided or not rule.aside
-        yield Effect(rule.does, Mode.AUTO if acts else Mode.SUGGEST, rule.name, quote=each.evidence)
+        fix = rule.does in (Happening.FIX_PROPOSED, Happening.FIX_QUEUED)
+        title, sha = named_commit(each.evidence) if fix else ("", "")
+        mode = Mode.AUTO if acts else Mode.SUGGEST
+        yield Effect(rule.does, mode, rule.name, quote=each.evidence, title=bare_title(title), remark=sha)
 
 
 def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:

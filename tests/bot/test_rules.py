@@ -148,6 +148,27 @@ def test_a_doubt_beside_a_question_is_suggested_and_the_silence_is_over_all_the_
     assert {(each.happening, each.mode) for each in effects} == {("asked", Mode.AUTO), ("disputed", Mode.SUGGEST)}
 
 
+@pytest.mark.parametrize(
+    ("text", "title", "sha"),
+    [
+        ('It should be fixed by the commit "mm: memcg: add padding".', "mm: memcg: add padding", ""),
+        ('This should be fixed by 3b1f0c9d2e44 ("mm/vmscan: stop it").', "mm/vmscan: stop it", "3b1f0c9d2e44"),
+        ('I\'ve sent a patch "[PATCH v2] xfs: fix the lock" for that.', "xfs: fix the lock", ""),
+        ("This should be fixed by the commit 3b1f0c9d2e44.", "", "3b1f0c9d2e44"),
+        ("This should be fixed by the patch of 20260311.", "", ""),
+    ],
+)
+def test_the_commit_that_is_named_as_the_fix(text: str, title: str, sha: str) -> None:
+    found = effect(text)
+    assert (found.happening, found.title, found.remark) == ("fix_proposed", title, sha)
+
+
+def test_the_culprit_is_no_fix_of_its_own() -> None:
+    at = Standpoint(Relation.THREAD, Role.AUTHOR, culprit="3b1f0c9d2e44" + "0" * 28)
+    said = reading("What was broken before was fixed by commit 3b1f0c9d2e44.")
+    assert [each.rule for each in effects_of(said, at, "open")] == ["reply_of_author"]
+
+
 def test_improvements() -> None:
     assert told("Nice, that was the goal.", improvement=True) == "improvement_ack auto"
     assert told("That is suspicious, we must have lost a flush.", improvement=True) == "responded suggest"
