@@ -30,6 +30,8 @@ def identity_without_keys() -> Identity:
 
 
 def _identity(keys: KeyCache | None) -> Identity:
+    if settings.PERFWORK_KEYRING and not Path(settings.PERFWORK_KEYRING).is_dir():
+        raise ImproperlyConfigured(f"PERFWORK_KEYRING: there is no directory {settings.PERFWORK_KEYRING}")
     believed = Believed(
         servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
         signers=settings.PERFWORK_SIGNERS,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from tracker import history, status
 from tracker.models import Decision, Event, RuleRecord, Suggestion
@@ -30,6 +30,9 @@ OTHERS = (
 )
 
 
+_OF_A_FIX = frozenset({Happening.FIX_PROPOSED, Happening.FIX_CONFIRMED, Happening.FIX_QUEUED})
+
+
 @transaction.atomic
 def decide(
     suggestion: Suggestion, decision: Decision, person: str, now: datetime, instead: Happening | None = None
@@ -45,7 +48,7 @@ def decide(
     if decision == Decision.REJECTED:
         value = replace(value, kind=Happening.READING_REJECTED, at=now, remark=suggestion.rule, title="", commit="")
     elif decision == Decision.CHANGED and instead:
-        value = replace(value, kind=instead)
+        value = replace(value, kind=instead, remark="", title=value.title if instead in _OF_A_FIX else "")
     value = replace(value, key=_key(suggestion, value))
     history.record([history.event_row(suggestion.report, value, now, suggestion.quote)])
     _count(suggestion.rule, decision, 1)
@@ -76,17 +79,22 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
 def _key(suggestion: Suggestion, value: status.Event) -> str:
     """The suggestion's own key at first, so that replaying its mail tells nothing twice; after an undo another."""
     times = _events(suggestion).count()
-    own = suggestion.key if value.kind == suggestion.kind else f"{value.kind}:decided:{suggestion.key}"
-    return f"{own}#{times}" if times else own
+    own = suggestion.key if value.kind == suggestion.kind else f"{value.kind}={suggestion.key}"
+    return f"{own}!{times}" if times else own
 
 
 def _events(suggestion: Suggestion) -> QuerySet[Event]:
     """What was decided of this suggestion before."""
-    return Event.objects.filter(
-        report=suggestion.report_id, message_id=suggestion.message_id, key__contains=suggestion.key
-    ).exclude(said_by="")
+    told = Event.objects.filter(report=suggestion.report_id, message_id=suggestion.message_id).exclude(said_by="")
+    return told.filter(
+        Q(key=suggestion.key)
+        | Q(key__startswith=f"{suggestion.key}!")
+        | Q(key__endswith=f"={suggestion.key}")
+        | Q(key__contains=f"={suggestion.key}!")
+    )
 
 
 def _count(rule: str, decision: str, by: int) -> None:
     RuleRecord.objects.get_or_create(rule=rule)
-    RuleRecord.objects.filter(rule=rule).update(**{decision: F(decision) + by})
+    least = {f"{decision}__gte": max(0, -by)}  # decisions of before these were counted are taken back, too
+    RuleRecord.objects.filter(rule=rule, **least).update(**{decision: F(decision) + by})

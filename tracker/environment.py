@@ -43,16 +43,16 @@ def seconds(name: str, default: float) -> float:
     return told(name, "a number of seconds", read)
 
 
-def pairs(name: str) -> dict[str, str]:
-    """name=value pairs with commas between them."""
+def pairs(name: str, expected: str = "name=path pairs with commas between them", key: str = r".+") -> dict[str, str]:
+    """name=value pairs with commas between them; `key` is what a name must look like."""
 
     def read() -> dict[str, str]:
         found = dict(pair.split("=", 1) for pair in env.list(name, default=[]))
-        if not all(key and value for key, value in found.items()):
+        if not all(re.fullmatch(key, own) and value for own, value in found.items()):
             raise ValueError
         return found
 
-    return told(name, "name=path pairs with commas between them", read)
+    return told(name, expected, read)
 
 
 def address(name: str, default: str) -> str:

@@ -53,6 +53,12 @@ def know_better(report: Report, event: status.Event) -> None:
     Event.objects.filter(report=report, key=event.key, said_by="").exclude(by=event.by).update(by=event.by)
 
 
+def turned_down(report: Report, message_id: str) -> set[str]:
+    """The keys of what a mail was taken to mean, and a person rejected or changed."""
+    decided = Suggestion.objects.filter(report=report, message_id=message_id)
+    return set(decided.filter(decision__in=(Decision.REJECTED, Decision.CHANGED)).values_list("key", flat=True))
+
+
 def forget_mail(message_ids: models.QuerySet[Any]) -> None:
     """Take back what was concluded from these mails, since all of them are about to be read again (DESIGN rule 1).
 

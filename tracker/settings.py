@@ -37,7 +37,10 @@ PERFWORK_ROBOTS: list[str] = env.list("PERFWORK_ROBOTS", default=["lkp@intel.com
 PERFWORK_OPERATORS: list[str] = env.list("PERFWORK_OPERATORS", default=[])
 PERFWORK_TRUSTED_AUTHSERV: list[str] = env.list("PERFWORK_TRUSTED_AUTHSERV", default=[])
 PERFWORK_SIGNERS: dict[str, frozenset[str]] = {
-    address.lower(): frozenset(domains.lower().split("+")) for address, domains in pairs("PERFWORK_SIGNERS").items()
+    address.lower(): frozenset(domains.lower().split("+"))
+    for address, domains in pairs(
+        "PERFWORK_SIGNERS", "address=domain pairs with commas between them", r"[^@\s]+@[\w.-]+"
+    ).items()
 }
 PERFWORK_KEYRING: str = env.str("PERFWORK_KEYRING", default="")
 PERFWORK_DNS: bool = flag("PERFWORK_DNS", False)

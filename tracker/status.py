@@ -257,14 +257,23 @@ _ONLY_WITH_A_STEP = {
 }
 
 
+def _names_a_fix(event: Event) -> bool:
+    """Whether the event tells which fix, or a person said so."""
+    return bool(event.title or event.commit or event.result or event.said_by or event.remark)
+
+
 _ABOUT_A_CANDIDATE = frozenset({Happening.FIX_CONFIRMED, Happening.FIX_FAILED})
 
 
 def _counts(standing: Standing, event: Event) -> bool:
     if event.kind is Happening.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
         return False  # another fix was measured than the one that stands
+    if event.kind is Happening.FIX_CONFIRMED and not (standing.fix or _names_a_fix(event)):
+        return False  # of nothing that is known
     if event.kind in _ABOUT_A_CANDIDATE and event.answers in standing.older_fixes:
         return False  # it is about a candidate that another has replaced
+    if event.kind is Happening.DROPPED and event.commit and standing.dropped_by_word:
+        return True  # now a commit says so, too
     if event.kind is Happening.EXPECTED and standing.state is State.DROPPED and not standing.dropped_by_word:
         return False  # words weigh more than earlier words, but not more than a commit
     return event.kind not in _ONLY_WITH_A_STEP or standing.state in STEPS[event.kind].within
@@ -299,7 +308,8 @@ def _standing_events(events: list[Event]) -> list[Event]:
 
 
 def _move(standing: Standing, event: Event) -> Standing:
-    if event.kind is Happening.TEST_ASKED and standing.state in _BEFORE_FIX | _CANDIDATE:
+    asks = event.kind is Happening.TEST_ASKED or (event.kind is Happening.ASKED and standing.state in _CANDIDATE)
+    if asks and standing.state in _BEFORE_FIX | _CANDIDATE:
         return replace(standing, awaited=Awaited.REPORTER)
     step = STEPS.get(event.kind)
     if _hands_back(standing, event):
@@ -320,7 +330,8 @@ def _hands_back(standing: Standing, event: Event) -> bool:
     if event.kind is Happening.RESPONDED:
         waits = (_BEFORE_FIX | _CANDIDATE) - {State.NEEDS_INFO}
         return standing.state in waits and event.by is not Role.THIRD_PARTY
-    return event.kind is Happening.ANSWERED and standing.state in _BEFORE_FIX | _CANDIDATE
+    answers = event.kind in (Happening.ANSWERED, Happening.FIX_FAILED)
+    return answers and standing.state in _BEFORE_FIX | _CANDIDATE
 
 
 def _without_outcome(standing: Standing) -> State:
@@ -351,7 +362,7 @@ def _remember(standing: Standing, event: Event) -> Standing:
             | Happening.REOPENED
             | Happening.UNDUPLICATED
         ):
-            return replace(standing, fix=None, fix_landing="", fix_tree="", closed_in="", duplicate_of="")
+            return _forget_fix(standing)
         case Happening.DROPPED | Happening.DISAPPEARED:
             return replace(standing, closed_in=event.tag, dropped_by_word=not event.commit)
         case Happening.DUPLICATE:
@@ -365,6 +376,21 @@ def _remember(standing: Standing, event: Event) -> Standing:
         case Happening.REMINDERS_OFF:
             return replace(standing, reminders=False)
     return standing
+
+
+def _forget_fix(standing: Standing) -> Standing:
+    """Without its candidate, which no late word brings back."""
+    older = standing.older_fixes | ({standing.fix.message_id} if standing.fix and standing.fix.message_id else set())
+    return replace(
+        standing,
+        fix=None,
+        older_fixes=frozenset(older),
+        fix_landing="",
+        fix_tree="",
+        closed_in="",
+        duplicate_of="",
+        dropped_by_word=False,
+    )
 
 
 def _remember_fix(standing: Standing, event: Event) -> Standing:

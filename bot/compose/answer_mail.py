@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -38,7 +39,7 @@ def answer_to(reading: Reading, tag: str, sha: str, identity: Identity, now: dat
     ours = message_id(now, tag, identity)
     lists = (Address("", identity.list_address),) if identity.list_address else ()
     return Mail(
-        message_id=_apart(ours, now),
+        message_id=_apart(ours, mail.message_id),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(tag)),
         to=(replace(mail.author, name=one_line(mail.author.name, 80)),),
@@ -55,9 +56,10 @@ def answer_to(reading: Reading, tag: str, sha: str, identity: Identity, now: dat
     )
 
 
-def _apart(own_id: str, now: datetime) -> str:
-    """An id unlike the report's own, though both were composed in one minute."""
-    return own_id.replace(".", f"{now:%S%f}.a", 1)
+def _apart(own_id: str, answered: str) -> str:
+    """An id of its own for each mail that is answered, be they answered in one second."""
+    mark = hashlib.sha256(answered.encode("utf-8", "replace")).hexdigest()[:12]
+    return own_id.replace(".", f".a{mark}.", 1)
 
 
 def _bare(subject: str) -> str:

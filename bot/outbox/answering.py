@@ -17,6 +17,8 @@ from tracker.models import OutgoingMail, OutgoingState, Report
 PURPOSE = "answer"
 APART = timedelta(hours=1)
 FRESH = timedelta(days=3)  # an answer to an older mail helps nobody, and archives hold mail of decades
+MOST_A_DAY = 10  # about one report
+MOST_A_DAY_IN_ALL = 100
 _NOBODY = re.compile(r"[^@]*(?:-owner|-request|-bounces|-help|mailman|majordomo|no-?reply)@", re.I)
 
 
@@ -27,6 +29,8 @@ def answer(reading: Reading, report: Report, identity: Identity, now: datetime) 
     author = reading.mail.author.email
     purpose = f"{PURPOSE} {author} "
     if OutgoingMail.objects.filter(report=report, purpose__startswith=purpose, composed_at__gt=now - APART).exists():
+        return False
+    if _too_many(report, now):
         return False
     mail = answer_to(reading, report.tag, report.culprit.sha, identity, now)
     try:
@@ -44,6 +48,12 @@ def answer(reading: Reading, report: Report, identity: Identity, now: datetime) 
     except IntegrityError:
         return False  # answered before
     return True
+
+
+def _too_many(report: Report, now: datetime) -> bool:
+    """Whether so many were answered within a day that somebody plays with us: senders can be forged."""
+    lately = OutgoingMail.objects.filter(purpose__startswith=f"{PURPOSE} ", composed_at__gt=now - timedelta(days=1))
+    return lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL
 
 
 def _deserved(reading: Reading, report: Report, identity: Identity, now: datetime) -> bool:

@@ -32,6 +32,7 @@ class Standpoint:
     role: Role | None = None
     improvement: bool = False
     culprit: str = ""
+    by_address: bool = True  # whether the writer is known by his address, and not by his name alone
 
 
 @dataclass(frozen=True, slots=True)

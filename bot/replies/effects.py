@@ -56,17 +56,18 @@ def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tu
         return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch(reading, at)) or (NOTHING,)
     orders = [commanded.effect_of(each) for each in reading.commands.good] if reading.obeyed else []
     said = [*_said(reading, at)]
-    effects = (
-        *(each if may_act(policy, reading.trust, at.role, asks_much=True) else _suggested(each) for each in orders),
-        *(
-            each if may_act(policy, reading.trust, at.role, asks_much=closes(each)) else _suggested(each)
-            for each in said
-        ),
-    )
+    bounded = [_bounded(each, reading, at, policy, asks_much=closes(each)) for each in said]
+    if said and said[0].mode is not bounded[0].mode and reading.kind is Kind.PERSON and at.role in _DEVELOPERS:
+        # What it does needs proof; that somebody answered does not.
+        bounded.append(_bounded(_answered(reading), reading, at, policy, asks_much=False))
+    effects = (*(_bounded(each, reading, at, policy, asks_much=True) for each in orders), *bounded)
     return effects or (NOTHING,)
 
 
-def _suggested(effect: Effect) -> Effect:
+def _bounded(effect: Effect, reading: Reading, at: Standpoint, policy: str, *, asks_much: bool) -> Effect:
+    """The effect, or a suggestion of it where the policy wants more proof."""
+    if may_act(policy, reading.trust, at.role, asks_much=asks_much, by_address=at.by_address):
+        return effect
     return replace(effect, mode=Mode.SUGGEST)
 
 
@@ -127,7 +128,7 @@ def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     found = tuple(each for each in found if not _names_culprit(each, at.culprit))
     asides = {each.rule.name for each in found if each.rule and each.rule.aside}
     effects = sorted(_ruled(found), key=lambda effect: effect.rule in asides)  # what decides stands first
-    answer = Effect(Happening.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
+    answer = _answered(reading)
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
         yield answer
@@ -137,6 +138,11 @@ def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     if deciding.rule == "will_look":
         # Whoever says that he looks has made the next move his own, whatever the reporter was asked for.
         yield replace(deciding, happening=Happening.ANSWERED)
+
+
+def _answered(reading: Reading) -> Effect:
+    """That author or maintainer said something."""
+    return Effect(Happening.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
 
 
 def _names_culprit(found: Found, culprit: str) -> bool:
@@ -157,7 +163,7 @@ def _ruled(found: Sequence[Found]) -> Iterator[Effect]:
         seen.add(rule.does)
         acts = rule.mode is Mode.AUTO and not decided and not rule.aside
         decided = decided or not rule.aside
-        fix = rule.does in (Happening.FIX_PROPOSED, Happening.FIX_QUEUED)
+        fix = rule.does in (Happening.FIX_PROPOSED, Happening.FIX_QUEUED, Happening.FIX_CONFIRMED)
         title, sha = named_commit(each.evidence) if fix else ("", "")
         mode = Mode.AUTO if acts else Mode.SUGGEST
         yield Effect(rule.does, mode, rule.name, quote=each.evidence, title=bare_title(title), remark=sha)

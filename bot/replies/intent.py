@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Intent(StrEnum):
-    """The intents of the labelled threads of 2019 to 2025; docs/reading.md says how each is found."""
+    """The intents of the labelled threads of 2022 to 2025; docs/reading.md says how each is found."""
 
     ACK_WILL_LOOK = "ack_will_look"
     HYPOTHESIS = "hypothesis"
@@ -52,4 +52,3 @@ class Intent(StrEnum):
     PROCESS_FEEDBACK = "process_feedback"
     TRACKER_COMMAND = "tracker_command"
     THANKS = "thanks"
-    OFF_TOPIC = "off_topic"

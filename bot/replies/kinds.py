@@ -62,7 +62,8 @@ def kind_of(mail: Mail, identity: Identity) -> Kind:
         return Kind.BOUNCE
     if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot") or _by_machine(mail):
         return Kind.ROBOT
-    if mail.author.email in identity.operators or mail.author.name.lower() in identity.operators:
+    shared = mail.author.email in identity.robots and mail.author.name.lower() in identity.operators
+    if mail.author.email in identity.operators or shared:
         return Kind.BOT_OPERATOR
     if mail.author.email in identity.robots or _ROBOT_ADDRESS.match(mail.author.email):
         return Kind.ROBOT

@@ -31,9 +31,12 @@ class KnownReport:
     verdict: str = Verdict.REGRESSION
 
     def standpoint(self, reading: Reading, relation: Relation, identity: Identity) -> Standpoint:
-        """What a mail is to this report."""
+        """What a mail is to this report. A name proves nobody: anyone may write under it from an address of his own."""
         improvement = self.verdict == Verdict.IMPROVEMENT
-        return Standpoint(relation, self.role_of(reading, identity), improvement, self.culprit)
+        author = reading.mail.author.email
+        known = identity.aliases.of(author) & ((self.authors or frozenset()) | self.people)
+        by_address = bool(known) or identity.speaks_for_lab(author)
+        return Standpoint(relation, self.role_of(reading, identity), improvement, self.culprit, by_address)
 
     def role_of(self, reading: Reading, identity: Identity) -> Role | None:
         """What the writer is to this report: its author (by address), one it was sent to, the lab, or none of them.

@@ -100,14 +100,20 @@ def parse(raw: bytes) -> Mail:
     return _mail(message, body, problems)
 
 
-def _from_its_head(raw: bytes) -> bytes:
-    """The mail without what a mailbox or an editor left above its head, and with headers that the parser knows as such.
-
-    The stdlib ends the head at the first line that is none, and would take all the rest for the text.
-    """
+def without_frame(raw: bytes) -> bytes:
+    """The mail without what a mailbox or an editor left above its head."""
     raw = raw.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
     while raw.startswith((b"From ", b">From ")) and b"\n" in raw:
         raw = raw.partition(b"\n")[2]
+    return raw
+
+
+def _from_its_head(raw: bytes) -> bytes:
+    """The same, with lines that are no headers taken out of the head, and headers as the parser knows them.
+
+    The stdlib ends the head at the first line that is none, and would take all the rest for the text.
+    """
+    raw = without_frame(raw)
     end = re.search(rb"\n\r?\n", raw)
     head = raw[: end.start()] if end else raw
     lines = head.split(b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 
@@ -15,9 +16,9 @@ from bot.replies.effects import effects_of
 from bot.replies.mail import parse
 from bot.replies.meaning import found_in
 from bot.replies.reading import Reading, read
-from bot.replies.rules import OPERATORS, RULES
+from bot.replies.rules import OPERATORS, RULES, Rule
 from bot.replies.rules.phrases import compiled
-from bot.replies.sentences import MAX_LENGTH, Sentence, own_sentences
+from bot.replies.sentences import own_sentences
 from bot.replies.text import lines_in_context
 from tracker.status import Role
 
@@ -102,6 +103,10 @@ LAB_SAYS = {
     "it's not a false positive.": "none none",
     "we will test it and let you know.": "none none",
     "thanks a lot!": "none none",
+    "it does not regress any more with your patch.": "info_provided auto",
+    "we tested the patch, and it did not show any regression.": "info_provided auto",
+    "we did fix a mistake in the config of that machine.": "info_provided auto",
+    "the regression is gone with the patch, and it did not cost anything.": "fix_confirmed suggest",
     "Tested-by: Olga Lind <olga@lab.example>": "fix_confirmed auto",
 }
 
@@ -192,7 +197,7 @@ def test_sentences_of_the_prose_alone() -> None:
 
 
 def test_the_notation() -> None:
-    pattern = compiled(["a|b … <i_will>"[:5] + " c? d*", "^ first last $"])
+    pattern = compiled(["a|b … c? d*", "^ first last $"])
     assert pattern.search("b one two dog")
     assert pattern.search("A c, dish")
     assert not pattern.search("a one two three four dog")
@@ -201,21 +206,18 @@ def test_the_notation() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_megabyte_of_its_worst_takes_a_rule_no_second(rule: object) -> None:
-    """Sentences are bounded, and so is what a pattern may look at: time grows with the mail, not with its square."""
-    assert isinstance(rule, type(RULES[0]))
-    pieces = [
-        f"{word} "
-        for phrase in rule.cue.phrases
-        for word in phrase.replace("<", " ").replace(">", " ").replace("|", " ").split()[:3]
-        if word.isalpha()
-    ] or ["word "]
-    for piece in {*pieces, "".join(pieces)}:
-        sentence = Sentence((piece * (MAX_LENGTH // len(piece) + 1))[:MAX_LENGTH])
+def test_a_megabyte_of_its_worst_takes_a_rule_no_second(rule: Rule) -> None:
+    """A mail of a megabyte has at most MAX_SENTENCES sentences of MAX_LENGTH letters; each may be a rule's worst."""
+    pieces = [f"{word} " for phrase in rule.cue.phrases for word in re.findall(r"[a-z']{2,}", phrase)[:6]] or ["word "]
+    worst = 0.0
+    for piece in {*pieces[:40], "".join(pieces), "".join(pieces[::-1]), "x " * 8 + pieces[0]}:
+        text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
         began = time.process_time()
-        for _ in range(1_000_000 // MAX_LENGTH // 20):  # a twentieth of a megabyte
+        sentences = own_sentences(lines_in_context(text.replace("x x x x", "x x x x.")))
+        for sentence in sentences:
             rule.reads(sentence)
-        assert time.process_time() - began < 1, piece  # twenty times the time that a whole megabyte may take
+        worst = max(worst, time.process_time() - began)
+    assert worst < 1
 
 
 @given(st.text(max_size=2000))

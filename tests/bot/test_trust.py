@@ -36,7 +36,7 @@ Subject: Re: the report
 
 It is the lock.
 """
-SIGNED_HEADERS = [b"from", b"date", b"message-id", b"subject", b"in-reply-to"]
+SIGNED_HEADERS = [b"from", b"to", b"cc", b"date", b"message-id", b"subject", b"in-reply-to", b"references"]
 
 
 def signed(mail: bytes = PLAIN, domain: bytes = b"dev.example", **options: object) -> bytes:
@@ -55,6 +55,11 @@ def verdict(raw: bytes, believed: Believed = DKIM) -> Verdict:
     return judge(raw, parse(raw), believed).verdict
 
 
+@pytest.mark.parametrize("frame", [b"", b"\n\n", b"\xef\xbb\xbf", b"From dana Wed Mar 11 10:15:00 2026\n"])
+def test_what_a_mailbox_puts_above_the_head_takes_no_proof_away(frame: bytes) -> None:
+    assert verdict(frame + signed()) is Verdict.PASS
+
+
 def test_a_signature_of_the_writers_domain_proves_him() -> None:
     assert judge(signed(), parse(signed()), DKIM) == Trust(Verdict.PASS, "dkim dev.example")
 
@@ -68,7 +73,13 @@ def test_a_signature_of_the_writers_domain_proves_him() -> None:
         (PLAIN.replace(b"dev.example>\nTo", b"elsewhere.example>\nTo"), Verdict.NONE),
         (signed(domain=b"evil.example"), Verdict.FAIL),  # a domain that may not speak for hers
         (b"From: Lee <lee@dev.example>\n" + signed(), Verdict.NONE),  # which of the two writes?
-        (signed(include_headers=[b"from", b"subject"]), Verdict.NONE),  # could be sent again as another mail
+        (signed(include_headers=[b"from", b"date", b"subject"]), Verdict.NONE),  # into another thread
+        (b"In-Reply-To: <other@x>\n" + signed(), Verdict.NONE),
+        (b"Message-ID: <other@x>\n" + signed(), Verdict.NONE),
+        (b"X-A: b\nFrom : Lee <lee@dev.example>\n" + signed(), Verdict.NONE),
+        (b"X-A: b\rFrom: Lee <lee@dev.example>\r\r" + signed(), Verdict.NONE),
+        (signed().replace(b"Subject:", b"some junk\nSubject:"), Verdict.NONE),
+        (signed(PLAIN.replace(b"<dana@dev.example>", b"<dana@dev.example>, lee@dev.example")), Verdict.NONE),
         (signed(length=True) + b"\n#lkp invalid\n", Verdict.NONE),  # only the beginning is signed
         (signed().replace(b"s=s1", b"s=s2"), Verdict.NONE),  # a key that nobody knows
     ],
@@ -109,11 +120,13 @@ def test_alignment(address: str, domain: str, expected: bool) -> None:
     assert Believed().aligned(address, domain) is expected
 
 
-SERVER = Believed(servers=frozenset({"mx.list.example"}))
+SERVER = Believed(servers=frozenset({"mx.list.example", ".archive.example"}))
 OUTSIDE = b"Received: from mail.dev.example (mail.dev.example [192.0.2.7])\n\tby mx.list.example with ESMTPS\n"
 INSIDE = b"Received: from localhost (localhost [127.0.0.1]) by mx.list.example with ESMTP\n"
 GOOD = b"Authentication-Results: mx.list.example; dkim=pass (2048-bit key) header.d=dev.example header.i=@dev.example\n"
 DMARC = b"Authentication-Results: mx.list.example;\n\tdmarc=pass (p=none) header.from=dev.example\n"
+AR = b"Authentication-Results: mx.list.example; "
+NAMELESS = b"Received: from a1.archive.example ([192.0.2.7]) by mx.list.example with ESMTP\n"
 COMMENTED = b"Authentication-Results: mx.list.example; dkim=pass (header.d=dev.example) header.d=evil.example\n"
 STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
 
@@ -125,7 +138,7 @@ STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
         (INSIDE + GOOD + OUTSIDE, Verdict.PASS),
         (DMARC + OUTSIDE, Verdict.PASS),
         (
-            b"Received: from mx.list.example (mx.list.example [192.0.2.1]) by archive.list.example\n" + GOOD + OUTSIDE,
+            b"Received: from mx.list.example (mx.list.example [192.0.2.1]) by a1.archive.example\n" + GOOD + OUTSIDE,
             Verdict.PASS,
         ),
         # Forged: written by the sender below the line with which the server took the mail in.
@@ -139,6 +152,13 @@ STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
         (DMARC.replace(b"from=dev", b"from=evil") + OUTSIDE, Verdict.NONE),
         (COMMENTED + OUTSIDE, Verdict.NONE),
         (DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, Verdict.FAIL),
+        (GOOD + DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, Verdict.FAIL),
+        # What the sender chose himself: his envelope, his local part, his comments, his name for himself.
+        (AR + b'spf=pass smtp.mailfrom="x; dmarc=pass header.from=dev.example"@evil.example\n' + OUTSIDE, Verdict.NONE),
+        (AR + b"dkim=pass header.i=header.d=dev.example@evil.example\n" + OUTSIDE, Verdict.NONE),
+        (AR + b"dkim=fail ((x); dkim=pass header.d=dev.example (y)) header.d=evil.example\n" + OUTSIDE, Verdict.NONE),
+        (NAMELESS + GOOD + OUTSIDE, Verdict.NONE),
+        (NAMELESS.replace(b" ([192.0.2.7])", b"") + GOOD + OUTSIDE, Verdict.NONE),
     ],
 )
 def test_results_of_a_trusted_server_count_where_only_it_can_have_put_them(head: bytes, expected: Verdict) -> None:
@@ -176,6 +196,7 @@ PROVEN, CONTRADICTED = Trust(Verdict.PASS, "dkim x"), Trust(Verdict.FAIL, "dkim 
         ("maintainers", PROVEN, Role.THIRD_PARTY, False, False),
         ("maintainers", UNPROVEN, Role.AUTHOR, False, False),
         ("maintainers", PROVEN, None, False, False),
+        ("verified", PROVEN, Role.THIRD_PARTY, True, False),  # proven, and nobody here
     ],
 )
 def test_the_policies(policy: str, trust: Trust, role: Role | None, open_move: bool, close: bool) -> None:
@@ -184,6 +205,12 @@ def test_the_policies(policy: str, trust: Trust, role: Role | None, open_move: b
 
 
 NAMES = [b"DKIM-Signature", b"Authentication-Results", b"Received", b"X-Developer-Signature"]
+
+
+def test_a_proven_address_under_a_borrowed_name_closes_nothing() -> None:
+    assert may_act("verified", PROVEN, Role.AUTHOR, asks_much=False, by_address=False)
+    assert not may_act("verified", PROVEN, Role.AUTHOR, asks_much=True, by_address=False)
+    assert not may_act("maintainers", PROVEN, Role.AUTHOR, asks_much=False, by_address=False)
 
 
 @given(st.binary(max_size=300), st.sampled_from(NAMES))

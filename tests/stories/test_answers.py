@@ -82,6 +82,15 @@ def test_one_an_hour_to_a_person_and_never_twice_for_a_mail(world: World) -> Non
     assert len(answers()) == 3
 
 
+def test_two_writers_of_one_reading_are_answered_and_many_are_not(world: World) -> None:
+    report = world.report()
+    for number in range(15):
+        world.post(Address("", f"w{number}@dev.example"), BAD, to=message_id(report))
+    world.read()
+    assert len(answers()) == 10
+    assert len({row.message_id for row in answers()}) == 10
+
+
 @pytest.mark.parametrize(
     ("author", "headers"),
     [

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from bot.archive.replay import replay_all
 from bot.identity import Identity
-from tests.bot.test_trust import DKIM, signed
+from bot.replies.addresses import Address
+from bot.replies.trust.believed import Believed
+from tests.bot.test_trust import DKIM, RECORD, signed
 from tests.world import DANA, World, message_id, state
-from tracker.models import Message, Report, Suggestion
+from tracker.decisions import decide
+from tracker.models import Decision, Message, Report, Suggestion
 
 pytestmark = pytest.mark.django_db
 WORDS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow.", "It is the lock.", "#lkp fix: mm: x"]
@@ -49,6 +53,39 @@ def test_her_own_signed_mail_acts(world: World, words: str, becomes: str) -> Non
     assert state(report) == becomes
     mail = Message.objects.get(author_email=DANA.email)
     assert (mail.trust, mail.trust_by) == ("pass", f"dkim {DANA.email.partition('@')[2]}")
+
+
+def test_a_stranger_under_her_name_closes_nothing_though_he_is_proven(world: World) -> None:
+    report = world.report()
+    mallory = Address(DANA.name, "mallory@evil.example")
+    key = replace(world.identity.believed, key=lambda name: RECORD)
+    world.identity = replace(world.identity, believed=key)
+    world.inbox.add(signed(world.letter(mallory, "I've dropped this patch.", to=message_id(report)), b"evil.example"))
+    world.read()
+    assert Message.objects.get(author_email=mallory.email).trust == "pass"
+    assert state(report) == "responded"
+    assert Suggestion.objects.get(report=report).kind == "dropped"
+
+
+def test_her_mail_sent_again_into_another_thread_proves_nothing(world: World) -> None:
+    one, other = world.report(), world.report("mm: another")
+    raw = signed(world.letter(DANA, "I've dropped this patch.", to=message_id(one)))
+    world.inbox.add(raw)
+    world.inbox.add(b"Message-ID: <again@evil.example>\nIn-Reply-To: <" + message_id(other).encode() + b">\n" + raw)
+    world.read()
+    assert (state(one), state(other)) == ("dropped", "responded")
+
+
+def test_what_was_turned_down_stays_so_when_the_proof_comes_later(world: World) -> None:
+    report = world.report()
+    raw = signed(world.letter(DANA, "I've dropped this patch.", to=message_id(report)))
+    known = world.identity
+    world.identity = replace(known, believed=Believed())
+    world.inbox.add(raw)
+    world.read()
+    decide(Suggestion.objects.get(), Decision.REJECTED, "mira", world.now)
+    replay_all(known, world.now)
+    assert state(report) == "responded"
 
 
 def test_who_wrote_it_is_shown(world: World, client: object) -> None:

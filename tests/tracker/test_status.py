@@ -165,13 +165,26 @@ def test_a_confirmation_of_an_older_candidate_confirms_nothing() -> None:
     of_the_second = (H.FIX_CONFIRMED, {"by": "reporter", "answers": "m1"})
     assert fold(Verdict.REGRESSION, happened(first, second, of_the_first)).state is State.FIX_PROPOSED
     assert fold(Verdict.REGRESSION, happened(first, second, of_the_second)).state is State.FIX_CONFIRMED
+    late = (H.FIX_CONFIRMED, {"by": "reporter", "answers": "m0"})
+    gone = (H.FIX_FAILED, {"by": "reporter", "answers": "m0"})
+    assert fold(Verdict.REGRESSION, happened(first, gone, first, late)).state is State.FIX_PROPOSED
+    assert fold(Verdict.REGRESSION, happened(first, H.DROPPED, H.REOPENED, late)).state is State.RESPONDED
     failed = (H.FIX_FAILED, {"by": "reporter", "answers": "m0"})
     assert fold(Verdict.REGRESSION, happened(first, second, failed)).state is State.FIX_PROPOSED
+
+
+def test_a_confirmation_of_nothing_confirms_nothing() -> None:
+    by_lab = (H.FIX_CONFIRMED, {"by": "reporter"})
+    named = (H.FIX_CONFIRMED, {"by": "reporter", "title": "mm: fix it"})
+    assert fold(Verdict.REGRESSION, happened(H.RESPONDED, by_lab)).state is State.RESPONDED
+    assert fold(Verdict.REGRESSION, happened(H.RESPONDED, named)).state is State.FIX_CONFIRMED
 
 
 def test_words_that_a_patch_was_dropped_give_way_to_later_words_but_a_commit_does_not() -> None:
     assert fold(Verdict.REGRESSION, happened(H.DROPPED, H.EXPECTED)).state is State.EXPECTED
     reverted = (H.DROPPED, {"commit": "abc", "tag": "v5.6-rc2"})
+    both = fold(Verdict.REGRESSION, happened(H.DROPPED, reverted, H.EXPECTED))
+    assert (both.state, both.closed_in) == (State.DROPPED, "v5.6-rc2")
     assert fold(Verdict.REGRESSION, happened(reverted, H.EXPECTED)).state is State.DROPPED
 
 

@@ -1,4 +1,4 @@
-"""`/help/answering/`: a page of docs/ for people who come from a mail."""
+"""`/help/…/`: pages of docs/ for people who come from a mail or a table."""
 
 from __future__ import annotations
 

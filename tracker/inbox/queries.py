@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models import Count
 
@@ -49,7 +49,7 @@ class Inbox:
     waits: bool  # whether mail waits for its report
 
 
-def inbox(now: datetime, suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
+def inbox(suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
     """The newest of each section, or those before a key."""
     suggestions = Suggestion.objects.filter(decision=Decision.OPEN).select_related("report__culprit").order_by("-pk")
     quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")

@@ -23,7 +23,6 @@ class Command(BaseCommand):
         parser.add_argument("files", nargs="*", default=["-"], metavar="FILE")
         parser.add_argument("--known", metavar="FILE", help='more reports: [{"id", "message_id", "culprit", "title"}]')
         parser.add_argument("--tracked", action="store_true", help="the reports of the database are known too")
-
         parser.add_argument("--rows", action="store_true", help="every row of a report's tables, too")
 
     def handle(self, *, files: list[str], known: str | None, tracked: bool, rows: bool, **options: Any) -> None:
@@ -43,8 +42,8 @@ def known_reports(path: Path) -> list[KnownReport]:
         return [
             KnownReport(
                 id=each["id"],
-                culprit=each.get("culprit", ""),
-                title=each.get("title", ""),
+                culprit=each.get("culprit") or "",
+                title=each.get("title") or "",
                 message_ids=(each["message_id"].strip("<> "),),
             )
             for each in json.loads(path.read_text())

@@ -100,9 +100,8 @@ RULES = (
         intent=Intent.BOT_FIX_INEFFECTIVE,
         says="""The lab measured that a candidate does not help: "it didn't fix the issue", "has little impact".""",
         cue=words(
-            "<patch>|<performance>|it|this|they … didn't|did_not|doesn't|does_not|don't|couldn't|could_not|can't|"
-            "cannot|",
-            "not_able_to fully|really|actually? <help>|come_back|make_any_difference",
+            "<patch>|<performance>|it|this|they … didn't|did_not|doesn't|does_not|don't|couldn't|could_not|can't|cannot"
+            " fully|really|actually? <help>|come_back|make_any_difference",
             "<patch>|it|this …… has|have|had|shows|makes|with|brings no|little|not_much|very_little|almost_no …"
             " impact|effect|help|difference|improvement",
             "no obvious|significant|visible? effect|impact|improvement|help",
@@ -130,7 +129,7 @@ RULES = (
             "<regression>|<performance> …… <gone>",
             "<performance> … come|comes|came back",
             "get|gets|got|brings|bring … <performance>|performance … back",
-            "does|do|did|can|could solve|fix|resolve",
+            "<patch>|it does|did|can|could solve|fix|resolve",
             "<patch>|it|this …… <fixes> it|this|that|the|all|our|both … <regression>?",
             "confirm|confirmed|verified …… <fixes>|works|worked|helps|gone",
             "no more? <regression> anymore? … with|after|on",

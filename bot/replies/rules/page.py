@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +35,8 @@ known, an `Authentication-Results` header of a trusted server above the line wit
 or a developer's signature (patatt) with a key of the keyring. A mail without any signature from a domain that is known
 to sign counts as contradicted.
 
-**Where rules err**, they are switched off by name (`PERFWORK_RULES_OFF`), and the inbox shows how people decided.
+**Where rules err**, those of the two tables of sentences are switched off by name (`PERFWORK_RULES_OFF`), and the
+inbox shows how people decided.
 
 How to read the words: `a|b` one of these · `word*` any ending · `word?` may be missing · `…` up to three words
 between, `……` up to eight · `<name>` one of a list below · `^` the sentence begins, `$` it ends. The last column tells
@@ -61,6 +63,8 @@ def page(fared: Mapping[str, Any]) -> str:
             _table(lab, fared),
             "## What everybody else writes\n",
             _table(others, fared),
+            "## What needs no sentence\n",
+            _facts(),
             "## Lists of words\n",
             *(f"- `<{name}>`: {_listed(words)}" for name, words in VOCABULARY.items()),
             "",
@@ -68,10 +72,34 @@ def page(fared: Mapping[str, Any]) -> str:
     )
 
 
+# What is read without a sentence, by the names that the inbox and `explain` show.
+FACTS = {
+    "reply_of_author": "author or maintainer says something of substance: responded, by itself",
+    "patch_in_reply": "a person answers with a patch: fix proposed, by itself",
+    "patch_closes_report": "a patch posted elsewhere has `Closes:` or `Link:` to the report: fix proposed, by itself",
+    "patch_names_culprit": "a patch elsewhere says `Fixes:` of the culprit, or reverts it: suggested",
+    "debug_patch": "a patch that is called a debug patch: fix proposed, suggested",
+    "asks_test_of_patch": "a patch comes with the wish to have it tested: the reporter is awaited",
+    "merge_notice": "tip-bot or patchwork-bot tell that a patch was applied: fix queued, by itself",
+    "operator_measured": "the lab shows a comparison of parent and culprit: answered, by itself",
+    "operator_compares": "the lab shows parent, culprit and candidate without a word of the outcome: suggested",
+    "operator_answers": "the lab writes below a quoted question: answered, by itself; suggested where it asks back",
+    "operator_tells": "the lab states something, and neither asks nor promises: answered, by itself",
+    "operator_tested_by": "the lab gives its `Tested-by:`: fix confirmed, by itself",
+    "unsure_report": "a robot's report contradicts itself: reported, suggested",
+}
+
+
+def _facts() -> str:
+    rows = [f'| <a id="{name}"></a>{name} | {says} |' for name, says in FACTS.items()]
+    return "\n".join(("| name | what is read, and what follows |", "| --- | --- |", *rows)) + "\n"
+
+
 def _table(rules: list[Rule], fared: Mapping[str, Any]) -> str:
     rows = ["| rule | what it means | words | not in a sentence that | what follows | seen |", "| --- " * 6 + "|"]
     rows += (
-        f"| {rule.name} | {' '.join(rule.says.split())} *{rule.intent}* | {_phrases(rule)} "
+        f'| <a id="{rule.name}"></a>{rule.name} | '
+        f"{' '.join(rule.says.split())} *{rule.intent}* | {_phrases(rule)} "
         f"| {'; '.join(_unless(rule))} | {_follows(rule)} | {_seen(rule, fared)} |"
         for rule in rules
     )
@@ -79,7 +107,7 @@ def _table(rules: list[Rule], fared: Mapping[str, Any]) -> str:
 
 
 def _phrases(rule: Rule) -> str:
-    return "<br>".join(f"`{phrase}`".replace("|", "\\|") for phrase in rule.cue.phrases)
+    return "<br>".join(f"<code>{html.escape(phrase).replace('|', '&#124;')}</code>" for phrase in rule.cue.phrases)
 
 
 def _unless(rule: Rule) -> list[str]:

@@ -25,6 +25,8 @@ def compiled(phrases: Iterable[str]) -> re.Pattern[str]:
 
 def _pattern(phrase: str) -> str:
     tokens = _TOKEN.findall(phrase)
+    if left := _TOKEN.sub("", phrase).strip():
+        raise ValueError(f"{phrase!r}: {left!r} is no part of the notation")
     starts, ends = tokens[0] == "^", tokens[-1] == "$"
     tokens = tokens[starts : len(tokens) - ends]
     pattern = r"\A[\"'(]?" if starts else r"(?<![\w'-])"

@@ -10,16 +10,22 @@ import re
 import patatt
 
 from bot.replies.trust.believed import Believed
+from bot.replies.trust.signatures import Headers
 from bot.replies.trust.verdict import UNPROVEN, Trust, Verdict
 
+# What patatt signs of itself. A mail whose Message-ID is signed is filed once, under whatever it is sent again.
+_MUST_SIGN = frozenset({"from", "subject", "message-id"})
+_SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
 _ED25519 = re.compile(r"(?:\A|;)\s*a\s*=\s*ed25519")
 
 
-def signed_by_developer(raw: bytes, signatures: tuple[str, ...], address: str, believed: Believed) -> Trust:
+def signed_by_developer(raw: bytes, headers: Headers, address: str, believed: Believed) -> Trust:
     """Whether the writer's own key signed it. FAIL: his key is known, and says that it did not."""
-    if not believed.keyring or not signatures or not all(_ED25519.search(each) for each in signatures[:5]):
+    signatures = [value for name, value in headers if name == "x-developer-signature"]
+    if not believed.keyring or len(signatures) != 1 or not _ED25519.search(signatures[0]):
         return UNPROVEN
-    if len(signatures) > 5:
+    signed = _SIGNED.search(signatures[0])
+    if not {name.strip().lower() for name in (signed[1] if signed else "").split(":")} >= _MUST_SIGN:
         return UNPROVEN
     try:
         found = patatt.validate_message(raw, [believed.keyring])

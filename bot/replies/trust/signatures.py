@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -12,10 +13,13 @@ import dkim
 from bot.replies.trust.believed import Believed
 from bot.replies.trust.verdict import UNPROVEN, Trust, Verdict
 
+Headers = Sequence[tuple[str, str]]  # names in lower case, from top to bottom
 MOST = 5  # signatures of a mail; lists and forwarders add their own
 _TAG = re.compile(r"(?:\A|;)\s*([a-z]+)\s*=\s*([^;]*)")
-# Signed or not worth a signature: who, when and which mail. Else an old mail could be sent again as another.
-_MUST_SIGN = frozenset({"from", "date", "message-id"})
+# Signed, or it could be sent again into another thread: who, when, and, where they are there, to whom and about what.
+# Not the Message-ID: kernel.org does not sign it.
+MUST_SIGN = frozenset({"from", "date"})
+WHERE_PRESENT = frozenset({"subject", "in-reply-to", "references", "to", "cc"})
 
 
 class _Clock:
@@ -33,9 +37,10 @@ CLOCK = _Clock()
 dkim.time = CLOCK
 
 
-def verified(raw: bytes, signatures: tuple[str, ...], address: str, at: float, believed: Believed) -> Trust:
+def verified(raw: bytes, headers: Headers, address: str, at: float, believed: Believed) -> Trust:
     """The first signature of the writer's own domain that holds. FAIL: there is one, its key is known, it does not."""
     failed = UNPROVEN
+    signatures = [value for name, value in headers if name == "dkim-signature"]
     for number, signature in enumerate(signatures[:MOST]):
         tags = _tags(signature)
         domain, selector = tags.get("d", "").lower(), tags.get("s", "").lower()
@@ -44,8 +49,8 @@ def verified(raw: bytes, signatures: tuple[str, ...], address: str, at: float, b
         record = believed.key(f"{selector}._domainkey.{domain}")
         if not record:
             continue
-        if not _is_whole(tags):
-            continue
+        if "l" in tags or not covers(tags.get("h", ""), headers):
+            continue  # only a part of it is signed
         if _holds(raw, number, record, at):
             return Trust(Verdict.PASS, f"dkim {domain}")
         failed = Trust(Verdict.FAIL, f"dkim {domain}")
@@ -61,9 +66,10 @@ def _tags(signature: str) -> dict[str, str]:
     return {name: "".join(value.split()) for name, value in _TAG.findall(signature[:8000])}
 
 
-def _is_whole(tags: dict[str, str]) -> bool:
-    """Whether a signature covers the whole body, and the headers that say whose and which mail it is."""
-    return "l" not in tags and set(tags.get("h", "").lower().split(":")) >= _MUST_SIGN
+def covers(signed: str, headers: Headers) -> bool:
+    """Whether a list of signed headers ("from:date:…") holds all that must not be changed in this mail."""
+    names = {name.strip().lower() for name in signed.split(":")}
+    return names >= MUST_SIGN | (WHERE_PRESENT & {name for name, _ in headers})
 
 
 def _holds(raw: bytes, number: int, record: str, at: float) -> bool:
