@@ -56,11 +56,10 @@ def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tu
         return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch(reading, at)) or (NOTHING,)
     orders = [commanded.effect_of(each) for each in reading.commands.good] if reading.obeyed else []
     said = [*_said(reading, at)]
-    bounded = [_bounded(each, reading, at, policy, asks_much=closes(each)) for each in said]
-    if said and said[0].mode is not bounded[0].mode and reading.kind is Kind.PERSON and at.role in _DEVELOPERS:
-        # What it does needs proof; that somebody answered does not.
-        bounded.append(_bounded(_answered(reading), reading, at, policy, asks_much=False))
-    effects = (*(_bounded(each, reading, at, policy, asks_much=True) for each in orders), *bounded)
+    effects = (
+        *(_bounded(each, reading, at, policy, asks_much=True) for each in orders),
+        *(_bounded(each, reading, at, policy, asks_much=closes(each)) for each in said),
+    )
     return effects or (NOTHING,)
 
 
@@ -128,21 +127,16 @@ def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     found = tuple(each for each in found if not _names_culprit(each, at.culprit))
     asides = {each.rule.name for each in found if each.rule and each.rule.aside}
     effects = sorted(_ruled(found), key=lambda effect: effect.rule in asides)  # what decides stands first
-    answer = _answered(reading)
+    answer = Effect(Happening.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
         yield answer
     yield from effects
-    if deciding.mode is Mode.SUGGEST:
-        yield answer  # the silence is over, whether the suggestion is right or not
+    if deciding.happening is not Happening.RESPONDED or deciding.mode is Mode.SUGGEST:
+        yield answer  # the silence is over, whatever becomes of the rest
     if deciding.rule == "will_look":
         # Whoever says that he looks has made the next move his own, whatever the reporter was asked for.
         yield replace(deciding, happening=Happening.ANSWERED)
-
-
-def _answered(reading: Reading) -> Effect:
-    """That author or maintainer said something."""
-    return Effect(Happening.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
 
 
 def _names_culprit(found: Found, culprit: str) -> bool:
