@@ -43,11 +43,16 @@ def test_every_address_of_a_person() -> None:
         ("<lee@home.example>", Role.MAINTAINER),
         ("Otto <otto@dev.example>", Role.THIRD_PARTY),
         ("Olga <olga@lab.example>", Role.REPORTER),
-        ("Olga Lind <olga@home.example>", Role.REPORTER),  # an operator by name
+        ("Olga Lind <bot@lab.example>", Role.REPORTER),  # an operator by name, from the robot's address
+        ("Olga Lind <olga@evil.example>", Role.THIRD_PARTY),  # anybody may call himself so
     ],
 )
 def test_roles(writer: str, role: Role) -> None:
-    lab = Identity(aliases=read_mailmap(MAP), operators=frozenset({"olga@lab.example", "olga lind"}))
+    lab = Identity(
+        aliases=read_mailmap(MAP),
+        robots=frozenset({"bot@lab.example"}),
+        operators=frozenset({"olga@lab.example", "olga lind"}),
+    )
     report = KnownReport(
         *("x", "c", "t", ()), frozenset({"dana@dev.example", "dana brook"}), frozenset({"lee@dev.example"})
     )
