@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
 from benchmarks import replies
 from benchmarks.reading import fared
@@ -51,6 +53,13 @@ def test_the_page_of_the_rules_is_what_the_rules_are() -> None:
     """`make reading` writes both."""
     assert (ROOT / "docs" / "reading.md").read_text() == page(measured())
     assert all(f"</a>{rule.name} |" in page(measured()) for rule in RULES)
+
+
+def test_the_page_shows_the_words_as_they_are(client: Client) -> None:
+    shown = client.get("/help/reading/").content.decode()
+    assert "\\|" not in shown
+    for phrase in ("<code>&lt;can you&gt; … &lt;run&gt;</code>", "recover*|fix*|restor*"):
+        assert phrase in html.unescape(shown) or phrase in shown.replace("&#124;", "|").replace("&#42;", "*")
 
 
 def test_what_the_page_says_was_measured(whole: list[replies.Thread]) -> None:

@@ -106,8 +106,12 @@ def _table(rules: list[Rule], fared: Mapping[str, Any]) -> str:
     return "\n".join(rows) + "\n"
 
 
+# What Markdown would take for its own, within HTML too.
+_MARKS = {ord(mark): f"&#{ord(mark)};" for mark in "|*_\\[]`"}
+
+
 def _phrases(rule: Rule) -> str:
-    return "<br>".join(f"<code>{html.escape(phrase).replace('|', '&#124;')}</code>" for phrase in rule.cue.phrases)
+    return "<br>".join(f"<code>{html.escape(phrase).translate(_MARKS)}</code>" for phrase in rule.cue.phrases)
 
 
 def _unless(rule: Rule) -> list[str]:
