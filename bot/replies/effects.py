@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bot.replies import commanded
+from bot.replies.courtesy import first_that_says_more, says_more
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
 from bot.replies.intent import Intent
 from bot.replies.kinds import Kind
@@ -35,13 +36,6 @@ _POINTED_OUT = frozenset(
 _DEBUG = re.compile(r"\bdebug(?:ging)?\b(?: \w+){0,3} (?:patch|diff|info|print|trace|output|hack|below)", re.I)
 _SHA = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
 _BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b", re.I)
-_COURTESY = re.compile(
-    r"(?:hi|hello|hey|thanks?|thank you|thx|cheers|ok|okay|ack|fyi|best|regards|sincerely|a lot|very much|so much|for"
-    r"|the|this|your|report|reports|reporting|information|it|all|many|much|you|and|br|kind|great|nice|good|cool|awesome"
-    r"|wonderful|perfect|test|testing|tests|confirm|confirming|confirmation|checking|trying|letting|me|us|know|looking"
-    r"|quick|prompt|reply|response|help|again|both|folks|guys|lots|of|appreciated|indeed|well|work|job)\b|[\W\d_]+",
-    re.I,
-)
 
 
 def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tuple[Effect, ...]:
@@ -225,14 +219,11 @@ def _has_substance(reading: Reading) -> bool:
     commanded_lines = {command.line for command in reading.commands.good}
     if commanded_lines:
         return True
-    called = {*reading.mail.author.name.split()[:6], *reading.audience.reporters, *reading.audience.others}
-    names = "|".join(re.escape(word) for word in sorted(called)[:200])
-    text = reading.own_text[:50_000]
-    rest = _COURTESY.sub("", re.sub(rf"\b(?:{names})\b", "", text, flags=re.I) if names else text)
-    return bool(rest.strip())
+    names = {*reading.mail.author.name.split()[:6], *reading.audience.reporters, *reading.audience.others}
+    return says_more(reading.own_text, names)
 
 
 def _first_words(reading: Reading) -> str:
     """The first sentence that says something, for people to see what was relied on."""
     texts = [each.text for each in reading.sentences] or [" ".join(reading.own_text[:2000].split())[:300]]
-    return next((each for each in texts if len(_COURTESY.sub("", each).strip()) > 2), texts[0])
+    return first_that_says_more(texts)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 
+from bot.replies.courtesy import is_greeting, is_polite
 from bot.replies.sentences import Sentence
 
 # The heads of the robot's tables, and of a row in them: a mean, its change, a mean, a metric.
+_SPREAD = r"(?: {1,8}± {0,3}\d{1,3}%)?"
 _TABLE = re.compile(
-    r"%stddev\s{1,20}%change|^\s*[\d.e+]{1,20}\s{1,8}(?:±\s*\d{1,3}%\s{1,8})?[+-]\d[\d.]{0,8}%?\s{1,20}[\d.e+]{1,20}\s",
+    rf"%stddev {{1,20}}%change|^ {{0,20}}[\d.e+]{{1,20}}{_SPREAD} {{1,20}}[+-]\d[\d.]{{0,8}}%?"
+    r" {1,20}[\d.e+]{1,20}(?: |$)",
     re.M,
 )
-_COURTEOUS = re.compile(r"(?:many |a lot of )?(?:thanks?|thank you|sorry|got it|glad|you are welcome|hope)\b", re.I)
-_NO_ANSWER = re.compile(r"(?:thanks?|thank you|hi|hello|sorry|ok|okay)\b[^.]{0,30}[,.!]?\Z", re.I)
-
-
 # A row of a comparison of three and more: a mean, the culprit's change, its mean, the next one's change.
-_SPREAD = r"(?:\s{1,8}±\s{0,3}\d{1,3}%)?"
+_CHANGE = r"([+-]\d{1,6}(?:\.\d{1,3})?)%"
+_MEAN = rf" {{1,20}}[\d.e+]{{1,20}}{_SPREAD}"
 _CANDIDATE_ROW = re.compile(
-    rf"^\s*[\d.e+]{{1,20}}{_SPREAD}\s{{1,20}}([+-]\d[\d.]{{0,8}})%\s{{1,20}}[\d.e+]{{1,20}}{_SPREAD}\s{{1,20}}"
-    rf"([+-]\d[\d.]{{0,8}})%\s{{1,20}}[\d.e+]{{1,20}}{_SPREAD}\s{{1,20}}(?!perf|proc-vmstat|sched)[\w-]+\.",
+    rf"^{_MEAN.replace('1,20', '0,20', 1)} {{1,20}}{_CHANGE}{_MEAN} {{1,20}}{_CHANGE}{_MEAN} {{1,20}}"
+    r"(?!perf|proc-vmstat|sched)[\w-]+\.",
     re.M,
 )
 MOST_LEFT = 0.25  # of the culprit's change, where a candidate counts as good
@@ -42,10 +42,10 @@ def holds_table(own_text: str) -> bool:
 def tells(sentences: tuple[Sentence, ...]) -> Sentence | None:
     """The first sentence that states something, beyond courtesy."""
     stated = (each for each in sentences if not each.asks and len(each.text) > 30)
-    return next((each for each in stated if not _COURTEOUS.match(each.text)), None)
+    return next((each for each in stated if not is_polite(each)), None)
 
 
 def answers(sentences: tuple[Sentence, ...]) -> Sentence | None:
     """The first sentence that stands below a quoted question, and is neither courtesy nor a question itself."""
     below = (each for each in sentences if each.below.endswith("?") and not each.asks)
-    return next((each for each in below if not _NO_ANSWER.match(each.text)), None)
+    return next((each for each in below if not is_greeting(each)), None)

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.identity import Identity
+from bot.replies.courtesy import says_more
 from bot.replies.effect import Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.effects import effects_of
 from bot.replies.mail import parse
 from bot.replies.meaning import found_in
+from bot.replies.measured import helps, holds_table
 from bot.replies.reading import Reading, read
 from bot.replies.rules import OPERATORS, RULES, Rule
 from bot.replies.rules.phrases import compiled
@@ -205,6 +207,35 @@ def test_the_notation() -> None:
     assert not pattern.search("a one two three four dog")
     assert pattern.search('"first" last.')
     assert not pattern.search("the first last")
+
+
+TABLE = """\
+94b7e5bf09b08aa4 98c9daf5ae6be008f78c07b744b 6df13230b612af81ce04f20bb37
+---------------- --------------------------- ---------------------------
+         %stddev     %change         %stddev     %change         %stddev
+             \\          |                \\          |                \\
+     76.42           +15.1%      87.99 ±  3%     +14.9%      88.18 ±  3%  uptime.boot
+    778685           -29.4%     549435           {left}%     698378        aim7.jobs-per-min
+      0.10 ±  9%    +900.0%       1.00            +0.0%       1.00        perf-profile.a
+"""
+
+
+def test_a_comparison_of_a_candidate_is_read_by_its_numbers() -> None:
+    assert told("here is the data.\n\n" + TABLE.format(left="-0.3"), OPERATOR) == "fix_confirmed suggest"
+    assert told("here is the data.\n\n" + TABLE.format(left="-28.9"), OPERATOR) == "fix_failed suggest"
+    assert told("the regression is gone.\n\n" + TABLE.format(left="-28.9"), OPERATOR) == "fix_confirmed auto"
+    two = "  1553377            +0.7%    1564776        fsmark.app_overhead"
+    assert told(f"here is the data.\n\n{two}", OPERATOR) == "info_provided auto"
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "1 +1.2.3% 1 ", "1 +1% 1 +1% 1 a.\n", "±", "1" * 20 + " ", "\n "])
+def test_tables_of_junk_are_read_in_no_time(piece: str) -> None:
+    began = time.process_time()
+    text = "a" + piece * (1_000_000 // len(piece)) + "a"
+    assert helps(text) in (None, True, False)
+    holds_table(text)
+    says_more(text, ["Dana"])
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
