@@ -31,7 +31,6 @@ def judge(raw: bytes, mail: Mail, believed: Believed) -> Trust:
     headers = _headers(raw)
     if not _is_plain(headers, address):
         return UNPROVEN
-    signatures = tuple(value for name, value in headers if name == "dkim-signature")
     at = (mail.date or _EPOCH).timestamp()
     found = (
         signed_by_developer(raw, headers, address, believed),
@@ -43,7 +42,7 @@ def judge(raw: bytes, mail: Mail, believed: Believed) -> Trust:
     if proven or against:
         return proven or against or UNPROVEN
     domain = address.rpartition("@")[2]
-    if believed.signs(domain) and not is_signed_for(address, signatures, believed):
+    if believed.signs(domain) and not is_signed_for(address, headers, believed):
         return Trust(Verdict.FAIL, f"not signed, though {domain} signs")
     return UNPROVEN
 

@@ -40,9 +40,7 @@ dkim.time = CLOCK
 def verified(raw: bytes, headers: Headers, address: str, at: float, believed: Believed) -> Trust:
     """The first signature of the writer's own domain that holds. FAIL: there is one, its key is known, it does not."""
     failed = UNPROVEN
-    signatures = [value for name, value in headers if name == "dkim-signature"]
-    for number, signature in enumerate(signatures[:MOST]):
-        tags = _tags(signature)
+    for number, tags in enumerate(_signatures(headers)):
         domain, selector = tags.get("d", "").lower(), tags.get("s", "").lower()
         if not domain or not selector or not believed.aligned(address, domain):
             continue
@@ -57,13 +55,15 @@ def verified(raw: bytes, headers: Headers, address: str, at: float, believed: Be
     return failed
 
 
-def is_signed_for(address: str, signatures: tuple[str, ...], believed: Believed) -> bool:
+def is_signed_for(address: str, headers: Headers, believed: Believed) -> bool:
     """Whether any signature claims to be of the writer's own domain, be its key known or not."""
-    return any(believed.aligned(address, _tags(each).get("d", "")) for each in signatures[:MOST])
+    return any(believed.aligned(address, tags.get("d", "")) for tags in _signatures(headers))
 
 
-def _tags(signature: str) -> dict[str, str]:
-    return {name: "".join(value.split()) for name, value in _TAG.findall(signature[:8000])}
+def _signatures(headers: Headers) -> list[dict[str, str]]:
+    """The tags of each signature, in the order in which dkimpy numbers them."""
+    values = [value for name, value in headers if name == "dkim-signature"]
+    return [{tag: "".join(told.split()) for tag, told in _TAG.findall(value[:8000])} for value in values[:MOST]]
 
 
 def covers(signed: str, headers: Headers) -> bool:
