@@ -15,8 +15,8 @@ def no_keys(name: str) -> str | None:
 @dataclass(frozen=True, slots=True)
 class Believed:
     """`key` gives the DKIM record of a name ("selector._domainkey.domain"), None where it is not known; `signs` tells
-    whether a domain is known to sign its mail. `signers`: other domains that an address signs with. `keyring`: a
-    directory of developers' keys as patatt lays it out, "" for none.
+    whether a domain is known to sign its mail; `warm` looks for the keys of mails beforehand. `signers`: other domains
+    that an address signs with. `keyring`: a directory of developers' keys as patatt lays it out, "" for none.
     """
 
     servers: frozenset[str] = frozenset()
