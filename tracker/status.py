@@ -380,11 +380,10 @@ def _remember(standing: Standing, event: Event) -> Standing:
 
 def _forget_fix(standing: Standing) -> Standing:
     """Without its candidate, which no late word brings back."""
-    older = standing.older_fixes | ({standing.fix.message_id} if standing.fix and standing.fix.message_id else set())
     return replace(
         standing,
         fix=None,
-        older_fixes=frozenset(older),
+        older_fixes=_older_fixes(standing),
         fix_landing="",
         fix_tree="",
         closed_in="",
@@ -393,11 +392,16 @@ def _forget_fix(standing: Standing) -> Standing:
     )
 
 
+def _older_fixes(standing: Standing) -> frozenset[str]:
+    """The candidates of before, with the one that stands, which another is about to replace."""
+    return standing.older_fixes | ({standing.fix.message_id} if standing.fix and standing.fix.message_id else set())
+
+
 def _remember_fix(standing: Standing, event: Event) -> Standing:
     named = Fix(event.title, event.message_id if event.kind is Happening.FIX_PROPOSED else "", event.commit)
     fix, older = named, standing.older_fixes
-    if standing.fix and event.kind is Happening.FIX_PROPOSED and standing.fix.message_id:
-        older |= {standing.fix.message_id}
+    if event.kind is Happening.FIX_PROPOSED:
+        older = _older_fixes(standing)
     if standing.fix and event.kind is not Happening.FIX_PROPOSED:  # the same candidate, now better known
         fix = Fix(named.title or standing.fix.title, standing.fix.message_id, named.commit or standing.fix.commit)
     landing = _earlier(standing.fix_landing, event.tag) if event.kind is Happening.FIX_LANDED else standing.fix_landing
