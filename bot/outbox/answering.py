@@ -57,16 +57,18 @@ def _too_many(report: Report, now: datetime) -> bool:
 
 
 def _deserved(reading: Reading, report: Report, identity: Identity, now: datetime) -> bool:
-    """Whether it came from a person, lately, to a report of ours."""
+    """Whether it came from a person, lately, to a report of ours. Of most mail no query is made."""
     mail = reading.mail
+    if not (reading.deserves_answer and mail.message_id) or reading.trust.verdict is Verdict.FAIL:
+        return False
     lists = {identity.list_address, *identity.lists, *identity.robots}
     fresh = mail.date is not None and now - FRESH < mail.date
     reachable = (
         is_address(mail.author.email) and mail.author.email not in lists and not _NOBODY.match(mail.author.email)
     )
-    asked_us = report.tag in reading.tags or report.outgoing.filter(purpose="report").exists()
-    forged = reading.trust.verdict is Verdict.FAIL
-    return bool(reading.deserves_answer and fresh and reachable and asked_us and not forged and mail.message_id)
+    if not (fresh and reachable):
+        return False
+    return report.tag in reading.tags or report.outgoing.filter(purpose="report").exists()
 
 
 def approve_answers() -> int:
