@@ -146,8 +146,11 @@ class Desk:
         report = self._rows[tag]
         seen_from = self.known.reports[tag].standpoint(reading, relation, self.identity)
         at = reading.mail.date or self.now
-        decided: set[str] | None = None  # what a person has turned down stays so, whatever is known since
-        for number, effect in enumerate(effects_of(reading, seen_from, self.identity.trust)):
+        effects = effects_of(reading, seen_from, self.identity.trust)
+        acts = any(each.happening and each.mode is Mode.AUTO for each in effects)
+        # What a person has turned down stays so, whatever is known since.
+        turned_down = history.turned_down(report, reading.mail.message_id) if acts else set()
+        for number, effect in enumerate(effects):
             event = event_of(effect, reading.mail, seen_from.role, at, number)
             if event is None:
                 continue
@@ -155,13 +158,11 @@ class Desk:
                 event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
             if event.kind is Happening.DUPLICATE:
                 event = replace(event, remark=self._sha10_of(event.remark))
-            if effect.mode is Mode.AUTO:
-                decided = history.turned_down(report, reading.mail.message_id) if decided is None else decided
-            if effect.mode is Mode.AUTO and event.key not in (decided or ()):
+            if effect.mode is not Mode.AUTO:
+                self._suggest(report, event, effect)
+            elif event.key not in turned_down:
                 history.know_better(report, event)
                 self._touched |= history.append([history.event_row(report, event, self.now, effect.quote)])
-            elif effect.mode is not Mode.AUTO:
-                self._suggest(report, event, effect)
 
     def _suggest(self, report: Report, event: EventValue, effect: Effect) -> None:
         Suggestion.objects.get_or_create(
