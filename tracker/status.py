@@ -6,145 +6,29 @@ Pure. Everything that shows a state asks here (DESIGN rules 2 to 4). CONTRIBUTIN
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 
 from tracker import versions
+from tracker.happenings import CLOSED, OPEN, Awaited, Event, Grade, Happening, Role, State, Verdict
 
-
-class Verdict(StrEnum):
-    """What a moved metric means, by its direction and never by its sign alone."""
-
-    REGRESSION = "regression"
-    IMPROVEMENT = "improvement"
-    UNKNOWN = "unknown"
-
-
-class Grade(StrEnum):
-    """What one measurement shows. It is no verdict on a culprit: that takes the headline's direction."""
-
-    REGRESSION = "regression"
-    IMPROVEMENT = "improvement"
-    UNKNOWN = "unknown"  # it moved, and nobody has told which direction is better
-    NOT_SIGNIFICANT = "not significant"
-    NOT_TESTABLE = "not testable"  # one run a side, or no spread told
-
-
-class State(StrEnum):
-    """The states of DESIGN 4.3."""
-
-    NO_RESPONSE = "no_response"
-    RESPONDED = "responded"
-    WORKING = "working"
-    NEEDS_INFO = "needs_info"
-    DISPUTED = "disputed"
-    FIX_PROPOSED = "fix_proposed"
-    FIX_CONFIRMED = "fix_confirmed"
-    FIX_QUEUED = "fix_queued"
-    FIXED = "fixed"
-    DROPPED = "dropped"
-    EXPECTED = "expected"
-    INVALID = "invalid"
-    DUPLICATE = "duplicate"
-    DISAPPEARED = "disappeared"
-    NO_ACTION = "no_action"
-
-
-CLOSED = frozenset(
-    {
-        State.FIXED,
-        State.DROPPED,
-        State.EXPECTED,
-        State.INVALID,
-        State.DUPLICATE,
-        State.DISAPPEARED,
-        State.NO_ACTION,
-    }
-)
-OPEN = frozenset(State) - CLOSED
-
-
-class Awaited(StrEnum):
-    """Who owes the next move."""
-
-    AUTHOR = "author"
-    REPORTER = "reporter"
-    MAINTAINER = "maintainer"
-    NOBODY = "nobody"
-
-
-class Role(StrEnum):
-    """Who made an event happen."""
-
-    AUTHOR = "author"
-    MAINTAINER = "maintainer"
-    REPORTER = "reporter"
-    THIRD_PARTY = "third_party"
-    MACHINE = "machine"
-
-
-class Happening(StrEnum):
-    """The kinds of events, in the order in which they are told where times are equal."""
-
-    REPORTED = "reported"
-    LANDED = "landed"
-    # What one mail says at once: what takes back comes before what goes on.
-    FIX_FAILED = "fix_failed"
-    FIX_WITHDRAWN = "fix_withdrawn"
-    FIX_WITHOUT_EFFECT = "fix_without_effect"
-    RESPONDED = "responded"
-    WORKING = "working"
-    ASKED = "asked"
-    ANSWERED = "answered"
-    DISPUTED = "disputed"
-    FIX_PROPOSED = "fix_proposed"
-    FIX_CONFIRMED = "fix_confirmed"
-    FIX_QUEUED = "fix_queued"
-    FIX_LANDED = "fix_landed"
-    STILL_THERE = "still_there"
-    DROPPED = "dropped"
-    EXPECTED = "expected"
-    INVALID = "invalid"
-    DUPLICATE = "duplicate"
-    UNDUPLICATED = "unduplicated"
-    DISAPPEARED = "disappeared"
-    REOPENED = "reopened"
-    NOTED = "noted"
-    RETITLED = "retitled"
-    ASSIGNED = "assigned"
-    REMINDERS_OFF = "reminders_off"
-    TEST_ASKED = "test_asked"
-    READING_REJECTED = "reading_rejected"
-    REVERSED = "reversed"
-
-
-_RANK = {happening: rank for rank, happening in enumerate(Happening)}
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A fact that happened to a report. `key` names it within the report; `reverses` is such a key."""
-
-    key: str
-    kind: Happening
-    at: datetime
-    by: Role = Role.MACHINE
-    message_id: str = ""  # the evidence is one of these four
-    commit: str = ""
-    result: str = ""
-    said_by: str = ""
-    title: str = ""  # of a fix
-    tag: str = ""  # the version in which it happened
-    tree: str = ""
-    remark: str = ""  # free text: a note, a name, a sha10 of another report
-    reverses: str = ""
-    answers: str = ""  # the Message-ID of the mail that this one replies to
-
-    def order(self) -> tuple[object, ...]:
-        """A total order by content, so that the order in which facts were learned never matters."""
-        rest = tuple(str(getattr(self, field.name)) for field in fields(self) if field.name not in ("at", "kind"))
-        return (self.at, _RANK[self.kind], rest)
+__all__ = [
+    "CLOSED",
+    "OPEN",
+    "STEPS",
+    "Awaited",
+    "Event",
+    "Fix",
+    "Grade",
+    "Happening",
+    "Role",
+    "Standing",
+    "State",
+    "Step",
+    "Verdict",
+    "fold",
+    "sentence",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +51,17 @@ class Standing:
     responded_at: datetime | None = None
     merged: bool = False  # the culprit is in the mainline, be its first version known or not
     landing: str = ""  # the first mainline version with the culprit
+    merged_after: str = ""  # the last version without it, as long as no version has it
+    in_next: str = ""  # since when the culprit is in linux-next: a day's tag, or a date
+    gone: str = ""  # since when it is there no longer, though the mainline never had it
     fix: Fix | None = None
     older_fixes: frozenset[str] = frozenset()  # the Message-IDs of candidates that a later one replaced
     fix_landing: str = ""
-    fix_tree: str = ""  # the maintainer tree that holds the fix
+    fix_trees: tuple[tuple[str, str], ...] = ()  # the trees that hold the fix; of linux-next, since when
+    fix_merged: bool = False  # the fix is in the mainline, and in no version yet
+    fix_merged_after: str = ""  # the last version without it
+    fix_gone: str = ""  # the last tree that it was gone from
+    fix_reverted_in: str = ""  # the version that took the fix back
     dropped_by_word: bool = False  # and not by a commit
     closed_in: str = ""  # the version in which it was dropped or disappeared
     duplicate_of: str = ""
@@ -211,7 +102,10 @@ STEPS: dict[Happening, Step] = {
     Happening.FIX_FAILED: Step(_CANDIDATE | {State.NEEDS_INFO}, None, Awaited.AUTHOR),
     Happening.FIX_CONFIRMED: Step(_BEFORE_FIX | _CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.AUTHOR),
     Happening.FIX_QUEUED: Step(_UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
+    Happening.FIX_MERGED: Step(_UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
     Happening.FIX_LANDED: Step(frozenset(State), State.FIXED, Awaited.NOBODY),
+    Happening.FIX_GONE: Step(frozenset({State.FIX_QUEUED}), State.FIX_PROPOSED, Awaited.AUTHOR),
+    Happening.FIX_REVERTED: Step(frozenset({State.FIX_QUEUED, State.FIXED, State.DROPPED}), None, Awaited.AUTHOR),
     Happening.FIX_WITHDRAWN: Step(_CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
     # Measured, not said: it counts after the landing too.
     Happening.FIX_WITHOUT_EFFECT: Step(_CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
@@ -232,10 +126,20 @@ def fold(verdict: Verdict, events: Iterable[Event]) -> Standing:
     Reversed events are skipped, as if they had never been; a third party never makes it `responded`.
     """
     standing = _start(verdict)
-    for event in sorted(_standing_events(list(events)), key=Event.order):
+    happened = _standing_events(list(events))
+    merged = any(event.kind in (Happening.MERGED, Happening.LANDED) for event in happened)
+    for event in sorted((_where(event, merged) for event in happened), key=Event.order):
         if _counts(standing, event):
             standing = _remember(_move(standing, event), event)
     return standing
+
+
+def _where(event: Event, merged: bool) -> Event:
+    """A revert in another tree than the mainline drops a culprit that is only there; of a merged one it is a fix that
+    is queued.
+    """
+    elsewhere = event.kind is Happening.DROPPED and event.commit and event.tree and not event.tag
+    return replace(event, kind=Happening.FIX_QUEUED) if elsewhere and merged else event
 
 
 # What these tell beside the state would overwrite a later word: a candidate posted after the fix has landed,
@@ -245,6 +149,8 @@ _ONLY_WITH_A_STEP = {
     Happening.FIX_FAILED,
     Happening.FIX_CONFIRMED,
     Happening.FIX_QUEUED,
+    Happening.FIX_MERGED,
+    Happening.FIX_REVERTED,
     Happening.FIX_WITHDRAWN,
     Happening.FIX_WITHOUT_EFFECT,
     Happening.STILL_THERE,
@@ -312,6 +218,8 @@ def _move(standing: Standing, event: Event) -> Standing:
     if asks and standing.state in _BEFORE_FIX | _CANDIDATE:
         return replace(standing, awaited=Awaited.REPORTER)
     step = STEPS.get(event.kind)
+    if event.kind is Happening.FIX_GONE and (standing.fix_merged or _other_trees(standing, event)):
+        return standing  # it is still on its way elsewhere
     if _hands_back(standing, event):
         standing = replace(standing, awaited=Awaited.AUTHOR)
     if step is None or standing.state not in step.within:
@@ -350,10 +258,21 @@ def _remember(standing: Standing, event: Event) -> Standing:
     match event.kind:
         case Happening.REPORTED:
             return replace(standing, reported_at=standing.reported_at or event.at)
-        case Happening.LANDED:
-            return replace(standing, merged=True, landing=_earlier(standing.landing, event.tag))
-        case Happening.FIX_PROPOSED | Happening.FIX_CONFIRMED | Happening.FIX_QUEUED | Happening.FIX_LANDED:
+        case Happening.IN_NEXT | Happening.GONE | Happening.MERGED | Happening.LANDED:
+            return _remember_landing(standing, event)
+        case (
+            Happening.FIX_PROPOSED
+            | Happening.FIX_CONFIRMED
+            | Happening.FIX_QUEUED
+            | Happening.FIX_MERGED
+            | Happening.FIX_LANDED
+        ):
             return _remember_fix(standing, event)
+        case Happening.FIX_GONE:
+            left = _other_trees(standing, event)
+            return replace(standing, fix_trees=left, fix_gone="" if left or standing.fix_merged else event.tree)
+        case Happening.FIX_REVERTED:
+            return replace(_forget_fix(standing), fix_reverted_in=event.tag)
         case (
             Happening.FIX_FAILED
             | Happening.FIX_WITHDRAWN
@@ -364,7 +283,8 @@ def _remember(standing: Standing, event: Event) -> Standing:
         ):
             return _forget_fix(standing)
         case Happening.DROPPED | Happening.DISAPPEARED:
-            return replace(standing, closed_in=event.tag, dropped_by_word=not event.commit)
+            where = event.tag or (event.tree if event.commit else "")
+            return replace(standing, closed_in=where, dropped_by_word=not event.commit)
         case Happening.DUPLICATE:
             return replace(standing, duplicate_of=event.remark)
         case Happening.NOTED:
@@ -378,6 +298,22 @@ def _remember(standing: Standing, event: Event) -> Standing:
     return standing
 
 
+def _remember_landing(standing: Standing, event: Event) -> Standing:
+    """Where git has the culprit."""
+    if event.kind is Happening.IN_NEXT:
+        return replace(standing, in_next=standing.in_next or event.tag, gone="")
+    if event.kind is Happening.GONE:
+        return replace(standing, in_next="", gone=event.tag)
+    if event.kind is Happening.MERGED:
+        return replace(standing, merged=True, merged_after=event.tag)
+    return replace(standing, merged=True, landing=_earlier(standing.landing, event.tag))
+
+
+def _other_trees(standing: Standing, event: Event) -> tuple[tuple[str, str], ...]:
+    """The trees that hold the fix beside the one of this event."""
+    return tuple(each for each in standing.fix_trees if each[0] != event.tree)
+
+
 def _forget_fix(standing: Standing) -> Standing:
     """Without its candidate, which no late word brings back."""
     return replace(
@@ -385,7 +321,10 @@ def _forget_fix(standing: Standing) -> Standing:
         fix=None,
         older_fixes=_older_fixes(standing),
         fix_landing="",
-        fix_tree="",
+        fix_trees=(),
+        fix_merged=False,
+        fix_gone="",
+        fix_reverted_in="",
         closed_in="",
         duplicate_of="",
         dropped_by_word=False,
@@ -405,8 +344,13 @@ def _remember_fix(standing: Standing, event: Event) -> Standing:
     if standing.fix and event.kind is not Happening.FIX_PROPOSED:  # the same candidate, now better known
         fix = Fix(named.title or standing.fix.title, standing.fix.message_id, named.commit or standing.fix.commit)
     landing = _earlier(standing.fix_landing, event.tag) if event.kind is Happening.FIX_LANDED else standing.fix_landing
-    tree = event.tree if event.kind is Happening.FIX_QUEUED else standing.fix_tree
-    return replace(standing, fix=fix, older_fixes=older, fix_landing=landing, fix_tree=tree)
+    standing = replace(standing, fix=fix, older_fixes=older, fix_landing=landing, fix_gone="", fix_reverted_in="")
+    if event.kind is Happening.FIX_MERGED:
+        return replace(standing, fix_merged=True, fix_merged_after=event.tag)
+    if event.kind is Happening.FIX_QUEUED:
+        known = next((since for tree, since in standing.fix_trees if tree == event.tree), event.tag)
+        return replace(standing, fix_trees=(*_other_trees(standing, event), (event.tree, known)))
+    return standing
 
 
 def _earlier(known: str, tag: str) -> str:
@@ -425,29 +369,38 @@ def sentence(standing: Standing) -> str:
     Where it was merged, what became of it, and the remark. A remark stands in the place of a complaint
     about silence, and an improvement's sentence never has one.
     """
-    merged = "merged in the mainline" if standing.merged else "currently not merged"
-    if standing.landing:
-        merged = f"merged at {standing.landing}"
     silent = standing.state in (State.NO_RESPONSE, State.NO_ACTION) and standing.remark
-    parts = [merged, "" if silent else _phrase(standing), standing.remark]
+    parts = [_whereabouts(standing), "" if silent else _phrase(standing), standing.remark]
     return ", ".join(part for part in parts if part)
+
+
+def _whereabouts(standing: Standing) -> str:
+    """Where the culprit is: "merged at v5.6-rc6", or how far on its way."""
+    if standing.landing:
+        return f"merged at {standing.landing}"
+    if standing.merged:
+        return f"merged after {standing.merged_after}" if standing.merged_after else "merged in the mainline"
+    if standing.in_next:
+        return f"currently not merged, in linux-next since {standing.in_next}"
+    return "currently not merged" + (f", gone from linux-next since {standing.gone}" if standing.gone else "")
 
 
 def _phrase(standing: Standing) -> str:
     thing = "improvement" if standing.verdict is Verdict.IMPROVEMENT else "regression"
-    queued = f" in {standing.fix_tree}" if standing.fix_tree else ""
     closed_in = f" in {standing.closed_in}" if standing.closed_in else ""
     fixed_in = f" in {standing.fix_landing}" if standing.fix_landing else ""
     undone = f"{thing} has been fixed" if thing == "regression" else f"change behind the {thing} has been corrected"
+    if standing.fix_reverted_in and standing.state in (State.NO_RESPONSE, State.RESPONDED):
+        return f"but the fix has been reverted in {standing.fix_reverted_in}"
     return {
         State.NO_RESPONSE: "no response from author yet",
         State.RESPONDED: "the author has responded",
         State.WORKING: "the author is working on it",
         State.NEEDS_INFO: "more information was asked for",
         State.DISPUTED: "the report is disputed",
-        State.FIX_PROPOSED: "a fix is proposed",
+        State.FIX_PROPOSED: f"the fix is gone from {standing.fix_gone}" if standing.fix_gone else "a fix is proposed",
         State.FIX_CONFIRMED: "a fix is proposed and confirmed",
-        State.FIX_QUEUED: f"a fix is queued{queued}",
+        State.FIX_QUEUED: _on_its_way(standing),
         State.FIXED: f"the {undone}{fixed_in}",
         State.DROPPED: f"the commit has been reverted{closed_in}" if closed_in else "the commit has been dropped",
         State.EXPECTED: f"the {thing} is expected",
@@ -456,3 +409,14 @@ def _phrase(standing: Standing) -> str:
         State.DISAPPEARED: f"but the {thing} has disappeared{closed_in}",
         State.NO_ACTION: "",
     }[standing.state]
+
+
+def _on_its_way(standing: Standing) -> str:
+    """How near the mainline the fix is."""
+    if standing.fix_merged:
+        after = f" after {standing.fix_merged_after}" if standing.fix_merged_after else ""
+        return f"the fix has been merged{after}"
+    if since := next((since for _, since in standing.fix_trees if since), ""):
+        return f"the fix is in linux-next since {since}"
+    tree = next((tree for tree, _ in reversed(standing.fix_trees) if tree), "")
+    return f"a fix is queued in {tree}" if tree else "a fix is queued"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# Documentation/process/2.Process.rst: X.Y is a release, X.Y-rcN its candidates, X.Y.Z its stable updates.
-_VERSION = re.compile(r"v(\d{1,3})\.(\d{1,4})(?:-rc(\d{1,3})|\.(\d{1,4}))?\Z")
+# Documentation/process/2.Process.rst: X.Y is a release, X.Y-rcN its candidates, X.Y.Z its stable updates. Until 2011
+# releases had three numbers and their updates four: v2.6.39-rc7 < v2.6.39 < v2.6.39.4.
+_VERSION = re.compile(r"v(\d{1,3})\.(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?(?:-rc(\d{1,3}))?\Z")
 _NO_CANDIDATE = 999
 
 
@@ -16,21 +17,27 @@ class Version:
 
     major: int
     minor: int
+    update: int  # 0: not a stable update; of 2.6 kernels the number of the release
+    extra: int  # the update of a 2.6 kernel
     candidate: int  # 999: the release itself, which follows its candidates
-    update: int  # 0: not a stable update
 
     @property
     def cycle(self) -> str:
         """The release that this version leads to or belongs to: "v6.12" of "v6.12-rc3" and of "v6.12.7"."""
-        return f"v{self.major}.{self.minor}"
+        old = f".{self.update}" if (self.major, self.minor) == (2, 6) and self.update else ""
+        return f"v{self.major}.{self.minor}{old}"
 
     @property
     def is_release(self) -> bool:
         return self.candidate == _NO_CANDIDATE and self.update == 0
 
     @property
+    def is_candidate(self) -> bool:
+        return self.candidate != _NO_CANDIDATE
+
+    @property
     def number(self) -> int:
-        """One integer in the same order, for a database column."""
+        """One integer in the same order, for a database column; kernels before 3.0 have none of their own."""
         return ((self.major * 10_000 + self.minor) * 1_000 + self.candidate) * 10_000 + self.update
 
 
@@ -39,5 +46,7 @@ def parse(text: str) -> Version | None:
     found = _VERSION.match(text)
     if not found:
         return None
-    major, minor, candidate, update = found.groups()
-    return Version(int(major), int(minor), int(candidate) if candidate else _NO_CANDIDATE, int(update or 0))
+    major, minor, update, extra, candidate = (int(each) if each else None for each in found.groups())
+    assert major is not None
+    assert minor is not None
+    return Version(major, minor, update or 0, extra or 0, _NO_CANDIDATE if candidate is None else candidate)

@@ -43,6 +43,9 @@ def told(*steps: tuple[Happening, dict[str, str]] | Happening, verdict: Verdict 
 
 
 RC1 = (H.LANDED, {"tag": "v5.6-rc1"})
+IN_NEXT = (H.IN_NEXT, {"tag": "next-20260301", "tree": "linux-next"})
+GONE = (H.GONE, {"tag": "next-20260303", "tree": "linux-next"})
+FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,53 @@ RC1 = (H.LANDED, {"tag": "v5.6-rc1"})
         ([H.FIX_PROPOSED], "currently not merged, a fix is proposed"),
         ([H.FIX_PROPOSED, H.FIX_CONFIRMED], "currently not merged, a fix is proposed and confirmed"),
         ([(H.FIX_QUEUED, {"tree": "tip"})], "currently not merged, a fix is queued in tip"),
+        ([(H.MERGED, {"tag": "v5.6-rc2"})], "merged after v5.6-rc2, no response from author yet"),
+        (
+            [(H.MERGED, {"tag": "v5.6-rc2"}), (H.LANDED, {"tag": "v5.6-rc3"}), H.WORKING],
+            "merged at v5.6-rc3, the author is working on it",
+        ),
+        ([IN_NEXT], "currently not merged, in linux-next since next-20260301, no response from author yet"),
+        ([IN_NEXT, RC1], "merged at v5.6-rc1, no response from author yet"),
+        (
+            [IN_NEXT, GONE, H.WORKING],
+            "currently not merged, gone from linux-next since next-20260303, the author is working on it",
+        ),
+        (
+            [IN_NEXT, GONE, (H.IN_NEXT, {"tag": "next-20260305"}), H.WORKING],
+            "currently not merged, in linux-next since next-20260305, the author is working on it",
+        ),
+        ([RC1, FIX_IN_NEXT], "merged at v5.6-rc1, the fix is in linux-next since next-20260302"),
+        (
+            [RC1, FIX_IN_NEXT, (H.FIX_QUEUED, {"tree": "tip"})],
+            "merged at v5.6-rc1, the fix is in linux-next since next-20260302",
+        ),
+        (
+            [RC1, (H.FIX_QUEUED, {"tree": "tip"}), (H.FIX_GONE, {"tree": "tip"})],
+            "merged at v5.6-rc1, the fix is gone from tip",
+        ),
+        (
+            [RC1, FIX_IN_NEXT, (H.FIX_QUEUED, {"tree": "tip"}), (H.FIX_GONE, {"tree": "linux-next"})],
+            "merged at v5.6-rc1, a fix is queued in tip",
+        ),
+        ([RC1, (H.FIX_MERGED, {"tag": "v5.6-rc2"})], "merged at v5.6-rc1, the fix has been merged after v5.6-rc2"),
+        (
+            [RC1, (H.FIX_MERGED, {"tag": "v5.6-rc2"}), (H.FIX_GONE, {"tree": "tip"})],
+            "merged at v5.6-rc1, the fix has been merged after v5.6-rc2",
+        ),
+        (
+            [RC1, (H.FIX_LANDED, {"tag": "v5.6-rc6"}), (H.FIX_REVERTED, {"tag": "v5.6-rc7"})],
+            "merged at v5.6-rc1, but the fix has been reverted in v5.6-rc7",
+        ),
+        (
+            [RC1, (H.FIX_LANDED, {"tag": "v5.6-rc6"}), (H.FIX_REVERTED, {"tag": "v5.6-rc7"}), H.WORKING],
+            "merged at v5.6-rc1, the author is working on it",
+        ),
+        (
+            [RC1, (H.DROPPED, {"tag": "v5.6-rc2", "commit": "a" * 40}), (H.FIX_REVERTED, {"tag": "v5.6-rc3"})],
+            "merged at v5.6-rc1, but the fix has been reverted in v5.6-rc3",
+        ),
+        ([(H.DROPPED, {"tree": "mm", "commit": "a" * 40})], "currently not merged, the commit has been reverted in mm"),
+        ([(H.DROPPED, {"tree": "mm", "commit": "a" * 40}), RC1], "merged at v5.6-rc1, a fix is queued in mm"),
         ([RC1, (H.FIX_LANDED, {"tag": "v5.6-rc6"})], "merged at v5.6-rc1, the regression has been fixed in v5.6-rc6"),
         ([(H.DROPPED, {})], "currently not merged, the commit has been dropped"),
         ([RC1, (H.DROPPED, {"tag": "v5.6-rc2"})], "merged at v5.6-rc1, the commit has been reverted in v5.6-rc2"),

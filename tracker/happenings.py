@@ -1,0 +1,158 @@
+"""The words of what happens to a report: verdicts, states, roles, the kinds of events, and an event as a value. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What a moved metric means, by its direction and never by its sign alone."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    UNKNOWN = "unknown"
+
+
+class Grade(StrEnum):
+    """What one measurement shows. It is no verdict on a culprit: that takes the headline's direction."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    UNKNOWN = "unknown"  # it moved, and nobody has told which direction is better
+    NOT_SIGNIFICANT = "not significant"
+    NOT_TESTABLE = "not testable"  # one run a side, or no spread told
+
+
+class State(StrEnum):
+    """The states of DESIGN 4.3."""
+
+    NO_RESPONSE = "no_response"
+    RESPONDED = "responded"
+    WORKING = "working"
+    NEEDS_INFO = "needs_info"
+    DISPUTED = "disputed"
+    FIX_PROPOSED = "fix_proposed"
+    FIX_CONFIRMED = "fix_confirmed"
+    FIX_QUEUED = "fix_queued"
+    FIXED = "fixed"
+    DROPPED = "dropped"
+    EXPECTED = "expected"
+    INVALID = "invalid"
+    DUPLICATE = "duplicate"
+    DISAPPEARED = "disappeared"
+    NO_ACTION = "no_action"
+
+
+CLOSED = frozenset(
+    {
+        State.FIXED,
+        State.DROPPED,
+        State.EXPECTED,
+        State.INVALID,
+        State.DUPLICATE,
+        State.DISAPPEARED,
+        State.NO_ACTION,
+    }
+)
+OPEN = frozenset(State) - CLOSED
+
+
+class Awaited(StrEnum):
+    """Who owes the next move."""
+
+    AUTHOR = "author"
+    REPORTER = "reporter"
+    MAINTAINER = "maintainer"
+    NOBODY = "nobody"
+
+
+class Role(StrEnum):
+    """Who made an event happen."""
+
+    AUTHOR = "author"
+    MAINTAINER = "maintainer"
+    REPORTER = "reporter"
+    THIRD_PARTY = "third_party"
+    MACHINE = "machine"
+
+
+class Happening(StrEnum):
+    """The kinds of events, in the order in which they are told where times are equal."""
+
+    REPORTED = "reported"
+    # Of the culprit, in git: in linux-next since a day, gone from there, in the mainline after a version, in a version.
+    SAME_PATCH = "same_patch"
+    IN_NEXT = "in_next"
+    GONE = "gone"
+    MERGED = "merged"
+    LANDED = "landed"
+    # What one mail says at once: what takes back comes before what goes on.
+    FIX_GONE = "fix_gone"
+    FIX_FAILED = "fix_failed"
+    FIX_WITHDRAWN = "fix_withdrawn"
+    FIX_WITHOUT_EFFECT = "fix_without_effect"
+    RESPONDED = "responded"
+    WORKING = "working"
+    ASKED = "asked"
+    ANSWERED = "answered"
+    DISPUTED = "disputed"
+    FIX_PROPOSED = "fix_proposed"
+    FIX_CONFIRMED = "fix_confirmed"
+    FIX_QUEUED = "fix_queued"
+    FIX_MERGED = "fix_merged"
+    FIX_LANDED = "fix_landed"
+    STILL_THERE = "still_there"
+    DROPPED = "dropped"
+    FIX_REVERTED = "fix_reverted"
+    EXPECTED = "expected"
+    INVALID = "invalid"
+    DUPLICATE = "duplicate"
+    UNDUPLICATED = "unduplicated"
+    DISAPPEARED = "disappeared"
+    REOPENED = "reopened"
+    NOTED = "noted"
+    RETITLED = "retitled"
+    ASSIGNED = "assigned"
+    REMINDERS_OFF = "reminders_off"
+    TEST_ASKED = "test_asked"
+    READING_REJECTED = "reading_rejected"
+    REVERSED = "reversed"
+
+
+class Part(StrEnum):
+    """What a commit is to a report."""
+
+    CULPRIT = "culprit"  # the culprit itself, or the same patch under another sha
+    FIX = "fix"
+    REVERT = "revert"  # of the culprit
+    UNDO = "undo"  # a revert of the fix, or of the revert: the regression is back
+
+
+_RANK = {happening: rank for rank, happening in enumerate(Happening)}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact that happened to a report. `key` names it within the report; `reverses` is such a key."""
+
+    key: str
+    kind: Happening
+    at: datetime
+    by: Role = Role.MACHINE
+    message_id: str = ""  # the evidence is one of these four
+    commit: str = ""
+    result: str = ""
+    said_by: str = ""
+    title: str = ""  # of a fix
+    tag: str = ""  # the version in which it happened
+    tree: str = ""
+    remark: str = ""  # free text: a note, a name, a sha10 of another report
+    reverses: str = ""
+    answers: str = ""  # the Message-ID of the mail that this one replies to
+
+    def order(self) -> tuple[object, ...]:
+        """A total order by content, so that the order in which facts were learned never matters."""
+        rest = tuple(str(getattr(self, field.name)) for field in fields(self) if field.name not in ("at", "kind"))
+        return (self.at, _RANK[self.kind], rest)
