@@ -10,7 +10,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _PEOPLE = [f"Developer {number} <dev{number}@dev.example>" for number in range(400)]
-_WORDS = "lock page cache queue fair idle scan batch flush index relay inode folio ring timer wake node slab".split()
+_WORDS = [
+    "lock",
+    "page",
+    "cache",
+    "queue",
+    "fair",
+    "idle",
+    "scan",
+    "batch",
+    "flush",
+    "index",
+    "relay",
+    "inode",
+    "folio",
+    "ring",
+    "timer",
+    "wake",
+    "node",
+    "slab",
+]
 _START = 1_100_000_000
 
 

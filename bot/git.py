@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from bot.errors import Unreadable
 
@@ -49,6 +51,44 @@ def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 
     if done.returncode:
         raise Unreadable(f"{repository}: git {_verb(arguments)}: {last_words(done.stderr)}")
     return done.stdout
+
+
+def pipe(
+    repository: Path, first: Sequence[str], second: Sequence[str], *, stdin: bytes = b"", timeout: float = 600
+) -> bytes:
+    """What a second git command makes of what a first one prints, which nobody else holds in memory."""
+    with (
+        tempfile.TemporaryFile() as asked,
+        subprocess.Popen(
+            command(repository, *first),
+            stdin=_filled(asked, stdin),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=ENVIRONMENT,
+        ) as telling,
+    ):
+        try:
+            done = subprocess.run(
+                command(repository, *second),
+                stdin=telling.stdout,
+                capture_output=True,
+                env=ENVIRONMENT,
+                timeout=timeout,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise Unreadable(f"{repository}: git {_verb(first)} took more than {timeout:.0f} s") from late
+        finally:
+            telling.kill()
+    if done.returncode:
+        raise Unreadable(f"{repository}: git {_verb(second)}: {last_words(done.stderr)}")
+    return done.stdout
+
+
+def _filled(file: IO[bytes], content: bytes) -> IO[bytes]:
+    """A file that a process can read from its beginning."""
+    file.write(content)
+    file.seek(0)
+    return file
 
 
 def _verb(arguments: Sequence[str]) -> str:

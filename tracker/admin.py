@@ -33,13 +33,25 @@ class CommitAdmin(admin.ModelAdmin):
 
 @admin.register(models.Tree)
 class TreeAdmin(admin.ModelAdmin):
-    list_display = ("name", "role", "path", "error")
+    list_display = ("name", "role", "path", "walked_at", "error")
 
 
 @admin.register(models.Landing)
 class LandingAdmin(ReadOnly):
-    list_display = ("commit", "tree", "tag", "at")
+    list_display = ("commit", "tree", "tag", "at", "merged_at", "gone_at")
     list_select_related = ("commit", "tree")
+
+
+@admin.register(models.RelatedCommit)
+class RelatedCommitAdmin(ReadOnly):
+    list_display = ("commit", "part", "report", "rule", "quote")
+    list_select_related = ("commit", "report__culprit")
+
+
+@admin.register(models.StableSeries)
+class StableSeriesAdmin(ReadOnly):
+    list_display = ("report", "series", "newest", "fixed_in")
+    list_select_related = ("report__culprit",)
 
 
 @admin.register(models.Machine)

@@ -1,4 +1,4 @@
-"""The words of what happens to a report: verdicts, states, roles, the kinds of events, and an event as a value. Pure."""
+"""The words of what happens to a report: verdicts, states, roles, kinds of events, and an event as a value. Pure."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _where(event: Event, merged: bool) -> Event:
     is queued.
     """
     elsewhere = event.kind is Happening.DROPPED and event.commit and event.tree and not event.tag
-    return replace(event, kind=Happening.FIX_QUEUED) if elsewhere and merged else event
+    return replace(event, kind=Happening.FIX_QUEUED, tag=event.remark) if elsewhere and merged else event
 
 
 # What these tell beside the state would overwrite a later word: a candidate posted after the fix has landed,
@@ -251,42 +251,56 @@ def _without_outcome(standing: Standing) -> State:
 _ANSWERS = {Happening.RESPONDED, Happening.WORKING, Happening.ASKED, Happening.DISPUTED, Happening.FIX_PROPOSED}
 
 
+_OF_LANDINGS = frozenset({Happening.IN_NEXT, Happening.GONE, Happening.MERGED, Happening.LANDED})
+_OF_FIXES = frozenset(
+    {
+        Happening.FIX_PROPOSED,
+        Happening.FIX_CONFIRMED,
+        Happening.FIX_QUEUED,
+        Happening.FIX_MERGED,
+        Happening.FIX_LANDED,
+    }
+)
+_FORGETS_FIX = frozenset(
+    {
+        Happening.FIX_FAILED,
+        Happening.FIX_WITHDRAWN,
+        Happening.FIX_WITHOUT_EFFECT,
+        Happening.FIX_REVERTED,
+        Happening.STILL_THERE,
+        Happening.REOPENED,
+        Happening.UNDUPLICATED,
+    }
+)
+
+
 def _remember(standing: Standing, event: Event) -> Standing:
     """What an event adds beside the state."""
     if event.kind in _ANSWERS and event.by in (Role.AUTHOR, Role.MAINTAINER) and standing.responded_at is None:
         standing = replace(standing, responded_at=event.at)
+    if event.kind in _OF_LANDINGS:
+        return _remember_landing(standing, event)
+    if event.kind in _OF_FIXES:
+        return _remember_fix(standing, event)
+    if event.kind in _FORGETS_FIX:
+        return replace(_forget_fix(standing), fix_reverted_in=event.tag if event.kind is Happening.FIX_REVERTED else "")
     match event.kind:
         case Happening.REPORTED:
             return replace(standing, reported_at=standing.reported_at or event.at)
-        case Happening.IN_NEXT | Happening.GONE | Happening.MERGED | Happening.LANDED:
-            return _remember_landing(standing, event)
-        case (
-            Happening.FIX_PROPOSED
-            | Happening.FIX_CONFIRMED
-            | Happening.FIX_QUEUED
-            | Happening.FIX_MERGED
-            | Happening.FIX_LANDED
-        ):
-            return _remember_fix(standing, event)
         case Happening.FIX_GONE:
             left = _other_trees(standing, event)
             return replace(standing, fix_trees=left, fix_gone="" if left or standing.fix_merged else event.tree)
-        case Happening.FIX_REVERTED:
-            return replace(_forget_fix(standing), fix_reverted_in=event.tag)
-        case (
-            Happening.FIX_FAILED
-            | Happening.FIX_WITHDRAWN
-            | Happening.FIX_WITHOUT_EFFECT
-            | Happening.STILL_THERE
-            | Happening.REOPENED
-            | Happening.UNDUPLICATED
-        ):
-            return _forget_fix(standing)
         case Happening.DROPPED | Happening.DISAPPEARED:
             where = event.tag or (event.tree if event.commit else "")
             return replace(standing, closed_in=where, dropped_by_word=not event.commit)
         case Happening.DUPLICATE:
             return replace(standing, duplicate_of=event.remark)
+    return _remember_word(standing, event)
+
+
+def _remember_word(standing: Standing, event: Event) -> Standing:
+    """What somebody wants to be written beside the report."""
+    match event.kind:
         case Happening.NOTED:
             return replace(standing, remark=event.remark)
         case Happening.RETITLED:
@@ -301,12 +315,17 @@ def _remember(standing: Standing, event: Event) -> Standing:
 def _remember_landing(standing: Standing, event: Event) -> Standing:
     """Where git has the culprit."""
     if event.kind is Happening.IN_NEXT:
-        return replace(standing, in_next=standing.in_next or event.tag, gone="")
+        return replace(standing, in_next=_since(standing.in_next, event.tag), gone="")
     if event.kind is Happening.GONE:
         return replace(standing, in_next="", gone=event.tag)
     if event.kind is Happening.MERGED:
         return replace(standing, merged=True, merged_after=event.tag)
     return replace(standing, merged=True, landing=_earlier(standing.landing, event.tag))
+
+
+def _since(known: str, told: str) -> str:
+    """The first of two days in linux-next; one that has a name before a mere date."""
+    return known if known.startswith("next-") or (not told.startswith("next-") and known) else told
 
 
 def _other_trees(standing: Standing, event: Event) -> tuple[tuple[str, str], ...]:
@@ -348,8 +367,8 @@ def _remember_fix(standing: Standing, event: Event) -> Standing:
     if event.kind is Happening.FIX_MERGED:
         return replace(standing, fix_merged=True, fix_merged_after=event.tag)
     if event.kind is Happening.FIX_QUEUED:
-        known = next((since for tree, since in standing.fix_trees if tree == event.tree), event.tag)
-        return replace(standing, fix_trees=(*_other_trees(standing, event), (event.tree, known)))
+        known = next((since for tree, since in standing.fix_trees if tree == event.tree), "")
+        return replace(standing, fix_trees=(*_other_trees(standing, event), (event.tree, _since(known, event.tag))))
     return standing
 
 

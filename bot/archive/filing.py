@@ -93,7 +93,8 @@ class Desk:
     def _file_reply(self, reading: Reading, relations: Mapping[str, Relation], source: RawMessage) -> Filed:
         """Our own mail, an answer, or a mail elsewhere that names a report."""
         mail = reading.mail
-        self._store(reading, self._rows[next(iter(relations))], source)
+        first, how = next(iter(relations.items()))
+        self._store(reading, self._rows[first], source, how)
         if reading.kind is Kind.SELF:
             # Proof that it went out, whatever we remember of it (DESIGN rule 5).
             mark_sent(mail.message_id, mail.date or self.now, self.now)
@@ -108,10 +109,11 @@ class Desk:
         relations = self.known.relations(reading)
         if reading.kind is Kind.SELF or not relations:
             return
-        report = self._rows[next(iter(relations))]
+        first, how = next(iter(relations.items()))
+        report = self._rows[first]
         role = self.known.reports[report.tag].role_of(reading, self.identity) or ""
         message = Message.objects.filter(message_id=reading.mail.message_id)
-        message.exclude(report=report, role=role).update(report=report, role=role)
+        message.exclude(report=report, role=role, relation=how).update(report=report, role=role, relation=how)
         self.known.file_under(reading.mail.message_id, report.tag)
         for tag, relation in relations.items():
             self._act(reading, tag, relation)
@@ -119,7 +121,7 @@ class Desk:
     def _know(self, report: Report) -> None:
         know(self.known, self._rows, report)
 
-    def _store(self, reading: Reading, report: Report, source: RawMessage) -> Message:
+    def _store(self, reading: Reading, report: Report, source: RawMessage, relation: str = "") -> Message:
         mail = reading.mail
         role = self.known.reports[report.tag].role_of(reading, self.identity)
         message = Message.objects.create(
@@ -133,6 +135,7 @@ class Desk:
             sent_at=mail.date or self.now,
             kind=reading.kind,
             role=role or "",
+            relation=relation,
             trust=reading.trust.verdict,
             trust_by=reading.trust.by[:300],
             # Of our own mail everything is ours, the quoted-looking tag block too.

@@ -14,7 +14,7 @@ _NONE = -1
 
 
 class Graph:
-    """Commits and their parents, added in any order, then asked. Parents that were never added are the walk's border."""
+    """Commits and their parents, added in any order, then asked. Parents that were never added are the border."""
 
     def __init__(self) -> None:
         self._number: dict[bytes, int] = {}

@@ -17,6 +17,7 @@ from bot.errors import Unreadable
 from bot.replies.trailers import find_trailers
 
 _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%B")
+_QUIET = ("--no-walk=unsorted", "--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
 _MARK = b"\x02"
 _MAX_FILES = 50  # a change of more files than this is taken for a change of code without a look
 _MAX_BLOB = 4 << 20
@@ -58,11 +59,8 @@ def _inspect(repository: Path, shas: Collection[str]) -> dict[str, Inspected]:
         return {}
     asked = "".join(f"{sha}\n" for sha in there).encode()
     fields = "%x02" + "%x01".join(_FIELDS) + "%x01"
-    quiet = ("--no-walk=unsorted", "--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
-    told = git.run(repository, "log", *quiet, "--raw", "--no-abbrev", "-z", f"--format={fields}", stdin=asked)
-    patches = git.run(repository, "log", *quiet, "-p", "--format=commit %H", stdin=asked)
-    named = git.run(repository, "patch-id", "--stable", stdin=patches).decode("ascii", "replace")
-    ids = {line.split()[1]: line.split()[0] for line in named.splitlines()}
+    told = git.run(repository, "log", *_QUIET, "--raw", "--no-abbrev", "-z", f"--format={fields}", stdin=asked)
+    ids = _patch_ids(repository, asked)
     parsed = [_parsed(record) for record in told.split(_MARK)[1:]]
     small = {entry for _, entries in parsed if len(entries) <= _MAX_FILES for entry in entries}
     blobs = _blobs(repository, {sha for entry in small for sha in (entry.old, entry.new)})
@@ -70,6 +68,28 @@ def _inspect(repository: Path, shas: Collection[str]) -> dict[str, Inspected]:
         commit.sha: replace(commit, patch_id=ids.get(commit.sha, ""), no_op=_changes_nothing(entries, blobs))
         for commit, entries in parsed
     }
+
+
+def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, str]:
+    """git's names for the changes of these commits, from the first tree that holds each; a merge has none."""
+    found: dict[str, str] = {}
+    for repository in repositories:
+        missing = [sha for sha in shas if sha not in found]
+        if not missing:
+            break
+        try:
+            asked = "".join(f"{sha}\n" for sha in _existing(repository, missing)).encode()
+            found |= _patch_ids(repository, asked) if asked else {}
+        except (Unreadable, OSError):
+            continue
+    return found
+
+
+def _patch_ids(repository: Path, asked: bytes) -> dict[str, str]:
+    """The patches go from one git to the other: one of a gigabyte takes no memory of ours."""
+    log = ("log", *_QUIET, "-p", "--format=commit %H")
+    named = git.pipe(repository, log, ("patch-id", "--stable"), stdin=asked).decode("ascii", "replace")
+    return {line.split()[1]: line.split()[0] for line in named.splitlines()}
 
 
 def _existing(repository: Path, shas: Collection[str]) -> Iterator[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import threading
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 from bot import git
 from bot.errors import Unreadable
@@ -17,6 +21,7 @@ from bot.upstream.refs import moment
 _FORMAT = "--format=%H %P%n%ct%n%at %aE%n%aN%n%B"
 _CHUNK = 1 << 20
 _LONGEST = 8 << 20  # bytes of one commit; what stands beyond them in a longer one is passed over
+_ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git writes every commit by itself
 PATIENCE = 3600.0  # seconds for one walk
 
 
@@ -76,15 +81,16 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
     asked = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
     command = git.command(repository, "log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=git.ENVIRONMENT) as running:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=_ENVIRONMENT) as running:
         watch = threading.Timer(PATIENCE, running.kill)
         watch.start()
         try:
             assert running.stdin
             assert running.stdout
             assert running.stderr
+            _widen(running.stdout.fileno())
             _tell(running.stdin, asked)
-            yield from _cut(iter(lambda: running.stdout.read1(_CHUNK), b""))  # type: ignore[union-attr]
+            yield from _cut(_chunks(running.stdout.fileno()))
             complaint = running.stderr.read(10_000)
             if running.wait():
                 raise Unreadable(f"{repository}: git log: {git.last_words(complaint)}")
@@ -93,13 +99,23 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
             running.kill()
 
 
-def _tell(stdin: object, asked: bytes) -> None:
+def _widen(pipe: int) -> None:
+    """Let git run ahead of us, where the system knows how."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
+
+
+def _chunks(pipe: int) -> Iterator[bytes]:
+    while chunk := os.read(pipe, _CHUNK):
+        yield chunk
+
+
+def _tell(stdin: IO[bytes], asked: bytes) -> None:
     """Hand git its question; one that ended at once says why on its own."""
-    try:
-        stdin.write(asked)  # type: ignore[attr-defined]
-        stdin.close()  # type: ignore[attr-defined]
-    except BrokenPipeError:
-        pass
+    with suppress(BrokenPipeError):
+        stdin.write(asked)
+        stdin.close()
 
 
 def _cut(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -1,10 +1,10 @@
-"""What a tree says of our reports, into the database: landings of culprits, fixes, reverts, and releases."""
+"""One tree, from git into the database: landings of culprits, fixes, reverts, and releases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from django.db import transaction
@@ -12,15 +12,19 @@ from django.db import transaction
 from bot.errors import Unreadable
 from bot.git import is_repository
 from bot.identity import Identity
-from bot.upstream import walk
-from tracker import history, versions
-from tracker.models import Commit, Event, Landing, Message, OutgoingMail, Release, Report, Tree
+from bot.upstream import bases, landings, recording, stable, walk
+from bot.upstream.inspection import patch_ids
+from bot.upstream.loading import Loaded, load_tracked
+from bot.upstream.matching import Context, Match, Seen, lookalikes, match_all
+from bot.upstream.memory import Memory, load
+from bot.upstream.places import Place, found_places, revised
+from bot.upstream.recording import Findings
+from bot.upstream.refs import Tag, read_refs, resolve
+from bot.upstream.tracked import plain
+from bot.upstream.walk import Route, Walked
+from tracker import versions
+from tracker.models import Commit, Release, Tree
 from tracker.models.tree import TreeRole
-from tracker.status import Event as EventValue
-from tracker.status import Happening
-
-# A fix is looked for from this long before its report on: it may have been written for another reporter.
-_BEFORE_REPORT = timedelta(days=180)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,143 +36,185 @@ class TrackTally:
     unchanged: bool = False
 
 
-def track(tree: Tree, identity: Identity, now: datetime) -> TrackTally:
-    """Walk one tree. What it finds and where it stands are stored in one transaction, after git has done its work:
-    a walk of minutes must not keep others from writing.
+def track(
+    tree: Tree,
+    identity: Identity,
+    now: datetime,
+    others: Sequence[Path] = (),
+    progress: Callable[[int], None] = lambda count: None,
+) -> TrackTally:
+    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is asked for.
+
+    What is found and where the walk stands are stored in one transaction, after git has done its work: a walk of
+    minutes must not keep others from writing. Unreadable where git can't read the tree; then nothing is stored.
     """
     repository = Path(tree.path)
     if not tree.path or not is_repository(repository):
         raise Unreadable(f"{tree.name}: {tree.path}: not a git repository; set PERFWORK_TREES to a clone of it")
-    cursor = f"{walk.refs_digest(repository)} {_what_we_track()}"
-    if cursor == tree.cursor:
+    memory = load(tree.cursor)
+    route = Route(repository, TreeRole(tree.role), read_refs(repository), memory)
+    loaded = load_tracked(memory.marks, now, identity.aliases)
+    ended = Memory.of(route.refs, loaded.marks)
+    if ended == memory:
         return TrackTally(unchanged=True)
-    found = _Walk(tree, repository, identity, now)
+    known = landings.known_places(tree)
+    _learn_whole_shas(repository, loaded)
+    walked = _walk(route, loaded, known, identity, progress)
+    matches = _match(walked.seen, loaded, identity, repository, others)
+    trip = _Trip(tree, route, loaded, walked, known, matches, now)
     with transaction.atomic():
-        if tree.role == TreeRole.MAINLINE:
-            _store_releases(found.tags)
-        landings, events = found.store()
-        Tree.objects.filter(pk=tree.pk).update(cursor=cursor, error="")
-    return TrackTally(landings, events)
+        tally = trip.store()
+        Tree.objects.filter(pk=tree.pk).update(cursor=ended.dump(), error="", walked_at=now)
+    tree.cursor = ended.dump()
+    return tally
 
 
-def _what_we_track() -> str:
-    """Changes whenever there is a report, a message or a fix more to look for."""
-    newest = (
-        rows.order_by("-pk").values_list("pk", flat=True).first() or 0
-        for rows in (
-            Report.objects,
-            Message.objects,
-            OutgoingMail.objects,
-            Event.objects.filter(kind__startswith="fix"),
-        )
+def _learn_whole_shas(repository: Path, loaded: Loaded) -> None:
+    """Old reports told ten digits of a sha; the tree knows the rest, and so do we from now on."""
+    short = [sha for sha in loaded.tracked.related if len(sha) < 40]
+    for known, whole in (resolve(repository, short) if short else {}).items():
+        for related in loaded.tracked.related[known].values():
+            loaded.tracked.relate(whole, related)
+        if not Commit.objects.filter(sha=whole).exists():
+            Commit.objects.filter(sha=known).update(sha=whole)
+
+
+def _walk(
+    route: Route,
+    loaded: Loaded,
+    known: Mapping[str, Place],
+    identity: Identity,
+    progress: Callable[[int], None],
+) -> Walked:
+    """The walk, as far back as what is new needs it; to the beginning where a culprit is older than anybody told."""
+    homeless = [place.merged_at or place.at for place in known.values() if place.tag in route.lost_tags]
+    since = min([each for each in (loaded.since, *homeless) if each], default=None)
+    walked = walk.walk(route, loaded.tracked, identity, since, progress)
+    if route.role == TreeRole.MAINLINE and since and walk.hidden(route, walked, loaded.fresh, since):
+        return walk.walk(route, loaded.tracked, identity, walk.BEGINNING, progress)
+    return walked
+
+
+def _match(
+    seen: Sequence[Seen], loaded: Loaded, identity: Identity, repository: Path, others: Sequence[Path]
+) -> list[Match]:
+    named = {sha for each in seen for sha, _ in each.named.reverts}
+    alike = lookalikes(seen, loaded.tracked)
+    context = Context(
+        tracked=loaded.tracked,
+        robots=identity.robots | {identity.address},
+        patch_ids=patch_ids([repository, *others], alike) if alike else {},
+        here=set(resolve(repository, named)) if named else (),
     )
-    return "/".join(str(pk) for pk in newest)
+    return match_all(seen, context)
 
 
-def _store_releases(tags: tuple[walk.Tag, ...]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Trip:
+    """A walk that came to its end, with all that is needed to store it."""
+
+    tree: Tree
+    route: Route
+    loaded: Loaded
+    walked: Walked
+    known: Mapping[str, Place]
+    matches: Sequence[Match]
+    now: datetime
+
+    def store(self) -> TrackTally:
+        """Everything new into the database."""
+        sure = [match for match in self.matches if match.sure]
+        asked = {*self.loaded.tracked.related, *recording.waiting_commits()}
+        asked.update(match.commit.sha for match in self.matches)
+        changed = self._changed(asked)
+        keys = landings.ensure_commits({sha: self._commit(sha) for sha in asked & changed.keys()} | self._commits(sure))
+        landings.store(self.tree, {sha: place for sha, place in changed.items() if sha in keys}, keys, self.now)
+        recording.relate(sure, keys)
+        if self.route.role == TreeRole.MAINLINE:
+            store_releases(self.walked.tags)
+        found = self._findings({**self.known, **changed})
+        new = {*changed, *self.loaded.fresh, *(match.commit.sha for match in sure)}
+        quotes = {(match.report, match.commit.sha): match.quote for match in sure}
+        events = recording.record(found, new, quotes)
+        recording.suggest(found, [match for match in self.matches if not match.sure])
+        recording.suggest_again(found, changed)
+        recording.suggest_dropped(found, changed)
+        bases.fill(self.route.repository)
+        touched = {match.report for match in sure} | self._reports_of({*changed, *self.loaded.fresh})
+        if self.route.role == TreeRole.STABLE and stable.remember(self.tree, self.route.refs.versions):
+            touched = set(self.loaded.tracked.reports)
+        stable.tell(self.loaded.tracked, touched)
+        return TrackTally(sum(1 for place in changed.values() if place.is_there), events)
+
+    def _changed(self, asked: set[str]) -> dict[str, Place]:
+        after = walk.last_version(self.route, self.route.heads[0]) if self._asks_after() else ""
+        found = found_places(self.walked, asked, after)
+        return revised(
+            self.known,
+            found,
+            walk.left_behind(self.route, self._may_be_gone()),
+            self.route.lost_tags,
+            self.now,
+            needs_branch=self.route.role == TreeRole.NEXT,
+        )
+
+    def _asks_after(self) -> bool:
+        return self.route.role == TreeRole.MAINLINE and bool(self.route.heads)
+
+    def _may_be_gone(self) -> set[str]:
+        """What is no longer safe in a version: untagged commits of the mainline, all of other trees."""
+        if self.route.role == TreeRole.STABLE:
+            return set()
+        tagged = self.route.role != TreeRole.MAINLINE
+        there = {sha for sha, place in self.known.items() if place.is_there and (tagged or not place.tag)}
+        return {sha for sha in there if sha not in self.walked.graph}
+
+    def _findings(self, places: Mapping[str, Place]) -> Findings:
+        related = self.loaded.tracked.related
+        return Findings(
+            tree=self.tree,
+            tracked=self.loaded.tracked,
+            places=places,
+            titles={match.commit.sha: plain(match.commit.title) for match in self.matches},
+            mainline=landings.in_mainline(related) if self.route.role != TreeRole.MAINLINE else (),
+            day=self.route.refs.days[-1].name if self.route.refs.days else "",
+            now=self.now,
+        )
+
+    def _reports_of(self, shas: Iterable[str]) -> set[int]:
+        return {report for sha in shas for report in self.loaded.tracked.related.get(sha, ())}
+
+    def _commits(self, sure: Sequence[Match]) -> dict[str, Commit]:
+        """Rows for what was matched, as the log tells it."""
+        return {match.commit.sha: self._row(match) for match in sure}
+
+    def _row(self, match: Match) -> Commit:
+        commit = match.commit
+        return Commit(
+            sha=commit.sha,
+            title=plain(commit.title)[:1000],
+            author_name=commit.author_name[:300],
+            author_email=commit.author_email[:300],
+            authored_at=commit.authored_at,
+        )
+
+    def _commit(self, sha: str) -> Commit:
+        matched = next((match for match in self.matches if match.commit.sha == sha), None)
+        return self._row(matched) if matched else Commit(sha=sha)
+
+
+def store_releases(tags: Sequence[Tag]) -> None:
     """Every cycle that the tags show, with its date once it is released."""
+    known = {release.version: release for release in Release.objects.all()}
     for tag in tags:
         version = versions.parse(tag.name)
-        if version is None or version.update:
+        whole = versions.parse(version.cycle) if version else None
+        if version is None or whole is None or version.update or not whole.is_release:
             continue
-        whole = versions.parse(version.cycle)
-        assert whole
-        release, _ = Release.objects.get_or_create(version=version.cycle, defaults={"number": whole.number})
+        release = known.get(version.cycle)
+        if release is None:
+            release, _ = Release.objects.get_or_create(version=version.cycle, defaults={"number": whole.number})
+            known[version.cycle] = release
         if version.is_release and release.released_at is None:
             release.released_at = tag.at
             release.save(update_fields=["released_at"])
-
-
-class _Walk:
-    """One pass over a tree: loads what is tracked, asks git for all of it at once, then tells it as events."""
-
-    def __init__(self, tree: Tree, repository: Path, identity: Identity, now: datetime) -> None:
-        self.tree, self.now = tree, now
-        self.reports = list(Report.objects.select_related("culprit", "tree"))
-        self.by_page = {report.tag: report for report in self.reports}
-        self.by_title = {report.fix_title: report for report in self.reports if report.fix_title}
-        self.by_message = self._messages()
-        self.tags = walk.version_tags(repository)
-        shas = {report.culprit.sha for report in self.reports}
-        self.full = walk.resolve(repository, shas)
-        self.by_sha = {self.full.get(report.culprit.sha, report.culprit.sha): report for report in self.reports}
-        dates = [report.reported_at for report in self.reports if report.reported_at]
-        since = min(dates, default=now) - _BEFORE_REPORT
-        told = walk.telling_commits(repository, since, self.by_title, identity)
-        self.commits = [commit for commit in told if self._fixed_by(commit) or self._reverted_by(commit)]
-        asked = {*self.full.values(), *(commit.sha for commit in self.commits)}
-        self.landed = walk.first_tags(repository, asked, self.tags)
-
-    def _messages(self) -> dict[str, Report]:
-        by_pk = {report.pk: report for report in self.reports}
-        return {
-            message_id: by_pk[pk]
-            for rows in (OutgoingMail.objects, Message.objects)
-            for message_id, pk in rows.values_list("message_id", "report_id")
-            if pk in by_pk
-        }
-
-    def store(self) -> tuple[int, int]:
-        """Everything new into the database: how many landings, how many events."""
-        for known, sha in self.full.items():
-            if known != sha:  # until now only the beginning of the sha was known
-                Commit.objects.filter(sha=known).update(sha=sha)
-        rows = [*self._culprits_landed(), *(row for commit in self.commits for row in self._told_by(commit))]
-        return self._store_landings(), history.record(rows)
-
-    @property
-    def _is_mainline(self) -> bool:
-        return self.tree.role == TreeRole.MAINLINE
-
-    def _culprits_landed(self) -> Iterator[Event]:
-        for sha, report in self.by_sha.items():
-            if self._is_mainline and (tag := self.landed.get(sha)):
-                yield self._event(report, Happening.LANDED, sha, tag.at, tag=tag.name)
-
-    def _told_by(self, commit: walk.GitCommit) -> Iterator[Event]:
-        """What a commit does to reports: it reverts a culprit, or it is a fix."""
-        tag = self.landed.get(commit.sha) if self._is_mainline else None
-        undone = self._reverted_by(commit)
-        reports = list(dict.fromkeys([*([undone] if undone else []), *self._fixed_by(commit)]))
-        for report in reports:
-            if self.by_sha.get(commit.sha) == report:
-                continue  # the culprit itself
-            if not tag:  # on its way; it counts when a version of the mainline has it
-                yield self._event(report, Happening.FIX_QUEUED, commit.sha, commit.at, title=commit.title)
-            elif report == undone:
-                yield self._event(report, Happening.DROPPED, commit.sha, tag.at, title=commit.title, tag=tag.name)
-            else:
-                yield self._event(report, Happening.FIX_LANDED, commit.sha, tag.at, title=commit.title, tag=tag.name)
-
-    def _fixed_by(self, commit: walk.GitCommit) -> list[Report]:
-        """The reports that a commit fixes: named by Closes:, Link: or our tag, or expected by its title."""
-        found = [self.by_message.get(message_id) for message_id in commit.closes]
-        found += [self.by_page.get(page) or self._by_beginning(page) for page in commit.pages]
-        found.append(self.by_title.get(commit.title))
-        return list(dict.fromkeys(report for report in found if report))
-
-    def _reverted_by(self, commit: walk.GitCommit) -> Report | None:
-        return self._by_beginning(commit.reverts)
-
-    def _by_beginning(self, sha: str) -> Report | None:
-        if len(sha) < 7:
-            return None
-        return self.by_sha.get(sha) or next((each for full, each in self.by_sha.items() if full.startswith(sha)), None)
-
-    def _event(
-        self, report: Report, kind: Happening, sha: str, at: datetime, *, title: str = "", tag: str = ""
-    ) -> Event:
-        key = f"{kind}:{self.tree.name}:{sha}"
-        value = EventValue(key=key, kind=kind, at=at, commit=sha, title=title, tag=tag, tree=self.tree.name)
-        return history.event_row(report, value, self.now, title)
-
-    def _store_landings(self) -> int:
-        titles = {commit.sha: commit.title for commit in self.commits}
-        stored = 0
-        for sha, tag in self.landed.items():
-            commit, _ = Commit.objects.get_or_create(sha=sha, defaults={"title": titles.get(sha, "")})
-            _, new = Landing.objects.get_or_create(
-                commit=commit, tree=self.tree, defaults={"tag": tag.name, "at": tag.at}
-            )
-            stored += new
-        return stored

@@ -1,148 +1,160 @@
-"""A git tree as values: its version tags, the first tag of a commit, and the commits that name a mail.
+"""One walk over what is new in a tree: the commits that may concern us, and the graph that tells where they landed.
 
 Pure but for git: nothing here knows the database.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot import git
+from bot.errors import Unreadable
 from bot.identity import Identity
-from bot.replies.addresses import parse_addresses
-from bot.replies.links import find_links
-from bot.replies.trailers import find_trailers
-from tracker import versions
+from bot.upstream.graph import Graph
+from bot.upstream.log import read_log
+from bot.upstream.matching import Seen
+from bot.upstream.memory import Memory
+from bot.upstream.naming import names_in
+from bot.upstream.refs import Refs, Tag, resolve
+from bot.upstream.tracked import Tracked
+from tracker.models.tree import TreeRole
 
-_FORMAT = "--format=%H%x01%ct%x01%B"
+BEGINNING = datetime(1970, 1, 15, tzinfo=UTC)  # before any tag
+# A tag counts as older than a commit only with so much to spare: clocks differ.
+_MARGIN = timedelta(days=14)
+_MOST_SEEN = 500_000  # commits that are kept for a closer look
+_TELL_EVERY = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
-    """A version tag and when it was made."""
+class Walked:
+    """What a walk came by. `tags`: those that landings are told by; `heads`: the followed branches."""
 
-    name: str
-    commit: str
-    at: datetime
+    graph: Graph
+    seen: list[Seen]
+    tags: tuple[Tag, ...]
+    heads: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class GitCommit:
-    """A commit as the log tells it, with what its trailers name."""
+class Route:
+    """A tree as it stands, and where its last walk ended."""
 
-    sha: str
-    at: datetime
-    title: str
-    closes: tuple[str, ...]  # the Message-IDs that its Closes: and Link: lead to
-    pages: tuple[str, ...]  # the shas or tags of our own report pages there, and the tags of Reported-by:
-    reverts: str  # the sha in "This reverts commit …"
+    repository: Path
+    role: TreeRole
+    refs: Refs
+    memory: Memory
+
+    @property
+    def tags(self) -> tuple[Tag, ...]:
+        """The tags that tell landings: days of linux-next, else versions."""
+        return self.refs.days if self.role == TreeRole.NEXT else self.refs.versions
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Of the mainline and of linux-next one branch is meant; elsewhere every branch is."""
+        return self.refs.heads(every=self.role in (TreeRole.STABLE, TreeRole.MAINTAINER))
+
+    @property
+    def lost_tags(self) -> frozenset[str]:
+        """The version tags that were deleted or moved since; linux-next's days are deleted as they grow old."""
+        now = {tag.name: tag.commit for tag in self.refs.versions}
+        known = self.memory.tags.items()
+        return frozenset(name for name, sha in known if now.get(name) != sha and not name.startswith("next-"))
 
 
-def version_tags(repository: Path) -> tuple[Tag, ...]:
-    """The tags that name kernel versions, in the order of release. Tags of trees and other tags are left out."""
-    fields = (
-        "%(refname:strip=2)%01%(objectname)%01%(*objectname)%01%(objecttype)%01%(*objecttype)%01%(creatordate:unix)"
+def walk(
+    route: Route, tracked: Tracked, identity: Identity, since: datetime | None, progress: Callable[[int], None]
+) -> Walked:
+    """Walk what was not there at the last walk; with `since`, all that may be as new as that."""
+    graph = Graph()
+    looked_for = tracked.wanted(
+        (identity.address.partition("@")[0] + "+", identity.base_url.partition("://")[2] + "/r")
     )
-    out = git.run(repository, "for-each-ref", f"--format={fields}", "refs/tags/v[0-9]*").decode("utf-8", "replace")
-    tags: list[tuple[versions.Version, Tag]] = []
-    for line in out.splitlines():
-        name, own, peeled, own_type, peeled_type, at = line.split("\x01")
-        commit, kind = (peeled, peeled_type) if peeled else (own, own_type)
-        if kind == "tag":  # a tag of a tag: git peels one of them
-            commit, kind = resolve(repository, [own]).get(own, ""), "commit"
-        version = versions.parse(name)
-        if version and commit and kind == "commit":
-            tags.append((version, Tag(name, commit, _moment(at))))
-    return tuple(tag for _, tag in sorted(tags, key=lambda pair: pair[0]))
+    tips = (*route.heads, *(tag.commit for tag in route.tags))
+    seen: list[Seen] = []
+    passes = _told(looked_for, progress)
+    for commit in read_log(route.repository, tips, border(route, since), graph, passes):
+        seen.append(Seen(commit, names_in(commit.message, identity)))
+        if len(seen) > _MOST_SEEN:
+            raise Unreadable(f"{route.repository}: more than {_MOST_SEEN} commits name what we follow; is this a tree?")
+    graph.mark_tags(route.tags)
+    graph.mark_merges(route.heads)
+    return Walked(graph, seen, route.tags, route.heads)
 
 
-def refs_digest(repository: Path) -> str:
-    """One line that changes whenever a branch or a tag does."""
-    out = git.run(repository, "for-each-ref", "--format=%(refname) %(objectname)")
-    return hashlib.sha256(out).hexdigest()[:16]
+def _told(passes: Callable[[bytes, bytes], bool], progress: Callable[[int], None]) -> Callable[[bytes, bytes], bool]:
+    """The sieve, which tells how many commits it has seen."""
+    count = 0
+
+    def sieve(author: bytes, message: bytes) -> bool:
+        nonlocal count
+        count += 1
+        if not count % _TELL_EVERY:
+            progress(count)
+        return passes(author, message)
+
+    return sieve
 
 
-def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
-    """The full sha of each that the repository holds as a commit."""
-    asked = sorted(shas)
-    out = git.run(
-        repository,
-        "cat-file",
-        "--batch-check=%(objectname) %(objecttype)",
-        stdin="".join(f"{sha}^{{commit}}\n" for sha in asked).encode("ascii"),
-    )
-    found: dict[str, str] = {}
-    for sha, line in zip(asked, out.decode("ascii", "replace").splitlines(), strict=True):
-        name, _, kind = line.partition(" ")
-        if kind == "commit":
-            found[sha] = name
-    return found
+def border(route: Route, since: datetime | None) -> list[str]:
+    """The commits whose history need not be walked.
 
-
-def first_tags(repository: Path, shas: Collection[str], tags: Sequence[Tag]) -> dict[str, Tag]:
-    """For each full sha the earliest version whose history holds it; those in no version are left out.
-
-    The versions are asked in the order of release, each only for what the ones before it lacked.
+    Nothing that is new since a date is in a tag of long before. Else what was walked last time; while a new tag has to
+    be told of older commits too, what was in a tag then.
     """
-    wanted = set(shas)
-    found: dict[str, Tag] = {}
-    older: list[str] = []
-    for tag in tags:
-        if not wanted:
-            break
-        new = git.run(repository, "rev-list", tag.commit, *older)
-        held = wanted.intersection(new.decode("ascii").split())
-        found.update(dict.fromkeys(held, tag))
-        wanted -= held
-        older.append(f"^{tag.commit}")
-    return found
+    known = route.memory
+    if known.is_empty and since is None:  # nothing is followed yet
+        return [*route.heads, *(tag.commit for tag in route.tags)]
+    if since is not None:
+        old = [tag for tag in route.refs.versions if tag.at < since - _MARGIN]
+        return [tag.commit for tag in old if known.is_empty or known.tags.get(tag.name) == tag.commit]
+    new_tags = any(known.tags.get(tag.name) != tag.commit for tag in route.tags)
+    before = {*known.tags.values(), *(() if new_tags else known.branches.values())}
+    return sorted(resolve(route.repository, before).values()) if before else []
 
 
-def telling_commits(
-    repository: Path, since: datetime, titles: Collection[str], identity: Identity
-) -> Iterator[GitCommit]:
-    """The commits of all branches and tags since then that close or revert something, or bear one of `titles`."""
-    everywhere = ("--branches", "--tags", "--remotes")
-    out = git.run(repository, "log", "-z", _FORMAT, f"--since={int(since.timestamp())}", *everywhere)
-    for record in out.split(b"\0"):
-        fields = record.decode("utf-8", "replace").lstrip("\n").split("\x01", 2)
-        if len(fields) != 3:
-            continue
-        sha, at, body = fields
-        title = body.partition("\n")[0].strip()
-        if title in titles or any(word in body for word in _TELLING):
-            yield _commit(sha, _moment(at), title, body, identity)
+def hidden(route: Route, walked: Walked, shas: Collection[str], since: datetime | None) -> bool:
+    """Whether one of these commits lies behind the border, since it is older than anybody told us."""
+    missing = resolve(route.repository, [sha for sha in shas if sha not in walked.graph]).values()
+    here = {sha for sha in missing if sha not in walked.graph}
+    behind = border(route, since)
+    return bool(here and behind and here - set(reachable_only_from(route.repository, here, behind)))
 
 
-_TELLING = ("Closes:", "Link:", "Reported-by:", "This reverts commit")
-_REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
+def reachable_only_from(repository: Path, shas: Collection[str], without: Collection[str]) -> Iterator[str]:
+    """The commits that lead to `shas` and are in the history of none of the others."""
+    asked = "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without)))
+    yield from git.run(repository, "rev-list", "--stdin", stdin=asked.encode("ascii")).decode("ascii").split()
 
 
-def _commit(sha: str, at: datetime, title: str, body: str, identity: Identity) -> GitCommit:
-    trailers = find_trailers(body.split("\n"))
-    named = "\n".join(each.value for each in trailers if each.key in ("Closes", "Link"))
-    links = find_links(named, identity.base_url)
-    people = "\n".join(each.value for each in trailers if each.key.startswith("Reported-"))
-    tags = (identity.tag_in(address.email) for address in parse_addresses(people.replace("\n", ",")))
-    reverted = _REVERTS.search(body)
-    return GitCommit(
-        sha=sha,
-        at=at,
-        title=title,
-        closes=tuple(link.message_id for link in links if link.message_id),
-        pages=(*(link.page for link in links if link.page), *(tag for tag in tags if tag)),
-        reverts=reverted[1] if reverted else "",
-    )
+def left_behind(route: Route, shas: Collection[str]) -> set[str]:
+    """Which of these commits, that were in the followed branches, are there no longer."""
+    if not shas or not _rewound(route):
+        return set()
+    here = resolve(route.repository, shas)
+    gone = set(shas) - here.keys()
+    if here and route.heads:
+        gone |= set(reachable_only_from(route.repository, here.values(), route.heads)) & set(here.values())
+    return gone
 
 
-def _moment(seconds: str) -> datetime:
-    """A time of git; one that no calendar knows is the epoch."""
+def _rewound(route: Route) -> bool:
+    """Whether a followed branch was rebuilt, or deleted, since the last walk."""
+    before = set(route.memory.branches.values())
+    here = set(resolve(route.repository, before).values())
+    if before != here or not route.heads:
+        return bool(before)
+    return next(reachable_only_from(route.repository, here, route.heads), None) is not None
+
+
+def last_version(route: Route, head: str) -> str:
+    """The version that a head of the mainline stands behind: "v6.12-rc3"; "" for none."""
+    nearest = ("--first-parent", "--abbrev=0", "--candidates=1", "--match", "v[0-9]*")
     try:
-        return datetime.fromtimestamp(int(seconds or 0), UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(0, UTC)
+        return git.run(route.repository, "describe", *nearest, head).decode("utf-8", "replace").strip()
+    except Unreadable:
+        return ""  # before the first tag

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import Unreadable
-from bot.upstream import walk
+from bot.upstream.refs import read_refs
 from bot.upstream.tracking import track
 from tests.world import DANA, START, World, message_id, standing, state
 from tracker.models import Commit, Landing, Release, Report, Tree
@@ -21,19 +21,6 @@ def git(world: World, *arguments: str) -> str:
     return subprocess.check_output(["git", *who, f"--git-dir={world.git.path}", *arguments], text=True).strip()
 
 
-def test_landings_are_what_git_says(world: World) -> None:
-    shas = []
-    for tag in ("v9.0-rc1", "v9.0-rc2", "v9.0", "v9.1-rc1"):
-        shas += [world.commit(f"{tag} {number}") for number in range(3)]
-        world.tag(tag)
-    untagged = world.commit("not in a version yet")
-    found = walk.first_tags(world.git.path, {*shas, untagged}, walk.version_tags(world.git.path))
-    for sha in shas:
-        said = git(world, "describe", "--contains", "--match", "v[0-9]*", sha)
-        assert found[sha].name == said.partition("~")[0].partition("^")[0]
-    assert untagged not in found
-
-
 def test_odd_tags(world: World) -> None:
     world.commit("mm: a")
     world.tag("v9.0")
@@ -43,7 +30,7 @@ def test_odd_tags(world: World) -> None:
     git(world, "tag", "-a", "-m", "again", "v9.1-rc2", "v9.1-rc1^{tag}")  # a tag of a tag
     git(world, "tag", "v9.1-rc3", git(world, "rev-parse", "master^{tree}"))  # a tag of a tree
     git(world, "tag", "v9.1-dirty", "master")
-    assert [tag.name for tag in walk.version_tags(world.git.path)] == ["v9.0", "v9.1-rc1", "v9.1-rc2"]
+    assert [tag.name for tag in read_refs(world.git.path).versions] == ["v9.0", "v9.1-rc1", "v9.1-rc2"]
 
 
 def test_releases_come_from_tags(world: World) -> None:
@@ -61,18 +48,23 @@ def test_a_revert_counts_when_a_version_has_it(world: World) -> None:
     world.tag("v9.1-rc1")
     world.commit("Revert it", f"This reverts commit {report.culprit.sha[:12]}.")
     world.track()
-    assert standing(report) == "merged at v9.1-rc1, a fix is queued in linus"
+    assert standing(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc1"
     world.tag("v9.1-rc2")
     world.track()
     assert standing(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc2"
 
 
-def test_a_revert_in_a_maintainers_tree_closes_nothing(world: World) -> None:
+def test_a_revert_in_a_maintainers_tree_drops_what_is_only_there(world: World) -> None:
     report = world.report()
     world.commit("Revert it", f"This reverts commit {report.culprit.sha}.")
     world.tag("v9.1-rc1")
     world.track(TreeRole.MAINTAINER, "mm")
-    assert (state(report), standing(report)) == ("fix_queued", "currently not merged, a fix is queued in mm")
+    assert (state(report), standing(report)) == ("dropped", "currently not merged, the commit has been reverted in mm")
+    world.track()
+    assert (state(report), standing(report)) == (
+        "dropped",
+        "merged at v9.1-rc1, the commit has been reverted in v9.1-rc1",
+    )
 
 
 def test_a_fix_that_credits_our_tagged_address(world: World) -> None:

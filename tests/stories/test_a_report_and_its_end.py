@@ -29,7 +29,7 @@ def test_a_fix_posted_elsewhere_closes_the_report_when_it_lands(world: World) ->
     assert standing(report) == "currently not merged, a fix is proposed"
     world.commit("mm: charge in batches", link)
     world.track()
-    assert standing(report) == "currently not merged, a fix is queued in linus"
+    assert standing(report) == "merged in the mainline, the fix has been merged"
     world.tag("v9.1-rc4")
     world.track()
     assert standing(report) == "merged at v9.1-rc4, the regression has been fixed in v9.1-rc4"

@@ -10,6 +10,7 @@ from tracker.models.metric import Metric
 from tracker.models.noise import NoiseHistory
 from tracker.models.orphan import Orphan
 from tracker.models.outgoing import OutgoingMail, OutgoingState
+from tracker.models.related import RelatedCommit, StableSeries
 from tracker.models.release import Release
 from tracker.models.report import Report
 from tracker.models.result import BisectResult
@@ -35,11 +36,13 @@ __all__ = [
     "OutgoingMail",
     "OutgoingState",
     "RawMessage",
+    "RelatedCommit",
     "Release",
     "Report",
     "RuleRecord",
     "Scenario",
     "SigningKey",
+    "StableSeries",
     "Suggestion",
     "Tree",
 ]

@@ -45,6 +45,7 @@ class Message(models.Model):
     sent_at = models.DateTimeField(null=True, blank=True)
     kind = models.TextField(help_text="who wrote it: a person, ourselves, a robot, …")
     role = models.TextField(blank=True)
+    relation = models.TextField(blank=True, help_text="how it is about the report: in its thread, by a link, …")
     trust = models.TextField(blank=True, help_text="whether it is proven who wrote it: pass, fail or none")
     trust_by = models.TextField(blank=True, help_text="what proves it: DKIM of a domain, a trusted server, a key")
     tables = models.BinaryField(default=b"", help_text="the rows of a robot's report (tracker/tables.py)")

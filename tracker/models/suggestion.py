@@ -18,16 +18,17 @@ class Decision(models.TextChoices):
 
 
 class Suggestion(models.Model):
-    """The event that a mail would make. `key` is the event's, so that it is suggested once."""
+    """The event that a mail or a commit would make. `key` is the event's, so that it is suggested once."""
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="suggestions")
     key = models.TextField()
     kind = models.TextField(choices=[(h.value, h.value) for h in status.Happening])
     at = models.DateTimeField()
     by = models.TextField(choices=[(r.value, r.value) for r in status.Role])
-    message_id = models.TextField()
+    message_id = models.TextField(blank=True, help_text="empty: a commit says it")
     commit = models.TextField(blank=True)
     title = models.TextField(blank=True)
+    tag = models.TextField(blank=True)
     tree = models.TextField(blank=True)
     remark = models.TextField(blank=True)
     answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
@@ -64,6 +65,7 @@ class Suggestion(models.Model):
             message_id=self.message_id,
             commit=self.commit,
             title=self.title,
+            tag=self.tag,
             tree=self.tree,
             remark=self.remark,
             answers=self.answers,

@@ -26,8 +26,12 @@ class Tree(Lease):
     role = models.TextField(choices=TreeRole.choices, default=TreeRole.MAINTAINER)
     url = models.TextField(blank=True)
     path = models.TextField(blank=True, help_text="the local clone; empty: known by name only")
-    cursor = models.TextField(blank=True, help_text="what was walked last: a digest of its refs and of what we track")
+    cursor = models.TextField(blank=True, help_text="where the last walk ended (bot/upstream/memory.py)")
     error = models.TextField(blank=True)
+    series = models.JSONField(
+        default=dict, blank=True, help_text="of a stable tree: each series and its newest release"
+    )
+    walked_at = models.DateTimeField(null=True, blank=True)
 
     objects = NaturalManager["Tree"]()
 
@@ -44,24 +48,28 @@ class Tree(Lease):
 
 
 class Landing(models.Model):
-    """The first version tag of a tree that holds a commit: "merged at v5.6-rc1"."""
+    """A tracked commit in a tree: the first tag with it ("merged at v5.6-rc1"), or since when it waits for one."""
 
     NATURAL = ("commit__sha", "tree__name")
     commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="landings")
     tree = models.ForeignKey(Tree, on_delete=models.CASCADE, related_name="landings")
-    tag = models.TextField()
-    at = models.DateTimeField()
+    tag = models.TextField(blank=True, help_text="the first version, or day of linux-next, that holds it")
+    at = models.DateTimeField(help_text="the date of the tag; of the merge while there is none")
+    merge = models.TextField(blank=True, help_text="the commit that brought it into the branch")
+    merged_at = models.DateTimeField(null=True, blank=True)
+    after = models.TextField(blank=True, help_text="while no version holds it: the last one before it")
+    gone_at = models.DateTimeField(null=True, blank=True, help_text="since when the tree has it no longer")
+    back_at = models.DateTimeField(null=True, blank=True, help_text="when it came back after that")
 
     objects = NaturalManager["Landing"]()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["commit", "tree"], name="a_commit_lands_once_in_a_tree"),
-            models.CheckConstraint(condition=~models.Q(tag=""), name="landing_names_a_tag"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.commit.sha10} in {self.tree.name} at {self.tag}"
+        return f"{self.commit.sha10} in {self.tree.name} at {self.tag or 'no version yet'}"
 
     def natural_key(self) -> tuple[str, ...]:
         return (self.commit.sha, self.tree.name)

@@ -1,0 +1,145 @@
+"""Following git: `upstream.py [COMMITS]`, over a generated tree of so many commits (a million) with 900 tags.
+
+The yardsticks are `git log` of the same range into nothing, and `git describe --contains` of one commit after another.
+5,000 commits are tracked: culprits at random places, and a thousand commits that close their reports.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from benchmarks.make_tree import make_tree  # noqa: E402
+from bot.upstream.graph import Graph  # noqa: E402
+from bot.upstream.log import read_log  # noqa: E402
+from bot.upstream.refs import read_refs  # noqa: E402
+
+COMMITS, TAGS, REPORTS, DESCRIBED = 1_000_000, 900, 4000, 1000
+LATER = 1000
+
+# Runs in a process of its own, so that its size is its own.
+PREPARE = """
+from datetime import datetime, UTC
+from tracker import registry
+from tracker.models import Message, RawMessage, Report
+from tracker.status import Verdict
+now = datetime(2027, 1, 1, tzinfo=UTC)
+for number, line in enumerate(open({shas!r}).read().split()):
+    commit = registry.commit_for(line, title=f"mm: an invented culprit, number {{number}}")
+    report = registry.report_for(commit, Verdict.REGRESSION)
+    if number < {closed}:
+        source = RawMessage.objects.create(digest=str(number), compressed=b"", received_at=now)
+        name = f"{{(number + 1) * 1000}}-report@bench.example"
+        Message.objects.create(message_id=name, report=report, source=source, kind="robot", sent_at=now)
+Report.objects.update(reported_at=datetime(2005, 1, 1, tzinfo=UTC))
+"""
+WALK = """
+import resource, time
+from datetime import datetime, UTC
+from bot.identity import Identity
+from bot.upstream.tracking import track
+from tracker.models import Landing, Tree
+tree, _ = Tree.objects.update_or_create(name="linus", defaults={{"path": {path!r}, "role": "mainline"}})
+start = time.perf_counter()
+tally = track(tree, Identity(), datetime(2027, 1, 2, tzinfo=UTC))
+spent = time.perf_counter() - start
+mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+print("walked", spent, tally.landings, tally.events, mine, Landing.objects.count())
+"""
+
+
+def manage(var: Path, *arguments: str, stdin: str = "") -> str:
+    environment = {**os.environ, "PERFWORK_VAR": str(var)}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), *arguments],
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
+def walked(var: Path, tree: Path) -> list[float]:
+    """Seconds, landings, events, MB, landings in all."""
+    said = manage(var, "shell", stdin=WALK.format(path=str(tree)))
+    line = next(line for line in said.splitlines() if line.startswith("walked"))
+    return [float(word) for word in line.split()[1:]]
+
+
+def log(tree: Path) -> float:
+    """`git log` of everything into nothing, in seconds: the better of two."""
+    spent = []
+    for _ in range(2):
+        start = time.perf_counter()
+        command = ["git", "-C", tree, "log", "--all", "--format=%H%n%B"]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        spent.append(time.perf_counter() - start)
+    return min(spent)
+
+
+def described(tree: Path, shas: Sequence[str]) -> float:
+    """Seconds for `git describe --contains` of one commit."""
+    start = time.perf_counter()
+    for sha in shas:
+        command = ["git", "-C", tree, "describe", "--contains", "--match", "v[0-9]*", sha]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return (time.perf_counter() - start) / len(shas)
+
+
+def first_tags(tree: Path, shas: Sequence[str]) -> float:
+    """Seconds for the first tags of commits, by our walk of the graph alone."""
+    start = time.perf_counter()
+    graph, refs = Graph(), read_refs(tree)
+    tips = [*refs.heads(every=False), *(tag.commit for tag in refs.versions)]
+    for _ in read_log(tree, tips, (), graph, lambda author, message: False):
+        pass
+    graph.mark_tags(refs.versions)
+    assert sum(graph.tag_of(sha) >= 0 for sha in shas) > len(shas) * 0.9
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    commits = int(sys.argv[1]) if len(sys.argv) > 1 else COMMITS
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        tree, var = folder / "linux.git", folder / "var"
+        print(f"making a tree of {commits:,} commits ...")
+        make_tree(tree, commits, TAGS)
+        every = subprocess.check_output(["git", "-C", tree, "rev-list", "--all"], text=True).split()
+        culprits = random.Random(1).sample(every, REPORTS)
+        (folder / "culprits").write_text("\n".join(culprits))
+        del every
+        manage(var, "migrate", "--verbosity=0")
+        manage(var, "shell", stdin=PREPARE.format(shas=str(folder / "culprits"), closed=commits // 1000))
+        yardstick = log(tree)
+        spent, landings, events, mine, _ = walked(var, tree)
+        print(f"{'':52}{'seconds':>9}{'ratio':>8}   budget")
+        print(f"{'git log --format=%H%n%B into nothing':52}{yardstick:9.2f}{1:8.2f}")
+        print(
+            f"{f'first walk: {landings:.0f} landings, {events:.0f} events':52}{spent:9.2f}{spent / yardstick:8.2f}   2.00"
+        )
+        print(f"{'its largest size, MB':52}{mine:9.0f}           500")
+        for number in range(3):
+            make_tree(tree, LATER, 1 if number == 1 else 0, start=commits + number * LATER)
+            spent, landings, events, _, _ = walked(var, tree)
+            what = f"{LATER} commits later{', with a tag' if number == 1 else ''}: {landings:.0f} landings"
+            print(f"{what:52}{spent:9.2f}           1.00")
+        one = described(tree, culprits[:10])
+        first = first_tags(tree, culprits[:DESCRIBED])
+        print(f"{f'git describe --contains, {DESCRIBED} times (10 measured)':52}{one * DESCRIBED:9.1f}{1:8.2f}")
+        print(f"{f'our walk for the same {DESCRIBED} commits':52}{first:9.2f}{one * DESCRIBED / first:8.0f} x  100 x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Places of commits in a tree, from and into the database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+from bot.upstream.places import Place
+from tracker.models import Commit, Landing, Tree
+from tracker.models.tree import TreeRole
+
+_FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
+_AT_ONCE = 500  # names in one query
+
+
+def known_places(tree: Tree) -> dict[str, Place]:
+    """What is known of this tree, by sha."""
+    rows = Landing.objects.filter(tree=tree).values_list("commit__sha", *_FIELDS)
+    return {sha: Place(*values) for sha, *values in rows.iterator(chunk_size=2000)}
+
+
+def in_mainline(shas: Collection[str]) -> set[str]:
+    """Those of these commits that the mainline has."""
+    found: set[str] = set()
+    for some in _parts(shas):
+        rows = Landing.objects.filter(tree__role=TreeRole.MAINLINE, gone_at=None, commit__sha__in=some)
+        found.update(rows.values_list("commit__sha", flat=True))
+    return found
+
+
+def there(tree: Tree, shas: Collection[str]) -> set[str]:
+    """Those of these commits that a tree has."""
+    found: set[str] = set()
+    for some in _parts(shas):
+        rows = Landing.objects.filter(tree=tree, gone_at=None, commit__sha__in=some)
+        found.update(rows.values_list("commit__sha", flat=True))
+    return found
+
+
+def ensure_commits(wanted: Mapping[str, Commit]) -> dict[str, int]:
+    """The keys of these commits; those that are not known yet are made as wanted."""
+    known = _keys(wanted)
+    missing = [commit for sha, commit in sorted(wanted.items()) if sha not in known]
+    Commit.objects.bulk_create(missing, ignore_conflicts=True, batch_size=_AT_ONCE)
+    return known | _keys([commit.sha for commit in missing]) if missing else known
+
+
+def _keys(shas: Collection[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for some in _parts(shas):
+        found.update(Commit.objects.filter(sha__in=some).values_list("sha", "pk"))
+    return found
+
+
+def store(tree: Tree, places: Mapping[str, Place], keys: Mapping[str, int], now: datetime) -> None:
+    """Write places that are new or changed."""
+    rows = [
+        Landing(
+            commit_id=keys[sha],
+            tree=tree,
+            **{name: getattr(place, name) for name in _FIELDS if name != "at"},
+            at=place.at or place.merged_at or now,
+        )
+        for sha, place in sorted(places.items())
+    ]
+    Landing.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["commit", "tree"], update_fields=list(_FIELDS), batch_size=_AT_ONCE
+    )
+
+
+def _parts(shas: Iterable[str]) -> Iterable[list[str]]:
+    every = sorted(shas)
+    return (every[start : start + _AT_ONCE] for start in range(0, len(every), _AT_ONCE))

@@ -1,0 +1,199 @@
+"""What the database knows that git has to be asked about: a handful of queries for all reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Max, Q
+
+from bot.replies.aliases import Aliases
+from bot.upstream.memory import Marks
+from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport, plain
+from tracker.happenings import Happening, Part, Verdict
+from tracker.models import Commit, Event, Message, OutgoingMail, RelatedCommit, Report
+
+# Where nobody told when a culprit was written, its fix may be so much older than its report.
+_BEFORE_REPORT = timedelta(days=180)
+# Rows of other workers may become visible out of order: so many older ones count as new once more.
+_OVERLAP = 8
+_FIRST = datetime(1991, 9, 17, tzinfo=UTC)  # Linux 0.01
+_SHA = re.compile(r"[0-9a-f]{7,64}\Z")
+# The parts of commits that mail and people name.
+_SAID = {
+    Happening.SAME_PATCH: Part.CULPRIT,
+    Happening.FIX_PROPOSED: Part.FIX,
+    Happening.FIX_CONFIRMED: Part.FIX,
+    Happening.FIX_QUEUED: Part.FIX,
+    Happening.FIX_MERGED: Part.FIX,
+    Happening.FIX_LANDED: Part.FIX,
+    Happening.DROPPED: Part.REVERT,
+}
+# How a mail is about a report that is not its own matter: a commit that links to it fixes something else.
+_ELSEWHERE = ("culprit", "link")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What is followed. `fresh`: the commits that were not at the last walk; `since`: how far back what is new since
+    may be named in git (None: nothing is new).
+    """
+
+    tracked: Tracked
+    marks: Marks
+    fresh: frozenset[str]
+    since: datetime | None
+
+
+def newest() -> Marks:
+    """The newest rows of all that names something to look for."""
+    newest_of = {
+        name: rows.aggregate(newest=Max("pk"))["newest"] or 0
+        for name, rows in (
+            ("report", Report.objects.order_by()),
+            ("message", Message.objects.order_by()),
+            ("outgoing", OutgoingMail.objects.order_by()),
+            ("event", Event.objects.filter(_said()).order_by()),
+        )
+    }
+    return Marks(**newest_of)
+
+
+def load_tracked(seen: Marks, now: datetime, aliases: Aliases) -> Loaded:
+    """Everything that is followed, and what of it is newer than `seen`."""
+    marks = newest()
+    tracked = Tracked()
+    dates: list[datetime] = []
+    fresh: set[str] = set()
+    reported: dict[int, datetime] = {}
+    for report, reported_at in _reports(now, aliases):
+        tracked.follow(report)
+        if reported_at:
+            reported[report.pk] = reported_at
+        if _is_new(report.pk, seen.report, marks.report):
+            fresh.add(report.sha)
+            dates.append(report.born or now)
+    tracked.mails = dict(_mails(seen, marks, reported, dates))
+    tracked.pages = dict(Report.objects.values_list("tag", "pk"))
+    _relate(tracked)
+    for pk, event in _said_events():
+        for sha in _shas(event):
+            tracked.relate(sha, Related(event.report_id, _SAID[Happening(event.kind)], title=plain(event.title)))
+        if _is_new(pk, seen.event, marks.event):
+            fresh.update(_shas(event))
+            dates.append(tracked.reports[event.report_id].born or now)
+    for expected in _expected():
+        tracked.expect(expected)
+    since = max(min(dates), _FIRST) if dates else None
+    return Loaded(tracked, marks, frozenset(fresh), since)
+
+
+def _is_new(pk: int, seen: int, newest: int) -> bool:
+    return newest > seen and pk > seen - _OVERLAP
+
+
+def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, datetime | None]]:
+    fields = ("pk", "verdict", "reported_at", "authors", "culprit__sha", "culprit__title", "culprit__author_name")
+    more = ("culprit__author_email", "culprit__authored_at", "culprit__patch_id")
+    for row in Report.objects.values_list(*fields, *more).iterator(chunk_size=2000):
+        pk, verdict, reported_at, people, sha, title, name, email, authored_at, patch_id = row
+        known = {*people, email.lower(), " ".join(name.lower().split())} - {""}
+        yield (
+            TrackedReport(
+                pk=pk,
+                sha=sha,
+                title=plain(title),
+                authors=frozenset(each for one in known for each in aliases.of(one)),
+                authored=(int(authored_at.timestamp()), email.lower()) if authored_at and email else None,
+                patch_id=patch_id,
+                improvement=verdict == Verdict.IMPROVEMENT,
+                born=authored_at or (reported_at or now) - _BEFORE_REPORT,
+            ),
+            reported_at,
+        )
+
+
+def _mails(
+    seen: Marks, marks: Marks, reported: dict[int, datetime], dates: list[datetime]
+) -> Iterator[tuple[str, int]]:
+    """The mails of the reports' threads. No commit names a mail before it was written; a date that claims to be older
+    than the report is a lie.
+    """
+    filed = Message.objects.exclude(relation__in=_ELSEWHERE)
+    for message_id, report, pk, sent_at in filed.values_list("message_id", "report_id", "pk", "sent_at").iterator():
+        yield message_id, report
+        if _is_new(pk, seen.message, marks.message):
+            dates += _later(sent_at, reported.get(report))
+    ours = OutgoingMail.objects.values_list("message_id", "report_id", "pk", "composed_at")
+    for message_id, report, pk, composed_at in ours.iterator():
+        yield message_id, report
+        if _is_new(pk, seen.outgoing, marks.outgoing):
+            dates.append(composed_at)
+
+
+def _later(sent_at: datetime | None, reported_at: datetime | None) -> list[datetime]:
+    known = [each for each in (sent_at, reported_at) if each]
+    return [max(known)] if known else []
+
+
+def _relate(tracked: Tracked) -> None:
+    """The commits that git told us of before, and those that were bisected in other trees."""
+    told = RelatedCommit.objects.values_list("commit__sha", "commit__title", "report_id", "part", "undoes")
+    for sha, title, report, part, undoes in told.iterator():
+        tracked.relate(sha, Related(report, Part(part), undoes, plain(title)))
+    joined = Commit.objects.filter(same_patch_as__report__isnull=False)
+    for sha, title, report in joined.values_list("sha", "title", "same_patch_as__report__pk"):
+        tracked.relate(sha, Related(report, Part.CULPRIT, title=plain(title)))
+
+
+def _said() -> Q:
+    """Events of mail, of results and of people, as against those that git told."""
+    return Q(kind__in=list(_SAID)) & ~Q(message_id="", said_by="", result="")
+
+
+def _said_events() -> Iterator[tuple[int, Event]]:
+    """Those that stand, with a commit."""
+    taken_back = _taken_back()
+    named = Event.objects.filter(_said()).exclude(commit="", remark="")
+    for event in named.only("pk", "report_id", "kind", "key", "commit", "remark", "title").iterator():
+        if (event.report_id, event.key) not in taken_back:
+            yield event.pk, event
+
+
+def _shas(event: Event) -> list[str]:
+    """The commit of an event, or the one that a sentence named."""
+    told = event.commit or (event.remark if event.kind == Happening.FIX_PROPOSED else "")
+    return [told.lower()] if _SHA.match(told.lower()) else []
+
+
+def _expected() -> Iterator[Expected]:
+    """The titles of fixes that were posted or named, and by whom; a command or a person means just this title."""
+    taken_back = _taken_back()
+    proposed = Event.objects.filter(kind=Happening.FIX_PROPOSED).exclude(title="")
+    events = list(proposed.only("report_id", "key", "title", "message_id", "said_by", "quote"))
+    writers = _writers(event.message_id for event in events)
+    for event in events:
+        if (event.report_id, event.key) in taken_back:
+            continue
+        meant = bool(event.said_by) or event.quote == f"fix {event.title}"
+        authors = None if meant else writers.get(event.message_id, frozenset())
+        yield Expected(event.report_id, event.title, authors, event.quote)
+
+
+def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
+    named = list({each for each in message_ids if each})
+    found: dict[str, frozenset[str]] = {}
+    for start in range(0, len(named), 500):
+        rows = Message.objects.filter(message_id__in=named[start : start + 500])
+        for message_id, name, email in rows.values_list("message_id", "author_name", "author_email"):
+            found[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
+    return found
+
+
+def _taken_back() -> frozenset[tuple[int, str]]:
+    """The events that a standing reversal takes back."""
+    undone = list(Event.objects.filter(kind=Happening.REVERSED).values_list("report_id", "key", "reverses"))
+    again = {(report, reverses) for report, _, reverses in undone}
+    return frozenset((report, reverses) for report, key, reverses in undone if (report, key) not in again)

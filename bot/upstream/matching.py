@@ -1,0 +1,190 @@
+"""What a commit has to do with our reports, and how sure that is. Pure.
+
+One rule a function, the surest first; the first that speaks for a report decides. CONTRIBUTING.md has the recipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.upstream.log import LogCommit
+from bot.upstream.naming import Named
+from bot.upstream.tracked import Related, Tracked, plain
+from tracker.happenings import Part
+
+# What the revert of each part is.
+REVERSE = {Part.CULPRIT: Part.REVERT, Part.FIX: Part.UNDO, Part.REVERT: Part.UNDO, Part.UNDO: Part.FIX}
+_PASSES = 5  # over reverts of reverts of reverts
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A commit of the log with what its message names."""
+
+    commit: LogCommit
+    named: Named
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A commit and its part in a report. What is not `sure` is a suggestion; `quote` is the evidence."""
+
+    report: int
+    part: Part
+    commit: LogCommit
+    rule: str
+    quote: str
+    sure: bool = True
+    undoes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What matching needs beside a commit. `patch_ids` of commits that look like a culprit, and of those culprits;
+    `here`: the shas named in reverts that the tree holds at all.
+    """
+
+    tracked: Tracked
+    robots: frozenset[str]
+    patch_ids: Mapping[str, str]
+    here: Collection[str] = ()
+
+
+def match_all(seen: Sequence[Seen], context: Context) -> list[Match]:
+    """The matches of commits that stand in the order of the log, the newest first.
+
+    The oldest is read first, since a revert can only be understood once we know what its commit was.
+    """
+    found: list[Match] = []
+    waiting = list(reversed(seen))
+    for _ in range(_PASSES):
+        before = len(found)
+        for each in waiting:
+            found += _matches(each, context)
+        waiting = [each for each in waiting if each.named.reverts or each.named.upstream]
+        if len(found) == before:
+            break
+    return _best(found)
+
+
+def _best(found: Sequence[Match]) -> list[Match]:
+    """One match for a commit and a report: a sure one before a suggestion."""
+    best: dict[tuple[int, str], Match] = {}
+    for match in found:
+        known = best.get((match.report, match.commit.sha))
+        if known is None or (match.sure and not known.sure):
+            best[match.report, match.commit.sha] = match
+    return list(best.values())
+
+
+def _matches(seen: Seen, context: Context) -> Iterator[Match]:
+    """For each report that the commit is not known to, the first sure match, else the first of all."""
+    known = context.tracked.related.get(seen.commit.sha, {})
+    told = [match for rule in RULES for match in rule(seen, context) if match.report not in known]
+    first: dict[int, Match] = {}
+    for match in sorted(told, key=lambda each: not each.sure):
+        first.setdefault(match.report, match)
+    title = plain(seen.commit.title)
+    for match in first.values():
+        if match.sure:
+            context.tracked.relate(seen.commit.sha, Related(match.report, match.part, match.undoes, title))
+        yield match
+
+
+def taken_from(seen: Seen, context: Context) -> Iterator[Match]:
+    """A backport or a cherry-pick is to a report what the commit is that it names."""
+    for sha, quote in seen.named.upstream:
+        for _, related in context.tracked.called(sha):
+            yield Match(related.report, related.part, seen.commit, "upstream_commit", quote, undoes=related.undoes)
+
+
+def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
+    """The culprit or a fix under another sha: by its patch-id; a culprit that only mail knows, by title and author."""
+    commit, title = seen.commit, plain(seen.commit.title)
+    mine = context.patch_ids.get(commit.sha, "")
+    for sha, related in _alike(commit, context.tracked):
+        report = context.tracked.reports[related.report]
+        is_culprit = related.part is Part.CULPRIT
+        theirs = (report.patch_id if is_culprit else "") or context.patch_ids.get(sha, "")
+        if mine and mine == theirs:
+            quote = f"the patch-id of {sha[:12]}: {mine[:12]}"
+            yield Match(report.pk, related.part, commit, "patch_id", quote, undoes=related.undoes)
+        elif is_culprit and title == report.title:
+            sure = not theirs and _wrote(commit, report.authors)
+            rule = "title_and_author" if sure else "title_alone"
+            yield Match(report.pk, Part.CULPRIT, commit, rule, title, sure=sure)
+
+
+def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]:
+    """The related commits that this one may be under another sha. A merge is no patch."""
+    if len(commit.parents) <= 1:
+        authored = (int(commit.authored_at.timestamp()), commit.author_email)
+        for sha, related in tracked.like(plain(commit.title), authored):
+            if sha != commit.sha and related.part in (Part.CULPRIT, Part.FIX):
+                yield sha, related
+
+
+def reverts(seen: Seen, context: Context) -> Iterator[Match]:
+    """A revert of the culprit, of a fix, or of a revert: by sha; by title where no sha leads to a commit here."""
+    for sha, quote in seen.named.reverts:
+        for known, related in context.tracked.called(sha):
+            yield Match(related.report, REVERSE[related.part], seen.commit, "reverts", quote, undoes=known)
+    if not any(sha in context.here for sha, _ in seen.named.reverts):
+        for sha, parts in context.tracked.titles.get(plain(seen.named.reverted_title), {}).items():
+            for related in parts:
+                quote = plain(seen.commit.title)
+                yield Match(related.report, REVERSE[related.part], seen.commit, "reverts_title", quote, undoes=sha)
+
+
+def closes(seen: Seen, context: Context) -> Iterator[Match]:
+    """A fix that closes the report, links to its thread, or credits its address or its page."""
+    tracked = context.tracked
+    for mail, quote in seen.named.mails:
+        if mail in tracked.mails:
+            yield Match(tracked.mails[mail], Part.FIX, seen.commit, "closes", quote)
+    for page, quote in seen.named.pages:
+        if page in tracked.pages:
+            yield Match(tracked.pages[page], Part.FIX, seen.commit, "closes", quote)
+        for _, related in tracked.called(page):
+            if related.part is Part.CULPRIT:
+                yield Match(related.report, Part.FIX, seen.commit, "closes", quote)
+
+
+def expected(seen: Seen, context: Context) -> Iterator[Match]:
+    """A commit of a title that mail told us to wait for."""
+    title = plain(seen.commit.title)
+    for each in context.tracked.expected.get(title, ()):
+        sure = each.authors is None or _wrote(seen.commit, each.authors)
+        rule = "expected_title" if sure else "title_alone"
+        yield Match(each.report, Part.FIX, seen.commit, rule, each.said or title, sure=sure)
+
+
+def fixes(seen: Seen, context: Context) -> Iterator[Match]:
+    """`Fixes:` the culprit: a fix of the report where the robot is credited, else perhaps of something else."""
+    credited = seen.named.reporters & context.robots
+    for sha, quote in seen.named.fixes:
+        called = [each for each in context.tracked.called(sha) if each[1].part is Part.CULPRIT]
+        sure = bool(credited) and len({known for known, _ in called}) == 1
+        for _, related in called:
+            if sure or not context.tracked.reports[related.report].improvement:
+                rule = "fixes_and_reporter" if sure else "fixes_alone"
+                yield Match(related.report, Part.FIX, seen.commit, rule, quote, sure=sure)
+
+
+Rule = Callable[[Seen, Context], Iterator[Match]]
+RULES: tuple[Rule, ...] = (taken_from, same_patch, reverts, closes, expected, fixes)
+
+
+def _wrote(commit: LogCommit, authors: frozenset[str]) -> bool:
+    return commit.author_email in authors or plain(commit.author_name).lower() in authors
+
+
+def lookalikes(seen: Sequence[Seen], tracked: Tracked) -> set[str]:
+    """The shas whose patch-ids are worth knowing: commits that look like a culprit or a fix, and those themselves."""
+    found: set[str] = set()
+    for each in seen:
+        for sha, related in _alike(each.commit, tracked):
+            if related.report not in tracked.related.get(each.commit.sha, ()):
+                found |= {each.commit.sha, sha}
+    return found

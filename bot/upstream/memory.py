@@ -1,0 +1,54 @@
+"""Where the last walk of a tree ended: what its refs were, and what was followed then. Pure; kept in `Tree.cursor`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from bot.upstream.refs import Refs
+
+_FORM = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The newest rows that a walk knew: what has a higher key is looked for in older commits too."""
+
+    report: int = 0
+    message: int = 0
+    outgoing: int = 0
+    event: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The followed branches and the tags, by name; empty before the first walk."""
+
+    branches: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    marks: Marks = field(default_factory=Marks)
+
+    @classmethod
+    def of(cls, refs: Refs, marks: Marks) -> Memory:
+        return cls(refs.branches, {tag.name: tag.commit for tag in (*refs.versions, *refs.days)}, marks)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.branches and not self.tags
+
+    def dump(self) -> str:
+        """One line of JSON."""
+        told = {"form": _FORM, "branches": self.branches, "tags": self.tags, "marks": asdict(self.marks)}
+        return json.dumps(told, separators=(",", ":"), sort_keys=True)
+
+
+def load(cursor: str) -> Memory:
+    """What `dump` wrote; nothing of anything else, and so the tree is walked from its beginning."""
+    try:
+        told = json.loads(cursor)
+        if told["form"] != _FORM:
+            return Memory()
+        return Memory(dict(told["branches"]), dict(told["tags"]), Marks(**told["marks"]))
+    except (ValueError, KeyError, TypeError):
+        return Memory()

@@ -1,0 +1,93 @@
+"""Where a commit is in a tree: the first tag that holds it, or since when it waits for one, or is gone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.upstream.refs import moment
+from bot.upstream.walk import Walked
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The values of a `Landing`."""
+
+    tag: str = ""
+    at: datetime | None = None
+    merge: str = ""
+    merged_at: datetime | None = None
+    after: str = ""
+    gone_at: datetime | None = None
+    back_at: datetime | None = None
+
+    @property
+    def is_there(self) -> bool:
+        return self.gone_at is None
+
+
+def found_places(walked: Walked, shas: Collection[str], after: str) -> dict[str, Place]:
+    """The places of those commits that the walk came by, in a tag or in a branch."""
+    found: dict[str, Place] = {}
+    for sha in shas:
+        number, merge = walked.graph.tag_of(sha), walked.graph.merge_of(sha)
+        if number < 0 and merge is None:
+            continue
+        tag = walked.tags[number] if number >= 0 else None
+        merged_at = moment(str(merge[1])) if merge else None
+        found[sha] = Place(
+            tag=tag.name if tag else "",
+            at=tag.at if tag else merged_at,
+            merge=merge[0] if merge else "",
+            merged_at=merged_at,
+            after="" if tag else after,
+        )
+    return found
+
+
+def revised(
+    known: Mapping[str, Place],
+    found: Mapping[str, Place],
+    gone: Collection[str],
+    lost_tags: Collection[str],
+    now: datetime,
+    *,
+    needs_branch: bool,
+) -> dict[str, Place]:
+    """The places that are new or other than they were.
+
+    A first tag stays the first, unless it was deleted. `needs_branch`: in linux-next a commit is there as long as
+    today's branch has it, whatever the days of before had.
+    """
+    changed: dict[str, Place] = {}
+    for sha in {*known, *found}:
+        old = known.get(sha)
+        place = _revised(old, found.get(sha), lost_tags, now, needs_branch=needs_branch)
+        if sha in gone and place and place.is_there:
+            place = replace(place, gone_at=now)
+        if place and place != old:
+            changed[sha] = place
+    return changed
+
+
+def _revised(
+    old: Place | None, new: Place | None, lost_tags: Collection[str], now: datetime, *, needs_branch: bool
+) -> Place | None:
+    if new is not None and needs_branch and not new.merge:
+        new = replace(new, gone_at=(old.gone_at if old else None) or now)
+    if old is None or new is None:
+        if old and old.tag in lost_tags:
+            return replace(old, tag="", at=old.merged_at or now, gone_at=None if old.merge else now)
+        return old or new
+    kept = old.tag and old.tag not in lost_tags
+    came_back = old.gone_at is not None and new.is_there
+    return replace(
+        new,
+        tag=old.tag if kept and not (new.tag and came_back) else new.tag,
+        at=old.at if kept and not (new.tag and came_back) else new.at,
+        merge=old.merge or new.merge,
+        merged_at=old.merged_at or new.merged_at,
+        after=old.after if not new.tag and old.after else new.after,
+        back_at=now if came_back else old.back_at,
+    )
