@@ -38,21 +38,21 @@ def report_id(number: int) -> str:
     return f"{number}-report@bench.example"
 
 
-def make_tree(repository: Path, commits: int, tags: int, start: int = 0) -> None:
+def make_tree(repository: Path, commits: int, tags: int, start: int = 0, first_tag: int = 0) -> None:
     """Make, or go on with, a bare repository: `commits` more of them on `master`, with so many tags among them."""
     if not start:
         subprocess.run(["git", "init", "-q", "--bare", "--initial-branch=master", repository], check=True)
     command = ["git", "-C", repository, "fast-import", "--quiet", "--force"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as running:
         assert running.stdin
-        for piece in _stream(commits, tags, start):
+        for piece in _stream(commits, tags, start, first_tag):
             running.stdin.write(piece)
         running.stdin.close()
         if running.wait():
             raise SystemExit("git fast-import failed")
 
 
-def _stream(commits: int, tags: int, start: int) -> Iterator[bytes]:
+def _stream(commits: int, tags: int, start: int, first_tag: int) -> Iterator[bytes]:
     drawn = random.Random(start)
     cycle = max(1, commits // tags) if tags else commits + 1
     made, tag = 0, 0
@@ -71,7 +71,7 @@ def _stream(commits: int, tags: int, start: int) -> Iterator[bytes]:
         yield _commit(made + start, [*main[-1:], *dict.fromkeys(tips)], drawn)
         main = [*main[-30:], b":%d" % (made + start)]
         if tags and made >= (tag + 1) * cycle and tag < tags:
-            yield _tag(tag, made + start)
+            yield _tag(first_tag + tag, made + start)
             tag += 1
     yield b"reset refs/heads/master\nfrom %s\n\ndone\n" % main[-1]
 

@@ -131,7 +131,7 @@ def main() -> None:
         )
         print(f"{'its largest size, MB':52}{mine:9.0f}           500")
         for number in range(3):
-            make_tree(tree, LATER, 1 if number == 1 else 0, start=commits + number * LATER)
+            make_tree(tree, LATER, 1 if number == 1 else 0, start=commits + number * LATER, first_tag=TAGS)
             spent, landings, events, _, _ = walked(var, tree)
             what = f"{LATER} commits later{', with a tag' if number == 1 else ''}: {landings:.0f} landings"
             print(f"{what:52}{spent:9.2f}           1.00")

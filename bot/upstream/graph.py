@@ -28,9 +28,9 @@ class Graph:
     def __len__(self) -> int:
         return len(self._number)
 
-    def add(self, head: bytes, committed: bytes) -> None:
-        """A commit: its sha and its parents' with blanks between them, and its time in seconds."""
-        sha, *parents = head.split(b" ")
+    def add(self, head: bytes) -> None:
+        """A commit: its time in seconds, its sha and its parents', with blanks between them."""
+        committed, sha, *parents = head.split(b" ")
         number = self._number.get(sha)
         if number is None:
             number = self._new(sha)

@@ -18,7 +18,7 @@ from bot.errors import Unreadable
 from bot.upstream.graph import Graph
 from bot.upstream.refs import moment
 
-_FORMAT = "--format=%H %P%n%ct%n%at %aE%n%aN%n%B"
+_FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
 _CHUNK = 1 << 20
 _LONGEST = 8 << 20  # bytes of one commit; what stands beyond them in a longer one is passed over
 _ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git writes every commit by itself
@@ -56,14 +56,14 @@ def read_log(
     if not tips:
         return
     for record in _records(repository, tips, without):
-        head, committed, author, name, message = (*record.split(b"\n", 4), b"", b"", b"", b"")[:5]
-        graph.add(head, committed)
+        head, author, name, message = record.split(b"\n", 3)
+        graph.add(head)
         if passes(author, message):
-            yield _commit(head, committed, author, name, message)
+            yield _commit(head, author, name, message)
 
 
-def _commit(head: bytes, committed: bytes, author: bytes, name: bytes, message: bytes) -> LogCommit:
-    sha, *parents = head.decode("ascii").split()
+def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommit:
+    committed, sha, *parents = head.decode("ascii").split()
     authored, _, email = author.decode("utf-8", "replace").partition(" ")
     return LogCommit(
         sha=sha,

@@ -127,7 +127,9 @@ class _Trip:
         asked = {*self.loaded.tracked.related, *recording.waiting_commits()}
         asked.update(match.commit.sha for match in self.matches)
         changed = self._changed(asked)
-        keys = landings.ensure_commits({sha: self._commit(sha) for sha in asked & changed.keys()} | self._commits(sure))
+        seen = {match.commit.sha: _row(match) for match in self.matches}
+        wanted = {*(asked & changed.keys()), *(match.commit.sha for match in sure)}
+        keys = landings.ensure_commits({sha: seen.get(sha) or Commit(sha=sha) for sha in wanted})
         landings.store(self.tree, {sha: place for sha, place in changed.items() if sha in keys}, keys, self.now)
         recording.relate(sure, keys)
         if self.route.role == TreeRole.MAINLINE:
@@ -184,23 +186,17 @@ class _Trip:
     def _reports_of(self, shas: Iterable[str]) -> set[int]:
         return {report for sha in shas for report in self.loaded.tracked.related.get(sha, ())}
 
-    def _commits(self, sure: Sequence[Match]) -> dict[str, Commit]:
-        """Rows for what was matched, as the log tells it."""
-        return {match.commit.sha: self._row(match) for match in sure}
 
-    def _row(self, match: Match) -> Commit:
-        commit = match.commit
-        return Commit(
-            sha=commit.sha,
-            title=plain(commit.title)[:1000],
-            author_name=commit.author_name[:300],
-            author_email=commit.author_email[:300],
-            authored_at=commit.authored_at,
-        )
-
-    def _commit(self, sha: str) -> Commit:
-        matched = next((match for match in self.matches if match.commit.sha == sha), None)
-        return self._row(matched) if matched else Commit(sha=sha)
+def _row(match: Match) -> Commit:
+    """The row of what was matched, as the log tells it."""
+    commit = match.commit
+    return Commit(
+        sha=commit.sha,
+        title=plain(commit.title)[:1000],
+        author_name=commit.author_name[:300],
+        author_email=commit.author_email[:300],
+        authored_at=commit.authored_at,
+    )
 
 
 def store_releases(tags: Sequence[Tag]) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 DIGITS = 7  # of a sha: the least that anybody writes
 _HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/replies/links.py)
 _BEFORE_SHA = (b"ixes:", b"ommit")
+_LONGEST = 500  # bytes of a path
 _AROUND = b".,;:!*()[]{}'\"<>"
 _QUOTED = (b'revert "', b'reapply "')
 
@@ -40,21 +41,24 @@ class Wanted:
                     if _sha(rest) in self.shas:
                         return True
         for host in _HOSTS:
-            if host in low:
-                for rest in low.split(host)[1:]:
-                    if self._leads_here(rest):
-                        return True
+            at = low.find(host)
+            while at >= 0:
+                at += len(host)
+                end = low.find(b"\n", at)
+                if self._leads_here(low[at:end] if end >= 0 else low[at:]):
+                    return True
+                at = low.find(host, at)
         return False
 
-    def _leads_here(self, rest: bytes) -> bool:
-        """Whether what follows the host of a link may be one of our mails."""
-        path = rest[:500].split(None, 1)[0] if rest[:1] > b" " else b""
-        path = path.partition(b"#")[0].partition(b"?")[0]
-        if b"%" in path:
+    def _leads_here(self, path: bytes) -> bool:
+        """Whether what follows the host of a link, to the end of its line, may name one of our mails."""
+        path = path[:_LONGEST].strip()
+        if b"%" in path or b"#" in path or b"?" in path or b" " in path:
+            path = path.split(b" ", 1)[0].partition(b"#")[0].partition(b"?")[0]
             path = unquote_to_bytes(path)
-        elif path.endswith(b"/") and b"@" not in path:
-            return True  # its id may stand on the next line
-        return any(b"@" in piece and piece.strip(_AROUND) in self.mails for piece in path.split(b"/"))
+        if b"@" not in path:
+            return path.endswith(b"/")  # its id may stand on the next line
+        return any(piece.strip(_AROUND) in self.mails for piece in path.split(b"/"))
 
 
 def _sha(rest: bytes) -> bytes:
