@@ -126,9 +126,8 @@ def main() -> None:
         spent, landings, events, mine, _ = walked(var, tree)
         print(f"{'':52}{'seconds':>9}{'ratio':>8}   budget")
         print(f"{'git log --format=%H%n%B into nothing':52}{yardstick:9.2f}{1:8.2f}")
-        print(
-            f"{f'first walk: {landings:.0f} landings, {events:.0f} events':52}{spent:9.2f}{spent / yardstick:8.2f}   2.00"
-        )
+        what = f"first walk: {landings:.0f} landings, {events:.0f} events"
+        print(f"{what:52}{spent:9.2f}{spent / yardstick:8.2f}   2.00")
         print(f"{'its largest size, MB':52}{mine:9.0f}           500")
         for number in range(3):
             make_tree(tree, LATER, 1 if number == 1 else 0, start=commits + number * LATER, first_tag=TAGS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,17 +75,22 @@ def _aliases(path: str) -> Aliases:
 
 def tree_paths() -> list[Path]:
     """The clones of PERFWORK_TREES that are there, to ask about commits."""
-    return [path for path in map(Path, settings.PERFWORK_TREES.values()) if is_repository(path)]
+    places = (Path(value.partition("#")[0]) for value in settings.PERFWORK_TREES.values())
+    return [path for path in dict.fromkeys(places) if is_repository(path)]
 
 
-def configured_trees() -> list[Tree]:
-    """The trees of PERFWORK_TREES, each with its row, which takes over the path that the setting has now."""
-    trees: list[Tree] = []
-    for name, path in settings.PERFWORK_TREES.items():
-        tree = tree_for(name)
-        assert tree
-        if tree.path != path:
-            tree.path, tree.cursor = path, ""
-            tree.save(update_fields=["path", "cursor"])
-        trees.append(tree)
-    return trees
+def configured_trees(names: Collection[str] = ()) -> list[Tree]:
+    """The trees of PERFWORK_TREES, each with its row, which takes over the place and the role that it is given now."""
+    chosen = [name for name in settings.PERFWORK_TREES if not names or name in names]
+    return [_configured(name, settings.PERFWORK_TREES[name]) for name in chosen]
+
+
+def _configured(name: str, place: str) -> Tree:
+    tree = tree_for(name)
+    assert tree
+    path, _, branches = place.partition("#")
+    role = settings.PERFWORK_TREE_ROLES.get(name, tree.role)
+    if (tree.path, tree.branches, tree.role) != (path, branches, role):
+        tree.path, tree.branches, tree.role, tree.cursor = path, branches, role, ""
+        tree.save(update_fields=["path", "branches", "role", "cursor"])
+    return tree

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -40,17 +42,37 @@ def command(repository: Path, *arguments: str) -> list[str]:
 
 def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 600) -> bytes:
     """What a git command prints. Unreadable names the repository and git's own last words."""
+    pipe = subprocess.PIPE
     try:
-        done = subprocess.run(
-            command(repository, *arguments), input=stdin, capture_output=True, env=ENVIRONMENT, timeout=timeout
+        # A group of its own: what git starts to fetch would else live on, and keep its pipes open.
+        running = subprocess.Popen(
+            command(repository, *arguments),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=ENVIRONMENT,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired as late:
-        raise Unreadable(f"{repository}: git {_verb(arguments)} took more than {timeout:.0f} s") from late
     except FileNotFoundError as missing:
         raise Unreadable("git is not installed: install the package git") from missing
-    if done.returncode:
-        raise Unreadable(f"{repository}: git {_verb(arguments)}: {last_words(done.stderr)}")
-    return done.stdout
+    with running:
+        try:
+            out, complaint = running.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired as late:
+            _end(running)
+            raise Unreadable(f"{repository}: git {_verb(arguments)} took more than {timeout:.0f} s") from late
+        except BaseException:
+            _end(running)
+            raise
+    if running.returncode:
+        raise Unreadable(f"{repository}: git {_verb(arguments)}: {last_words(complaint)}")
+    return out
+
+
+def _end(running: subprocess.Popen[bytes]) -> None:
+    """End a git with all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
 
 
 def pipe(

@@ -21,8 +21,7 @@ from bot.outbox.answering import approve_answers
 from bot.outbox.composing import compose_due
 from bot.outbox.sending import send_due
 from bot.outbox.transport import Server
-from bot.upstream.tracking import track
-from tracker.models import Tree, lease
+from bot.upstream.following import Patience, follow
 
 log = logging.getLogger(__name__)
 
@@ -69,20 +68,25 @@ def read_archive(which: int, number: int) -> None:
 
 
 @shared_task
-def track_trees() -> int:
-    """Walk every tree that nobody else is walking."""
-    events = 0
-    for tree in configured_trees():
-        if not lease.claim(Tree.objects.all(), tree.pk, timezone.now(), _lease()):
-            continue
-        try:
-            events += track(tree, identity(), timezone.now()).events
-        except (Unreadable, OSError) as error:
-            Tree.objects.filter(pk=tree.pk).update(error=str(error)[:1000])
-            log.error("%s", error)
-        finally:
-            lease.release(Tree.objects.all(), tree.pk)
-    return events
+def track_trees() -> None:
+    """Ring for every tree: one whose server hangs keeps no other waiting."""
+    for name in settings.PERFWORK_TREES:
+        track_tree.delay(name)
+
+
+@shared_task
+def track_tree(name: str) -> None:
+    """Fetch and walk one tree, unless somebody else is at it; its trouble is its own."""
+    patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease())
+    try:
+        for tree in configured_trees([name]):
+            _, trouble = follow(tree, identity(), timezone.now(), patience, tree_paths())
+            if trouble:
+                log.error("%s", trouble)
+    except Busy as busy:
+        log.info("%s", busy)
+    except (Unreadable, OSError, OperationalError) as error:
+        log.error("%s", error)
 
 
 @shared_task

@@ -15,6 +15,8 @@ from tracker.units import unit_of
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
 
+_STABLE_BRANCH = re.compile(r"(?:linux-|stable-)\d+\.\d+(?:\.y)?")
+
 
 def commit_for(sha: str, **told: object) -> Commit:
     """The commit of this sha. What is told now fills what was not known; a longer sha replaces its beginning."""
@@ -50,7 +52,8 @@ def role_of(name: str, url: str = "") -> TreeRole:
         return TreeRole.MAINLINE
     if name in ("next", "linux-next"):
         return TreeRole.NEXT
-    return TreeRole.STABLE if name in ("stable", "linux-stable", "stable-rc") else TreeRole.MAINTAINER
+    stable = name in ("stable", "linux-stable", "stable-rc") or _STABLE_BRANCH.fullmatch(name)
+    return TreeRole.STABLE if stable else TreeRole.MAINTAINER
 
 
 def tree_for(name: str, url: str = "") -> Tree | None:

@@ -50,7 +50,9 @@ PERFWORK_TRUST: str = env.str("PERFWORK_TRUST", default="verified")
 PERFWORK_ARCHIVES: list[str] = env.list("PERFWORK_ARCHIVES", default=[])
 PERFWORK_FETCH: bool = flag("PERFWORK_FETCH", False)
 PERFWORK_LORE: str = env.str("PERFWORK_LORE", default="")
-PERFWORK_TREES: dict[str, str] = pairs("PERFWORK_TREES")
+PERFWORK_TREES: dict[str, str] = pairs("PERFWORK_TREES", key=r"[^:#\s]+")
+PERFWORK_TREE_ROLES: dict[str, str] = pairs("PERFWORK_TREE_ROLES", "name=role pairs with commas between them")
+PERFWORK_FETCH_PATIENCE: float = seconds("PERFWORK_FETCH_PATIENCE", 900.0)
 PERFWORK_DROP = Path(env.str("PERFWORK_DROP", default=str(VAR / "drop")))
 PERFWORK_API_TOKENS: list[str] = env.list("PERFWORK_API_TOKENS", default=[])
 PERFWORK_APPROVE_FIRST: bool = flag("PERFWORK_APPROVE_FIRST", True)
@@ -60,6 +62,12 @@ EMAIL_URL: str = env.str("EMAIL_URL", default="")
 
 if PERFWORK_TRUST not in ("verified", "open", "maintainers"):
     raise ImproperlyConfigured(f"PERFWORK_TRUST: expected verified, open or maintainers, found {PERFWORK_TRUST!r}")
+
+for _tree, _role in PERFWORK_TREE_ROLES.items():
+    if _role not in ("mainline", "next", "stable", "maintainer"):
+        raise ImproperlyConfigured(
+            f"PERFWORK_TREE_ROLES: {_tree}: expected mainline, next, stable or maintainer, found {_role!r}"
+        )
 
 if any(len(token) < 16 for token in PERFWORK_API_TOKENS):
     raise ImproperlyConfigured("PERFWORK_API_TOKENS: expected tokens of 16 characters or more, found a shorter one")

@@ -13,13 +13,13 @@ from django.db import transaction
 
 from bot.archive.batch import Passed, claim_orphans, take
 from bot.archive.filing import Desk
-from bot.archive.holding import hold, hold_on, let_go
 from bot.archive.lookup import awaited_keys, keys_of_culprit, tracked_keys
 from bot.archive.raw import RawMail, head_of
 from bot.archive.sieve import Passes, Sieve, key_of_message
 from bot.archive.sources import Source
 from bot.archive.tally import Tally
 from bot.errors import Unreadable
+from bot.holding import hold, hold_on, let_go
 from bot.identity import Identity
 from bot.replies.mail import parse
 from tracker.models import Archive, Message, OutgoingMail, Report, lease

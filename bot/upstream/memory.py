@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from bot.upstream.refs import Refs
-
 _FORM = 1
 
 
@@ -28,10 +26,6 @@ class Memory:
     branches: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     marks: Marks = field(default_factory=Marks)
-
-    @classmethod
-    def of(cls, refs: Refs, marks: Marks) -> Memory:
-        return cls(refs.branches, {tag.name: tag.commit for tag in (*refs.versions, *refs.days)}, marks)
 
     @property
     def is_empty(self) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bot import git
@@ -38,11 +39,19 @@ class Refs:
     versions: tuple[Tag, ...]
     days: tuple[Tag, ...]
 
-    def heads(self, *, every: bool) -> tuple[str, ...]:
-        """The commits of all branches, or of the main one alone."""
+    def followed(self, pattern: str, *, every: bool) -> dict[str, str]:
+        """The branches that a pattern like `linux-6.*` names; without one all of them, or the main one alone."""
+        if pattern:
+            return {name: sha for name, sha in self.branches.items() if fnmatchcase(_short(name), pattern)}
         if every:
-            return tuple(dict.fromkeys(self.branches.values()))
-        return (self.branches[self.main],) if self.main else ()
+            return dict(self.branches)
+        return {self.main: self.branches[self.main]} if self.main else {}
+
+
+def _short(ref: str) -> str:
+    """The name of a branch without the place of its ref: of refs/remotes/origin/for-next it is for-next."""
+    kind, _, rest = ref.removeprefix("refs/").partition("/")
+    return rest.partition("/")[2] if kind == "remotes" else rest
 
 
 def read_refs(repository: Path) -> Refs:

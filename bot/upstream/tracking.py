@@ -16,7 +16,7 @@ from bot.upstream import bases, landings, recording, stable, walk
 from bot.upstream.inspection import patch_ids
 from bot.upstream.loading import Loaded, load_tracked
 from bot.upstream.matching import Context, Match, Seen, lookalikes, match_all
-from bot.upstream.memory import Memory, load
+from bot.upstream.memory import load
 from bot.upstream.places import Place, found_places, revised
 from bot.upstream.recording import Findings
 from bot.upstream.refs import Tag, read_refs, resolve
@@ -52,9 +52,13 @@ def track(
     if not tree.path or not is_repository(repository):
         raise Unreadable(f"{tree.name}: {tree.path}: not a git repository; set PERFWORK_TREES to a clone of it")
     memory = load(tree.cursor)
-    route = Route(repository, TreeRole(tree.role), read_refs(repository), memory)
+    route = Route(repository, TreeRole(tree.role), read_refs(repository), memory, tree.branches)
+    if tree.branches and not route.heads:
+        raise Unreadable(
+            f"{tree.name}: {tree.path}: no branch is called {tree.branches}; see its name in PERFWORK_TREES"
+        )
     loaded = load_tracked(memory.marks, now, identity.aliases)
-    ended = Memory.of(route.refs, loaded.marks)
+    ended = route.remember(loaded.marks)
     if ended == memory:
         return TrackTally(unchanged=True)
     known = landings.known_places(tree)
@@ -90,7 +94,7 @@ def _walk(
     homeless = [place.merged_at or place.at for place in known.values() if place.tag in route.lost_tags]
     since = min([each for each in (loaded.since, *homeless) if each], default=None)
     walked = walk.walk(route, loaded.tracked, identity, since, progress)
-    if route.role == TreeRole.MAINLINE and since and walk.hidden(route, walked, loaded.fresh, since):
+    if route.role != TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, since):
         return walk.walk(route, loaded.tracked, identity, walk.BEGINNING, progress)
     return walked
 

@@ -16,7 +16,7 @@ from bot.identity import Identity
 from bot.upstream.graph import Graph
 from bot.upstream.log import read_log
 from bot.upstream.matching import Seen
-from bot.upstream.memory import Memory
+from bot.upstream.memory import Marks, Memory
 from bot.upstream.naming import names_in
 from bot.upstream.refs import Refs, Tag, resolve
 from bot.upstream.tracked import Tracked
@@ -47,6 +47,7 @@ class Route:
     role: TreeRole
     refs: Refs
     memory: Memory
+    pattern: str = ""
 
     @property
     def tags(self) -> tuple[Tag, ...]:
@@ -54,9 +55,18 @@ class Route:
         return self.refs.days if self.role == TreeRole.NEXT else self.refs.versions
 
     @property
+    def branches(self) -> dict[str, str]:
+        """Of the mainline and of linux-next one branch is meant, elsewhere every one; a pattern chooses others."""
+        return self.refs.followed(self.pattern, every=self.role in (TreeRole.STABLE, TreeRole.MAINTAINER))
+
+    @property
     def heads(self) -> tuple[str, ...]:
-        """Of the mainline and of linux-next one branch is meant; elsewhere every branch is."""
-        return self.refs.heads(every=self.role in (TreeRole.STABLE, TreeRole.MAINTAINER))
+        return tuple(dict.fromkeys(self.branches.values()))
+
+    def remember(self, marks: Marks) -> Memory:
+        """What the next walk has to know of this one. Of linux-next's versions it is enough to know them."""
+        tags = (*self.refs.versions, *self.refs.days) if self.role == TreeRole.NEXT else self.refs.versions
+        return Memory(self.branches, {tag.name: tag.commit for tag in tags}, marks)
 
     @property
     def lost_tags(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from tracker.models.commit import Commit
-from tracker.models.lease import Lease
+from tracker.models.lease import Held
 from tracker.models.natural import NaturalManager
 
 
@@ -18,7 +18,7 @@ class TreeRole(models.TextChoices):
     MAINTAINER = "maintainer"
 
 
-class Tree(Lease):
+class Tree(Held):
     """A git repository that results come from or landings are looked for in."""
 
     NATURAL = ("name",)
@@ -26,6 +26,7 @@ class Tree(Lease):
     role = models.TextField(choices=TreeRole.choices, default=TreeRole.MAINTAINER)
     url = models.TextField(blank=True)
     path = models.TextField(blank=True, help_text="the local clone; empty: known by name only")
+    branches = models.TextField(blank=True, help_text="the followed ones, as in linux-6.*; empty: what its role means")
     cursor = models.TextField(blank=True, help_text="where the last walk ended (bot/upstream/memory.py)")
     error = models.TextField(blank=True)
     series = models.JSONField(

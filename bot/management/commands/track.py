@@ -1,47 +1,62 @@
-"""`track`: walk the git trees for landings, fixes and reverts."""
+"""`track`: fetch and walk the git trees: landings, fixes and reverts."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.config import configured_trees, identity
+from bot.config import configured_trees, identity, tree_paths
 from bot.english import counted
 from bot.errors import Unreadable
 from bot.progress import counting
-from bot.upstream.tracking import track
+from bot.upstream.following import Patience, follow
+from tracker.models import Tree
 
 
 class Command(BaseCommand):
-    help = "Walk the trees of PERFWORK_TREES (name=path, …): where culprits and fixes landed, and what was reverted."
+    help = "Fetch and walk the trees of PERFWORK_TREES: where culprits and fixes landed, and what was reverted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("names", nargs="*", metavar="TREE", help="only these trees")
+        parser.add_argument("--no-fetch", action="store_true", help="walk the clones as they are")
+        parser.add_argument("--again", action="store_true", help="walk them from as far back as anything is followed")
 
-    def handle(self, *, names: list[str], **options: Any) -> None:
+    def handle(self, *, names: list[str], no_fetch: bool, again: bool, **options: Any) -> None:
+        trees = self._chosen(names)
+        patience = Patience(
+            None if no_fetch else settings.PERFWORK_FETCH_PATIENCE, timedelta(seconds=settings.PERFWORK_LEASE)
+        )
+        failed = 0
+        for tree in trees:
+            if again:
+                Tree.objects.filter(pk=tree.pk).update(cursor="")
+            try:
+                with counting(f"walking {tree.name}", "commits") as progress:
+                    tally, trouble = follow(tree, identity(), timezone.now(), patience, tree_paths(), progress)
+            except (Unreadable, OSError) as error:
+                failed += 1
+                self.stderr.write(self.style.ERROR(str(error)))
+                continue
+            if trouble:
+                failed += 1
+                self.stderr.write(self.style.ERROR(trouble))
+            news = f"{counted(tally.landings, 'landing')}, {counted(tally.events, 'event')}"
+            self.stdout.write(f"{tree.name}: {'nothing new' if tally.unchanged else news}")
+        if failed:
+            raise CommandError(f"{failed} of {len(trees)} trees could not be followed to the end")
+
+    def _chosen(self, names: list[str]) -> list[Tree]:
         trees = [tree for tree in configured_trees() if not names or tree.name in names]
-        if names and not trees:
-            known = ", ".join(settings.PERFWORK_TREES) or "which is not set"
-            raise CommandError(f"{', '.join(names)}: not among the trees of PERFWORK_TREES ({known})")
+        known = ", ".join(settings.PERFWORK_TREES) or "which is not set"
+        if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
+            raise CommandError(f"{', '.join(unknown)}: not among the trees of PERFWORK_TREES ({known})")
         if not trees:
             raise CommandError(
                 "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"
             )
-        failed = 0
-        with counting("walking", "trees") as progress:
-            for number, tree in enumerate(trees, start=1):
-                try:
-                    tally = track(tree, identity(), timezone.now())
-                except Unreadable as error:
-                    failed += 1
-                    self.stderr.write(self.style.ERROR(str(error)))
-                    continue
-                progress(number)
-                news = f"{counted(tally.landings, 'landing')}, {counted(tally.events, 'event')}"
-                self.stdout.write(f"{tree.name}: {'nothing new' if tally.unchanged else news}")
-        if failed:
-            raise CommandError(f"{failed} of {len(trees)} trees could not be walked")
+        return trees

@@ -1,4 +1,4 @@
-"""Who reads an archive: a lease in its row, that a worker which died on this machine does not keep from others."""
+"""Who reads an archive or a tree: a lease in its row, that a worker which died here does not keep from others."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from bot.errors import Busy
-from tracker.models import Archive
+from tracker.models.lease import Held
 
 
-def hold(archive: Archive, length: timedelta) -> None:
-    """Take the archive, or raise Busy. `length`: how long a worker that gives no sign of life keeps others away."""
-    rows = Archive.objects.filter(pk=archive.pk)
+def hold(row: Held, length: timedelta) -> None:
+    """Take the row, or raise Busy. `length`: how long a worker that gives no sign of life keeps others away."""
+    rows: QuerySet[Held] = type(row)._default_manager.filter(pk=row.pk)
     before = rows.get()
     if before.lease_until and _has_died(before.holder):
         rows.filter(lease_until=before.lease_until, holder=before.holder).update(lease_until=None)
     now = timezone.now()
     free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=now))
     if not free.update(lease_until=now + length, holder=_name(os.getpid()), attempts=F("attempts") + 1):
-        raise Busy(f"{archive.path}: another worker reads it; try again when it is done, or {length} after it died")
-    archive.refresh_from_db()  # it may have been read to another place meanwhile
+        raise Busy(f"{row}: another worker reads it; try again when it is done, or {length} after it died")
+    row.refresh_from_db()  # it may have been read to another place meanwhile
 
 
-def hold_on(archive: Archive, length: timedelta) -> None:
+def hold_on(row: Held, length: timedelta) -> None:
     """Hold it longer, in the transaction of what was read: whoever has lost it raises Busy, and saves nothing."""
-    if not _mine(archive).update(lease_until=timezone.now() + length):
-        raise Busy(f"{archive.path}: another worker took over, since this one gave no sign of life for {length}")
+    if not _mine(row).update(lease_until=timezone.now() + length):
+        raise Busy(f"{row}: another worker took over, since this one gave no sign of life for {length}")
 
 
-def let_go(archive: Archive) -> None:
+def let_go(row: Held) -> None:
     """Give it back, unless somebody else has it by now."""
-    _mine(archive).update(lease_until=None, attempts=0, holder="")
+    _mine(row).update(lease_until=None, attempts=0, holder="")
 
 
-def _mine(archive: Archive) -> QuerySet[Archive]:
-    return Archive.objects.filter(pk=archive.pk, holder=_name(os.getpid()), lease_until__isnull=False)
+def _mine(row: Held) -> QuerySet[Held]:
+    return type(row)._default_manager.filter(pk=row.pk, holder=_name(os.getpid()), lease_until__isnull=False)
 
 
 def _name(pid: int) -> str:

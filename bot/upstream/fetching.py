@@ -1,0 +1,43 @@
+"""A mirror brought up to date before it is walked: `git fetch`, where a remote is set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot import git
+from bot.errors import Unreadable
+
+# A server that sends nothing for so long is given up before our own patience ends; nobody is asked for a password; and
+# the graph file that git writes makes every later walk faster.
+_SETTINGS = (
+    *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "core.sshCommand=ssh -o BatchMode=yes"),
+    *("-c", "protocol.ext.allow=never", "-c", "fetch.writeCommitGraph=true", "-c", "gc.autoDetach=false"),
+)
+_MIRRORED = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+
+
+def fetch(repository: Path, patience: float) -> bool:
+    """Fetch what is new, forced pushes and deletions too; False where no remote is set. Takes at most `patience`
+    seconds.
+
+    In a clone with a work tree only the remote's branches move, and no tag of its owner's is deleted.
+    """
+    config = _config(repository)
+    if "remote.origin.url" not in config:
+        return False
+    quiet = ("fetch", "--quiet", "--no-recurse-submodules", "--no-write-fetch-head", "--prune", "--force")
+    bare = config.get("core.bare") == "true"
+    chosen = _MIRRORED if bare and "remote.origin.fetch" not in config else ()
+    tags = () if bare else ("--tags",)
+    git.run(repository, *_SETTINGS, *quiet, *tags, "origin", *chosen, timeout=patience)
+    return True
+
+
+def _config(repository: Path) -> dict[str, str]:
+    """The settings of the repository itself that a fetch depends on."""
+    try:
+        out = git.run(repository, "config", "--local", "--null", "--list").decode("utf-8", "replace")
+    except Unreadable:
+        return {}
+    pairs = (entry.partition("\n") for entry in out.split("\0") if entry)
+    return {name.lower(): value for name, _, value in pairs}
