@@ -95,9 +95,9 @@ class World:
                 raise answer.refusal
         return [answer.receipt for answer in answers if answer.receipt]
 
-    def report(self, title: str = "mm/vmscan: walk cold folios first", **changes: Any) -> Report:
-        """A culprit is committed, bisected, reported, and the mail is in the list's archive."""
-        sha = self.commit(title)
+    def report(self, title: str = "mm/vmscan: walk cold folios first", sha: str = "", **changes: Any) -> Report:
+        """A culprit is committed (or is in another tree), bisected, reported, and the mail is in the list's archive."""
+        sha = sha or self.commit(title)
         self.ingest(self.result(sha, title, **changes))
         compose_due(self.identity, self.later(), approve_first=False)
         mail = OutgoingMail.objects.get(report__culprit__sha=sha, purpose="report")

@@ -33,6 +33,11 @@ class Version:
         return self.candidate == _NO_CANDIDATE and self.update == 0
 
     @property
+    def is_stable(self) -> bool:
+        """Whether it is an update of a release, made beside the mainline."""
+        return (self.extra if (self.major, self.minor) == (2, 6) else self.update) > 0
+
+    @property
     def is_candidate(self) -> bool:
         return self.candidate != _NO_CANDIDATE
 

@@ -13,7 +13,7 @@ from bot.replies.aliases import Aliases
 from bot.upstream.memory import Marks
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport, plain
 from tracker.happenings import Happening, Part, Verdict
-from tracker.models import Commit, Event, Message, OutgoingMail, RelatedCommit, Report
+from tracker.models import Commit, Event, Message, OutgoingMail, RelatedCommit, Report, Tree
 
 # Where nobody told when a culprit was written, its fix may be so much older than its report.
 _BEFORE_REPORT = timedelta(days=180)
@@ -56,13 +56,14 @@ def newest() -> Marks:
             ("message", Message.objects.order_by()),
             ("outgoing", OutgoingMail.objects.order_by()),
             ("event", Event.objects.filter(_said()).order_by()),
+            ("related", RelatedCommit.objects.order_by()),
         )
     }
     return Marks(**newest_of)
 
 
-def load_tracked(seen: Marks, now: datetime, aliases: Aliases) -> Loaded:
-    """Everything that is followed, and what of it is newer than `seen`."""
+def load_tracked(tree: Tree, seen: Marks, now: datetime, aliases: Aliases) -> Loaded:
+    """Everything that is followed, and what of it is newer than `seen`; what this tree told us itself is not."""
     marks = newest()
     tracked = Tracked()
     dates: list[datetime] = []
@@ -77,7 +78,9 @@ def load_tracked(seen: Marks, now: datetime, aliases: Aliases) -> Loaded:
             dates.append(report.born or now)
     tracked.mails = dict(_mails(seen, marks, reported, dates))
     tracked.pages = dict(Report.objects.values_list("tag", "pk"))
-    _relate(tracked)
+    for sha, authored_at in _relate(tracked, tree, seen, marks):
+        fresh.add(sha)
+        dates.append(authored_at or now - _BEFORE_REPORT)
     for pk, event in _said_events():
         for sha in _shas(event):
             tracked.relate(sha, Related(event.report_id, _SAID[Happening(event.kind)], title=plain(event.title)))
@@ -138,11 +141,15 @@ def _later(sent_at: datetime | None, reported_at: datetime | None) -> list[datet
     return [max(known)] if known else []
 
 
-def _relate(tracked: Tracked) -> None:
-    """The commits that git told us of before, and those that were bisected in other trees."""
-    told = RelatedCommit.objects.values_list("commit__sha", "commit__title", "report_id", "part", "undoes")
-    for sha, title, report, part, undoes in told.iterator():
+def _relate(tracked: Tracked, tree: Tree, seen: Marks, marks: Marks) -> Iterator[tuple[str, datetime | None]]:
+    """The commits that git told us of before, and those that were bisected in other trees. Gives those that another
+    tree told since: this one may hold their backports and reverts.
+    """
+    fields = ("pk", "tree_id", "commit__sha", "commit__title", "commit__authored_at", "report_id", "part", "undoes")
+    for pk, by, sha, title, authored_at, report, part, undoes in RelatedCommit.objects.values_list(*fields).iterator():
         tracked.relate(sha, Related(report, Part(part), undoes, plain(title)))
+        if by != tree.pk and _is_new(pk, seen.related, marks.related):
+            yield sha, authored_at
     joined = Commit.objects.filter(same_patch_as__report__isnull=False)
     for sha, title, report in joined.values_list("sha", "title", "same_patch_as__report__pk"):
         tracked.relate(sha, Related(report, Part.CULPRIT, title=plain(title)))

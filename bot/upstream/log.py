@@ -35,11 +35,8 @@ class LogCommit:
     authored_at: datetime
     author_email: str
     author_name: str
-    message: str
-
-    @property
-    def title(self) -> str:
-        return " ".join(self.message.partition("\n\n")[0].split())
+    title: str
+    message: str = ""
 
 
 Sieve = Callable[[bytes, bytes], bool]
@@ -65,6 +62,7 @@ def read_log(
 def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommit:
     committed, sha, *parents = head.decode("ascii").split()
     authored, _, email = author.decode("utf-8", "replace").partition(" ")
+    text = message.decode("utf-8", "replace")
     return LogCommit(
         sha=sha,
         parents=tuple(parents),
@@ -72,7 +70,8 @@ def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommi
         authored_at=moment(authored),
         author_email=email.lower(),
         author_name=name.decode("utf-8", "replace"),
-        message=message.decode("utf-8", "replace"),
+        title=" ".join(text.lstrip("\n").partition("\n\n")[0].split()),
+        message=text,
     )
 
 

@@ -85,7 +85,7 @@ def _matches(seen: Seen, context: Context) -> Iterator[Match]:
     first: dict[int, Match] = {}
     for match in sorted(told, key=lambda each: not each.sure):
         first.setdefault(match.report, match)
-    title = plain(seen.commit.title)
+    title = seen.commit.title
     for match in first.values():
         if match.sure:
             context.tracked.relate(seen.commit.sha, Related(match.report, match.part, match.undoes, title))
@@ -101,7 +101,7 @@ def taken_from(seen: Seen, context: Context) -> Iterator[Match]:
 
 def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
     """The culprit or a fix under another sha: by its patch-id; a culprit that only mail knows, by title and author."""
-    commit, title = seen.commit, plain(seen.commit.title)
+    commit, title = seen.commit, seen.commit.title
     mine = context.patch_ids.get(commit.sha, "")
     for sha, related in _alike(commit, context.tracked):
         report = context.tracked.reports[related.report]
@@ -120,7 +120,7 @@ def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]
     """The related commits that this one may be under another sha. A merge is no patch."""
     if len(commit.parents) <= 1:
         authored = (int(commit.authored_at.timestamp()), commit.author_email)
-        for sha, related in tracked.like(plain(commit.title), authored):
+        for sha, related in tracked.like(commit.title, authored):
             if sha != commit.sha and related.part in (Part.CULPRIT, Part.FIX):
                 yield sha, related
 
@@ -133,7 +133,7 @@ def reverts(seen: Seen, context: Context) -> Iterator[Match]:
     if not any(sha in context.here for sha, _ in seen.named.reverts):
         for sha, parts in context.tracked.titles.get(plain(seen.named.reverted_title), {}).items():
             for related in parts:
-                quote = plain(seen.commit.title)
+                quote = seen.commit.title
                 yield Match(related.report, REVERSE[related.part], seen.commit, "reverts_title", quote, undoes=sha)
 
 
@@ -153,7 +153,7 @@ def closes(seen: Seen, context: Context) -> Iterator[Match]:
 
 def expected(seen: Seen, context: Context) -> Iterator[Match]:
     """A commit of a title that mail told us to wait for."""
-    title = plain(seen.commit.title)
+    title = seen.commit.title
     for each in context.tracked.expected.get(title, ()):
         sure = each.authors is None or _wrote(seen.commit, each.authors)
         rule = "expected_title" if sure else "title_alone"

@@ -17,6 +17,7 @@ class Marks:
     message: int = 0
     outgoing: int = 0
     event: int = 0
+    related: int = 0
 
 
 @dataclass(frozen=True, slots=True)

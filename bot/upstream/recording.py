@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from bot.upstream.matching import Match
 from bot.upstream.places import Place
 from bot.upstream.telling import VERSION_KINDS, Subject, suggested, told, told_gone
-from bot.upstream.tracked import Related, Tracked, plain
+from bot.upstream.tracked import Related, Tracked
 from tracker import history, status
 from tracker.happenings import Happening, Part
 from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, Tree
@@ -47,8 +47,16 @@ class Findings:
                 yield related.report, sha, self._event(self._subject(sha, related), related.report, place)
 
     def _subject(self, sha: str, related: Related) -> Subject:
-        title = self.titles.get(sha) or related.title
-        return Subject(sha, title, related.part, self._depth(sha, related.report))
+        others = self.tracked.commits[related.report].items()
+        places = [self.places.get(each) for each, other in others if other.part is related.part and each != sha]
+        return Subject(
+            sha=sha,
+            title=self.titles.get(sha) or related.title,
+            part=related.part,
+            depth=self._depth(sha, related.report),
+            own=self.tracked.reports[related.report].sha == sha,
+            not_before=max((place.gone_at for place in places if place and place.gone_at), default=None),
+        )
 
     def _depth(self, sha: str, report: int) -> int:
         commits = self.tracked.commits.get(report, {})
@@ -143,7 +151,7 @@ def _taken_back(report: Report, known: Event, found: Findings) -> Event:
     return history.event_row(report, value, found.now, quote)
 
 
-def relate(matches: Iterable[Match], keys: Mapping[str, int]) -> None:
+def relate(tree: Tree, matches: Iterable[Match], keys: Mapping[str, int]) -> None:
     """Remember what git is sure of."""
     rows = [
         RelatedCommit(
@@ -153,6 +161,7 @@ def relate(matches: Iterable[Match], keys: Mapping[str, int]) -> None:
             undoes=match.undoes,
             rule=match.rule,
             quote=match.quote[:2000],
+            tree=tree,
         )
         for match in matches
     ]
@@ -162,7 +171,7 @@ def relate(matches: Iterable[Match], keys: Mapping[str, int]) -> None:
 def suggest(found: Findings, matches: Iterable[Match]) -> None:
     """Ask about what is not sure; once a title, be it by mail or by git."""
     for match in matches:
-        title = plain(match.commit.title)
+        title = match.commit.title
         place = found.places.get(match.commit.sha)
         asked = Suggestion.objects.filter(report=match.report, title=title)
         subject = Subject(match.commit.sha, title, match.part)

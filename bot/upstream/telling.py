@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.upstream.places import Place
+from tracker import versions
 from tracker.happenings import Event, Happening, Part
 from tracker.models.tree import TreeRole
 
@@ -30,17 +31,22 @@ _IN_NEXT = {
 }
 _ELSEWHERE = {Part.FIX: Happening.FIX_QUEUED, Part.REVERT: Happening.DROPPED, Part.UNDO: Happening.FIX_GONE}
 _GONE = {Part.CULPRIT: Happening.GONE, Part.FIX: Happening.FIX_GONE, Part.REVERT: Happening.FIX_GONE}
+_MOMENT = timedelta(milliseconds=1)
 NEXT = "linux-next"  # what the tree is called in a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A commit, its part in a report, and how many commits stand before it in a chain of reverts."""
+    """A commit, its part in a report, and how many commits stand before it in a chain of reverts. `own`: it is the very
+    commit that was reported. `not_before`: it stands in a tree for what has left it then.
+    """
 
     sha: str
     title: str
     part: Part
     depth: int = 0
+    own: bool = False
+    not_before: datetime | None = None
 
 
 def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetime) -> Event | None:
@@ -52,9 +58,11 @@ def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetim
     if role == TreeRole.MAINLINE and place.tag:
         kinds = _IN_VERSION
     kind = kinds.get(subject.part)
-    if kind is None or not place.is_there:
+    if kind is None or not place.is_there or _is_backport(subject, place):
         return None
     at = place.back_at or place.at or place.merged_at or now
+    if subject.not_before and role != TreeRole.MAINLINE:
+        at = max(at, subject.not_before + _MOMENT)
     event = Event(
         key=f"{kind}:{tree}:{subject.sha}",
         kind=kind,
@@ -67,6 +75,12 @@ def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetim
     if kind is Happening.DROPPED and role == TreeRole.NEXT:
         return replace(event, tag="", remark=event.tag)  # it counts as dropped there, whatever the day
     return event
+
+
+def _is_backport(subject: Subject, place: Place) -> bool:
+    """Whether a clone of the mainline has it by the tags of stable trees alone."""
+    version = versions.parse(place.tag)
+    return version is not None and version.is_stable and not subject.own
 
 
 def _tag(place: Place, role: TreeRole) -> str:

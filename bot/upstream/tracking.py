@@ -20,7 +20,6 @@ from bot.upstream.memory import load
 from bot.upstream.places import Place, found_places, revised
 from bot.upstream.recording import Findings
 from bot.upstream.refs import Tag, read_refs, resolve
-from bot.upstream.tracked import plain
 from bot.upstream.walk import Route, Walked
 from tracker import versions
 from tracker.models import Commit, Release, Tree
@@ -57,7 +56,7 @@ def track(
         raise Unreadable(
             f"{tree.name}: {tree.path}: no branch is called {tree.branches}; see its name in PERFWORK_TREES"
         )
-    loaded = load_tracked(memory.marks, now, identity.aliases)
+    loaded = load_tracked(tree, memory.marks, now, identity.aliases)
     ended = route.remember(loaded.marks)
     if ended == memory:
         return TrackTally(unchanged=True)
@@ -135,7 +134,7 @@ class _Trip:
         wanted = {*(asked & changed.keys()), *(match.commit.sha for match in sure)}
         keys = landings.ensure_commits({sha: seen.get(sha) or Commit(sha=sha) for sha in wanted})
         landings.store(self.tree, {sha: place for sha, place in changed.items() if sha in keys}, keys, self.now)
-        recording.relate(sure, keys)
+        recording.relate(self.tree, sure, keys)
         if self.route.role == TreeRole.MAINLINE:
             store_releases(self.walked.tags)
         found = self._findings({**self.known, **changed})
@@ -145,7 +144,8 @@ class _Trip:
         recording.suggest(found, [match for match in self.matches if not match.sure])
         recording.suggest_again(found, changed)
         recording.suggest_dropped(found, changed)
-        bases.fill(self.route.repository)
+        if self.route.refs.versions:
+            bases.fill(self.route.repository)
         touched = {match.report for match in sure} | self._reports_of({*changed, *self.loaded.fresh})
         if self.route.role == TreeRole.STABLE and stable.remember(self.tree, self.route.refs.versions):
             touched = set(self.loaded.tracked.reports)
@@ -181,7 +181,7 @@ class _Trip:
             tree=self.tree,
             tracked=self.loaded.tracked,
             places=places,
-            titles={match.commit.sha: plain(match.commit.title) for match in self.matches},
+            titles={match.commit.sha: match.commit.title for match in self.matches},
             mainline=landings.in_mainline(related) if self.route.role != TreeRole.MAINLINE else (),
             day=self.route.refs.days[-1].name if self.route.refs.days else "",
             now=self.now,
@@ -196,7 +196,7 @@ def _row(match: Match) -> Commit:
     commit = match.commit
     return Commit(
         sha=commit.sha,
-        title=plain(commit.title)[:1000],
+        title=commit.title[:1000],
         author_name=commit.author_name[:300],
         author_email=commit.author_email[:300],
         authored_at=commit.authored_at,
@@ -209,7 +209,7 @@ def store_releases(tags: Sequence[Tag]) -> None:
     for tag in tags:
         version = versions.parse(tag.name)
         whole = versions.parse(version.cycle) if version else None
-        if version is None or whole is None or version.update or not whole.is_release:
+        if version is None or whole is None or version.update:
             continue
         release = known.get(version.cycle)
         if release is None:

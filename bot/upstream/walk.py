@@ -6,7 +6,7 @@ Pure but for git: nothing here knows the database.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -88,7 +88,8 @@ def walk(
     seen: list[Seen] = []
     passes = _told(looked_for, progress)
     for commit in read_log(route.repository, tips, border(route, since), graph, passes):
-        seen.append(Seen(commit, names_in(commit.message, identity)))
+        named = names_in(commit.message, identity)
+        seen.append(Seen(replace(commit, message=""), named))  # a revert in fifty: their messages would weigh
         if len(seen) > _MOST_SEEN:
             raise Unreadable(f"{route.repository}: more than {_MOST_SEEN} commits name what we follow; is this a tree?")
     graph.mark_tags(route.tags)

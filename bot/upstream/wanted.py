@@ -30,13 +30,15 @@ class Wanted:
     def __call__(self, author: bytes, message: bytes) -> bool:
         """Whether a commit with this author line and this message may have to do with a report."""
         low = message.lower()
-        if _title(low) in self.titles or author.lower() in self.authors:
-            return True
+        if low.startswith(_QUOTED) or _title(low) in self.titles or author.lower() in self.authors:
+            return True  # whatever is reverted: it may be a fix that this very walk finds
         for mark in self.marks:
             if mark in low:
                 return True
         for word in _BEFORE_SHA:
             if word in low:
+                if b"reverts commit" in low:
+                    return True
                 for rest in low.split(word)[1:]:
                     if _sha(rest) in self.shas:
                         return True
@@ -67,13 +69,11 @@ def _sha(rest: bytes) -> bytes:
 
 
 def _title(low: bytes) -> bytes:
-    """The title, bare of `Revert "…"` and of "[PATCH …]"."""
+    """The title, bare of "[PATCH …]"."""
     end = low.find(b"\n")
     title = low[:end] if low[end + 1 : end + 2] in (b"\n", b"") else low.partition(b"\n\n")[0]
     if b"  " in title or b"\n" in title:
         title = b" ".join(title.split())
-    while title.startswith(_QUOTED):
-        title = title.partition(b'"')[2].removesuffix(b'"')
     return title.partition(b"] ")[2] if title.startswith(b"[patch") else title
 
 

@@ -176,7 +176,7 @@ def test_the_merge_that_brought_a_commit_is_the_first_with_it_on_the_first_paren
 def test_step_by_step_they_land_where_one_walk_says(db: None, tmp_path: Path, role: TreeRole) -> None:
     """Tracked from the beginning, or told of in the middle; walked at every tag, or just once at the end."""
     place = tmp_path / "linux.git"
-    pieces = history(5, 250)
+    pieces = history(5, 400)
     build(tmp_path / "whole.git", pieces)
     shas = every_commit(tmp_path / "whole.git")
     drawn = random.Random(7)

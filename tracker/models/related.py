@@ -18,6 +18,7 @@ class RelatedCommit(models.Model):
     commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="related_to")
     part = models.TextField(choices=[(part.value, part.value) for part in Part])
     undoes = models.TextField(blank=True, help_text="the sha of the commit that it reverts")
+    tree = models.ForeignKey("Tree", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     rule = models.TextField(help_text="what told us")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
 
