@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bot.identity import Identity
 from bot.replies.addresses import parse_addresses
-from bot.replies.links import find_links
+from bot.replies.links import Link, find_links
 from bot.replies.trailers import Trailer, find_trailers, fixed_commits
 
 MAX_NAMED = 200  # of a kind, in one message
@@ -47,7 +47,7 @@ def names_in(message: str, identity: Identity) -> Named:
     reporters = [each for each in trailers if each.key.startswith("Reported-")]
     addresses = [(_line(each), address.email) for each in reporters for address in parse_addresses(each.value)]
     linking = [each for each in trailers if each.key in ("Closes", "Link")]
-    links = [(link, _line(each)) for each in linking for link in find_links(each.value, identity.base_url)]
+    links = [(link, _line(each)) for each in linking for link in _links(each, identity)]
     tags = [(tag, line) for line, email in addresses if (tag := identity.tag_in(email))]
     title = " ".join(message.partition("\n\n")[0].split())
     reverted = _REVERT_TITLE.match(title)
@@ -62,6 +62,14 @@ def names_in(message: str, identity: Identity) -> Named:
         ),
         reporters=frozenset(email for _, email in addresses),
     )
+
+
+def _links(trailer: Trailer, identity: Identity) -> Iterator[Link]:
+    """The links of a trailer; one that is a part of another place's address is none."""
+    for word in trailer.value.split():
+        for link in find_links(word, identity.base_url):
+            if word.lstrip("<([").startswith(link.url):
+                yield link
 
 
 def _line(trailer: Trailer) -> str:
