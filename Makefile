@@ -77,13 +77,13 @@ up: $(VENV)/run.stamp
 fuzz: $(VENV)/dev.stamp
 	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
 	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py \
-	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py stages.py stage_one.py epochs.py compose.py explain.py odd_mail.py rules.py reply_fuzz.py trust.py)
+	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py stages.py stage_one.py epochs.py compose.py explain.py odd_mail.py rules.py reply_fuzz.py trust.py commit_messages.py)
 
 crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py
 
 bench: $(VENV)/dev.stamp
-	@for bench in accuracy robot_mail ingest archive; do $(RUN) benchmarks/$$bench.py || exit 1; done
+	@for bench in accuracy robot_mail ingest archive upstream; do $(RUN) benchmarks/$$bench.py || exit 1; done
 
 reading: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/reading.py

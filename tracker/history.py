@@ -112,9 +112,15 @@ def refold(report_ids: Iterable[int]) -> None:
     bulk.update(changed, CACHE)
 
 
+def _coming(standing: status.Standing) -> versions.Version | None:
+    """The cycle of what was merged after a candidate; which release follows a release, only its first tag tells."""
+    after = versions.parse(standing.merged_after)
+    return after if after and after.is_candidate else None
+
+
 def cached(standing: status.Standing) -> Mapping[str, object]:
     """A standing as the report's columns."""
-    landed = versions.parse(standing.landing)
+    landed = versions.parse(standing.landing) or _coming(standing)
     fix = standing.fix or status.Fix()
     return {
         "given_title": standing.title,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from bot.upstream.tracking import TrackTally, track
 from tests.linux import Linux
@@ -502,6 +504,37 @@ def test_stable_series_that_carry_the_culprit_without_its_fix(kernel: Kernel) ->
         "in v9.1.2, fixed in v9.1.2",
         "in v9.0.2, fix missing",
     ]
+
+
+# --- pages ---
+
+
+def test_the_pages_show_where_commits_are_and_how_we_know(
+    kernel: Kernel, client: Client, django_assert_num_queries: Any
+) -> None:
+    report = kernel.merged()
+    kernel.git.tag("v9.1")
+    kernel.git.point("linux-9.1.y", kernel.git.head("master"))
+    kernel.git.commit("Linux 9.1.1", on="linux-9.1.y")
+    kernel.git.tag("v9.1.1", "linux-9.1.y")
+    fix = kernel.git.commit("mm: <b>charge</b> once", f"Closes: https://lore.kernel.org/r/{message_id(report)}")
+    kernel.git.commit("mm: typo", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")')
+    kernel.walk("linus", "stable")
+    with django_assert_num_queries(13):
+        page = client.get(f"/report/{report.tag}/").content.decode()
+    assert "in v9.1.1, fix missing" in page
+    assert f"<code>{fix[:12]}</code> mm: &lt;b&gt;charge&lt;/b&gt; once" in page
+    assert "linus after v9.1" in page
+    assert f"Closes: https://lore.kernel.org/r/{message_id(report)}" in page
+    assert "fix is missing" not in page
+    assert report.culprit.sha in client.get("/v9.1/?stable=missing").content.decode()
+    StableSeries.objects.update(fixed_in="v9.1.1")
+    assert report.culprit.sha not in client.get("/v9.1/?stable=missing").content.decode()
+    inbox = client.get("/inbox/").content.decode()
+    assert '"mm: typo" in linus' in inbox
+    assert "/help/trees/#suggestions" in inbox
+    assert str(kernel.git.path) in inbox
+    assert 'id="suggestions"' in client.get("/help/trees/").content.decode()
 
 
 # --- bases --------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_the_page_takes_a_constant_number_of_queries(
     assert page.count("<tr class=") == 54
     with django_assert_num_queries(2):
         assert ">v5.6</a>" in client.get("/").content.decode()
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(12):
         client.get("/report/8019ad13ef/")
 
 

@@ -15,6 +15,7 @@ PAGES = {
     "archives": "Reading archives",
     "reading": "How replies are read",
     "results": "Handing in a result",
+    "trees": "Following git",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the inbox shows, in a constant number of queries: suggestions, the quarantine, the archives, the rules."""
+"""What the inbox shows, in a constant number of queries: suggestions, quarantine, archives, trees, rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db.models import Count
 
 from tracker import status
 from tracker.inbox.context import Excerpt, excerpt
-from tracker.models import Archive, Decision, Event, Message, Orphan, RawMessage, RuleRecord, Suggestion
+from tracker.models import Archive, Decision, Event, Message, Orphan, RawMessage, RuleRecord, Suggestion, Tree
 
 PAGE = 100  # rows of a section
 SUGGESTIONS = 50  # each with its report's history
@@ -45,6 +45,7 @@ class Inbox:
     quarantine: Sequence[RawMessage]
     older_quarantine: int | None
     archives: Sequence[ArchiveRow]
+    trees: Sequence[Tree]
     rules: Sequence[RuleRecord]
     waits: bool  # whether mail waits for its report
 
@@ -64,6 +65,7 @@ def inbox(suggestions_before: int | None = None, quarantine_before: int | None =
         held[:PAGE],
         held[PAGE - 1].pk if len(held) > PAGE else None,
         _archives(),
+        list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
         list(RuleRecord.objects.all()[:PAGE]),
         Orphan.objects.filter(own=True).exists(),
     )

@@ -34,12 +34,10 @@ def lines() -> list[Line]:
     by_version = {release.version: Line(release) for release in releases}
     ends = [release for release in releases if release.released_at]
     moments = [release.released_at for release in ends if release.released_at]
-    reports = Report.objects.filter(SHOWN).values_list(
-        "verdict", "state", "cycle", "landing", "reported_at", "tree__role"
-    )
-    for verdict, state, cycle, landing, reported_at, role in reports.iterator():
+    reports = Report.objects.filter(SHOWN).values_list("verdict", "state", "cycle", "reported_at", "tree__role")
+    for verdict, state, cycle, reported_at, role in reports.iterator():
         versions = {cycle} if cycle else set()
-        if reported_at and (role != TreeRole.MAINLINE or not landing):
+        if reported_at and (role != TreeRole.MAINLINE or not cycle):
             place = bisect_left(moments, reported_at)
             versions.add(ends[place].version if place < len(ends) else _current(releases, ends))
         for version in versions & by_version.keys():

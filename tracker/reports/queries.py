@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Prefetch, Q
 from django.http import Http404
 
 from tracker.models import (
@@ -17,7 +17,9 @@ from tracker.models import (
     Landing,
     Message,
     OutgoingMail,
+    RelatedCommit,
     Report,
+    StableSeries,
     Suggestion,
 )
 from tracker.tables import KeptTable, unpack
@@ -25,6 +27,7 @@ from tracker.tables import KeptTable, unpack
 MESSAGES = 500  # of a thread; the archive has the rest
 FINDINGS = 500  # of a report, the headline first
 TABLES = 20  # mails with tables
+RELATED = 100  # commits
 RESULTS = 100  # of a culprit; the page of results has the rest
 
 
@@ -39,6 +42,8 @@ class ReportPage:
     messages: Sequence[Message]
     has_tables: bool
     landings: Sequence[Landing]
+    related: Sequence[RelatedCommit]
+    stable: Sequence[StableSeries]
     outgoing: Sequence[OutgoingMail]
     suggestions: Sequence[Suggestion]
     results: Sequence[BisectResult]
@@ -71,7 +76,13 @@ def page(report: Report) -> ReportPage:
         reversed_keys=frozenset(event.reverses for event in events if event.reverses),
         messages=list(report.messages.defer("tables").order_by("sent_at", "pk")[:MESSAGES]),
         has_tables=report.messages.exclude(tables=b"").exists(),
-        landings=list(Landing.objects.filter(commit=report.culprit).select_related("tree")),
+        landings=list(Landing.objects.filter(commit=report.culprit).select_related("tree").order_by("at", "pk")),
+        related=list(
+            report.related.select_related("commit")
+            .prefetch_related(Prefetch("commit__landings", Landing.objects.select_related("tree").order_by("at", "pk")))
+            .order_by("pk")[:RELATED]
+        ),
+        stable=list(report.stable.all()),
         outgoing=list(report.outgoing.defer("raw").order_by("pk")),
         suggestions=list(report.suggestions.filter(decision=Decision.OPEN)),
         results=list(report.results.defer("payload").order_by("pk")[:RESULTS]),

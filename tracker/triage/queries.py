@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, Prefetch, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 
-from tracker.models import Finding, Release, Report
+from tracker.models import Finding, Release, Report, StableSeries
 from tracker.models.report import SHOWN
 from tracker.models.tree import TreeRole
 
@@ -52,7 +52,7 @@ def merged_reports(release: Release) -> QuerySet[Report]:
 def shift_left_reports(release: Release) -> QuerySet[Report]:
     """What was reported during the cycle from another tree than the mainline.
 
-    A culprit in the mainline whose landing is not known yet stands here too, so that nothing is hidden.
+    A culprit in the mainline whose cycle is not known yet stands here too, so that nothing is hidden.
     """
     began, ended = cycle_bounds(release)
     rows = Report.objects.filter(reported_at__isnull=False)
@@ -60,17 +60,22 @@ def shift_left_reports(release: Release) -> QuerySet[Report]:
         rows = rows.filter(reported_at__gt=began)
     if ended:
         rows = rows.filter(reported_at__lte=ended)
-    return rows.filter(Q(tree__isnull=True) | ~Q(tree__role=TreeRole.MAINLINE) | Q(landing=""))
+    return rows.filter(Q(tree__isnull=True) | ~Q(tree__role=TreeRole.MAINLINE) | Q(cycle=""))
 
 
-def table(release: Release, states: Iterable[str] = ()) -> Table:
-    """Both sections, each in a constant number of queries."""
-    return Table(_rows(merged_reports(release), states), _rows(shift_left_reports(release), states))
+def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> Table:
+    """Both sections, each in a constant number of queries; only these states, or what a stable series lacks a fix of."""
+    sections = []
+    for reports in (merged_reports(release), shift_left_reports(release)):
+        if states:
+            reports = reports.filter(state__in=list(states))
+        if missing_in_stable:
+            reports = reports.filter(Exists(StableSeries.objects.filter(report=OuterRef("pk"), fixed_in="")))
+        sections.append(_rows(reports))
+    return Table(*sections)
 
 
-def _rows(reports: QuerySet[Report], states: Iterable[str]) -> tuple[Row, ...]:
-    if states:
-        reports = reports.filter(state__in=list(states))
+def _rows(reports: QuerySet[Report]) -> tuple[Row, ...]:
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     chosen = reports.select_related("culprit").prefetch_related(Prefetch("findings", headlines, to_attr="headlines"))
     rows = [_row(report) for report in chosen.order_by(F("reported_at").desc(nulls_last=True), "pk")[:LIMIT]]

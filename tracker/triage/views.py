@@ -11,7 +11,9 @@ from tracker.triage import queries
 
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
-    """Both sections; `?state=` (more than one may be given) shows only those states."""
+    """Both sections; `?state=` (more than one may be given) shows only those states, `?stable=missing` only what a
+    stable series carries without its fix.
+    """
     release = get_object_or_404(Release, version=version)
     states = request.GET.getlist("state")
     unknown = [state for state in states if state not in State.__members__.values()]
@@ -19,5 +21,12 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         return HttpResponseBadRequest(
             f"state: expected {', '.join(State)}; found {unknown[0][:40]!r}", content_type="text/plain; charset=utf-8"
         )
-    context = {"release": release, "table": queries.table(release, states), "states": list(State), "chosen": states}
+    missing = request.GET.get("stable") == "missing"
+    context = {
+        "release": release,
+        "table": queries.table(release, states, missing_in_stable=missing),
+        "states": list(State),
+        "chosen": states,
+        "missing_in_stable": missing,
+    }
     return render(request, "triage/table.html", context)

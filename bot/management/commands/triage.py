@@ -25,10 +25,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", nargs="?", metavar="RELEASE", help="for example v6.12")
         parser.add_argument("--state", action="append", default=[], choices=[state.value for state in State])
+        parser.add_argument("--missing-in-stable", action="store_true", help="only what a stable series lacks a fix of")
 
-    def handle(self, *, release: str | None, state: list[str], **options: Any) -> None:
+    def handle(self, *, release: str | None, state: list[str], missing_in_stable: bool, **options: Any) -> None:
         chosen = self._release(release)
-        table = queries.table(chosen, state)
+        table = queries.table(chosen, state, missing_in_stable=missing_in_stable)
         console = Console(file=cast(IO[str], self.stdout), width=_width(), highlight=False)
         _print(console, f"{chosen.version}: merged in this release", table.merged)
         _print(console, f"{chosen.version}: shift-left, reported from other trees", table.shift_left)
