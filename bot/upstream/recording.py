@@ -66,10 +66,14 @@ class Findings:
         return depth
 
     def _event(self, subject: Subject, report: int, place: Place) -> status.Event | None:
+        alike = [sha for sha, each in self.tracked.commits[report].items() if each.part is subject.part]
+        if subject.sha in self.mainline or (
+            subject.part is Part.CULPRIT and any(sha in self.mainline for sha in alike)
+        ):
+            return None  # it is past this tree
         if place.is_there:
             return told(subject, place, self.tree.name, self.role, self.now)
-        others = (sha for sha, each in self.tracked.commits[report].items() if each.part is subject.part)
-        if any(sha in self.mainline or self._has(sha) for sha in others):
+        if any(sha in self.mainline or self._has(sha) for sha in alike):
             return None  # under another sha it is on its way
         return told_gone(subject, self.tree.name, self.role, self.day, place.gone_at or self.now)
 
@@ -78,12 +82,13 @@ class Findings:
         return place is not None and place.is_there
 
 
-def record(found: Findings, shas: Collection[str], quotes: Mapping[tuple[int, str], str]) -> int:
+def record(found: Findings, shas: Collection[str]) -> int:
     """Tell what is new of these commits, and take back what was told and is not so. Returns how many events are new."""
     now_so = list(found.now_so(shas))
     reports = {pk for pk, _, _ in now_so}
     before = _told_before(reports)
     rows: list[Event] = []
+    quotes = _quotes(reports)
     owners = {report.pk: report for some in _parts(reports) for report in Report.objects.filter(pk__in=some)}
     for pk, sha, event in now_so:
         known, taken = before.get((pk, sha, found.tree.name), ([], set()))
@@ -94,6 +99,15 @@ def record(found: Findings, shas: Collection[str], quotes: Mapping[tuple[int, st
             quote = quotes.get((pk, sha), "") or event.title
             rows.append(history.event_row(owners[pk], replace(event, key=_free_key(event, taken)), found.now, quote))
     return history.record(rows)
+
+
+def _quotes(reports: Iterable[int]) -> dict[tuple[int, str], str]:
+    """The words by which git's commits belong to these reports."""
+    found: dict[tuple[int, str], str] = {}
+    for some in _parts(reports):
+        rows = RelatedCommit.objects.filter(report__in=some).values_list("report", "commit__sha", "quote")
+        found.update({(report, sha): quote for report, sha, quote in rows})
+    return found
 
 
 Before = dict[tuple[int, str, str], tuple[list[Event], set[str]]]

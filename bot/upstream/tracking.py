@@ -139,8 +139,7 @@ class _Trip:
             store_releases(self.walked.tags)
         found = self._findings({**self.known, **changed})
         new = {*changed, *self.loaded.fresh, *(match.commit.sha for match in sure)}
-        quotes = {(match.report, match.commit.sha): match.quote for match in sure}
-        events = recording.record(found, new, quotes)
+        events = recording.record(found, new)
         recording.suggest(found, [match for match in self.matches if not match.sure])
         recording.suggest_again(found, changed)
         recording.suggest_dropped(found, changed)

@@ -64,7 +64,7 @@ def shift_left_reports(release: Release) -> QuerySet[Report]:
 
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> Table:
-    """Both sections, each in a constant number of queries; only these states, or what a stable series lacks a fix of."""
+    """Both sections, each in a constant number of queries; of these states, or what a stable series lacks a fix of."""
     sections = []
     for reports in (merged_reports(release), shift_left_reports(release)):
         if states:
