@@ -101,7 +101,7 @@ def first_tags(tree: Path, shas: Sequence[str]) -> float:
     """Seconds for the first tags of commits, by our walk of the graph alone."""
     start = time.perf_counter()
     graph, refs = Graph(), read_refs(tree)
-    tips = [*refs.heads(every=False), *(tag.commit for tag in refs.versions)]
+    tips = [*refs.branches.values(), *(tag.commit for tag in refs.versions)]
     for _ in read_log(tree, tips, (), graph, lambda author, message: False):
         pass
     graph.mark_tags(refs.versions)

@@ -20,7 +20,16 @@ ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
+    # How a lab reaches the world, and its own keys.
+    **{
+        name: os.environ[name]
+        for name in ("http_proxy", "https_proxy", "no_proxy", "SSH_AUTH_SOCK")
+        if name in os.environ
+    },
 }
+
+
+_LAST_MOMENT = 3.0  # seconds
 
 
 def command(repository: Path, *arguments: str) -> list[str]:
@@ -70,8 +79,11 @@ def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 
 
 
 def _end(running: subprocess.Popen[bytes]) -> None:
-    """End a git with all that it started."""
+    """End a git with all that it started; given a moment, it takes its locks away."""
     with suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            running.wait(_LAST_MOMENT)
         os.killpg(running.pid, signal.SIGKILL)
 
 
@@ -97,12 +109,13 @@ def pipe(
                 env=ENVIRONMENT,
                 timeout=timeout,
             )
+            telling.wait(timeout)
         except subprocess.TimeoutExpired as late:
             raise Unreadable(f"{repository}: git {_verb(first)} took more than {timeout:.0f} s") from late
         finally:
             telling.kill()
-    if done.returncode:
-        raise Unreadable(f"{repository}: git {_verb(second)}: {last_words(done.stderr)}")
+    if done.returncode or telling.returncode:
+        raise Unreadable(f"{repository}: git {_verb(first)}: {last_words(done.stderr)}")
     return done.stdout
 
 

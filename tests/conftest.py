@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import hypothesis
 import pytest
 
 from bot.identity import Identity
+from tests.kernel import ROBOT, Kernel
 from tests.world import World
 
 # The same examples at every run, so that CI is never red by chance; `make fuzz` draws many new ones.
@@ -77,3 +79,10 @@ def lkp(identity: Identity) -> Identity:
 def world(db: None, tmp_path: Path, identity: Identity) -> World:
     """An empty database, a list archive, a git tree and a lab."""
     return World(tmp_path, identity)
+
+
+@pytest.fixture
+def kernel(world: World) -> Kernel:
+    """The same with a kernel: branches of a mainline, of linux-next and of maintainers, all in one repository."""
+    world.identity = replace(world.identity, robots=frozenset({ROBOT}))
+    return Kernel(world)

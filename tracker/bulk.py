@@ -6,12 +6,19 @@ Rows are tuples of database values: keys, numbers, texts, and JSON as text. All 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from django.db import connection, models
 
+Item = TypeVar("Item", int, str)
 Rows = Sequence[tuple[Any, ...]]
+
+
+def in_parts(items: Iterable[Item], size: int = 500) -> Iterator[list[Item]]:
+    """Items in lists of a size that a query can name; in their order, so that two workers lock them in the same one."""
+    every = sorted(items)
+    return (every[start : start + size] for start in range(0, len(every), size))
 
 
 def insert(model: type[models.Model], fields: Sequence[str], rows: Rows) -> None:
@@ -52,7 +59,7 @@ def update(rows: Sequence[models.Model], fields: Sequence[str]) -> None:
     model = type(rows[0])
     chosen = [_field(model, name) for name in fields]
     changes = ", ".join(f"{name} = %s" for name in _columns(model, fields))
-    table, key = (connection.ops.quote_name(str(name)) for name in (model._meta.db_table, _field(model, "id").column))
+    table, key = (connection.ops.quote_name(str(name)) for name in (model._meta.db_table, model._meta.pk.column))
     values = [
         [*(field.get_db_prep_save(getattr(row, field.attname), connection) for field in chosen), row.pk] for row in rows
     ]

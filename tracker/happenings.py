@@ -1,4 +1,4 @@
-"""The words of what happens to a report: verdicts, states, roles, kinds of events, and an event as a value. Pure."""
+"""The words of what happens to a report: verdicts, states, roles, parts, kinds of events, and an event. Pure."""
 
 from __future__ import annotations
 
@@ -119,6 +119,15 @@ class Happening(StrEnum):
     TEST_ASKED = "test_asked"
     READING_REJECTED = "reading_rejected"
     REVERSED = "reversed"
+
+
+class TreeRole(StrEnum):
+    """What a commit's being in a tree means."""
+
+    MAINLINE = "mainline"
+    NEXT = "next"
+    STABLE = "stable"
+    MAINTAINER = "maintainer"
 
 
 class Part(StrEnum):

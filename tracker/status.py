@@ -28,6 +28,7 @@ __all__ = [
     "Verdict",
     "fold",
     "sentence",
+    "standing_events",
 ]
 
 
@@ -58,9 +59,10 @@ class Standing:
     older_fixes: frozenset[str] = frozenset()  # the Message-IDs of candidates that a later one replaced
     fix_landing: str = ""
     fix_trees: tuple[tuple[str, str], ...] = ()  # the trees that hold the fix; of linux-next, since when
-    fix_merged: bool = False  # the fix is in the mainline, and in no version yet
+    fix_merged: bool = False  # the fix is in the mainline
     fix_merged_after: str = ""  # the last version without it
     fix_gone: str = ""  # the last tree that it was gone from
+    cures: tuple[Event, ...] = ()  # the fixes and reverts that a version has, and none took back
     fix_reverted_in: str = ""  # the version that took the fix back
     dropped_by_word: bool = False  # and not by a commit
     closed_in: str = ""  # the version in which it was dropped or disappeared
@@ -126,11 +128,24 @@ def fold(verdict: Verdict, events: Iterable[Event]) -> Standing:
     Reversed events are skipped, as if they had never been; a third party never makes it `responded`.
     """
     standing = _start(verdict)
-    happened = _standing_events(list(events))
+    happened = standing_events(list(events))
     merged = any(event.kind in (Happening.MERGED, Happening.LANDED) for event in happened)
     for event in sorted((_where(event, merged) for event in happened), key=Event.order):
+        standing = _cured(standing, event)
         if _counts(standing, event):
             standing = _remember(_move(standing, event), event)
+    return standing
+
+
+def _cured(standing: Standing, event: Event) -> Standing:
+    """What cures versions have. Where one of several is taken back, the report stands as the first of the rest says."""
+    if event.kind in (Happening.FIX_LANDED, Happening.DROPPED) and event.commit and event.tag:
+        return replace(standing, cures=(*standing.cures, event))
+    if event.kind is Happening.FIX_REVERTED:
+        left = tuple(each for each in standing.cures if each.commit != event.remark)
+        standing = replace(standing, cures=left)
+        if left and standing.state in (State.FIXED, State.DROPPED):
+            return _remember(_move(replace(_forget_fix(standing), state=State.FIX_QUEUED), left[0]), left[0])
     return standing
 
 
@@ -142,24 +157,16 @@ def _where(event: Event, merged: bool) -> Event:
     return replace(event, kind=Happening.FIX_QUEUED, tag=event.remark) if elsewhere and merged else event
 
 
-# What these tell beside the state would overwrite a later word: a candidate posted after the fix has landed,
-# the failure of another candidate.
-_ONLY_WITH_A_STEP = {
-    Happening.FIX_PROPOSED,
-    Happening.FIX_FAILED,
-    Happening.FIX_CONFIRMED,
-    Happening.FIX_QUEUED,
-    Happening.FIX_MERGED,
-    Happening.FIX_REVERTED,
-    Happening.FIX_WITHDRAWN,
-    Happening.FIX_WITHOUT_EFFECT,
-    Happening.STILL_THERE,
-    Happening.DROPPED,
-    Happening.DUPLICATE,
-    Happening.DISAPPEARED,
-    Happening.EXPECTED,
-    Happening.REOPENED,
-    Happening.UNDUPLICATED,
+# What moves no state tells nothing beside it either: a candidate posted after the fix has landed, the failure of
+# another candidate. These do all the same.
+_ONLY_WITH_A_STEP = frozenset(STEPS) - {
+    Happening.RESPONDED,
+    Happening.WORKING,
+    Happening.ASKED,
+    Happening.ANSWERED,
+    Happening.DISPUTED,
+    Happening.FIX_LANDED,
+    Happening.FIX_GONE,
 }
 
 
@@ -174,6 +181,8 @@ _ABOUT_A_CANDIDATE = frozenset({Happening.FIX_CONFIRMED, Happening.FIX_FAILED})
 def _counts(standing: Standing, event: Event) -> bool:
     if event.kind is Happening.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
         return False  # another fix was measured than the one that stands
+    if event.kind is Happening.FIX_REVERTED and standing.cures:
+        return False  # another cure stands
     if event.kind is Happening.FIX_CONFIRMED and not (standing.fix or _names_a_fix(event)):
         return False  # of nothing that is known
     if event.kind in _ABOUT_A_CANDIDATE and event.answers in standing.older_fixes:
@@ -191,7 +200,7 @@ def _start(verdict: Verdict) -> Standing:
     return Standing(verdict, State.NO_RESPONSE, awaited=Awaited.AUTHOR)
 
 
-def _standing_events(events: list[Event]) -> list[Event]:
+def standing_events(events: list[Event]) -> list[Event]:
     """The events that no standing reversal takes back. A reversal can be reversed in its turn."""
     reversers: dict[str, list[Event]] = {}
     for event in events:
@@ -218,6 +227,8 @@ def _move(standing: Standing, event: Event) -> Standing:
     if asks and standing.state in _BEFORE_FIX | _CANDIDATE:
         return replace(standing, awaited=Awaited.REPORTER)
     step = STEPS.get(event.kind)
+    if _is_back(standing, event):
+        return replace(standing, state=_without_outcome(standing), awaited=Awaited.AUTHOR, because=event.key)
     if event.kind is Happening.FIX_GONE and (standing.fix_merged or _other_trees(standing, event)):
         return standing  # it is still on its way elsewhere
     if _hands_back(standing, event):
@@ -229,6 +240,14 @@ def _move(standing: Standing, event: Event) -> Standing:
     target = step.to or _without_outcome(standing)
     awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
     return replace(standing, state=target, awaited=awaits, because=event.key)
+
+
+def _is_back(standing: Standing, event: Event) -> bool:
+    """Whether a culprit that was dropped is not: it was merged all the same, or the revert in its tree is gone."""
+    if standing.state is not State.DROPPED or standing.cures:
+        return False
+    merged = event.kind in (Happening.MERGED, Happening.LANDED)
+    return merged or (event.kind is Happening.FIX_GONE and event.tree == standing.closed_in)
 
 
 def _hands_back(standing: Standing, event: Event) -> bool:
@@ -289,10 +308,13 @@ def _remember(standing: Standing, event: Event) -> Standing:
             return replace(standing, reported_at=standing.reported_at or event.at)
         case Happening.FIX_GONE:
             left = _other_trees(standing, event)
-            return replace(standing, fix_trees=left, fix_gone="" if left or standing.fix_merged else event.tree)
+            gone = "" if left or standing.fix_merged else event.tree
+            closed_in = "" if standing.closed_in == event.tree else standing.closed_in
+            return replace(standing, fix_trees=left, fix_gone=gone, closed_in=closed_in)
         case Happening.DROPPED | Happening.DISAPPEARED:
             where = event.tag or (event.tree if event.commit else "")
-            return replace(standing, closed_in=where, dropped_by_word=not event.commit)
+            fix = Fix(event.title, "", event.commit) if where and event.commit else standing.fix
+            return replace(standing, closed_in=where, dropped_by_word=not event.commit, fix=fix)
         case Happening.DUPLICATE:
             return replace(standing, duplicate_of=event.remark)
     return _remember_word(standing, event)

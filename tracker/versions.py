@@ -30,7 +30,7 @@ class Version:
 
     @property
     def is_release(self) -> bool:
-        return self.candidate == _NO_CANDIDATE and self.update == 0
+        return not self.is_candidate and not self.is_stable
 
     @property
     def is_stable(self) -> bool:
@@ -43,7 +43,7 @@ class Version:
 
     @property
     def number(self) -> int:
-        """One integer in the same order, for a database column; kernels before 3.0 have none of their own."""
+        """One integer in the same order, for a database column; for candidates of 2.6 kernels it is not in order."""
         return ((self.major * 10_000 + self.minor) * 1_000 + self.candidate) * 10_000 + self.update
 
 

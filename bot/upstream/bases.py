@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from bot import git
 from bot.errors import Unreadable
-from bot.upstream.refs import resolve
+from bot.upstream.refs import Refs, resolve
+from tracker import versions
 from tracker.models import Commit, Finding
 
-_AT_ONCE = 50  # parents of one walk, at up to a tenth of a second each: the next one goes on
+_ASKED = 5000  # parents that a tree is asked about at once, the newest first
+_DESCRIBED = 50  # of those that it holds, at up to a tenth of a second each: the next walk goes on
 
 
-def fill(repository: Path) -> int:
-    """Tell the base of findings whose parent this tree holds. Returns how many parents. What a lab told stands only as
-    long as git was not asked.
-    """
+def find(repository: Path, refs: Refs) -> dict[str, str]:
+    """The bases of parents that have none yet, and that this tree holds."""
+    if not refs.versions:
+        return {}
     lacking = Commit.objects.filter(base="", pk__in=Finding.objects.exclude(parent=None).values("parent"))
-    parents = list(lacking.order_by("-pk").values_list("sha", flat=True)[:_AT_ONCE])
-    named = describe(repository, parents) if parents else {}
-    for sha, base in named.items():
+    parents = list(lacking.order_by("-pk").values_list("sha", flat=True)[:_ASKED])
+    here = resolve(repository, parents) if parents else {}
+    return describe(repository, dict(list(here.items())[:_DESCRIBED]), refs.odd) if here else {}
+
+
+def store(bases: Mapping[str, str]) -> None:
+    """What a lab told as the base stands only as long as git was not asked."""
+    for sha, base in bases.items():
         Commit.objects.filter(sha=sha).update(base=base)
         Finding.objects.filter(parent__sha=sha).exclude(base=base).update(base=base)
-    return len(named)
 
 
-def describe(repository: Path, shas: list[str]) -> dict[str, str]:
-    """The nearest version before each of these commits; those that have none before them are left out."""
-    here = resolve(repository, shas)
-    if not here:
-        return {}
-    form = "%H %(describe:match=v[0-9]*,abbrev=0)"
-    asked = "".join(f"{sha}\n" for sha in here.values()).encode("ascii")
+def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) -> dict[str, str]:
+    """The nearest version before each commit, by its name, which leads to its whole sha; none where there is none."""
+    unlike = "".join(f",exclude={name}" for name in odd if not set(name) & set(",()%"))
+    form = f"%H %(describe:match=v[0-9]*{unlike},abbrev=0)"
+    asked = "".join(f"{sha}\n" for sha in shas.values()).encode("ascii")
     try:
         out = git.run(repository, "log", "--no-walk=unsorted", "--stdin", f"--format={form}", stdin=asked)
     except Unreadable:
         return {}
     told = dict(line.partition(" ")[::2] for line in out.decode("utf-8", "replace").splitlines())
-    return {sha: told[whole] for sha, whole in here.items() if told.get(whole)}
+    return {sha: told[whole] for sha, whole in shas.items() if versions.parse(told.get(whole, ""))}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from bot.errors import Unreadable
-from bot.holding import hold, let_go
+from bot.holding import hold, hold_on, let_go
 from bot.identity import Identity
 from bot.upstream.fetching import fetch
 from bot.upstream.tracking import TrackTally, track
 from tracker.models import Tree
+
+log = logging.getLogger(__name__)
+_SIGN_OF_LIFE = 100_000  # commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +40,36 @@ def follow(
     same. Busy where another worker has it, Unreadable where it can't be walked.
     """
     hold(tree, patience.lease + timedelta(seconds=patience.fetch or 0))
+    length = patience.lease
     trouble = ""
+
+    def keeping(count: int) -> None:
+        """A sign of life, now and then, while the walk goes on."""
+        progress(count)
+        if count % _SIGN_OF_LIFE == 0:
+            hold_on(tree, length)
+
     try:
         try:
             if patience.fetch is not None and tree.path:
                 fetch(Path(tree.path), patience.fetch)
         except (Unreadable, OSError) as error:
             trouble = f"{tree.name}: {error}; what is there was walked"
-        tally = track(tree, identity, now, others, progress)
+        tally = track(tree, identity, now, others, keeping, partial(hold_on, tree, length))
         _say(tree, trouble)
         return tally, trouble
     except (Unreadable, OSError) as error:
         _say(tree, str(error))
         raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # What nobody foresaw in a hostile tree; the others go on, and the log has all of it.
+        log.exception("%s", tree)
+        _say(tree, f"{tree}: {type(error).__name__}: {error}; this is a mistake of ours: please report it")
+        raise Unreadable(tree.error) from error
     finally:
         let_go(tree)
 
 
 def _say(tree: Tree, trouble: str) -> None:
-    if tree.error != trouble:
-        Tree.objects.filter(pk=tree.pk).update(error=trouble[:1000])
+    tree.error = " ".join(trouble.split())[:1000]
+    Tree.objects.filter(pk=tree.pk).exclude(error=tree.error).update(error=tree.error)

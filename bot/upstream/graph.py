@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-from bot.upstream.refs import Tag
+from bot.upstream.values import Tag, clipped
 
 _NONE = -1
 
@@ -25,16 +25,13 @@ class Graph:
         self._merge = array("i")
         self._names: list[bytes] = []
 
-    def __len__(self) -> int:
-        return len(self._number)
-
     def add(self, head: bytes) -> None:
         """A commit: its time in seconds, its sha and its parents', with blanks between them."""
         committed, sha, *parents = head.split(b" ")
         number = self._number.get(sha)
         if number is None:
             number = self._new(sha)
-        self._at[number] = _seconds(committed)
+        self._at[number] = clipped(committed)
         if parents and parents[0]:
             numbers = [self._of(parent) for parent in parents]
             self._first[number] = numbers[0]
@@ -110,11 +107,3 @@ class Graph:
         if len(self._names) != len(self._number):
             self._names = list(self._number)
         return self._names[number].decode("ascii")
-
-
-def _seconds(text: bytes) -> int:
-    """A time of git; what is no number or no 64 bits counts as the epoch."""
-    try:
-        return max(0, min(int(text), 1 << 40))
-    except ValueError:
-        return 0

@@ -6,19 +6,19 @@ Pure but for git: nothing here knows the database.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from itertools import pairwise
+from datetime import datetime
 from pathlib import Path
 
 from bot import git
 from bot.errors import Unreadable
 from bot.replies.trailers import find_trailers
+from bot.upstream.refs import resolve
+from bot.upstream.values import moment
 
 _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%B")
 _QUIET = ("--no-walk=unsorted", "--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
-_MARK = b"\x02"
 _MAX_FILES = 50  # a change of more files than this is taken for a change of code without a look
 _MAX_BLOB = 4 << 20
 
@@ -54,14 +54,17 @@ def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, In
 
 def _inspect(repository: Path, shas: Collection[str]) -> dict[str, Inspected]:
     """Four calls of git, however many commits are asked for."""
-    there = list(_existing(repository, shas))
+    there = list(resolve(repository, shas).values())
     if not there:
         return {}
     asked = "".join(f"{sha}\n" for sha in there).encode()
-    fields = "%x02" + "%x01".join(_FIELDS) + "%x01"
-    told = git.run(repository, "log", *_QUIET, "--raw", "--no-abbrev", "-z", f"--format={fields}", stdin=asked)
+    told = git.run(repository, "log", *_QUIET, "-z", f"--format={'%n'.join(_FIELDS)}", stdin=asked)
+    changes = git.run(
+        repository, "diff-tree", "--stdin", "-z", "-r", "--root", "--no-renames", "--no-abbrev", stdin=asked
+    )
     ids = _patch_ids(repository, asked)
-    parsed = [_parsed(record) for record in told.split(_MARK)[1:]]
+    changed = _entries(changes.decode("utf-8", "replace"))
+    parsed = [(commit, changed.get(commit.sha, ())) for commit in map(_parsed, told.split(b"\0")[:-1])]
     small = {entry for _, entries in parsed if len(entries) <= _MAX_FILES for entry in entries}
     blobs = _blobs(repository, {sha for entry in small for sha in (entry.old, entry.new)})
     return {
@@ -71,15 +74,17 @@ def _inspect(repository: Path, shas: Collection[str]) -> dict[str, Inspected]:
 
 
 def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, str]:
-    """git's names for the changes of these commits, from the first tree that holds each; a merge has none."""
+    """git's names for the changes of these commits, from the first tree that holds each; "" for a merge, an empty one,
+    one that git can't compare. Commits that no tree holds are left out.
+    """
     found: dict[str, str] = {}
     for repository in repositories:
-        missing = [sha for sha in shas if sha not in found]
-        if not missing:
-            break
         try:
-            asked = "".join(f"{sha}\n" for sha in _existing(repository, missing)).encode()
-            found |= _patch_ids(repository, asked) if asked else {}
+            here = resolve(repository, [sha for sha in shas if sha not in found])
+            asked = "".join(f"{sha}\n" for sha in here.values()).encode()
+            found |= dict.fromkeys(here, "")
+            named = _patch_ids(repository, asked) if here else {}
+            found |= {sha: named[whole] for sha, whole in here.items() if whole in named}
         except (Unreadable, OSError):
             continue
     return found
@@ -92,15 +97,6 @@ def _patch_ids(repository: Path, asked: bytes) -> dict[str, str]:
     return {line.split()[1]: line.split()[0] for line in named.splitlines()}
 
 
-def _existing(repository: Path, shas: Collection[str]) -> Iterator[str]:
-    asked = "".join(f"{sha}\n" for sha in shas).encode()
-    out = git.run(repository, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
-    for line in out.decode("ascii", "replace").splitlines():
-        sha, _, kind = line.partition(" ")
-        if kind == "commit":
-            yield sha
-
-
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """One changed file: the blobs before and after; zeros for none."""
@@ -110,29 +106,32 @@ class _Entry:
     new: str
 
 
-def _parsed(record: bytes) -> tuple[Inspected, tuple[_Entry, ...]]:
-    sha, parents, name, email, at, rest = record.decode("utf-8", "replace").split("\x01", 5)
-    body, _, raw = rest.rpartition("\x01")
-    title, _, message = body.partition("\n")
-    words = raw.replace("\n", "\0").split("\0")
-    entries = tuple(_Entry(path, *heading.split()[2:4]) for heading, path in pairwise(words) if heading.startswith(":"))
-    commit = Inspected(
+def _parsed(record: bytes) -> Inspected:
+    """A commit whose message may hold anything but a NUL: it stands last."""
+    sha, parents, name, email, at, message = record.decode("utf-8", "replace").split("\n", 5)
+    title, _, body = message.partition("\n")
+    return Inspected(
         sha=sha,
         parents=tuple(parents.split()),
         title=title.strip(),
         author_name=name,
         author_email=email,
-        authored_at=_moment(at),
-        trailers=tuple((each.key, each.value) for each in find_trailers(message.split("\n"))),
+        authored_at=moment(at),
+        trailers=tuple((each.key, each.value) for each in find_trailers(body.split("\n"))),
     )
-    return commit, entries
 
 
-def _moment(seconds: str) -> datetime:
-    try:
-        return datetime.fromtimestamp(int(seconds), UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(0, UTC)
+def _entries(told: str) -> dict[str, tuple[_Entry, ...]]:
+    """The changed files of each commit: its sha, then for each file a line that begins with a colon, and its path."""
+    found: dict[str, tuple[_Entry, ...]] = {}
+    words = iter(told.split("\0"))
+    sha = ""
+    for word in words:
+        if word.startswith(":"):
+            found[sha] = (*found.get(sha, ()), _Entry(next(words, ""), *word.split()[2:4]))
+        else:
+            sha = word
+    return found
 
 
 def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from bot.upstream.places import Place
+from tracker.bulk import in_parts
+from tracker.happenings import TreeRole
 from tracker.models import Commit, Landing, Tree
-from tracker.models.tree import TreeRole
 
 _FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
-_AT_ONCE = 500  # names in one query
 
 
 def known_places(tree: Tree) -> dict[str, Place]:
@@ -22,17 +22,8 @@ def known_places(tree: Tree) -> dict[str, Place]:
 def in_mainline(shas: Collection[str]) -> set[str]:
     """Those of these commits that the mainline has."""
     found: set[str] = set()
-    for some in _parts(shas):
+    for some in in_parts(shas):
         rows = Landing.objects.filter(tree__role=TreeRole.MAINLINE, gone_at=None, commit__sha__in=some)
-        found.update(rows.values_list("commit__sha", flat=True))
-    return found
-
-
-def there(tree: Tree, shas: Collection[str]) -> set[str]:
-    """Those of these commits that a tree has."""
-    found: set[str] = set()
-    for some in _parts(shas):
-        rows = Landing.objects.filter(tree=tree, gone_at=None, commit__sha__in=some)
         found.update(rows.values_list("commit__sha", flat=True))
     return found
 
@@ -41,13 +32,13 @@ def ensure_commits(wanted: Mapping[str, Commit]) -> dict[str, int]:
     """The keys of these commits; those that are not known yet are made as wanted."""
     known = _keys(wanted)
     missing = [commit for sha, commit in sorted(wanted.items()) if sha not in known]
-    Commit.objects.bulk_create(missing, ignore_conflicts=True, batch_size=_AT_ONCE)
+    Commit.objects.bulk_create(missing, ignore_conflicts=True, batch_size=500)
     return known | _keys([commit.sha for commit in missing]) if missing else known
 
 
 def _keys(shas: Collection[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for some in _parts(shas):
+    for some in in_parts(shas):
         found.update(Commit.objects.filter(sha__in=some).values_list("sha", "pk"))
     return found
 
@@ -64,10 +55,5 @@ def store(tree: Tree, places: Mapping[str, Place], keys: Mapping[str, int], now:
         for sha, place in sorted(places.items())
     ]
     Landing.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=["commit", "tree"], update_fields=list(_FIELDS), batch_size=_AT_ONCE
+        rows, update_conflicts=True, unique_fields=["commit", "tree"], update_fields=list(_FIELDS), batch_size=500
     )
-
-
-def _parts(shas: Iterable[str]) -> Iterable[list[str]]:
-    every = sorted(shas)
-    return (every[start : start + _AT_ONCE] for start in range(0, len(every), _AT_ONCE))

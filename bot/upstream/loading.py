@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 
 from bot.replies.aliases import Aliases
 from bot.upstream.memory import Marks
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport, plain
-from tracker.happenings import Happening, Part, Verdict
-from tracker.models import Commit, Event, Message, OutgoingMail, RelatedCommit, Report, Tree
+from tracker import status
+from tracker.bulk import in_parts
+from tracker.happenings import Happening, Part, TreeRole, Verdict
+from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
 
 # Where nobody told when a culprit was written, its fix may be so much older than its report.
 _BEFORE_REPORT = timedelta(days=180)
@@ -69,25 +71,29 @@ def load_tracked(tree: Tree, seen: Marks, now: datetime, aliases: Aliases) -> Lo
     dates: list[datetime] = []
     fresh: set[str] = set()
     reported: dict[int, datetime] = {}
-    for report, reported_at in _reports(now, aliases):
+    for report, tag, reported_at in _reports(now, aliases):
         tracked.follow(report)
-        if reported_at:
-            reported[report.pk] = reported_at
+        tracked.pages[tag] = report.pk
+        reported[report.pk] = reported_at or report.born
         if _is_new(report.pk, seen.report, marks.report):
             fresh.add(report.sha)
-            dates.append(report.born or now)
-    tracked.mails = dict(_mails(seen, marks, reported, dates))
-    tracked.pages = dict(Report.objects.values_list("tag", "pk"))
+            dates.append(report.born)
+    for merge, pk in _merges():
+        tracked.merges.setdefault(merge, []).append(pk)
+    for message_id, pk, since in _mails(seen, marks, reported):
+        tracked.mails[message_id] = pk
+        dates += [since] if since else []
     for sha, authored_at in _relate(tracked, tree, seen, marks):
         fresh.add(sha)
         dates.append(authored_at or now - _BEFORE_REPORT)
-    for pk, event in _said_events():
+    taken_back = _taken_back()
+    for pk, event in _said_events(taken_back):
         for sha in _shas(event):
             tracked.relate(sha, Related(event.report_id, _SAID[Happening(event.kind)], title=plain(event.title)))
-        if _is_new(pk, seen.event, marks.event):
+        if _is_new(pk, seen.event, marks.event) and event.report_id in tracked.reports:
             fresh.update(_shas(event))
-            dates.append(tracked.reports[event.report_id].born or now)
-    for expected in _expected():
+            dates.append(tracked.reports[event.report_id].born)
+    for expected in _expected(taken_back):
         tracked.expect(expected)
     since = max(min(dates), _FIRST) if dates else None
     return Loaded(tracked, marks, frozenset(fresh), since)
@@ -97,11 +103,20 @@ def _is_new(pk: int, seen: int, newest: int) -> bool:
     return newest > seen and pk > seen - _OVERLAP
 
 
-def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, datetime | None]]:
-    fields = ("pk", "verdict", "reported_at", "authors", "culprit__sha", "culprit__title", "culprit__author_name")
+def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, str, datetime | None]]:
+    fields = (
+        "pk",
+        "tag",
+        "verdict",
+        "reported_at",
+        "authors",
+        "culprit__sha",
+        "culprit__title",
+        "culprit__author_name",
+    )
     more = ("culprit__author_email", "culprit__authored_at", "culprit__patch_id")
     for row in Report.objects.values_list(*fields, *more).iterator(chunk_size=2000):
-        pk, verdict, reported_at, people, sha, title, name, email, authored_at, patch_id = row
+        pk, tag, verdict, reported_at, people, sha, title, name, email, authored_at, patch_id = row
         known = {*people, email.lower(), " ".join(name.lower().split())} - {""}
         yield (
             TrackedReport(
@@ -114,31 +129,30 @@ def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, d
                 improvement=verdict == Verdict.IMPROVEMENT,
                 born=authored_at or (reported_at or now) - _BEFORE_REPORT,
             ),
+            tag,
             reported_at,
         )
 
 
-def _mails(
-    seen: Marks, marks: Marks, reported: dict[int, datetime], dates: list[datetime]
-) -> Iterator[tuple[str, int]]:
-    """The mails of the reports' threads. No commit names a mail before it was written; a date that claims to be older
-    than the report is a lie.
+def _mails(seen: Marks, marks: Marks, reported: Mapping[int, datetime]) -> Iterator[tuple[str, int, datetime | None]]:
+    """The mails of the reports' threads; of new ones, since when a commit may name them: not before they were written.
+    A date that claims to be older than the report is a lie.
     """
     filed = Message.objects.exclude(relation__in=_ELSEWHERE)
     for message_id, report, pk, sent_at in filed.values_list("message_id", "report_id", "pk", "sent_at").iterator():
-        yield message_id, report
-        if _is_new(pk, seen.message, marks.message):
-            dates += _later(sent_at, reported.get(report))
+        if report in reported:
+            since = max(sent_at or reported[report], reported[report])
+            yield message_id, report, since if _is_new(pk, seen.message, marks.message) else None
     ours = OutgoingMail.objects.values_list("message_id", "report_id", "pk", "composed_at")
     for message_id, report, pk, composed_at in ours.iterator():
-        yield message_id, report
-        if _is_new(pk, seen.outgoing, marks.outgoing):
-            dates.append(composed_at)
+        if report in reported:
+            yield message_id, report, composed_at if _is_new(pk, seen.outgoing, marks.outgoing) else None
 
 
-def _later(sent_at: datetime | None, reported_at: datetime | None) -> list[datetime]:
-    known = [each for each in (sent_at, reported_at) if each]
-    return [max(known)] if known else []
+def _merges() -> Iterator[tuple[str, int]]:
+    """The merges that brought culprits into a mainline."""
+    landed = Landing.objects.filter(tree__role=TreeRole.MAINLINE, commit__report__isnull=False, gone_at=None)
+    yield from landed.exclude(merge="").exclude(merge=F("commit__sha")).values_list("merge", "commit__report")
 
 
 def _relate(tracked: Tracked, tree: Tree, seen: Marks, marks: Marks) -> Iterator[tuple[str, datetime | None]]:
@@ -160,9 +174,8 @@ def _said() -> Q:
     return Q(kind__in=list(_SAID)) & ~Q(message_id="", said_by="", result="")
 
 
-def _said_events() -> Iterator[tuple[int, Event]]:
+def _said_events(taken_back: Collection[tuple[int, str]]) -> Iterator[tuple[int, Event]]:
     """Those that stand, with a commit."""
-    taken_back = _taken_back()
     named = Event.objects.filter(_said()).exclude(commit="", remark="")
     for event in named.only("pk", "report_id", "kind", "key", "commit", "remark", "title").iterator():
         if (event.report_id, event.key) not in taken_back:
@@ -175,9 +188,8 @@ def _shas(event: Event) -> list[str]:
     return [told.lower()] if _SHA.match(told.lower()) else []
 
 
-def _expected() -> Iterator[Expected]:
+def _expected(taken_back: Collection[tuple[int, str]]) -> Iterator[Expected]:
     """The titles of fixes that were posted or named, and by whom; a command or a person means just this title."""
-    taken_back = _taken_back()
     proposed = Event.objects.filter(kind=Happening.FIX_PROPOSED).exclude(title="")
     events = list(proposed.only("report_id", "key", "title", "message_id", "said_by", "quote"))
     writers = _writers(event.message_id for event in events)
@@ -190,10 +202,10 @@ def _expected() -> Iterator[Expected]:
 
 
 def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
-    named = list({each for each in message_ids if each})
+    """Who wrote these mails, by address and by name."""
     found: dict[str, frozenset[str]] = {}
-    for start in range(0, len(named), 500):
-        rows = Message.objects.filter(message_id__in=named[start : start + 500])
+    for some in in_parts({each for each in message_ids if each}):
+        rows = Message.objects.filter(message_id__in=some)
         for message_id, name, email in rows.values_list("message_id", "author_name", "author_email"):
             found[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
     return found
@@ -201,6 +213,12 @@ def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
 
 def _taken_back() -> frozenset[tuple[int, str]]:
     """The events that a standing reversal takes back."""
-    undone = list(Event.objects.filter(kind=Happening.REVERSED).values_list("report_id", "key", "reverses"))
-    again = {(report, reverses) for report, _, reverses in undone}
-    return frozenset((report, reverses) for report, key, reverses in undone if (report, key) not in again)
+    reports = Event.objects.filter(kind=Happening.REVERSED).values("report")
+    events: dict[int, list[status.Event]] = {}
+    for event in Event.objects.filter(report__in=reports):
+        events.setdefault(event.report_id, []).append(event.value())
+    return frozenset(
+        (report, key)
+        for report, told in events.items()
+        for key in {event.key for event in told} - {event.key for event in status.standing_events(told)}
+    )

@@ -5,38 +5,23 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import IO
 
 from bot import git
 from bot.errors import Unreadable
 from bot.upstream.graph import Graph
-from bot.upstream.refs import moment
+from bot.upstream.values import LogCommit, moment
 
 _FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
 _CHUNK = 1 << 20
 _LONGEST = 8 << 20  # bytes of one commit; what stands beyond them in a longer one is passed over
 _ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git writes every commit by itself
 PATIENCE = 3600.0  # seconds for one walk
-
-
-@dataclass(frozen=True, slots=True)
-class LogCommit:
-    """A commit as the log tells it; `at` is when it was committed, `message` is whole."""
-
-    sha: str
-    parents: tuple[str, ...]
-    at: datetime
-    authored_at: datetime
-    author_email: str
-    author_name: str
-    title: str
-    message: str = ""
 
 
 Sieve = Callable[[bytes, bytes], bool]
@@ -60,12 +45,12 @@ def read_log(
 
 
 def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommit:
-    committed, sha, *parents = head.decode("ascii").split()
+    committed, sha, *parents = head.decode("ascii").split(" ")
     authored, _, email = author.decode("utf-8", "replace").partition(" ")
     text = message.decode("utf-8", "replace")
     return LogCommit(
         sha=sha,
-        parents=tuple(parents),
+        parents=tuple(filter(None, parents)),
         at=moment(committed),
         authored_at=moment(authored),
         author_email=email.lower(),
@@ -76,23 +61,25 @@ def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommi
 
 
 def _records(repository: Path, tips: Collection[str], without: Collection[str]) -> Iterator[bytes]:
-    """git's answer, cut at its NULs: no message can hold one."""
+    """git's answer, cut at the NULs that end each commit: no message can hold one."""
     asked = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
     command = git.command(repository, "log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=_ENVIRONMENT) as running:
+    with (
+        tempfile.TemporaryFile() as complaints,  # a pipe that nobody reads would stop git when it is full
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=complaints, env=_ENVIRONMENT) as running,
+    ):
         watch = threading.Timer(PATIENCE, running.kill)
         watch.start()
         try:
             assert running.stdin
             assert running.stdout
-            assert running.stderr
             _widen(running.stdout.fileno())
             _tell(running.stdin, asked)
             yield from _cut(_chunks(running.stdout.fileno()))
-            complaint = running.stderr.read(10_000)
             if running.wait():
-                raise Unreadable(f"{repository}: git log: {git.last_words(complaint)}")
+                complaints.seek(0)
+                raise Unreadable(f"{repository}: git log: {git.last_words(complaints.read(1 << 20))}")
         finally:
             watch.cancel()
             running.kill()
@@ -129,5 +116,3 @@ def _cut(chunks: Iterator[bytes]) -> Iterator[bytes]:
         if size < _LONGEST:
             rest.append(last)
         size += len(last)
-    if any(rest):
-        yield b"".join(rest)

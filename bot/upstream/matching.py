@@ -1,4 +1,4 @@
-"""What a commit has to do with our reports, and how sure that is. Pure.
+"""What a commit has to do with our reports, and how sure that is. Pure, but that what is sure is told to `Tracked`.
 
 One rule a function, the surest first; the first that speaks for a report decides. CONTRIBUTING.md has the recipe.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.upstream.log import LogCommit
 from bot.upstream.naming import Named
 from bot.upstream.tracked import Related, Tracked, plain
+from bot.upstream.values import LogCommit
 from tracker.happenings import Part
 
 # What the revert of each part is.
@@ -41,8 +41,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What matching needs beside a commit. `patch_ids` of commits that look like a culprit, and of those culprits;
-    `here`: the shas named in reverts that the tree holds at all.
+    """What matching needs beside a commit. `patch_ids` of commits that look like a culprit or a fix, and of those
+    themselves ("" where there is none, though a tree has the commit); `here`: the shas named in reverts that lead to a
+    commit of this tree.
     """
 
     tracked: Tracked
@@ -93,7 +94,9 @@ def _matches(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def taken_from(seen: Seen, context: Context) -> Iterator[Match]:
-    """A backport or a cherry-pick is to a report what the commit is that it names."""
+    """A backport or a cherry-pick is to a report what the commit is that it names; the revert of one names it, too."""
+    if seen.named.reverts or seen.named.reverted_title:
+        return
     for sha, quote in seen.named.upstream:
         for _, related in context.tracked.called(sha):
             yield Match(related.report, related.part, seen.commit, "upstream_commit", quote, undoes=related.undoes)
@@ -111,7 +114,8 @@ def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
             quote = f"the patch-id of {sha[:12]}: {mine[:12]}"
             yield Match(report.pk, related.part, commit, "patch_id", quote, undoes=related.undoes)
         elif is_culprit and title == report.title:
-            sure = not theirs and _wrote(commit, report.authors)
+            only_mail_knows_it = not theirs and sha not in context.patch_ids
+            sure = only_mail_knows_it and _wrote(commit, report.authors)
             rule = "title_and_author" if sure else "title_alone"
             yield Match(report.pk, Part.CULPRIT, commit, rule, title, sure=sure)
 
@@ -119,8 +123,7 @@ def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
 def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]:
     """The related commits that this one may be under another sha. A merge is no patch."""
     if len(commit.parents) <= 1:
-        authored = (int(commit.authored_at.timestamp()), commit.author_email)
-        for sha, related in tracked.like(commit.title, authored):
+        for sha, related in tracked.like(commit.title, commit.authored):
             if sha != commit.sha and related.part in (Part.CULPRIT, Part.FIX):
                 yield sha, related
 
@@ -130,6 +133,13 @@ def reverts(seen: Seen, context: Context) -> Iterator[Match]:
     for sha, quote in seen.named.reverts:
         for known, related in context.tracked.called(sha):
             yield Match(related.report, REVERSE[related.part], seen.commit, "reverts", quote, undoes=known)
+    for sha, quote in seen.named.perhaps_reverts:
+        for known, related in context.tracked.called(sha):
+            part = REVERSE[related.part]
+            yield Match(related.report, part, seen.commit, "reverts_in_part", quote, sure=False, undoes=known)
+    for sha, quote in seen.named.reverts:
+        for report in context.tracked.merges.get(sha, ()):
+            yield Match(report, Part.REVERT, seen.commit, "reverts_merge", quote, sure=False, undoes=sha)
     if not any(sha in context.here for sha, _ in seen.named.reverts):
         for sha, parts in context.tracked.titles.get(plain(seen.named.reverted_title), {}).items():
             for related in parts:

@@ -19,8 +19,14 @@ _UPSTREAM = re.compile(
     r"|\(cherry[ -]picked from commit ([0-9a-f]{12,40})\))\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
-# What `git revert` writes; people who write it by hand name the sha all the same.
-_REVERTS = re.compile(r"\breverts\s+(?:the\s+)?commits?:?\s+([0-9a-f]{7,40})\b", re.IGNORECASE)
+# What `git revert` writes, and what people write; only at the beginning of a line, or under such a title, it is said of
+# the commit itself and of the whole of the other.
+_REVERTS = re.compile(
+    r"(?P<whole>^This\s+)?\breverts\s+(?:the\s+)?commits?:?\s+(?P<shas>[0-9a-f]{7,40}\b"
+    r"(?:(?:\s*,|\s+and)\s+(?:commit\s+)?[0-9a-f]{7,40}\b){0,50})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LISTED = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
 _REVERT_TITLE = re.compile(r'(?:revert|reapply) "(.*)"\Z', re.IGNORECASE)
 _ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
 
@@ -33,6 +39,7 @@ class Named:
     pages: tuple[tuple[str, str], ...] = ()  # our own pages there (a sha or a tag), and the tags of Reported-by:
     fixes: tuple[tuple[str, str], ...] = ()
     reverts: tuple[tuple[str, str], ...] = ()
+    perhaps_reverts: tuple[tuple[str, str], ...] = ()  # in part, or another commit does
     reverted_title: str = ""
     upstream: tuple[tuple[str, str], ...] = ()  # the commits that it was taken from
     reporters: frozenset[str] = frozenset()
@@ -51,11 +58,17 @@ def names_in(message: str, identity: Identity) -> Named:
     tags = [(tag, line) for line, email in addresses if (tag := identity.tag_in(email))]
     title = " ".join(message.partition("\n\n")[0].split())
     reverted = _REVERT_TITLE.match(title)
+    undone = [
+        (sha.lower(), " ".join(found[0].split()), found["whole"] or reverted)
+        for found in _REVERTS.finditer(message)
+        for sha in _LISTED.findall(found["shas"])
+    ]
     return Named(
         mails=_some((link.message_id, line) for link, line in links if link.message_id),
         pages=_some([*((link.page, line) for link, line in links if link.page), *tags]),
         fixes=_some((sha, _line(each)) for each in trailers for sha in fixed_commits([each])),
-        reverts=_some((found[1].lower(), " ".join(found[0].split())) for found in _REVERTS.finditer(message)),
+        reverts=_some((sha, words) for sha, words, whole in undone if whole),
+        perhaps_reverts=_some((sha, words) for sha, words, whole in undone if not whole),
         reverted_title=reverted[1] if reverted else "",
         upstream=_some(
             (found[found.lastindex or 1].lower(), found[0].strip()) for found in _UPSTREAM.finditer(message)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.upstream.refs import moment
+from bot.upstream.values import moment
 from bot.upstream.walk import Walked
 
 
@@ -80,14 +80,18 @@ def _revised(
         if old and old.tag in lost_tags:
             return replace(old, tag="", at=old.merged_at or now, gone_at=None if old.merge else now)
         return old or new
-    kept = old.tag and old.tag not in lost_tags
+    first = old if old.merge and (needs_branch or not new.merge) else new
+    merge, merged_at = first.merge, first.merged_at
     came_back = old.gone_at is not None and new.is_there
+    # Days of linux-next are deleted as they grow old: the first one that was seen stays. Versions the walk knows best.
+    keeps = old.tag and old.tag not in lost_tags and not (came_back and new.tag) and (needs_branch or not new.tag)
+    tag, at = (old.tag, old.at) if keeps else (new.tag, new.at)
     return replace(
         new,
-        tag=old.tag if kept and not (new.tag and came_back) else new.tag,
-        at=old.at if kept and not (new.tag and came_back) else new.at,
-        merge=old.merge or new.merge,
-        merged_at=old.merged_at or new.merged_at,
-        after=old.after if not new.tag and old.after else new.after,
+        tag=tag,
+        at=at,
+        merge=merge,
+        merged_at=merged_at,
+        after="" if tag else old.after or new.after,
         back_at=now if came_back else old.back_at,
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bot import git
 from bot.errors import Unreadable
+from bot.upstream.values import Tag, moment
 from tracker import versions
 
 _FIELDS = (
@@ -18,16 +18,8 @@ _FIELDS = (
     *("%(creatordate:unix)", "%(HEAD)", "%(symref)"),
 )
 _NEXT = re.compile(r"next-(\d{8})\Z")  # linux-next names its days so
+_LIKE_A_VERSION = re.compile(r"v\d")
 _MAIN = ("master", "main")
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A tag that names a version of the kernel or a day of linux-next, its commit, and when it was made."""
-
-    name: str
-    commit: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +30,7 @@ class Refs:
     main: str
     versions: tuple[Tag, ...]
     days: tuple[Tag, ...]
+    odd: tuple[str, ...] = ()  # tags that look like versions, and are none
 
     def followed(self, pattern: str, *, every: bool) -> dict[str, str]:
         """The branches that a pattern like `linux-6.*` names; without one all of them, or the main one alone."""
@@ -67,12 +60,15 @@ def read_refs(repository: Path) -> Refs:
     local: dict[str, str] = {}
     remote: dict[str, str] = {}
     marked = {"local": "", "remote": ""}
-    tags: list[tuple[str, Tag]] = []
+    tags: list[Tag] = []
+    odd: list[str] = []
     for line in out.decode("utf-8", "replace").splitlines():
         name, own, kind, peeled, peeled_kind, at, head, symref = line.split("\x01")
         if name.startswith("refs/tags/"):
-            tag = _tag(repository, name.removeprefix("refs/tags/"), (own, kind), (peeled, peeled_kind), at)
-            tags += [(tag.name, tag)] if tag else []
+            name = name.removeprefix("refs/tags/")
+            tag = _tag(repository, name, (own, kind), (peeled, peeled_kind), at)
+            tags += [tag] if tag else []
+            odd += [name] if not tag and _LIKE_A_VERSION.match(name) else []
         elif symref:
             marked["remote"] = symref if name == "refs/remotes/origin/HEAD" else marked["remote"]
         elif name.startswith("refs/heads/"):
@@ -81,7 +77,7 @@ def read_refs(repository: Path) -> Refs:
         else:
             remote[name] = own
     branches, main = (remote, marked["remote"]) if remote else (local, marked["local"])
-    return Refs(branches, main if main in branches else _usual(branches), _versions(tags), _days(tags))
+    return Refs(branches, main if main in branches else _usual(branches), _versions(tags), _days(tags), tuple(odd))
 
 
 def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, str], at: str) -> Tag | None:
@@ -94,15 +90,13 @@ def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, s
     return Tag(name, commit, moment(at)) if commit and kind == "commit" else None
 
 
-def _versions(tags: Collection[tuple[str, Tag]]) -> tuple[Tag, ...]:
-    known = ((versions.parse(name), tag) for name, tag in tags)
-    return tuple(
-        tag for _, tag in sorted(((version, tag) for version, tag in known if version), key=lambda pair: pair[0])
-    )
+def _versions(tags: Collection[Tag]) -> tuple[Tag, ...]:
+    known = [(version, tag) for tag in tags if (version := versions.parse(tag.name))]
+    return tuple(tag for _, tag in sorted(known, key=lambda pair: pair[0]))
 
 
-def _days(tags: Collection[tuple[str, Tag]]) -> tuple[Tag, ...]:
-    return tuple(tag for name, tag in sorted(tags, key=lambda pair: pair[0]) if _NEXT.match(name))
+def _days(tags: Collection[Tag]) -> tuple[Tag, ...]:
+    return tuple(sorted((tag for tag in tags if _NEXT.match(tag.name)), key=lambda tag: tag.name))
 
 
 def _usual(branches: Collection[str]) -> str:
@@ -126,11 +120,3 @@ def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
         if kind == "commit":
             found[sha] = name
     return found
-
-
-def moment(seconds: str | bytes) -> datetime:
-    """A time of git; one that no calendar knows is the epoch."""
-    try:
-        return datetime.fromtimestamp(int(seconds or 0), UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(0, UTC)

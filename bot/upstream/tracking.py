@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,12 +18,16 @@ from bot.upstream.loading import Loaded, load_tracked
 from bot.upstream.matching import Context, Match, Seen, lookalikes, match_all
 from bot.upstream.memory import load
 from bot.upstream.places import Place, found_places, revised
-from bot.upstream.recording import Findings
-from bot.upstream.refs import Tag, read_refs, resolve
+from bot.upstream.refs import read_refs, resolve
+from bot.upstream.telling import View
+from bot.upstream.values import Tag
 from bot.upstream.walk import Route, Walked
 from tracker import versions
+from tracker.happenings import TreeRole
 from tracker.models import Commit, Release, Tree
-from tracker.models.tree import TreeRole
+from tracker.models.lease import wait_for_turn
+
+_ONE_AT_A_TIME = 0x74726565  # names our lock among the advisory locks of a PostgreSQL database
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +39,23 @@ class TrackTally:
     unchanged: bool = False
 
 
+def _nothing(count: int = 0) -> None:
+    pass
+
+
 def track(
     tree: Tree,
     identity: Identity,
     now: datetime,
     others: Sequence[Path] = (),
-    progress: Callable[[int], None] = lambda count: None,
+    progress: Callable[[int], None] = _nothing,
+    still_ours: Callable[[], None] = _nothing,
 ) -> TrackTally:
-    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is asked for.
+    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is asked for; `still_ours`
+    raises where another worker has taken the tree over.
 
     What is found and where the walk stands are stored in one transaction, after git has done its work: a walk of
-    minutes must not keep others from writing. Unreadable where git can't read the tree; then nothing is stored.
+    minutes must not keep others from writing. Unreadable where git can't read the tree; then the walk stored nothing.
     """
     repository = Path(tree.path)
     if not tree.path or not is_repository(repository):
@@ -64,20 +74,23 @@ def track(
     _learn_whole_shas(repository, loaded)
     walked = _walk(route, loaded, known, identity, progress)
     matches = _match(walked.seen, loaded, identity, repository, others)
-    trip = _Trip(tree, route, loaded, walked, known, matches, now)
+    trip = _Trip(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
+    found = bases.find(repository, route.refs)
     with transaction.atomic():
-        tally = trip.store()
-        Tree.objects.filter(pk=tree.pk).update(cursor=ended.dump(), error="", walked_at=now)
+        wait_for_turn(_ONE_AT_A_TIME)
+        still_ours()
+        events = trip.store(route)
+        bases.store(found)
+        Tree.objects.filter(pk=tree.pk).update(cursor=ended.dump(), walked_at=now)
     tree.cursor = ended.dump()
-    return tally
+    return TrackTally(sum(1 for place in trip.changed.values() if place.is_there), events)
 
 
 def _learn_whole_shas(repository: Path, loaded: Loaded) -> None:
     """Old reports told ten digits of a sha; the tree knows the rest, and so do we from now on."""
     short = [sha for sha in loaded.tracked.related if len(sha) < 40]
     for known, whole in (resolve(repository, short) if short else {}).items():
-        for related in loaded.tracked.related[known].values():
-            loaded.tracked.relate(whole, related)
+        loaded.tracked.learn(known, whole)
         if not Commit.objects.filter(sha=whole).exists():
             Commit.objects.filter(sha=known).update(sha=whole)
 
@@ -90,12 +103,20 @@ def _walk(
     progress: Callable[[int], None],
 ) -> Walked:
     """The walk, as far back as what is new needs it; to the beginning where a culprit is older than anybody told."""
-    homeless = [place.merged_at or place.at for place in known.values() if place.tag in route.lost_tags]
-    since = min([each for each in (loaded.since, *homeless) if each], default=None)
-    walked = walk.walk(route, loaded.tracked, identity, since, progress)
-    if route.role != TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, since):
-        return walk.walk(route, loaded.tracked, identity, walk.BEGINNING, progress)
+    unsure = [place.merged_at or place.at for place in known.values() if _is_unsure(place, route)]
+    since = min([each for each in (loaded.since, *unsure) if each], default=None)
+    behind = walk.border(route, since)
+    walked = walk.walk(route, loaded.tracked, identity, behind, progress)
+    if route.role is not TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, behind):
+        return walk.walk(route, loaded.tracked, identity, (), progress)
     return walked
+
+
+def _is_unsure(place: Place, route: Route) -> bool:
+    """Whether the first tag of a commit may be another one now: it was deleted, or an older one came late."""
+    version = versions.parse(place.tag)
+    late = route.late_tags if version else []
+    return place.tag in route.lost_tags or any(version > each for each in late if version)
 
 
 def _match(
@@ -112,82 +133,81 @@ def _match(
     return match_all(seen, context)
 
 
+def _changed(
+    route: Route,
+    loaded: Loaded,
+    walked: Walked,
+    known: Mapping[str, Place],
+    matches: Sequence[Match],
+    now: datetime,
+) -> dict[str, Place]:
+    """The places of followed commits that are new, or other than they were."""
+    asked = {*loaded.tracked.related, *recording.waiting_commits(), *(match.commit.sha for match in matches)}
+    after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
+    unsafe = {sha for sha, place in known.items() if sha not in walked.graph and _may_be_gone(place, route)}
+    return revised(
+        known,
+        found_places(walked, asked, after),
+        walk.left_behind(route, unsafe),
+        route.lost_tags,
+        now,
+        needs_branch=route.role is TreeRole.NEXT,
+    )
+
+
+def _may_be_gone(place: Place, route: Route) -> bool:
+    """What is not safe in a version: untagged commits of the mainline, all of the trees before it."""
+    safe = route.role is TreeRole.MAINLINE and place.tag and place.tag not in route.lost_tags
+    return place.is_there and route.role is not TreeRole.STABLE and not safe
+
+
 @dataclass(frozen=True, slots=True)
 class _Trip:
     """A walk that came to its end, with all that is needed to store it."""
 
     tree: Tree
-    route: Route
     loaded: Loaded
-    walked: Walked
     known: Mapping[str, Place]
     matches: Sequence[Match]
+    changed: Mapping[str, Place]
     now: datetime
 
-    def store(self) -> TrackTally:
-        """Everything new into the database."""
+    def store(self, route: Route) -> int:
+        """Everything new into the database. Returns how many events."""
         sure = [match for match in self.matches if match.sure]
-        asked = {*self.loaded.tracked.related, *recording.waiting_commits()}
-        asked.update(match.commit.sha for match in self.matches)
-        changed = self._changed(asked)
         seen = {match.commit.sha: _row(match) for match in self.matches}
-        wanted = {*(asked & changed.keys()), *(match.commit.sha for match in sure)}
+        wanted = {*self.changed, *(match.commit.sha for match in sure)}
         keys = landings.ensure_commits({sha: seen.get(sha) or Commit(sha=sha) for sha in wanted})
-        landings.store(self.tree, {sha: place for sha, place in changed.items() if sha in keys}, keys, self.now)
+        landings.store(self.tree, self.changed, keys, self.now)
         recording.relate(self.tree, sure, keys)
-        if self.route.role == TreeRole.MAINLINE:
-            store_releases(self.walked.tags)
-        found = self._findings({**self.known, **changed})
-        new = {*changed, *self.loaded.fresh, *(match.commit.sha for match in sure)}
-        events = recording.record(found, new)
-        recording.suggest(found, [match for match in self.matches if not match.sure])
-        recording.suggest_again(found, changed)
-        recording.suggest_dropped(found, changed)
-        if self.route.refs.versions:
-            bases.fill(self.route.repository)
-        touched = {match.report for match in sure} | self._reports_of({*changed, *self.loaded.fresh})
-        if self.route.role == TreeRole.STABLE and stable.remember(self.tree, self.route.refs.versions):
-            touched = set(self.loaded.tracked.reports)
-        stable.tell(self.loaded.tracked, touched)
-        return TrackTally(sum(1 for place in changed.values() if place.is_there), events)
+        if route.role is TreeRole.MAINLINE:
+            store_releases(route.refs.versions)
+        view = self._view(route)
+        now_so = list(view.now_so({*wanted, *self.loaded.fresh}))
+        events = recording.record(view, now_so)
+        recording.suggest(view, [match for match in self.matches if not match.sure])
+        recording.suggest_again(view, self.changed)
+        recording.suggest_dropped(now_so)
+        self._tell_stable(route.refs.versions, wanted)
+        return events
 
-    def _changed(self, asked: set[str]) -> dict[str, Place]:
-        after = walk.last_version(self.route, self.route.heads[0]) if self._asks_after() else ""
-        found = found_places(self.walked, asked, after)
-        return revised(
-            self.known,
-            found,
-            walk.left_behind(self.route, self._may_be_gone()),
-            self.route.lost_tags,
-            self.now,
-            needs_branch=self.route.role == TreeRole.NEXT,
-        )
-
-    def _asks_after(self) -> bool:
-        return self.route.role == TreeRole.MAINLINE and bool(self.route.heads)
-
-    def _may_be_gone(self) -> set[str]:
-        """What is no longer safe in a version: untagged commits of the mainline, all of other trees."""
-        if self.route.role == TreeRole.STABLE:
-            return set()
-        tagged = self.route.role != TreeRole.MAINLINE
-        there = {sha for sha, place in self.known.items() if place.is_there and (tagged or not place.tag)}
-        return {sha for sha in there if sha not in self.walked.graph}
-
-    def _findings(self, places: Mapping[str, Place]) -> Findings:
+    def _view(self, route: Route) -> View:
         related = self.loaded.tracked.related
-        return Findings(
-            tree=self.tree,
+        return View(
+            tree=self.tree.name,
+            role=route.role,
             tracked=self.loaded.tracked,
-            places=places,
+            places={**self.known, **self.changed},
             titles={match.commit.sha: match.commit.title for match in self.matches},
-            mainline=landings.in_mainline(related) if self.route.role != TreeRole.MAINLINE else (),
-            day=self.route.refs.days[-1].name if self.route.refs.days else "",
+            mainline=landings.in_mainline(related) if route.role is not TreeRole.MAINLINE else (),
+            day=route.refs.days[-1].name if route.refs.days else "",
             now=self.now,
         )
 
-    def _reports_of(self, shas: Iterable[str]) -> set[int]:
-        return {report for sha in shas for report in self.loaded.tracked.related.get(sha, ())}
+    def _tell_stable(self, tags: Sequence[Tag], shas: Collection[str]) -> None:
+        tracked = self.loaded.tracked
+        touched = {report for sha in (*shas, *self.loaded.fresh) for report in tracked.related.get(sha, ())}
+        stable.tell(tracked, tracked.reports if stable.store_series(self.tree, tags) else touched)
 
 
 def _row(match: Match) -> Commit:
@@ -208,7 +228,7 @@ def store_releases(tags: Sequence[Tag]) -> None:
     for tag in tags:
         version = versions.parse(tag.name)
         whole = versions.parse(version.cycle) if version else None
-        if version is None or whole is None or version.update:
+        if version is None or whole is None or version.is_stable:
             continue
         release = known.get(version.cycle)
         if release is None:

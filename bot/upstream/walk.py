@@ -5,9 +5,9 @@ Pure but for git: nothing here knows the database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from bot import git
@@ -18,11 +18,13 @@ from bot.upstream.log import read_log
 from bot.upstream.matching import Seen
 from bot.upstream.memory import Marks, Memory
 from bot.upstream.naming import names_in
-from bot.upstream.refs import Refs, Tag, resolve
+from bot.upstream.refs import Refs, resolve
 from bot.upstream.tracked import Tracked
-from tracker.models.tree import TreeRole
+from bot.upstream.values import Tag
+from tracker import versions
+from tracker.happenings import TreeRole
+from tracker.versions import Version
 
-BEGINNING = datetime(1970, 1, 15, tzinfo=UTC)  # before any tag
 # A tag counts as older than a commit only with so much to spare: clocks differ.
 _MARGIN = timedelta(days=14)
 _MOST_SEEN = 500_000  # commits that are kept for a closer look
@@ -31,12 +33,11 @@ _TELL_EVERY = 2000
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What a walk came by. `tags`: those that landings are told by; `heads`: the followed branches."""
+    """What a walk came by. `tags`: those that landings are told by."""
 
     graph: Graph
     seen: list[Seen]
     tags: tuple[Tag, ...]
-    heads: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,13 @@ class Route:
         return Memory(self.branches, {tag.name: tag.commit for tag in tags}, marks)
 
     @property
+    def late_tags(self) -> list[Version]:
+        """New versions that are older than some that were known: they may be the first of what landed in those."""
+        known = [version for name in self.memory.tags if (version := versions.parse(name))]
+        new = (versions.parse(tag.name) for tag in self.refs.versions if tag.name not in self.memory.tags)
+        return [each for each in new if each and not each.is_stable and known and each < max(known)]
+
+    @property
     def lost_tags(self) -> frozenset[str]:
         """The version tags that were deleted or moved since; linux-next's days are deleted as they grow old."""
         now = {tag.name: tag.commit for tag in self.refs.versions}
@@ -77,9 +85,9 @@ class Route:
 
 
 def walk(
-    route: Route, tracked: Tracked, identity: Identity, since: datetime | None, progress: Callable[[int], None]
+    route: Route, tracked: Tracked, identity: Identity, behind: Collection[str], progress: Callable[[int], None]
 ) -> Walked:
-    """Walk what was not there at the last walk; with `since`, all that may be as new as that."""
+    """Walk all that is not in the history of the commits `behind`."""
     graph = Graph()
     looked_for = tracked.wanted(
         (identity.address.partition("@")[0] + "+", identity.base_url.partition("://")[2] + "/r")
@@ -87,14 +95,14 @@ def walk(
     tips = (*route.heads, *(tag.commit for tag in route.tags))
     seen: list[Seen] = []
     passes = _told(looked_for, progress)
-    for commit in read_log(route.repository, tips, border(route, since), graph, passes):
+    for commit in read_log(route.repository, tips, behind, graph, passes):
         named = names_in(commit.message, identity)
         seen.append(Seen(replace(commit, message=""), named))  # a revert in fifty: their messages would weigh
         if len(seen) > _MOST_SEEN:
             raise Unreadable(f"{route.repository}: more than {_MOST_SEEN} commits name what we follow; is this a tree?")
     graph.mark_tags(route.tags)
     graph.mark_merges(route.heads)
-    return Walked(graph, seen, route.tags, route.heads)
+    return Walked(graph, seen, route.tags)
 
 
 def _told(passes: Callable[[bytes, bytes], bool], progress: Callable[[int], None]) -> Callable[[bytes, bytes], bool]:
@@ -118,7 +126,7 @@ def border(route: Route, since: datetime | None) -> list[str]:
     be told of older commits too, what was in a tag then.
     """
     known = route.memory
-    if known.is_empty and since is None:  # nothing is followed yet
+    if known.is_empty and since is None:  # without anything to look for, nothing is walked
         return [*route.heads, *(tag.commit for tag in route.tags)]
     if since is not None:
         old = [tag for tag in route.refs.versions if tag.at < since - _MARGIN]
@@ -128,18 +136,19 @@ def border(route: Route, since: datetime | None) -> list[str]:
     return sorted(resolve(route.repository, before).values()) if before else []
 
 
-def hidden(route: Route, walked: Walked, shas: Collection[str], since: datetime | None) -> bool:
+def hidden(route: Route, walked: Walked, shas: Collection[str], behind: Collection[str]) -> bool:
     """Whether one of these commits lies behind the border, since it is older than anybody told us."""
     missing = resolve(route.repository, [sha for sha in shas if sha not in walked.graph]).values()
     here = {sha for sha in missing if sha not in walked.graph}
-    behind = border(route, since)
-    return bool(here and behind and here - set(reachable_only_from(route.repository, here, behind)))
+    return bool(here and behind and here - reachable_only_from(route.repository, here, behind))
 
 
-def reachable_only_from(repository: Path, shas: Collection[str], without: Collection[str]) -> Iterator[str]:
-    """The commits that lead to `shas` and are in the history of none of the others."""
-    asked = "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without)))
-    yield from git.run(repository, "rev-list", "--stdin", stdin=asked.encode("ascii")).decode("ascii").split()
+def reachable_only_from(
+    repository: Path, shas: Collection[str], without: Collection[str], *, most: int = -1
+) -> set[str]:
+    """The commits that lead to `shas` and are in the history of none of the others; at `most` so many."""
+    asked = "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without))).encode("ascii")
+    return set(git.run(repository, "rev-list", f"--max-count={most}", "--stdin", stdin=asked).decode("ascii").split())
 
 
 def left_behind(route: Route, shas: Collection[str]) -> set[str]:
@@ -149,7 +158,7 @@ def left_behind(route: Route, shas: Collection[str]) -> set[str]:
     here = resolve(route.repository, shas)
     gone = set(shas) - here.keys()
     if here and route.heads:
-        gone |= set(reachable_only_from(route.repository, here.values(), route.heads)) & set(here.values())
+        gone |= reachable_only_from(route.repository, here.values(), route.heads) & set(here.values())
     return gone
 
 
@@ -159,13 +168,19 @@ def _rewound(route: Route) -> bool:
     here = set(resolve(route.repository, before).values())
     if before != here or not route.heads:
         return bool(before)
-    return next(reachable_only_from(route.repository, here, route.heads), None) is not None
+    return bool(reachable_only_from(route.repository, here, route.heads, most=1))
 
 
-def last_version(route: Route, head: str) -> str:
-    """The version that a head of the mainline stands behind: "v6.12-rc3"; "" for none."""
+def last_version(route: Route) -> str:
+    """The version that the mainline stands behind: "v6.12-rc3"; "" before the first one."""
     nearest = ("--first-parent", "--abbrev=0", "--candidates=1", "--match", "v[0-9]*")
+    unlike = (f"--exclude={name}" for name in route.refs.odd)
     try:
-        return git.run(route.repository, "describe", *nearest, head).decode("utf-8", "replace").strip()
+        name = (
+            git.run(route.repository, "describe", *nearest, *unlike, *route.heads[:1])
+            .decode("utf-8", "replace")
+            .strip()
+        )
     except Unreadable:
-        return ""  # before the first tag
+        return ""
+    return name if versions.parse(name) else ""

@@ -37,7 +37,7 @@ class Wanted:
                 return True
         for word in _BEFORE_SHA:
             if word in low:
-                if b"reverts commit" in low:
+                if b"reverts" in low:
                     return True
                 for rest in low.split(word)[1:]:
                     if _sha(rest) in self.shas:
@@ -46,15 +46,15 @@ class Wanted:
             at = low.find(host)
             while at >= 0:
                 at += len(host)
-                end = low.find(b"\n", at)
-                if self._leads_here(low[at:end] if end >= 0 else low[at:]):
+                end = low.find(b"\n", at, at + _LONGEST)
+                if self._leads_here(low[at : end if end >= 0 else at + _LONGEST]):
                     return True
                 at = low.find(host, at)
         return False
 
     def _leads_here(self, path: bytes) -> bool:
         """Whether what follows the host of a link, to the end of its line, may name one of our mails."""
-        path = path[:_LONGEST].strip()
+        path = path.strip()
         if b"%" in path or b"#" in path or b"?" in path or b" " in path:
             path = path.split(b" ", 1)[0].partition(b"#")[0].partition(b"?")[0]
             path = unquote_to_bytes(path)

@@ -13,12 +13,10 @@ from bot.upstream.log import LogCommit
 from bot.upstream.matching import Context, Seen, match_all
 from bot.upstream.naming import MAX_NAMED, names_in
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport
-from tests.bot.test_following import Kernel, kernel
+from tests.kernel import Kernel
 from tests.world import DANA, LEE, START, World, message_id, state
 from tracker.happenings import Part
 from tracker.models import Landing, Report
-
-__all__ = ["kernel"]
 
 US = Identity(
     address="perfbot@bot.example.org", base_url="https://perf.example.org", robots=frozenset({"lkp@robots.example"})
@@ -158,7 +156,9 @@ TITLES = st.sampled_from(
 def followed() -> Tracked:
     tracked = Tracked(mails={ID: 1}, pages={TAG: 1})
     authors = frozenset({"dana@dev.example"})
-    tracked.follow(TrackedReport(1, SHA, "mm: the culprit", authors, authored=(1_700_000_000, "dana@dev.example")))
+    tracked.follow(
+        TrackedReport(1, SHA, "mm: the culprit", authors, START, authored=(1_700_000_000, "dana@dev.example"))
+    )
     tracked.relate(FIX, Related(1, Part.FIX, title="mm: an old fix"))
     tracked.expect(Expected(1, "[PATCH] mm: the fix", None, "fix mm: the fix"))
     return tracked

@@ -107,7 +107,11 @@ FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
             "merged at v5.6-rc1, the author is working on it",
         ),
         (
-            [RC1, (H.DROPPED, {"tag": "v5.6-rc2", "commit": "a" * 40}), (H.FIX_REVERTED, {"tag": "v5.6-rc3"})],
+            [
+                RC1,
+                (H.DROPPED, {"tag": "v5.6-rc2", "commit": "a" * 40}),
+                (H.FIX_REVERTED, {"tag": "v5.6-rc3", "remark": "a" * 40}),
+            ],
             "merged at v5.6-rc1, but the fix has been reverted in v5.6-rc3",
         ),
         ([(H.DROPPED, {"tree": "mm", "commit": "a" * 40})], "currently not merged, the commit has been reverted in mm"),

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from django.db import models
 
+from tracker.happenings import TreeRole
 from tracker.models.commit import Commit
 from tracker.models.lease import Held
 from tracker.models.natural import NaturalManager
 
-
-class TreeRole(models.TextChoices):
-    """What a commit's being in a tree means."""
-
-    MAINLINE = "mainline"
-    NEXT = "next"
-    STABLE = "stable"
-    MAINTAINER = "maintainer"
+__all__ = ["Landing", "Tree", "TreeRole"]
 
 
 class Tree(Held):
@@ -23,7 +17,9 @@ class Tree(Held):
 
     NATURAL = ("name",)
     name = models.TextField(unique=True)
-    role = models.TextField(choices=TreeRole.choices, default=TreeRole.MAINTAINER)
+    role = models.TextField(
+        choices=[(role.value, role.value.capitalize()) for role in TreeRole], default=TreeRole.MAINTAINER
+    )
     url = models.TextField(blank=True)
     path = models.TextField(blank=True, help_text="the local clone; empty: known by name only")
     branches = models.TextField(blank=True, help_text="the followed ones, as in linux-6.*; empty: what its role means")
@@ -38,7 +34,7 @@ class Tree(Held):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(role__in=TreeRole.values), name="tree_role_is_known"),
+            models.CheckConstraint(condition=models.Q(role__in=list(TreeRole)), name="tree_role_is_known"),
         ]
 
     def __str__(self) -> str:

@@ -51,10 +51,10 @@ class Command(BaseCommand):
             raise CommandError(f"{failed} of {len(trees)} trees could not be followed to the end")
 
     def _chosen(self, names: list[str]) -> list[Tree]:
-        trees = [tree for tree in configured_trees() if not names or tree.name in names]
         known = ", ".join(settings.PERFWORK_TREES) or "which is not set"
         if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
             raise CommandError(f"{', '.join(unknown)}: not among the trees of PERFWORK_TREES ({known})")
+        trees = configured_trees(names)
         if not trees:
             raise CommandError(
                 "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"

@@ -1,0 +1,62 @@
+"""Which stable series there are, and what one carries, by the tags of landings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.upstream.values import Tag
+from tracker import versions
+from tracker.versions import Version
+
+# A series without a release for so long before the newest of all has come to its end (kernel.org/category/releases).
+_LIVES = timedelta(days=180)
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """The tags that a fix or a revert landed at, in the mainline and in stable trees, and those that took it back."""
+
+    tags: Collection[str]
+    undone: Collection[str] = ()
+
+
+def live_series(tags: Sequence[Tag]) -> dict[str, str]:
+    """The series that still get releases, each with its newest: {"v6.6": "v6.6.12"}."""
+    newest: dict[str, tuple[Version, Tag]] = {}
+    for tag in tags:
+        version = versions.parse(tag.name)
+        if version and version.is_stable and not version.is_candidate:
+            known = newest.get(version.cycle)
+            if known is None or version > known[0]:
+                newest[version.cycle] = (version, tag)
+    last = max((tag.at for _, tag in newest.values()), default=None)
+    return {cycle: tag.name for cycle, (_, tag) in newest.items() if last and tag.at >= last - _LIVES}
+
+
+def carried(cycle: str, culprits: Collection[str], cures: Collection[Cure]) -> str | None:
+    """Whether a series carries a culprit that landed at these tags: None where it does not, "" where its cure is
+    missing, else the release that brought it.
+    """
+    base = versions.parse(cycle)
+    since = min(_inside(base, culprits), default=None) if base else None
+    if base is None or since is None:
+        return None
+    came = [first for cure in cures if (first := _standing(base, cure))]
+    if not came:
+        return ""
+    cured = min(came)
+    return None if cured <= since or cured == base else f"{cured.cycle}.{cured.extra or cured.update}"
+
+
+def _standing(base: Version, cure: Cure) -> Version | None:
+    """The first release of a series with a cure, unless the series took it back."""
+    return min(_inside(base, cure.tags), default=None) if not _inside(base, cure.undone) else None
+
+
+def _inside(base: Version, tags: Collection[str]) -> list[Version]:
+    """The releases of a series that brought what landed at these tags; its base for all that was there before."""
+    found = [version for tag in tags if (version := versions.parse(tag))]
+    updates = [each for each in found if each.is_stable and each.cycle == base.cycle]
+    return [*updates, *(base for each in found if each <= base and not each.is_stable)]

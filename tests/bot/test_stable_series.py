@@ -1,0 +1,82 @@
+"""What stable series carry, the bases of findings, and how pages show what git says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.test import Client
+
+from tests.kernel import TITLE, Kernel
+from tests.world import message_id, standing
+from tracker.models import StableSeries
+
+# --- stable -------------------------------------------------------------------------------------
+
+
+def test_stable_series_that_carry_the_culprit_without_its_fix(kernel: Kernel) -> None:
+    report = kernel.merged()
+    kernel.git.tag("v9.1")
+    for series in ("9.0", "9.1"):
+        kernel.git.point(f"linux-{series}.y", kernel.git("rev-parse", f"v{series}^{{commit}}"))
+        kernel.git.commit(f"Linux {series}.1", on=f"linux-{series}.y")
+        kernel.git.tag(f"v{series}.1", f"linux-{series}.y")
+    kernel.walk("linus", "stable")
+    assert [str(each) for each in StableSeries.objects.all()] == ["in v9.1.1, fix missing"]
+    link = f"Closes: https://lore.kernel.org/r/{message_id(report)}"
+    fix = kernel.git.commit("mm: charge once", link)
+    kernel.git.tag("v9.2-rc1")
+    backported = f"commit {report.culprit.sha} upstream."
+    kernel.git.commit(TITLE, backported, on="linux-9.0.y")
+    kernel.git.tag("v9.0.2", "linux-9.0.y")
+    kernel.walk("linus", "stable")
+    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.2-rc1"
+    assert [str(each) for each in StableSeries.objects.all()] == ["in v9.1.1, fix missing", "in v9.0.2, fix missing"]
+    kernel.git.commit("mm: charge once", f"[ Upstream commit {fix} ]\n\n{link}", on="linux-9.1.y")
+    kernel.git.tag("v9.1.2", "linux-9.1.y")
+    kernel.walk("stable")
+    assert [str(each) for each in StableSeries.objects.all()] == [
+        "in v9.1.2, fixed in v9.1.2",
+        "in v9.0.2, fix missing",
+    ]
+
+
+# --- pages ---
+
+
+def test_the_pages_show_where_commits_are_and_how_we_know(
+    kernel: Kernel, client: Client, django_assert_num_queries: Any
+) -> None:
+    report = kernel.merged()
+    kernel.git.tag("v9.1")
+    kernel.git.point("linux-9.1.y", kernel.git.head("master"))
+    kernel.git.commit("Linux 9.1.1", on="linux-9.1.y")
+    kernel.git.tag("v9.1.1", "linux-9.1.y")
+    fix = kernel.git.commit("mm: <b>charge</b> once", f"Closes: https://lore.kernel.org/r/{message_id(report)}")
+    kernel.git.commit("mm: typo", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")')
+    kernel.walk("linus", "stable")
+    with django_assert_num_queries(13):
+        page = client.get(f"/report/{report.tag}/").content.decode()
+    assert "in v9.1.1, fix missing" in page
+    assert f"<code>{fix[:12]}</code> mm: &lt;b&gt;charge&lt;/b&gt; once" in page
+    assert "linus after v9.1" in page
+    assert f"Closes: https://lore.kernel.org/r/{message_id(report)}" in page
+    assert "fix is missing" not in page
+    assert report.culprit.sha in client.get("/v9.1/?stable=missing").content.decode()
+    StableSeries.objects.update(fixed_in="v9.1.1")
+    assert report.culprit.sha not in client.get("/v9.1/?stable=missing").content.decode()
+    inbox = client.get("/inbox/").content.decode()
+    assert '"mm: typo" in linus' in inbox
+    assert "/help/trees/#suggestions" in inbox
+    assert str(kernel.git.path) in inbox
+    assert 'id="suggestions"' in client.get("/help/trees/").content.decode()
+
+
+# --- bases --------------------------------------------------------------------------------------
+
+
+def test_the_base_of_a_finding_is_the_version_before_its_parent(kernel: Kernel) -> None:
+    kernel.git.tag("v9.1-rc2")
+    parent = kernel.git.commit("mm: prepare")
+    report = kernel.report(kernel.git.commit(TITLE), parent={"sha": parent, "subject": "mm: prepare"})
+    kernel.walk("linus")
+    assert {finding.base for finding in report.findings.all()} == {"v9.1-rc2"}
