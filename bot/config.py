@@ -75,8 +75,8 @@ def _aliases(path: str) -> Aliases:
 
 def tree_paths() -> list[Path]:
     """The clones of PERFWORK_TREES that are there, to ask about commits."""
-    places = (Path(value.partition("#")[0]) for value in settings.PERFWORK_TREES.values())
-    return [path for path in dict.fromkeys(places) if is_repository(path)]
+    paths = (Path(_place(value)[0]) for value in settings.PERFWORK_TREES.values())
+    return [path for path in dict.fromkeys(paths) if is_repository(path)]
 
 
 def configured_trees(names: Collection[str] = ()) -> list[Tree]:
@@ -85,10 +85,16 @@ def configured_trees(names: Collection[str] = ()) -> list[Tree]:
     return [_configured(name, settings.PERFWORK_TREES[name]) for name in chosen]
 
 
+def _place(value: str) -> tuple[str, str]:
+    """A path, and the branches that are named behind it: /srv/akpm.git#mm-*"""
+    path, _, branches = value.partition("#")
+    return path, branches
+
+
 def _configured(name: str, place: str) -> Tree:
     tree = tree_for(name)
     assert tree
-    path, _, branches = place.partition("#")
+    path, branches = _place(place)
     role = settings.PERFWORK_TREE_ROLES.get(name, tree.role)
     if (tree.path, tree.branches, tree.role) != (path, branches, role):
         tree.path, tree.branches, tree.role, tree.cursor = path, branches, role, ""

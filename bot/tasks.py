@@ -77,7 +77,8 @@ def track_trees() -> None:
 @shared_task
 def track_tree(name: str) -> None:
     """Fetch and walk one tree, unless somebody else is at it; its trouble is its own."""
-    patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease())
+    rest = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
+    patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease(), rest)
     try:
         for tree in configured_trees([name]):
             _, trouble = follow(tree, identity(), timezone.now(), patience, tree_paths())

@@ -112,7 +112,7 @@ class Linux:
         return {name: self._cat(entry.split()[2]) for entry, name in (line.split("\t") for line in lines)}
 
     def _cat(self, sha: str) -> bytes:
-        return self("cat-file", "blob", sha).encode() + b"\n"
+        return git.run(self.path, "cat-file", "blob", sha)
 
     def _tree(self, files: Mapping[str, bytes]) -> str:
         blobs = {name: self("hash-object", "-w", "--stdin", stdin=content) for name, content in files.items()}

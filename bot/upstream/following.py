@@ -26,6 +26,7 @@ class Patience:
 
     fetch: float | None
     lease: timedelta
+    rest: timedelta = timedelta(0)  # between two fetches
 
 
 def follow(
@@ -51,7 +52,8 @@ def follow(
 
     try:
         try:
-            if patience.fetch is not None and tree.path:
+            if patience.fetch is not None and _is_due(tree, now, patience.rest):
+                Tree.objects.filter(pk=tree.pk).update(fetched_at=now)
                 fetch(Path(tree.path), patience.fetch)
         except (Unreadable, OSError) as error:
             trouble = f"{tree.name}: {error}; what is there was walked"
@@ -68,6 +70,10 @@ def follow(
         raise Unreadable(tree.error) from error
     finally:
         let_go(tree)
+
+
+def _is_due(tree: Tree, now: datetime, rest: timedelta) -> bool:
+    return bool(tree.path) and (tree.fetched_at is None or now - tree.fetched_at >= rest)
 
 
 def _say(tree: Tree, trouble: str) -> None:

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.identity import Identity
-from bot.upstream.log import LogCommit
+from bot.upstream.inspection import inspect
 from bot.upstream.matching import Context, Seen, match_all
 from bot.upstream.naming import MAX_NAMED, names_in
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport
-from tests.kernel import Kernel
+from bot.upstream.values import LogCommit
+from tests.kernel import Kernel, closes
 from tests.world import DANA, LEE, START, World, message_id, state
 from tracker.happenings import Part
 from tracker.models import Landing, Report
@@ -230,6 +231,26 @@ def test_hostile_commits_harm_nobody(kernel: Kernel) -> None:
     assert all(
         event.at <= kernel.world.now + (event.at - event.at) for event in report.events.filter(kind="fix_landed")
     )
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_a_commit_without_a_date(kernel: Kernel, root: bool) -> None:
+    report = kernel.merged()
+    head = kernel.git.head("master")
+    lines = [f"tree {kernel.git('rev-parse', 'master^{tree}')}", *([] if root else [f"parent {head}"])]
+    lines += ["author D <d@x> 1788220800 +0000", "committer K <k@x>", "", "mm: charge once", "", closes(report), ""]
+    content = "\n".join(lines).encode()
+    broken = kernel.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=content)
+    kernel.git.merge("Merge it", broken)
+    kernel.git.tag("v9.1-rc2")
+    kernel.walk("linus")
+    assert (state(report), Report.objects.get(pk=report.pk).fix_sha) == ("fixed", broken)
+
+
+def test_a_message_may_hold_any_control_letter(kernel: Kernel) -> None:
+    sha = kernel.git.write(b"mm: \x01 a\n\n\x02 text \x00 cut\n", [kernel.git.head("master")], {"a.c": b"int a;\n"})
+    seen = inspect([kernel.git.path], [sha])[sha]
+    assert (seen.title, seen.author_email, bool(seen.patch_id), seen.no_op) == ("mm: \x01 a", DANA.email, True, False)
 
 
 def test_two_reports_that_begin_alike(kernel: Kernel) -> None:

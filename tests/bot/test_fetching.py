@@ -152,3 +152,18 @@ def test_roles_and_branches_come_from_the_settings(db: None, settings: Any, upst
     assert Tree.objects.get(name="tip").branches == "for-*"
     settings.PERFWORK_TREE_ROLES = {}
     call_command("track", "--again", "--no-fetch")
+
+
+def test_the_worker_does_not_ask_a_server_every_minute(
+    db: None, settings: Any, upstream: Linux, tmp_path: Path
+) -> None:
+    place = clone(upstream, tmp_path / "clone", "--mirror")
+    settings.PERFWORK_TREES = {"linus": str(place)}
+    track_tree("linus")
+    upstream.commit("mm: a")
+    upstream.tag("v9.0.1")
+    track_tree("linus")
+    assert [tag.name for tag in read_refs(place).versions] == ["v9.0"]
+    settings.PERFWORK_FETCH_EVERY = 0.0
+    track_tree("linus")
+    assert [tag.name for tag in read_refs(place).versions] == ["v9.0", "v9.0.1"]

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from tests.kernel import TITLE, Kernel
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.errors import Busy
+from bot.upstream import walk
+from bot.upstream.following import Patience, follow
+from tests.kernel import ROBOT, TITLE, Kernel, closes
 from tests.world import message_id, standing, state
 from tracker import decisions
-from tracker.models import Decision, Event, Landing, Suggestion
+from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
 
 # --- landings -----------------------------------------------------------------------------------
 
@@ -153,3 +161,113 @@ def test_a_commit_that_came_by_another_branch_is_not_overlooked(kernel: Kernel) 
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
     assert state(report) == "fixed"
+
+
+def test_a_question_about_a_dropped_culprit_ends_when_it_lands(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE, on="next")
+    kernel.git.tag("next-20260910", "next")
+    report = kernel.report(sha)
+    kernel.walk("linus", "next")
+    kernel.git.point("next", kernel.git.head("master"))
+    kernel.git.commit("net: another tree", on="next")
+    kernel.git.tag("next-20260911", "next")
+    kernel.walk("linus", "next")
+    assert Suggestion.objects.get().rule == "left_next"
+    kernel.git.merge("Merge it all the same", sha)
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus", "next")
+    assert not Suggestion.objects.exists()
+    assert standing(report) == "merged at v9.1-rc1, no response from author yet"
+
+
+def test_what_was_dropped_by_a_click_and_lands_is_open_again(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE, on="next")
+    kernel.git.tag("next-20260910", "next")
+    report = kernel.report(sha)
+    kernel.walk("linus", "next")
+    kernel.git.point("next", kernel.git.head("master"))
+    kernel.walk("linus", "next")
+    decisions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    assert state(report) == "dropped"
+    kernel.git.now = kernel.world.now
+    kernel.git.merge("Merge it all the same", sha)
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert standing(report) == "merged at v9.1-rc1, no response from author yet"
+
+
+def test_a_tag_that_comes_late_is_the_first_one_all_the_same(kernel: Kernel) -> None:
+    report = kernel.report(kernel.git.commit(TITLE))
+    candidate = kernel.git.head("master")
+    kernel.git.commit("Linux 9.1-rc4")
+    kernel.git.tag("v9.1-rc4")
+    kernel.walk("linus")
+    assert standing(report) == "merged at v9.1-rc4, no response from author yet"
+    kernel.git.tag("v9.1-rc3", candidate)
+    kernel.walk("linus")
+    assert standing(report) == "merged at v9.1-rc3, no response from author yet"
+
+
+def test_a_tag_and_its_branch_are_taken_back_at_once(kernel: Kernel) -> None:
+    before = kernel.git.head("master")
+    report = kernel.merged()
+    kernel.git.untag("v9.1-rc1")
+    kernel.git.point("master", before)
+    kernel.git.commit("net: instead")
+    kernel.walk("linus")
+    assert standing(report) == "currently not merged, no response from author yet"
+
+
+def test_a_branch_that_is_rewound_and_merged_anew(kernel: Kernel) -> None:
+    base = kernel.git.head("master")
+    sha = kernel.git.commit(TITLE, on="topic", parents=[base])
+    kernel.report(sha)
+    kernel.git.merge("Merge 1", "topic")
+    kernel.walk("linus")
+    kernel.git.point("master", base)
+    kernel.git.commit("net: before it")
+    merge = kernel.git.merge("Merge 2", "topic")
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert Landing.objects.get(commit__sha=sha).merge == merge
+
+
+def test_tags_that_are_no_versions_name_nothing(kernel: Kernel) -> None:
+    parent = kernel.git.commit("mm: prepare")
+    kernel.git.tag("v9-odd-build")
+    kernel.git.tag("v9.1,odd")
+    report = kernel.report(kernel.git.commit(TITLE), parent={"sha": parent, "subject": "mm: prepare"})
+    kernel.walk("linus")
+    assert standing(report) == "merged after v9.0, no response from author yet"
+    assert {finding.base for finding in report.findings.all()} == {"v9.0"}
+
+
+def test_a_worker_that_lost_its_tree_stores_nothing(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one took over while it walked, and knows more."""
+    report = kernel.merged()
+    tree = Tree.objects.get(name="linus")
+    kernel.git.commit("mm: charge once", closes(report))
+    whole_walk = walk.walk
+
+    def slow(*arguments: Any) -> walk.Walked:
+        walked = whole_walk(*arguments)
+        Tree.objects.update(holder="elsewhere 1 1")
+        monkeypatch.undo()
+        return walked
+
+    monkeypatch.setattr(walk, "walk", slow)
+    with pytest.raises(Busy, match="another worker took over"):
+        follow(tree, kernel.world.identity, kernel.world.now, Patience(None, timedelta(minutes=5)))
+    assert state(report) == "no_response"
+
+
+def test_a_culprit_of_ten_digits_is_known_by_all_of_them(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE)
+    report = kernel.report(sha)
+    Commit.objects.filter(sha=sha).update(sha=sha[:10])
+    body = f"Fixes: {sha[:12]} (mm)\nReported-by: robot <{ROBOT}>"
+    kernel.git.commit("mm: charge once", body)
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc1"
+    assert Report.objects.get(pk=report.pk).culprit.sha == sha

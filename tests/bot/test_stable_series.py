@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.test import Client
 
-from tests.kernel import TITLE, Kernel
-from tests.world import message_id, standing
-from tracker.models import StableSeries
+from bot.upstream.tracking import track
+from tests.kernel import TITLE, Kernel, closes
+from tests.world import message_id, standing, state
+from tracker.models import StableSeries, Tree
 
 # --- stable -------------------------------------------------------------------------------------
 
@@ -80,3 +83,76 @@ def test_the_base_of_a_finding_is_the_version_before_its_parent(kernel: Kernel) 
     report = kernel.report(kernel.git.commit(TITLE), parent={"sha": parent, "subject": "mm: prepare"})
     kernel.walk("linus")
     assert {finding.base for finding in report.findings.all()} == {"v9.1-rc2"}
+
+
+def released(kernel: Kernel, series: str = "9.1") -> str:
+    """The branch of a new series, at its release."""
+    kernel.git.tag(f"v{series}")
+    branch = f"linux-{series}.y"
+    kernel.git.point(branch, kernel.git.head("master"))
+    return branch
+
+
+def stable(kernel: Kernel, branch: str, *versions: str) -> list[str]:
+    """What the series say after these releases."""
+    for version in versions:
+        kernel.git.commit(f"Linux {version[1:]}", on=branch)
+        kernel.git.tag(version, branch)
+    kernel.walk("linus", "stable")
+    return [str(each) for each in StableSeries.objects.all()]
+
+
+def test_a_revert_in_stable_is_a_fix_there(kernel: Kernel) -> None:
+    report = kernel.merged()
+    branch = released(kernel)
+    sha = report.culprit.sha
+    body = f"This reverts commit {sha} which is\ncommit {sha} upstream.\n\nIt is slow."
+    kernel.git.commit(f'Revert "{TITLE}"', body, on=branch)
+    assert stable(kernel, branch, "v9.1.1") == ["in v9.1.1, fixed in v9.1.1"]
+    assert state(report) == "no_response"  # the mainline still has it
+
+
+def test_a_fix_that_stable_took_back_is_missing(kernel: Kernel) -> None:
+    report = kernel.merged()
+    branch = released(kernel)
+    fix = kernel.git.commit("mm: charge once", closes(report))
+    kernel.git.tag("v9.2-rc1")
+    backport = kernel.git.commit("mm: charge once", f"commit {fix} upstream.", on=branch)
+    assert stable(kernel, branch, "v9.1.1") == ["in v9.1.1, fixed in v9.1.1"]
+    kernel.git.commit('Revert "mm: charge once"', f"This reverts commit {backport}.", on=branch)
+    assert stable(kernel, branch, "v9.1.2") == ["in v9.1.2, fix missing"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_fixed_and_undone_before_the_release(kernel: Kernel, again: bool) -> None:
+    report = kernel.merged()
+    fix = kernel.git.commit("mm: charge once", closes(report))
+    kernel.git.tag("v9.1-rc2")
+    kernel.git.commit('Revert "mm: charge once"', f"This reverts commit {fix}.")
+    kernel.git.tag("v9.1-rc3")
+    if again:
+        kernel.git.commit("mm: charge less", closes(report))
+        kernel.git.tag("v9.1-rc4")
+    branch = released(kernel)
+    assert stable(kernel, branch, "v9.1.1") == ([] if again else ["in v9.1.1, fix missing"])
+
+
+def test_series_that_came_to_their_end_are_not_told(kernel: Kernel) -> None:
+    kernel.merged()
+    old = released(kernel)
+    assert stable(kernel, old, "v9.1.1") == ["in v9.1.1, fix missing"]
+    kernel.git.now += timedelta(days=200)
+    kernel.git.commit("Linux 9.2")
+    new = released(kernel, "9.2")
+    assert stable(kernel, new, "v9.2.1") == ["in v9.2.1, fix missing"]
+
+
+def test_a_tree_that_is_no_stable_one_any_more_says_nothing(kernel: Kernel) -> None:
+    kernel.merged()
+    branch = released(kernel)
+    assert stable(kernel, branch, "v9.1.1")
+    tree = Tree.objects.get(name="stable")
+    tree.role, tree.cursor = "maintainer", ""
+    tree.save()
+    track(tree, kernel.world.identity, kernel.world.now)
+    assert not StableSeries.objects.exists()

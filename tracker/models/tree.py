@@ -28,6 +28,7 @@ class Tree(Held):
     series = models.JSONField(
         default=dict, blank=True, help_text="of a stable tree: each series and its newest release"
     )
+    fetched_at = models.DateTimeField(null=True, blank=True, help_text="when its remote was asked last")
     walked_at = models.DateTimeField(null=True, blank=True)
 
     objects = NaturalManager["Tree"]()
