@@ -31,7 +31,7 @@ class Graph:
         number = self._number.get(sha)
         if number is None:
             number = self._new(sha)
-        self._at[number] = clipped(committed)
+        self._at[number] = int(committed) if len(committed) < 12 and committed.isdigit() else clipped(committed)
         if parents and parents[0]:
             numbers = [self._of(parent) for parent in parents]
             self._first[number] = numbers[0]

@@ -18,6 +18,7 @@ from bot.upstream.graph import Graph
 from bot.upstream.values import LogCommit, moment
 
 _FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
+_TELL_EVERY = 2000
 _CHUNK = 1 << 20
 _LONGEST = 8 << 20  # bytes of one commit; what stands beyond them in a longer one is passed over
 _ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git writes every commit by itself
@@ -28,16 +29,23 @@ Sieve = Callable[[bytes, bytes], bool]
 
 
 def read_log(
-    repository: Path, tips: Collection[str], without: Collection[str], graph: Graph, passes: Sieve
+    repository: Path,
+    tips: Collection[str],
+    without: Collection[str],
+    graph: Graph,
+    passes: Sieve,
+    progress: Callable[[int], None] = lambda count: None,
 ) -> Iterator[LogCommit]:
     """The commits that lead to `tips` and not to `without`. All of them go into `graph`; those are given whose author
-    line ("seconds address") and message the sieve lets pass.
+    line ("seconds address") and message the sieve lets pass. `progress` is told how many were read, now and then.
 
     Memory does not grow with messages. Unreadable where git can't read the tree to its end.
     """
     if not tips:
         return
-    for record in _records(repository, tips, without):
+    for count, record in enumerate(_records(repository, tips, without), start=1):
+        if not count % _TELL_EVERY:
+            progress(count)
         head, author, name, message = record.split(b"\n", 3)
         graph.add(head)
         if passes(author, message):

@@ -103,7 +103,8 @@ def _walk(
     progress: Callable[[int], None],
 ) -> Walked:
     """The walk, as far back as what is new needs it; to the beginning where a culprit is older than anybody told."""
-    unsure = [place.merged_at or place.at for place in known.values() if _is_unsure(place, route)]
+    lost, late = route.lost_tags, route.late_tags
+    unsure = [place.merged_at or place.at for place in known.values() if _is_unsure(place, lost, late)]
     since = min([each for each in (loaded.since, *unsure) if each], default=None)
     behind = walk.border(route, since)
     walked = walk.walk(route, loaded.tracked, identity, behind, progress)
@@ -112,11 +113,10 @@ def _walk(
     return walked
 
 
-def _is_unsure(place: Place, route: Route) -> bool:
+def _is_unsure(place: Place, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
     """Whether the first tag of a commit may be another one now: it was deleted, or an older one came late."""
-    version = versions.parse(place.tag)
-    late = route.late_tags if version else []
-    return place.tag in route.lost_tags or any(version > each for each in late if version)
+    version = versions.parse(place.tag) if late else None
+    return place.tag in lost or (version is not None and any(version > each for each in late))
 
 
 def _match(
@@ -144,21 +144,22 @@ def _changed(
     """The places of followed commits that are new, or other than they were."""
     asked = {*loaded.tracked.related, *recording.waiting_commits(), *(match.commit.sha for match in matches)}
     after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
-    unsafe = {sha for sha, place in known.items() if sha not in walked.graph and _may_be_gone(place, route)}
+    lost = route.lost_tags
+    unsafe = {sha for sha, place in known.items() if sha not in walked.graph and _may_be_gone(place, route.role, lost)}
     return revised(
         known,
         found_places(walked, asked, after),
         walk.left_behind(route, unsafe),
-        route.lost_tags,
+        lost,
         now,
         needs_branch=route.role is TreeRole.NEXT,
     )
 
 
-def _may_be_gone(place: Place, route: Route) -> bool:
+def _may_be_gone(place: Place, role: TreeRole, lost: Collection[str]) -> bool:
     """What is not safe in a version: untagged commits of the mainline, all of the trees before it."""
-    safe = route.role is TreeRole.MAINLINE and place.tag and place.tag not in route.lost_tags
-    return place.is_there and route.role is not TreeRole.STABLE and not safe
+    safe = role is TreeRole.MAINLINE and place.tag and place.tag not in lost
+    return place.is_there and role is not TreeRole.STABLE and not safe
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from tracker.versions import Version
 # A tag counts as older than a commit only with so much to spare: clocks differ.
 _MARGIN = timedelta(days=14)
 _MOST_SEEN = 500_000  # commits that are kept for a closer look
-_TELL_EVERY = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,7 @@ def walk(
     )
     tips = (*route.heads, *(tag.commit for tag in route.tags))
     seen: list[Seen] = []
-    passes = _told(looked_for, progress)
-    for commit in read_log(route.repository, tips, behind, graph, passes):
+    for commit in read_log(route.repository, tips, behind, graph, looked_for, progress):
         named = names_in(commit.message, identity)
         seen.append(Seen(replace(commit, message=""), named))  # a revert in fifty: their messages would weigh
         if len(seen) > _MOST_SEEN:
@@ -103,20 +101,6 @@ def walk(
     graph.mark_tags(route.tags)
     graph.mark_merges(route.heads)
     return Walked(graph, seen, route.tags)
-
-
-def _told(passes: Callable[[bytes, bytes], bool], progress: Callable[[int], None]) -> Callable[[bytes, bytes], bool]:
-    """The sieve, which tells how many commits it has seen."""
-    count = 0
-
-    def sieve(author: bytes, message: bytes) -> bool:
-        nonlocal count
-        count += 1
-        if not count % _TELL_EVERY:
-            progress(count)
-        return passes(author, message)
-
-    return sieve
 
 
 def border(route: Route, since: datetime | None) -> list[str]:

@@ -15,6 +15,9 @@ _BEFORE_SHA = (b"ixes:", b"ommit")
 _LONGEST = 500  # bytes of a path
 _AROUND = b".,;:!*()[]{}'\"<>"
 _QUOTED = (b'revert "', b'reapply "')
+_ODD_BEGINNINGS = frozenset(
+    {b"r", b"[", b"\n", b" ", b"\t"}
+)  # of reverts, of titles with marks, of messages with blanks
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,15 @@ class Wanted:
     def __call__(self, author: bytes, message: bytes) -> bool:
         """Whether a commit with this author line and this message may have to do with a report."""
         low = message.lower()
-        if low.startswith(_QUOTED) or _title(low) in self.titles or author.lower() in self.authors:
-            return True  # whatever is reverted: it may be a fix that this very walk finds
+        end = low.find(b"\n")
+        if low[:end] in self.titles or author.lower() in self.authors or self._names_something(low):
+            return True
+        if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in low[:end]:
+            # Whatever is reverted passes: it may be a fix that this very walk finds.
+            return low.startswith(_QUOTED) or _title(low) in self.titles
+        return False
+
+    def _names_something(self, low: bytes) -> bool:
         for mark in self.marks:
             if mark in low:
                 return True
@@ -60,7 +70,7 @@ class Wanted:
             path = unquote_to_bytes(path)
         if b"@" not in path:
             return path.endswith(b"/")  # its id may stand on the next line
-        return any(piece.strip(_AROUND) in self.mails for piece in path.split(b"/"))
+        return not self.mails.isdisjoint([piece.strip(_AROUND) for piece in path.split(b"/")])
 
 
 def _sha(rest: bytes) -> bytes:
@@ -69,11 +79,8 @@ def _sha(rest: bytes) -> bytes:
 
 
 def _title(low: bytes) -> bytes:
-    """The title, bare of "[PATCH …]"."""
-    end = low.find(b"\n")
-    title = low[:end] if low[end + 1 : end + 2] in (b"\n", b"") else low.partition(b"\n\n")[0]
-    if b"  " in title or b"\n" in title:
-        title = b" ".join(title.split())
+    """The title on one line, bare of "[PATCH …]"."""
+    title = b" ".join(low.lstrip(b"\n").partition(b"\n\n")[0].split())
     return title.partition(b"] ")[2] if title.startswith(b"[patch") else title
 
 
