@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from bot.errors import Unreadable
+from bot.errors import Busy, Unreadable
 from bot.holding import hold, hold_on, let_go
 from bot.identity import Identity
 from bot.upstream.fetching import fetch
@@ -60,6 +60,8 @@ def follow(
         tally = track(tree, identity, now, others, keeping, partial(hold_on, tree, length))
         _say(tree, trouble)
         return tally, trouble
+    except Busy:
+        raise  # the other worker knows better
     except (Unreadable, OSError) as error:
         _say(tree, str(error))
         raise
