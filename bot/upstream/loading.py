@@ -32,6 +32,7 @@ _SAID = {
     Happening.FIX_MERGED: Part.FIX,
     Happening.FIX_LANDED: Part.FIX,
     Happening.DROPPED: Part.REVERT,
+    Happening.FIX_REVERTED: Part.UNDO,
 }
 # How a mail is about a report that is not its own matter: a commit that links to it fixes something else.
 _ELSEWHERE = ("culprit", "link")
@@ -80,7 +81,7 @@ def load_tracked(tree: Tree, seen: Marks, now: datetime, aliases: Aliases) -> Lo
             dates.append(report.born)
     for merge, pk in _merges():
         tracked.merges.setdefault(merge, []).append(pk)
-    for message_id, pk, since in _mails(seen, marks, reported):
+    for message_id, pk, since in _mails(seen, marks, reported, now):
         tracked.mails[message_id] = pk
         dates += [since] if since else []
     for sha, authored_at in _relate(tracked, tree, seen, marks):
@@ -118,6 +119,7 @@ def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, s
     for row in Report.objects.values_list(*fields, *more).iterator(chunk_size=2000):
         pk, tag, verdict, reported_at, people, sha, title, name, email, authored_at, patch_id = row
         known = {*people, email.lower(), " ".join(name.lower().split())} - {""}
+        reported_at = _past(reported_at, now)
         yield (
             TrackedReport(
                 pk=pk,
@@ -127,21 +129,28 @@ def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, s
                 authored=(int(authored_at.timestamp()), email.lower()) if authored_at and email else None,
                 patch_id=patch_id,
                 improvement=verdict == Verdict.IMPROVEMENT,
-                born=authored_at or (reported_at or now) - _BEFORE_REPORT,
+                born=_past(authored_at, now) or (reported_at or now) - _BEFORE_REPORT,
             ),
             tag,
             reported_at,
         )
 
 
-def _mails(seen: Marks, marks: Marks, reported: Mapping[int, datetime]) -> Iterator[tuple[str, int, datetime | None]]:
+def _past(told: datetime | None, now: datetime) -> datetime | None:
+    """A date that somebody told, unless it has not come yet."""
+    return told if told and told <= now else None
+
+
+def _mails(
+    seen: Marks, marks: Marks, reported: Mapping[int, datetime], now: datetime
+) -> Iterator[tuple[str, int, datetime | None]]:
     """The mails of the reports' threads; of new ones, since when a commit may name them: not before they were written.
-    A date that claims to be older than the report is a lie.
+    A date that claims to be older than the report, or has not come yet, is a lie.
     """
     filed = Message.objects.exclude(relation__in=_ELSEWHERE)
     for message_id, report, pk, sent_at in filed.values_list("message_id", "report_id", "pk", "sent_at").iterator():
         if report in reported:
-            since = max(sent_at or reported[report], reported[report])
+            since = max(_past(sent_at, now) or reported[report], reported[report])
             yield message_id, report, since if _is_new(pk, seen.message, marks.message) else None
     ours = OutgoingMail.objects.values_list("message_id", "report_id", "pk", "composed_at")
     for message_id, report, pk, composed_at in ours.iterator():

@@ -35,7 +35,7 @@ def found_places(walked: Walked, shas: Collection[str], after: str) -> dict[str,
         if number < 0 and merge is None:
             continue
         tag = walked.tags[number] if number >= 0 else None
-        merged_at = moment(str(merge[1])) if merge else None
+        merged_at = moment(merge[1]) if merge else None
         found[sha] = Place(
             tag=tag.name if tag else "",
             at=tag.at if tag else merged_at,

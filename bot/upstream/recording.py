@@ -128,7 +128,7 @@ def suggest(view: View, matches: Iterable[Match]) -> None:
     """Ask about what is not sure; once a title, be it by mail or by git."""
     for match in matches:
         commit = match.commit
-        event = view.suggested(commit.sha, commit.title, match.part)
+        event = view.suggested(commit.sha, commit.title, match.part, match.undoes)
         asked = Suggestion.objects.filter(report=match.report, title=commit.title).exclude(decision=Decision.ACCEPTED)
         if event and not asked.exists():
             _ask(match.report, replace(event, key=f"git:{commit.sha}"), match.rule, match.quote)
@@ -138,7 +138,7 @@ def suggest_again(view: View, shas: Collection[str]) -> None:
     """Bring what still waits for a click up to date, where its commit went on."""
     for each in Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT):
         part = _PARTS.get(Happening(each.kind), Part.FIX)
-        event = view.suggested(each.commit, each.title, part) if each.commit in shas else None
+        event = view.suggested(each.commit, each.title, part, each.remark) if each.commit in shas else None
         if event and (event.kind in VERSION_KINDS or not each.tag):
             Suggestion.objects.filter(pk=each.pk, decision=Decision.OPEN).update(
                 kind=event.kind, at=event.at, tag=event.tag, tree=event.tree

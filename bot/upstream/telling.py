@@ -87,10 +87,10 @@ class View:
                 event = self._event(self._subject(sha, related), related.report, place)
                 yield Now(related.report, sha, event, related.part, place.is_there)
 
-    def suggested(self, sha: str, title: str, part: Part) -> Event | None:
+    def suggested(self, sha: str, title: str, part: Part, undoes: str = "") -> Event | None:
         """What a click would make of a commit that is not sure to have this part."""
         place = self.places.get(sha)
-        event = told(Subject(sha, title, part), place, self.tree, self.role, self.now) if place else None
+        event = told(Subject(sha, title, part, undoes), place, self.tree, self.role, self.now) if place else None
         if part is Part.CULPRIT and event:
             return replace(event, kind=Happening.SAME_PATCH, title=title, tag="")
         return event

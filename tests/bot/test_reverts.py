@@ -6,7 +6,8 @@ import pytest
 
 from tests.kernel import TITLE, Kernel, closes
 from tests.world import LEE, message_id, standing, state
-from tracker.models import Suggestion
+from tracker import decisions
+from tracker.models import Decision, Suggestion
 
 # --- reverts ------------------------------------------------------------------------------------
 
@@ -129,6 +130,17 @@ def test_what_only_speaks_of_a_revert_is_asked(kernel: Kernel, words: str) -> No
     kernel.walk("linus")
     assert state(report) == "no_response"
     assert [(each.rule, each.kind) for each in Suggestion.objects.all()] == [("reverts_in_part", "dropped")]
+
+
+def test_a_doubtful_revert_of_a_fix_counts_after_a_click(kernel: Kernel) -> None:
+    report = kernel.merged()
+    fix = kernel.git.commit("mm: charge once", closes(report))
+    kernel.git.commit("mm: back", f"In the end this reverts commit {fix}.")
+    kernel.git.tag("v9.1-rc2")
+    kernel.walk("linus")
+    assert state(report) == "fixed"
+    assert decisions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    assert standing(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc2"
 
 
 def test_two_commits_are_reverted_at_once(kernel: Kernel) -> None:
