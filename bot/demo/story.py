@@ -60,6 +60,7 @@ def build_tree(tree: DemoTree) -> dict[str, str]:
     for title, author in NEXT:
         at += timedelta(days=1)
         shas[title] = tree.commit(title, author, at, _signed(author), branch="next")
+    tree.tag(f"next-{at:%Y%m%d}", at, branch="next")
     return shas
 
 

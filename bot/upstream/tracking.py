@@ -27,6 +27,7 @@ from tracker.happenings import TreeRole
 from tracker.models import Commit, Release, Tree
 from tracker.models.lease import wait_for_turn
 
+WHOLE = 40  # digits of a sha
 _ONE_AT_A_TIME = 0x74726565  # names our lock among the advisory locks of a PostgreSQL database
 
 
@@ -88,7 +89,7 @@ def track(
 
 def _learn_whole_shas(repository: Path, loaded: Loaded) -> None:
     """Old reports told ten digits of a sha; the tree knows the rest, and so do we from now on."""
-    short = [sha for sha in loaded.tracked.related if len(sha) < 40]
+    short = [sha for sha in loaded.tracked.related if len(sha) < WHOLE]
     for known, whole in (resolve(repository, short) if short else {}).items():
         loaded.tracked.learn(known, whole)
         if not Commit.objects.filter(sha=whole).exists():
@@ -184,7 +185,9 @@ class _Trip:
         if route.role is TreeRole.MAINLINE:
             store_releases(route.refs.versions)
         view = self._view(route)
-        now_so = list(view.now_so({*wanted, *self.loaded.fresh}))
+        # Of a commit that is known by the beginning of its sha alone, this tree has nothing to say.
+        fresh = {sha for sha in self.loaded.fresh if len(sha) >= WHOLE}
+        now_so = list(view.now_so(wanted | fresh))
         events = recording.record(view, now_so)
         recording.suggest(view, [match for match in self.matches if not match.sure])
         recording.suggest_again(view, self.changed)

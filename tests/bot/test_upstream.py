@@ -122,6 +122,18 @@ def test_what_is_no_repository_is_said_in_a_line(world: World, kind: str, tmp_pa
     assert not Release.objects.filter(version="v9.0").exists()
 
 
+def test_a_shallow_clone_is_refused_with_what_to_do(world: World, tmp_path: Path) -> None:
+    for title in ("a", "b", "c"):
+        world.commit(title)
+    place = tmp_path / "shallow.git"
+    subprocess.run(["git", "clone", "-q", "--bare", "--depth=1", f"file://{world.git.path}", place], check=True)
+    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(place))
+    with pytest.raises(
+        Unreadable, match=r"shallow\.git: a shallow clone tells no landings: run `git fetch --unshallow`"
+    ):
+        track(tree, world.identity, world.now)
+
+
 def test_a_broken_clone_inside_another_repository_is_not_mistaken_for_it(world: World, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path / "outer"], check=True)
     broken = tmp_path / "outer" / "broken.git"

@@ -37,8 +37,11 @@ STATES = {
     "[sched/fair]": ("no_response", "merged at v9.1-rc2, no response from author yet"),
     "[x86/entry]": ("invalid", "merged at v9.1-rc2, the report was withdrawn"),
     "[ext9]": ("dropped", "merged at v9.1-rc2, the commit has been reverted in v9.1-rc3"),
-    "[lib/sort]": ("fix_proposed", "currently not merged, a fix is proposed"),
-    "[slab]": ("fix_queued", "currently not merged, a fix is queued in slab/slab.git (for-next)"),
+    "[lib/sort]": ("fix_proposed", "currently not merged, in linux-next since next-20260922, a fix is proposed"),
+    "[slab]": (
+        "fix_queued",
+        "currently not merged, in linux-next since next-20260922, a fix is queued in slab/slab.git (for-next)",
+    ),
 }
 
 

@@ -140,7 +140,7 @@ class Demo:
                 "PERFWORK_TRUST=open",
                 "PERFWORK_APPROVE_FIRST=off",
                 f"PERFWORK_ARCHIVES={self.place / 'inbox'}",
-                f"PERFWORK_TREES=linus={self.place / 'linux.git'}",
+                f"PERFWORK_TREES=linus={self.place / 'linux.git'},next={self.place / 'linux.git'}#next",
                 "PERFWORK_PERIOD=2",
                 "PERFWORK_LEASE=30",
                 "",
