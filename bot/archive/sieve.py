@@ -58,7 +58,8 @@ class Sieve:
 
     def passes(self, raw: bytes) -> Passes:
         """Whether the mail must be parsed, and why. The answers to a mail that passed will pass, too: it may be filed
-        only after they were asked about.
+        only after they were asked about. What names nothing but itself waits for nothing, and nothing waits for it: so
+        the same mails are kept wherever a reading is broken off.
         """
         raw = _in_lines(raw)
         found = self._signs.of(raw)
@@ -66,7 +67,10 @@ class Sieve:
         ids = _ids(raw, found, end)
         why = self._why(raw, found, end, ids)
         if why is not Passes.NOT and (own := _own_id(raw, found, end)):
-            (self.awaited if why is Passes.MAYBE else self.tracked).add(own)
+            if why is not Passes.MAYBE:
+                self.tracked.add(own)
+            elif self.names(raw):
+                self.awaited.add(own)
         return why
 
     def names(self, raw: bytes) -> dict[str, bool]:

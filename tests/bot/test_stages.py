@@ -223,6 +223,16 @@ def test_two_workers_that_file_report_and_reply_at_the_same_moment(shared: Path,
     assert batch.claim_orphans(Desk(lkp, now), Sieve(lookup.tracked_keys(), lkp)).replies == len(with_keys) == 64
 
 
+@pytest.mark.parametrize(("root", "passes"), [("", Passes.NOT), ("In-Reply-To: <z@x>\n", Passes.MAYBE)])
+def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: Identity, root: str, passes: Passes) -> None:
+    """Else the answers would be kept or not by where a reading was broken off."""
+    head = "From: Kim <kim@dev.example>\nMessage-ID: <a@x>\nSubject: foo: -12.4% regression\n"
+    sieve = Sieve((), lkp)
+    assert sieve.passes(f"{head}{root}\nIt is slow.\n".encode()) is Passes.MAYBE
+    answer = b"From: Lee <lee@dev.example>\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\nSubject: Re: foo\n\nIs it?\n"
+    assert sieve.passes(answer) is passes
+
+
 @pytest.mark.django_db
 def test_a_fix_waits_for_the_report_of_a_lab(lkp: Identity, now: datetime) -> None:
     """A patch is read before a lab has bisected what it mends; the report comes by no mail."""
