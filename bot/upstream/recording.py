@@ -126,11 +126,16 @@ def relate(tree: Tree, matches: Iterable[Match], keys: Mapping[str, int]) -> Non
 
 def suggest(view: View, matches: Iterable[Match]) -> None:
     """Ask about what is not sure; once a title, be it by mail or by git."""
-    for match in matches:
+    doubtful = list(matches)
+    asked: set[tuple[int, str]] = set()
+    for some in in_parts({match.report for match in doubtful}):
+        known = Suggestion.objects.filter(report__in=some).exclude(decision=Decision.ACCEPTED)
+        asked.update(known.values_list("report", "title"))
+    for match in doubtful:
         commit = match.commit
         event = view.suggested(commit.sha, commit.title, match.part, match.undoes)
-        asked = Suggestion.objects.filter(report=match.report, title=commit.title).exclude(decision=Decision.ACCEPTED)
-        if event and not asked.exists():
+        if event and (match.report, commit.title) not in asked:
+            asked.add((match.report, commit.title))
             _ask(match.report, replace(event, key=f"git:{commit.sha}"), match.rule, match.quote)
 
 
