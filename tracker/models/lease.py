@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import TypeVar
+
 from django.db import connection, models
+from django.db.models import F, Q
 
 
 class Lease(models.Model):
@@ -24,8 +28,22 @@ class Held(Lease):
         abstract = True
 
 
+Row = TypeVar("Row", bound=Lease)
+
+
+def claim(rows: models.QuerySet[Row], pk: int, now: datetime, length: timedelta) -> bool:
+    """Take the lease on one of `rows` by one conditional UPDATE; False where somebody else holds it."""
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    return rows.filter(free, pk=pk).update(lease_until=now + length, attempts=F("attempts") + 1) == 1
+
+
 def wait_for_turn(number: int) -> None:
     """Wait until no other transaction has this turn, and keep it to the end of ours. SQLite has one writer anyway."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
+
+def release(rows: models.QuerySet[Row], pk: int) -> None:
+    """Give the lease back after work that came to its end."""
+    rows.filter(pk=pk).update(lease_until=None, attempts=0)
