@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from bot.compose.conventions import Attached, Conventions, SubjectForm
+from bot.compose.policy import Action, Policy, read_policy
 from bot.git import is_repository
 from bot.identity import Identity
+from bot.outbox.house import House
 from bot.replies.aliases import Aliases, read_mailmap
 from bot.replies.rules import RULES
 from bot.replies.trust.believed import Believed
 from bot.signing_keys import KeyCache
 from tracker.models import Tree
 from tracker.registry import tree_for
+
+TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role
 
 
 def identity() -> Identity:
@@ -53,6 +59,36 @@ def _identity(keys: KeyCache | None) -> Identity:
         aliases=_aliases(settings.PERFWORK_MAILMAP),
         rules_off=_rules_off(settings.PERFWORK_RULES_OFF),
     )
+
+
+def house() -> House:
+    """What the settings say of our mail: its conventions, the policy, and the trees to ask of culprits."""
+    lists: dict[str, tuple[str, ...]] = {}
+    for tree, addresses in settings.PERFWORK_TREE_LISTS.items():
+        lists[tree] = tuple(address.strip().lower() for address in addresses.split("+"))
+    conventions = Conventions(
+        subject=SubjectForm(settings.PERFWORK_SUBJECT),
+        lkml=settings.PERFWORK_LKML.lower(),
+        tree_lists={**TREE_LISTS, **lists},
+        regzbot=settings.PERFWORK_REGZBOT.lower(),
+        reproduce=settings.PERFWORK_REPRODUCE,
+        attach=frozenset(map(Attached, settings.PERFWORK_ATTACH)),
+        most_people=settings.PERFWORK_MOST_PEOPLE,
+        oldest=timedelta(days=settings.PERFWORK_OLDEST_DAYS),
+    )
+    return House(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), settings.PERFWORK_LORE)
+
+
+def _policy(path: str) -> Policy:
+    """The policy of a file, else the limits that no installation should be without."""
+    if not path:
+        return Policy(per_author=5, per_list=50, a_day=100)
+    try:
+        return read_policy(Path(path).read_text(encoding="utf-8"), Action.APPROVE)
+    except OSError as error:
+        raise ImproperlyConfigured(f"PERFWORK_POLICY: {path} can't be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ImproperlyConfigured(f"PERFWORK_POLICY: {path}: {error}") from None
 
 
 def _rules_off(names: Iterable[str]) -> frozenset[str]:

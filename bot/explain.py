@@ -65,7 +65,9 @@ def explain(
 
 
 def _report_in(mail: Mail, identity: Identity) -> RobotReport | None:
-    return find_report(mail) if mail.author.email in identity.robots else None
+    """The report in a robot's mail, or in one of our own."""
+    follows = mail.author.email in identity.robots or identity.is_own(mail.author.email)
+    return find_report(mail) if follows else None
 
 
 def _track(desk: KnownReports, mail: Mail, told: RobotReport) -> None:
@@ -136,7 +138,7 @@ def _as_json(
         "subject": mail.subject,
         "date": mail.date.isoformat().replace("+00:00", "Z") if mail.date else None,
         "author": {"name": mail.author.name, "email": mail.author.email},
-        "kind": Kind.ROBOT.value if told else reading.kind.value,
+        "kind": Kind.ROBOT.value if told and reading.kind is not Kind.SELF else reading.kind.value,
         "own_text": reading.own_text,
         "report_ids": report_ids,
         "commands": [{"name": each.word.value, "argument": each.argument} for each in reading.commands.good],

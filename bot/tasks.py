@@ -14,11 +14,12 @@ from django.utils import timezone
 from bot.archive.intake import read_source
 from bot.archive.mirror import refresh
 from bot.archive.sources import open_sources
-from bot.config import configured_trees, identity, tree_paths
+from bot.config import configured_trees, house, identity, tree_paths
 from bot.errors import Busy, Unreadable
 from bot.ingest.drop import take_dropped
 from bot.outbox.answering import approve_answers
 from bot.outbox.composing import compose_due
+from bot.outbox.further import compose_further
 from bot.outbox.sending import send_due
 from bot.outbox.transport import Server
 from bot.upstream.following import Patience, follow
@@ -30,11 +31,18 @@ def _lease() -> timedelta:
     return timedelta(seconds=settings.PERFWORK_LEASE)
 
 
+def compose_mail() -> None:
+    """Compose reports and what follows them, by the rules of the house."""
+    first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
+    compose_due(identity(), now, approve_first=first, house=house())
+    compose_further(identity(), now, approve_first=first, house=house())
+
+
 @shared_task
 def take_results() -> int:
     """Take what lies in the drop directory, and compose the mail of what is new."""
     taken = take_dropped(settings.PERFWORK_DROP, tree_paths(), timezone.now())
-    compose_due(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST)
+    compose_mail()
     if not settings.PERFWORK_APPROVE_FIRST:
         approve_answers()
     return taken

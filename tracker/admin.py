@@ -209,6 +209,19 @@ class OutgoingMailAdmin(ReadOnly):
     exclude = ("raw",)
 
 
+@admin.register(models.Correspondent)
+class CorrespondentAdmin(admin.ModelAdmin):
+    list_display = ("address", "wish", "note", "since")
+    list_filter = ("wish",)
+    search_fields = ("address",)
+    fields = ("address", "wish", "note")
+
+    def save_model(self, request: HttpRequest, obj: models.Correspondent, form: ModelForm, change: bool) -> None:
+        obj.address = obj.address.strip().lower()
+        obj.since = timezone.now()
+        super().save_model(request, obj, form, change)
+
+
 @admin.register(models.Archive)
 class ArchiveAdmin(ReadOnly):
     list_display = ("path", "read_at", "error")

@@ -43,6 +43,18 @@ def seconds(name: str, default: float) -> float:
     return told(name, "a number of seconds", read)
 
 
+def whole(name: str, default: int) -> int:
+    """A number above nothing, and below a million."""
+
+    def read() -> int:
+        number = int(env.str(name, default=str(default)))
+        if not 0 < number < 10**6:
+            raise ValueError
+        return number
+
+    return told(name, "a whole number above 0", read)
+
+
 def pairs(name: str, expected: str = "name=path pairs with commas between them", key: str = r".+") -> dict[str, str]:
     """name=value pairs with commas between them; `key` is what a name must look like."""
 

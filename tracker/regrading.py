@@ -72,10 +72,13 @@ def _without(held: str, reasons: Collection[str]) -> str:
 
 
 def outdate(report_ids: Collection[int]) -> None:
-    """Have the mails of these reports composed again, as far as nobody has approved them yet."""
+    """Note that the mails of these reports say less than we know: those that nobody has approved yet are composed
+    again, and behind those that have gone out a follow-up may be due.
+    """
     if report_ids:
-        waiting = (OutgoingState.COMPOSED, OutgoingState.HELD)
-        OutgoingMail.objects.filter(report__in=report_ids, state__in=waiting).update(stale=True)
+        ended = (OutgoingState.CANCELLED, OutgoingState.FAILED)
+        mails = OutgoingMail.objects.filter(report__in=report_ids, purpose="report")
+        mails.exclude(state__in=ended).update(stale=True)
 
 
 def told_already(report_ids: Iterable[int]) -> set[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from tracker.environment import address, database, env, flag, pairs, seconds
+from tracker.environment import address, database, env, flag, pairs, seconds, whole
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -33,6 +33,15 @@ PERFWORK_LIST_ADDRESS: str = env.str("PERFWORK_LIST_ADDRESS", default="")
 PERFWORK_LISTS: list[str] = env.list("PERFWORK_LISTS", default=[])
 PERFWORK_COMMAND_PREFIX: str = env.str("PERFWORK_COMMAND_PREFIX", default="#lkp")
 PERFWORK_BASE_URL: str = env.str("PERFWORK_BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
+PERFWORK_LKML: str = env.str("PERFWORK_LKML", default="linux-kernel@vger.kernel.org")
+PERFWORK_TREE_LISTS: dict[str, str] = pairs("PERFWORK_TREE_LISTS", "tree=address pairs with commas between them")
+PERFWORK_REGZBOT: str = env.str("PERFWORK_REGZBOT", default="")
+PERFWORK_SUBJECT: str = env.str("PERFWORK_SUBJECT", default="seed")
+PERFWORK_REPRODUCE: str = env.str("PERFWORK_REPRODUCE", default="")
+PERFWORK_ATTACH: list[str] = env.list("PERFWORK_ATTACH", default=[])
+PERFWORK_MOST_PEOPLE: int = whole("PERFWORK_MOST_PEOPLE", 40)
+PERFWORK_OLDEST_DAYS: int = whole("PERFWORK_OLDEST_DAYS", 365)
+PERFWORK_POLICY: str = env.str("PERFWORK_POLICY", default="")
 PERFWORK_ROBOTS: list[str] = env.list("PERFWORK_ROBOTS", default=["lkp@intel.com", "oliver.sang@intel.com"])
 PERFWORK_OPERATORS: list[str] = env.list("PERFWORK_OPERATORS", default=[])
 PERFWORK_TRUSTED_AUTHSERV: list[str] = env.list("PERFWORK_TRUSTED_AUTHSERV", default=[])
@@ -63,6 +72,12 @@ EMAIL_URL: str = env.str("EMAIL_URL", default="")
 
 if PERFWORK_TRUST not in ("verified", "open", "maintainers"):
     raise ImproperlyConfigured(f"PERFWORK_TRUST: expected verified, open or maintainers, found {PERFWORK_TRUST!r}")
+
+if PERFWORK_SUBJECT not in ("seed", "metric", "tree"):
+    raise ImproperlyConfigured(f"PERFWORK_SUBJECT: expected seed, metric or tree, found {PERFWORK_SUBJECT!r}")
+
+if _unknown := sorted(set(PERFWORK_ATTACH) - {"job", "script"}):
+    raise ImproperlyConfigured(f"PERFWORK_ATTACH: expected job or script, found {_unknown[0]!r}")
 
 for _tree, _role in PERFWORK_TREE_ROLES.items():
     if _role not in ("mainline", "next", "stable", "maintainer"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,8 +9,11 @@ from datetime import datetime
 
 from django.template.loader import render_to_string
 
-from bot.compose.mail import Mail, is_message_id, one_line
+from bot.compose.mail import Mail
 from bot.compose.message_id import message_id
+from bot.compose.recipients import Recipient, Recipients
+from bot.compose.safe import is_message_id, one_line
+from bot.compose.threads import below
 from bot.identity import Identity
 from bot.replies.addresses import Address
 from bot.replies.commands import MAX_COMMANDS
@@ -36,30 +38,22 @@ def answer_to(reading: Reading, tag: str, sha: str, identity: Identity, now: dat
     """
     mail = reading.mail
     answered = mail.message_id if is_message_id(mail.message_id) else ""
-    ours = message_id(now, tag, identity)
-    lists = (Address("", identity.list_address),) if identity.list_address else ()
+    lists = (Recipient(Address("", identity.list_address), "our own list"),) if identity.list_address else ()
+    writer = Recipient(replace(mail.author, name=one_line(mail.author.name, 80)), "who wrote the command")
+    place = below(answered, mail.references[-MOST_REFERENCES:])
     return Mail(
-        message_id=_apart(ours, mail.message_id),
+        message_id=message_id(now, tag, identity, mail.message_id),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(tag)),
-        to=(replace(mail.author, name=one_line(mail.author.name, 80)),),
-        cc=lists,  # its archive proves that it went out
+        recipients=Recipients((writer,), lists),  # the archive of our list proves that it went out
         subject=f"Re: {one_line(_bare(mail.subject), 200)}",
         date=now.replace(microsecond=0),
         body=_body(reading, sha, identity),
         report_tag=tag,
-        in_reply_to=answered,
-        references=tuple(each for each in mail.references[-MOST_REFERENCES:] if is_message_id(each))
-        if answered
-        else (),
+        in_reply_to=place.answers,
+        references=place.references,
         submitted="auto-replied",
     )
-
-
-def _apart(own_id: str, answered: str) -> str:
-    """An id of its own for each mail that is answered, be they answered in one second."""
-    mark = hashlib.sha256(answered.encode("utf-8", "replace")).hexdigest()[:12]
-    return own_id.replace(".", f".a{mark}.", 1)
 
 
 def _bare(subject: str) -> str:

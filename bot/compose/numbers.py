@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
+import math
+
 from bot.compose.told import FindingTold
+
+DIGITS = 5  # that mean something: no benchmark tells more
+_LEAST_SPREAD = 2  # per cent, below which tables leave it out
 
 
 def value(number: float) -> str:
-    """A measured value in at most ten columns, without digits that mean nothing."""
-    if number == 0 or 0.01 <= abs(number) < 1000:
-        return f"{number:.2f}"
-    if abs(number) < 1e10 and abs(number) >= 1000:
+    """A measured value in ten columns, to five digits, and without more than two zeros at its end."""
+    size = abs(number)
+    if number == 0:
+        return "0.00"
+    if size >= 1e9 or size < 1e-3:
+        return f"{number:.3e}" if number < 0 else f"{number:.4e}"
+    if size >= 1e3 and number == int(number):
         return f"{number:.0f}"
-    return f"{number:.3e}"
+    places = min(8, max(0, DIGITS - 1 - math.floor(math.log10(size))))
+    whole, point, rest = f"{number:.{places}f}".partition(".")
+    return whole + point + rest[:2] + rest[2:].rstrip("0")
 
 
 def spread(percent: float | None) -> str:
     """ "±  3%" in six columns, blank below 2 %, where the lists leave it out."""
-    return f" ±{percent:3.0f}%" if percent is not None and percent >= 2 else " " * 6
+    if percent is None or percent < _LEAST_SPREAD:
+        return " " * 6
+    return f" ±{percent:3.0f}%" if percent < 1e4 else f" ±{percent:.0e}%"
 
 
-def row(finding: FindingTold) -> str:
+def moved(finding: FindingTold) -> str:
+    """ "-12.4%", "+0.7" of a share; from zero "+inf%"."""
+    change = finding.moved
+    if change is None:
+        return "-inf%" if finding.new_mean < finding.old_mean else "+inf%"
+    unit = "" if finding.in_points else "%"
+    return f"{change:+.1f}{unit}" if abs(change) < 1e7 else f"{change:+.1e}{unit}"
+
+
+def row(finding: FindingTold, name: str) -> str:
     """One row of the comparison table: 10 + 6 + 12 + 10 + 6 + 2 columns, then the name."""
-    change = "n/a" if finding.change_pct is None else f"{finding.change_pct:+.1f}%"
     old, new = value(finding.old_mean), value(finding.new_mean)
     return (
-        f"{old:>10}{spread(finding.old_stddev_pct):6}{change:>12}"
-        f"{new:>10}{spread(finding.new_stddev_pct):6}  {finding.metric}"
+        f"{old:>10}{spread(finding.old_stddev_pct):6}{moved(finding):>12}"
+        f"{new:>10}{spread(finding.new_stddev_pct):6}  {name}"
     )
+
+
+def percent(number: float) -> str:
+    """A share of change without its sign: "12.4", "0.4", "0.03"."""
+    size = abs(number)
+    return f"{size:.1f}" if size >= 0.05 else f"{size:.2g}"
+
+
+def chance(p: float) -> str:
+    """ "p = 0.012", "p < 0.0001"."""
+    return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"

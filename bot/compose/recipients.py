@@ -1,16 +1,18 @@
-"""Who gets a report: the author, the people of the commit's trailers, and the lists."""
+"""Who gets a report, and why: the author, the people of the commit, its maintainers, and the lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.compose.mail import is_address
+from bot.compose.conventions import Conventions
+from bot.compose.maintainers import Part, Responsible
+from bot.compose.safe import is_address
 from bot.identity import Identity
 from bot.replies.addresses import Address, parse_addresses
 
-MAX_PEOPLE = 40
+MOST_LISTS = 20
 _PEOPLE = (
     "Signed-off-by",
     "Co-developed-by",
@@ -21,37 +23,123 @@ _PEOPLE = (
     "Suggested-by",
     "Cc",
 )
-# Addresses that a report must never reach: they take patches for release, or nobody reads them.
-_NEVER = re.compile(r"stable@|no-?reply@|[^@]*@(?:[\w-]+\.)*noreply\.", re.I)
+_TAGS = {each.lower(): each for each in _PEOPLE}
+# Addresses that a report must never reach: they take patches for release or reports under embargo, or are nobody's.
+_NEVER = re.compile(
+    r"stable(?:-commits)?@|security@|(?:linux-)?distros@|no-?reply@|do-?not-?reply@|patchwork-bot|syzbot[+@]|tip-bot2?@"
+    r"|[^@]*@(?:[\w-]+\.)*(?:noreply\.[\w.-]+|localhost|localdomain|local|invalid|\(none\))\Z|[^@]*@[^.]*\Z",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """An address, and why it is told."""
+
+    address: Address
+    why: str
+
+    @property
+    def email(self) -> str:
+        return self.address.email
 
 
 @dataclass(frozen=True, slots=True)
 class Recipients:
-    """To and Cc, each address once."""
+    """To and Cc, each address once; and who was left out, with the reason."""
 
-    to: tuple[Address, ...]
-    cc: tuple[Address, ...]
+    to: tuple[Recipient, ...]
+    cc: tuple[Recipient, ...]
+    left_out: tuple[Recipient, ...] = ()
 
 
-def recipients_of(author: Address, trailers: Iterable[tuple[str, str]], identity: Identity) -> Recipients:
-    """The recipients by the commit alone. Lists stand first in Cc, so that a cap never cuts them off."""
-    lists = [Address("", email) for email in (identity.list_address, *identity.lists) if email]
-    people = [
-        address
-        for tag, value in trailers
-        if tag.strip().title() in {each.title() for each in _PEOPLE}
-        for address in parse_addresses(value)[:1]
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The people of a commit. `responsible`: whom MAINTAINERS names for its files."""
+
+    author: Address
+    trailers: tuple[tuple[str, str], ...] = ()
+    responsible: tuple[Responsible, ...] = ()
+    tree: str = ""
+    role: str = ""
+
+
+def recipients_of(
+    commit: Commit,
+    identity: Identity,
+    conventions: Conventions = Conventions(),  # noqa: B008  frozen
+    unwelcome: Mapping[str, str] | None = None,
+) -> Recipients:
+    """Who is told of a commit. `unwelcome`: addresses that get no mail of ours, with the reason.
+
+    A cap keeps lists and maintainers and drops the others. Where no author can be told, the first list is addressed.
+    """
+    author = Recipient(commit.author, "the author")
+    lists = list(_lists(commit, identity, conventions))
+    people = [*_responsible(commit, Part.MAINTAINER), *_responsible(commit, Part.REVIEWER), *_of_trailers(commit)]
+    kept: dict[str, Recipient] = {}
+    left_out: dict[str, Recipient] = {}
+    persons: set[str] = set()  # one who has several addresses is told once
+    for each in (author, *lists[: MOST_LISTS + 1], *people):
+        aliases = identity.aliases.of(each.email)
+        if each.email in kept or each.email in left_out or aliases & persons:
+            continue
+        why = _why_not(each.email, identity, unwelcome or {})
+        if not why and len(kept) >= conventions.most_people:
+            why = f"more than {conventions.most_people} recipients"
+        if why:
+            left_out[each.email] = Recipient(each.address, why)
+            continue
+        kept[each.email] = each
+        persons |= aliases
+    everybody = list(kept.values())
+    split = 1 if author.email in kept or not lists else min(1, len(everybody))
+    nobody = Recipients((), (), tuple(left_out.values()))
+    if not everybody:
+        return nobody
+    return Recipients(tuple(everybody[:split]), tuple(everybody[split:]), nobody.left_out)
+
+
+def _lists(commit: Commit, identity: Identity, conventions: Conventions) -> Iterator[Recipient]:
+    """Our own list first: its archive proves what went out."""
+    told = [
+        (identity.list_address, "our own list"),
+        *((each, "a list of ours") for each in identity.lists),
+        (conventions.lkml, "every report goes there"),
+        *((each, f"a list for {name}") for name in _names(commit) for each in conventions.tree_lists.get(name, ())),
     ]
-    to = [author] if _welcome(author, identity) else []
-    cc = [each for each in lists if is_address(each.email)]
-    for person in people:
-        if _welcome(person, identity) and person.email not in {each.email for each in (*to, *cc)}:
-            cc.append(person)
-    if not to:  # nobody to address: the lists must know all the same
-        to, cc = cc[:1], cc[1:]
-    return Recipients(tuple(to), tuple(cc[: MAX_PEOPLE + len(lists)]))
+    yield from (Recipient(Address("", email), why) for email, why in told if email)
+    yield from _responsible(commit, Part.LIST)
+    if conventions.regzbot:
+        yield Recipient(Address("", conventions.regzbot), "regzbot follows it")
 
 
-def _welcome(address: Address, identity: Identity) -> bool:
-    own = identity.is_own(address.email)
-    return is_address(address.email) and not own and not _NEVER.match(address.email)
+def _names(commit: Commit) -> Iterable[str]:
+    """What a tree may be called where lists are set for it."""
+    return dict.fromkeys(each for each in (commit.tree, commit.role) if each)
+
+
+def _responsible(commit: Commit, part: Part) -> Iterator[Recipient]:
+    return (Recipient(each.address, str(each)) for each in commit.responsible if each.part is part)
+
+
+def _of_trailers(commit: Commit) -> Iterator[Recipient]:
+    for tag, value in commit.trailers:
+        if known := _TAGS.get(tag.strip().lower()):
+            yield from (Recipient(address, f"{known} in the commit") for address in parse_addresses(value)[:1])
+
+
+def is_forbidden(email: str) -> bool:
+    """Whether a report must never reach an address, whoever names it."""
+    return _NEVER.match(email) is not None
+
+
+def _why_not(email: str, identity: Identity, unwelcome: Mapping[str, str]) -> str:
+    """Why an address is not told, or ""."""
+    if not is_address(email):
+        return "no address that a server takes"
+    if identity.is_own(email) or email in identity.robots:
+        return "a robot, or we ourselves"
+    if is_forbidden(email):
+        return "a report must never reach it"
+    return unwelcome.get(email, "")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 
+from bot.compose.maintainers import Responsible
+from bot.compose.recipients import Commit
 from bot.replies.addresses import Address
+from tracker.movement import better_pct
 from tracker.status import Grade, Verdict
+
+PROFILE = "perf-profile."
 
 
 @dataclass(frozen=True, slots=True)
 class FindingTold:
-    """One metric that moved. `change_pct` is the metric's own movement; None from zero."""
+    """One metric that moved. `change_pct` is the metric's own movement, None from zero; `low_pct` to `high_pct` its
+    95 % interval. `noise_pct`: how far the metric moves here from run to run. `overlap`: the sides share values.
+    """
 
     metric: str
     unit: str
@@ -28,11 +36,69 @@ class FindingTold:
     params: Mapping[str, str]
     machine: str
     machine_text: str
+    p_value: float | None = None
+    low_pct: float | None = None
+    high_pct: float | None = None
+    noise_pct: float | None = None
+    overlap: bool = False
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Scenario and machine: what one table holds."""
+        return (self.suite, repr(sorted(self.params.items())), self.machine)
+
+    @property
+    def is_profile(self) -> bool:
+        return self.metric.startswith(PROFILE)
+
+    @property
+    def in_points(self) -> bool:
+        """Whether the lists tell its movement in points, not in per cent of itself: shares, and what is one by name."""
+        return self.is_profile or self.metric.endswith("%")
+
+    @property
+    def moved(self) -> float | None:
+        """The movement as the lists tell it: points of a share, else per cent; None from zero."""
+        return self.new_mean - self.old_mean if self.in_points else self.change_pct
+
+    @property
+    def better_pct(self) -> float | None:
+        """The change with plus for better; None from zero, or where nobody has told the direction."""
+        return better_pct(self.change_pct, self.direction)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it is a change for better or worse, and no chance."""
+        return self.verdict in (Grade.REGRESSION, Grade.IMPROVEMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildTold:
+    """How the kernels were built and booted; "" for what is not told."""
+
+    arch: str = ""
+    kconfig: str = ""
+    config_url: str = ""
+    compiler: str = ""
+    rootfs: str = ""
+    cmdline: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckTold:
+    """The same test on another commit: "v9.1-rc4", and still-bad, good or good-after-revert."""
+
+    ref: str
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReportTold:
-    """A report as the mail tells it. `findings` begins with the headline."""
+    """A report as the mail tells it. `findings` begins with the headline; `raw` is the address of its raw data.
+
+    `files` and `responsible`: what the culprit changes, and whom MAINTAINERS names for it. `patch_message_id` with
+    `patch_references`: the mail that carried it, and what stands above that mail in its thread.
+    """
 
     tag: str
     sha: str
@@ -49,7 +115,36 @@ class ReportTold:
     good: str
     bad: str
     bisect_steps: int
-    kconfig: str
-    compiler: str
     verdict: Verdict
     findings: tuple[FindingTold, ...]
+    build: BuildTold = field(default_factory=BuildTold)
+    authored_at: datetime | None = None
+    tree_role: str = ""
+    patch_references: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    responsible: tuple[Responsible, ...] = ()
+    rechecks: tuple[RecheckTold, ...] = ()
+    test_text: str = ""
+    test_url: str = ""
+    artifacts: tuple[tuple[str, str], ...] = ()
+    raw: str = ""
+
+    @property
+    def headline(self) -> FindingTold:
+        return self.findings[0]
+
+    @property
+    def commit(self) -> Commit:
+        """Its people, as far as they matter for who is told."""
+        return Commit(self.author, self.trailers, self.responsible, self.tree, self.tree_role)
+
+
+def worst(findings: Iterable[FindingTold]) -> list[FindingTold]:
+    """The regressions first, the larger the change the earlier; one from zero is the largest."""
+    return sorted(
+        findings,
+        key=lambda each: (
+            each.verdict is not Grade.REGRESSION,
+            -abs(each.change_pct) if each.change_pct is not None else float("-inf"),
+        ),
+    )

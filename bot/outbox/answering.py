@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 
 from bot.compose.answer_mail import answer_to
-from bot.compose.mail import is_address, to_bytes
+from bot.compose.mail import to_bytes
+from bot.compose.safe import is_address
 from bot.identity import Identity
 from bot.replies.reading import Reading
 from bot.replies.trust.verdict import Verdict

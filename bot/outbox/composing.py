@@ -2,102 +2,120 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
-from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db import transaction
 
-from bot.compose.mail import to_bytes
+from bot.compose.policy import Action, decide
 from bot.compose.report_mail import compose
-from bot.compose.told import FindingTold, ReportTold
-from bot.english import counted
 from bot.identity import Identity
-from bot.ingest import perf_bisect_result
-from bot.replies.addresses import Address
+from bot.outbox.circumstances import circumstances, unwelcome
+from bot.outbox.house import House
+from bot.outbox.loading import told_of
+from bot.outbox.shelving import Desk
 from bot.replies.known import known_as
-from tracker.models import Finding, OutgoingMail, OutgoingState, Report
-from tracker.status import CLOSED, Grade, Happening, State, Verdict
+from tracker.models import OutgoingMail, OutgoingState, Report
+from tracker.status import CLOSED, State, Verdict
 
 PURPOSE = "report"
 AT_ONCE = 1000
-MAILED = 300  # findings in one mail; its page has the rest
+NOBODY = House()
 log = logging.getLogger(__name__)
 
 
-def compose_due(identity: Identity, now: datetime, *, approve_first: bool = True, limit: int = AT_ONCE) -> int:
+def compose_due(
+    identity: Identity,
+    now: datetime,
+    *,
+    approve_first: bool = True,
+    limit: int = AT_ONCE,
+    house: House = NOBODY,
+) -> int:
     """Compose the mails of reports that came in as results and were never told, oldest first; the next call goes on.
 
-    Returns how many.
+    `approve_first`: where no rule of the policy decides, a person does. Returns how many.
     """
+    otherwise = Action.APPROVE if approve_first else Action.SEND
+    house = replace(house, policy=replace(house.policy, otherwise=otherwise))
     due = (
         Report.objects.filter(held="", results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
         .exclude(state__in=CLOSED - {State.NO_ACTION})  # nobody needs to hear what is gone already
         .exclude(outgoing__purpose=PURPOSE)
-        .exclude(events__kind=Happening.REPORTED)
         .select_related("culprit", "tree")
         .distinct()
         .order_by("pk")
     )
+    round_ = _Round(Desk(identity, house, now), unwelcome())
+    round_.refresh(limit)
     composed = 0
-    _refresh(identity, now, limit)
     for report in due[:limit]:
         try:
-            composed += _compose_one(report, identity, now, approve_first)
-        except (ValueError, LookupError, IndexError, UnicodeError) as error:  # one odd report, not all of them
+            composed += round_.compose(report)
+        except (ValueError, LookupError, UnicodeError) as error:  # one odd report, not all of them
             log.error("%s: no mail could be composed: %s", report.culprit.sha10, error)
     return composed
 
 
-def _compose_one(report: Report, identity: Identity, now: datetime, approve_first: bool) -> bool:
-    mail = compose(told_of(report), identity, now)
-    recipients = list(mail.envelope)
-    state, reason = (OutgoingState.COMPOSED, "") if approve_first else (OutgoingState.APPROVED, "")
-    if not recipients:
-        state, reason = OutgoingState.HELD, "it would reach nobody: the author's address can't be used, no list is set"
-    try:
+class _Round:
+    """One round of composing, with what all its mails need."""
+
+    def __init__(self, desk: Desk, unwelcome: Mapping[str, str]) -> None:
+        self.desk, self.unwelcome = desk, unwelcome
+
+    def compose(self, report: Report) -> bool:
+        desk = self.desk
+        told = told_of(report, desk.identity, desk.house)
+        mail = compose(told, desk.identity, desk.now, "", desk.house.conventions, self.unwelcome)
+        verdict = desk.judge(mail, decide(told, desk.house.policy, circumstances(report), desk.now), told)
         with transaction.atomic():
-            OutgoingMail.objects.create(
-                message_id=mail.message_id,
-                report=report,
-                purpose=PURPOSE,
-                raw=to_bytes(mail),
-                sender=identity.address,
-                recipients=recipients,
-                subject=mail.subject,
-                state=state,
-                reason=reason,
-                composed_at=now,
-            )
-            people = (*mail.to, *mail.cc)
-            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known_as(people))
-    except IntegrityError:
-        return False  # another worker composed it at the same time
-    return True
+            if not desk.shelve(report, mail, PURPOSE, verdict, newest(report)):
+                return False  # another worker composed it at the same time
+            known = known_as((*mail.to, *mail.cc))
+            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
+        return True
 
+    def refresh(self, limit: int) -> None:
+        """Compose again what nobody has approved yet and more is known of since, under the Message-ID that it has.
 
-def _refresh(identity: Identity, now: datetime, limit: int) -> None:
-    """Compose again what nobody has approved yet and more is known of since, under the Message-ID that it has.
-
-    Where nobody should be told any more, or not yet, the mail is held with the reason.
-    """
-    waiting = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
-    stale = waiting.filter(purpose=PURPOSE, stale=True).select_related("report__culprit", "report__tree")
-    for row in stale.order_by("pk")[:limit]:
-        unsent = waiting.filter(pk=row.pk)
-        try:
+        Where nobody should be told any more, or not yet, the mail is held with the reason.
+        """
+        waiting = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
+        stale = waiting.filter(purpose=PURPOSE, stale=True).select_related("report__culprit", "report__tree")
+        for row in stale.order_by("pk")[:limit]:
+            unsent = waiting.filter(pk=row.pk)
             if reason := _why_not(row.report):
                 unsent.update(state=OutgoingState.HELD, reason=reason, stale=False)
                 continue
-            mail = compose(told_of(row.report), identity, now, row.message_id)
-        except (ValueError, LookupError, UnicodeError) as error:
-            log.error("%s: its mail could not be composed again: %s", row.report.culprit.sha10, error)
-            continue
-        with transaction.atomic():
-            if unsent.update(raw=to_bytes(mail), subject=mail.subject, composed_at=now, stale=False):
-                Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=mail.subject)
+            try:
+                columns = self._again(row)
+            except (ValueError, LookupError, UnicodeError) as error:
+                log.error("%s: its mail could not be composed again: %s", row.report.culprit.sha10, error)
+                continue
+            with transaction.atomic():
+                if unsent.update(**columns, stale=False):
+                    Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=columns["subject"])
+
+    def _again(self, row: OutgoingMail) -> dict[str, object]:
+        """The columns of a mail that is composed again. What a person holds stays held, what waits for him waits."""
+        desk, report = self.desk, row.report
+        told = told_of(report, desk.identity, desk.house)
+        mail = compose(told, desk.identity, desk.now, row.message_id, desk.house.conventions, self.unwelcome)
+        decision = decide(told, desk.house.policy, circumstances(report), desk.now)
+        verdict = desk.judge(mail, decision, told)
+        columns = {**desk.columns(mail), "newest_finding": newest(report)}
+        if row.state == OutgoingState.HELD and not row.reason:
+            return columns
+        if row.state == OutgoingState.COMPOSED and verdict.state == OutgoingState.APPROVED:
+            return columns
+        return {**columns, "state": verdict.state, "reason": verdict.reason, "not_before": verdict.not_before}
+
+
+def newest(report: Report) -> int:
+    """The newest finding of a report: what comes later is not in a mail that is composed now."""
+    return report.findings.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def _why_not(report: Report) -> str:
@@ -109,69 +127,3 @@ def _why_not(report: Report) -> str:
     if State(report.state) in CLOSED - {State.NO_ACTION}:
         return f"before anybody was told: {report.status}"
     return ""
-
-
-def told_of(report: Report) -> ReportTold:
-    """What there is to tell of a report, its headline first."""
-    clear = Q(result__isnull=True) | Q(result__held="")  # what is held is told to nobody
-    told = report.findings.filter(clear).select_related("metric", "scenario", "machine", "parent")
-    findings = list(told.defer("old_samples", "new_samples").order_by("-headline", "pk")[:MAILED])
-    result = findings[0].result
-    payload = json.loads(result.payload) if result and result.format == perf_bisect_result.FORMAT else {}
-    parent = findings[0].parent
-    return ReportTold(
-        tag=report.tag,
-        sha=report.culprit.sha,
-        title=report.culprit.title,
-        author=Address(report.culprit.author_name, report.culprit.author_email),
-        trailers=tuple((tag, value) for tag, value in report.culprit.trailers),
-        patch_message_id=report.culprit.patch_message_id,
-        tree=report.tree.name if report.tree else "",
-        tree_url=report.tree.url if report.tree else "",
-        branch=report.branch,
-        parent_sha=parent.sha if parent else "",
-        parent_title=parent.title if parent else "",
-        base=findings[0].base,
-        good=_name_of(payload.get("good", {})),
-        bad=_name_of(payload.get("bad", {})),
-        bisect_steps=len(payload.get("bisect", {}).get("steps", ())),
-        kconfig=payload.get("build", {}).get("kconfig", ""),
-        compiler=payload.get("build", {}).get("compiler", ""),
-        verdict=Verdict(report.verdict),
-        findings=tuple(_findings(findings)),
-    )
-
-
-def _name_of(commit: dict[str, str]) -> str:
-    return commit.get("describe") or commit.get("sha", "")[:10]
-
-
-def _findings(findings: Iterable[Finding]) -> Iterable[FindingTold]:
-    for each in findings:
-        if each.old_mean is None or each.new_mean is None:
-            continue
-        box = each.machine
-        parts = [
-            counted(box.cpus, "CPU") if box.cpus else "",
-            counted(box.sockets, "socket") if box.sockets else "",
-            box.cpu_model,
-            f"({box.codename})" if box.codename else "",
-            f"{box.memory_bytes >> 30} GiB memory" if box.memory_bytes else "",
-        ]
-        yield FindingTold(
-            metric=each.metric.name,
-            unit=each.metric.unit,
-            direction=each.metric.direction,
-            verdict=Grade(each.verdict),
-            change_pct=each.change_pct_raw,
-            old_mean=each.old_mean,
-            old_stddev_pct=each.old_stddev_pct,
-            old_runs=each.old_runs,
-            new_mean=each.new_mean,
-            new_stddev_pct=each.new_stddev_pct,
-            new_runs=each.new_runs,
-            suite=each.scenario.suite,
-            params=each.scenario.params,
-            machine=box.name,
-            machine_text=box.description or ", ".join(part for part in parts if part),
-        )

@@ -2,6 +2,7 @@
 
 from tracker.models.archive import Archive
 from tracker.models.commit import Commit
+from tracker.models.correspondent import Correspondent, Wish
 from tracker.models.event import Event
 from tracker.models.finding import Finding
 from tracker.models.machine import Machine
@@ -24,6 +25,7 @@ __all__ = [
     "Archive",
     "BisectResult",
     "Commit",
+    "Correspondent",
     "Decision",
     "Event",
     "Finding",
@@ -45,4 +47,5 @@ __all__ = [
     "StableSeries",
     "Suggestion",
     "Tree",
+    "Wish",
 ]

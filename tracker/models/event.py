@@ -9,6 +9,14 @@ from tracker import status
 from tracker.models.natural import NaturalManager
 from tracker.models.report import Report
 
+# What those who were told of a report may want to hear (bot/outbox/further.py).
+NEWS = (
+    status.Happening.STILL_THERE,
+    status.Happening.FIX_CONFIRMED,
+    status.Happening.FIX_WITHOUT_EFFECT,
+    status.Happening.INVALID,
+)
+
 
 class Event(models.Model):
     """The stored form of `status.Event`, whose fields it has, and `recorded_at`: when we learned of it."""
@@ -45,6 +53,11 @@ class Event(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(kind=status.Happening.REVERSED) ^ Q(reverses=""), name="only_a_reversal_reverses"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["recorded_at"], condition=Q(kind__in=[kind.value for kind in NEWS]), name="news_for_a_thread"
             ),
         ]
 

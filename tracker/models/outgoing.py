@@ -30,10 +30,17 @@ class OutgoingMail(Lease):
     raw = models.BinaryField()
     sender = models.TextField()
     recipients = models.JSONField(help_text="the addresses of the envelope")
+    people = models.JSONField(
+        default=list, blank=True, help_text='[[address, name, "To", "Cc" or "" for left out, why], …]'
+    )
     subject = models.TextField()
+    body = models.TextField(blank=True, help_text="its text, as the receiver reads it")
+    newest_finding = models.PositiveBigIntegerField(
+        default=0, help_text="the newest finding when it was composed: later ones are not told by it"
+    )
     state = models.TextField(choices=OutgoingState.choices, default=OutgoingState.COMPOSED)
     reason = models.TextField(blank=True, help_text="why it is held, failed or in doubt")
-    stale = models.BooleanField(default=False, help_text="more is known than it says: it is composed again")
+    stale = models.BooleanField(default=False, help_text="more is known than it says")
     composed_at = models.DateTimeField()
     not_before = models.DateTimeField(null=True, blank=True)
     data_at = models.DateTimeField(
@@ -50,7 +57,10 @@ class OutgoingMail(Lease):
                 name="sent_mail_says_when",
             ),
         ]
-        indexes = [models.Index(fields=["state", "not_before"])]
+        indexes = [
+            models.Index(fields=["state", "not_before"]),
+            models.Index(fields=["state"], condition=models.Q(stale=True), name="mail_that_says_too_little"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.state}: {self.subject}"

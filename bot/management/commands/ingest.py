@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.config import identity, tree_paths
+from bot.config import house, identity, tree_paths
 from bot.english import counted
 from bot.ingest import refused
 from bot.ingest.formats import Input, read_paths, read_stream
@@ -41,7 +41,7 @@ class Command(BaseCommand):
                 counts[self._tell(answer, options["verbosity"])] += 1
                 progress(counts.total())
         first = settings.PERFWORK_APPROVE_FIRST
-        composed = compose_due(identity(), timezone.now(), approve_first=first, limit=_MAILS)
+        composed = compose_due(identity(), timezone.now(), approve_first=first, limit=_MAILS, house=house())
         told = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
         rest = ", more by the worker" if composed == _MAILS else ""
         self.stdout.write(f"{told or 'nothing found'}; {counted(composed, 'mail')} composed{rest}")

@@ -1,0 +1,56 @@
+"""The follow-up: what was found of a culprit since its report went out, where that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from bot.compose import numbers
+from bot.compose.further_mail import ThreadTold, further
+from bot.compose.mail import Mail
+from bot.compose.safe import one_line
+from bot.compose.tables import tables
+from bot.compose.told import FindingTold, worst
+from bot.english import counted
+from bot.identity import Identity
+from tracker.status import Grade
+
+LEAST_PCT = 5.0  # a change that is worth a mail
+_SHOWN = 5
+
+
+def matters(new: Sequence[FindingTold], headline: FindingTold) -> bool:
+    """Whether people should hear of new findings: one that is worse by five per cent, or by half of the headline's,
+    whichever is more. What moved for the better, or little, stands on the report's page.
+    """
+    told = abs(headline.change_pct) if headline.change_pct is not None else 0.0
+    least = max(LEAST_PCT, told / 2)
+    worse = [each for each in new if each.verdict is Grade.REGRESSION and not each.is_profile]
+    return any(each.change_pct is None or abs(each.change_pct) >= least for each in worse)
+
+
+def compose_follow_up(
+    thread: ThreadTold,
+    new: Sequence[FindingTold],
+    parent: tuple[str, str],
+    purpose: str,
+    identity: Identity,
+    now: datetime,
+    unwelcome: Mapping[str, str],
+) -> Mail:
+    """`parent`: the sha and the title of what the culprit was compared with."""
+    graded = [each for each in new if each.is_graded]
+    worse = sum(each.verdict is Grade.REGRESSION for each in graded)
+    words = {
+        "counts": f"{counted(worse, 'regression')}, {counted(len(graded) - worse, 'improvement')}",
+        "rows": [
+            f"{numbers.moved(each):>9}  {one_line(f'{each.metric} on {each.machine}', 66)}"
+            for each in worst(graded)[:_SHOWN]
+        ],
+        "tables": list(tables(new)),
+        "rule": "=" * 89,
+        "parent10": parent[0][:10],
+        "parent_title": one_line(parent[1], 200) or "its parent",
+        "heads": f"{parent[0][:16]:<16} {thread.sha[:27]}",
+    }
+    return further(thread, purpose, "follow_up", words, identity, now, unwelcome)

@@ -1,0 +1,81 @@
+"""A further mail about a report: in its thread, to those who were told of it. Each kind is a file beside this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.template.loader import render_to_string
+
+from bot.compose.mail import Mail
+from bot.compose.message_id import message_id
+from bot.compose.recipients import Recipient, Recipients
+from bot.compose.report_mail import finished
+from bot.compose.safe import one_line
+from bot.compose.threads import below
+from bot.identity import Identity
+from bot.replies.addresses import Address
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTold:
+    """A report that people were told of: its culprit, and the mail that told them."""
+
+    tag: str
+    sha: str
+    title: str
+    verdict: str
+    message_id: str
+    references: tuple[str, ...]
+    subject: str
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
+
+
+def further(
+    thread: ThreadTold,
+    purpose: str,
+    template: str,
+    words: Mapping[str, object],
+    identity: Identity,
+    now: datetime,
+    unwelcome: Mapping[str, str],
+    first: Address | None = None,
+) -> Mail:
+    """A mail below the report. `purpose` names what it tells, and so its Message-ID; `first`: who is addressed."""
+    place = below(thread.message_id, thread.references)
+    common = {
+        "bot": one_line(identity.name, 60),
+        "sha": thread.sha,
+        "title": one_line(thread.title, 200),
+        "verdict": thread.verdict,
+        "prefix": identity.prefix,
+        "page": identity.page(thread.sha[:12]),
+        "help": identity.help("answering"),
+    }
+    return Mail(
+        message_id=message_id(now, thread.tag, identity, purpose),
+        sender=Address(identity.name, identity.address),
+        reply_to=Address(identity.name, identity.tagged(thread.tag)),
+        recipients=_recipients(thread, unwelcome, first),
+        subject=f"Re: {thread.subject}",
+        date=now.replace(microsecond=0),
+        body=finished(render_to_string(f"mail/{template}.txt", {**common, **words})),
+        report_tag=thread.tag,
+        in_reply_to=place.answers,
+        references=place.references,
+    )
+
+
+def _recipients(thread: ThreadTold, unwelcome: Mapping[str, str], first: Address | None) -> Recipients:
+    """Those who were told of the report, but for those who want no more."""
+    told = [Recipient(each, "was told of the report") for each in (*thread.to, *thread.cc)]
+    if first:
+        told.insert(0, Recipient(first, "the author of what was measured"))
+    told = list({each.email: each for each in reversed(told)}.values())[::-1]
+    kept = [each for each in told if each.email not in unwelcome]
+    out = tuple(Recipient(each.address, unwelcome[each.email]) for each in told if each.email in unwelcome)
+    addressed = {first.email} if first else {each.email for each in thread.to}
+    to = tuple(each for each in kept if each.email in addressed) or tuple(kept[:1])
+    return Recipients(to, tuple(each for each in kept if each not in to), out)

@@ -1,0 +1,33 @@
+"""The last look at a mail before the outbox. A mail with a fault is held with the reason.
+
+It is read as its receivers will read it, and held against what it should tell. To add a check: a generator that takes a
+`Look` and yields sentences in every_mail.py or reports.py, its name in `CHECKS` there, a seeded fault in
+tests/bot/test_lint.py.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from bot.compose.conventions import Conventions
+from bot.compose.lint import every_mail, reports
+from bot.compose.lint.look import Look
+from bot.compose.mail import Mail, to_bytes
+from bot.compose.told import ReportTold
+from bot.identity import Identity
+from bot.ingest.robot_mail.report import find_report
+from bot.replies.mail import parse
+
+MOST_FAULTS = 10  # told of one mail
+
+
+def faults(
+    mail: Mail, identity: Identity, conventions: Conventions, now: datetime, told: ReportTold | None = None
+) -> tuple[str, ...]:
+    """What is wrong with a mail, a sentence each; nothing where it may go. `told`: of a report, what it should tell."""
+    raw = to_bytes(mail)
+    read = parse(raw)
+    look = Look(mail, raw, read, identity, conventions, now, told, find_report(read) if told else None)
+    checks = (*every_mail.CHECKS, *(reports.CHECKS if told else ()))
+    found = (fault for check in checks for fault in check(look))
+    return tuple(fault for fault, _ in zip(found, range(MOST_FAULTS), strict=False))

@@ -1,0 +1,120 @@
+"""Checks of a report: whether subject, sentence and tables say what was measured, of the right commit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.compose import numbers
+from bot.compose.lint.look import Check, Look
+from bot.compose.safe import in_link, is_address, one_line
+from bot.ingest.robot_mail.subject import read_subject
+from bot.replies.addresses import parse_addresses
+from tracker.movement import word
+from tracker.status import Verdict
+
+_ROUNDING = 0.06  # points of per cent: both numbers are printed with one digit
+
+
+def _subject(look: Look) -> Iterator[str]:
+    assert look.told
+    told, subject = look.told, read_subject(look.read.subject)
+    if subject.sha != told.sha[:10]:
+        yield f"the subject names {subject.sha or 'no commit'}, the culprit is {told.sha[:10]}"
+    change = told.headline.change_pct
+    if change is None:  # from zero
+        return
+    if subject.verdict != told.verdict:
+        yield f"the subject says {subject.verdict or 'nothing'}, it is {told.verdict}"
+    if not subject.percent or abs(abs(float(subject.percent)) - abs(change)) > _ROUNDING:
+        yield f"the subject says {subject.percent or 'no'}%, measured was {change:+.1f}%"
+
+
+def _numbers(look: Look) -> Iterator[str]:
+    """The sentence and the table, as a reader of such reports finds them."""
+    assert look.told
+    told, read, headline = look.told, look.report, look.told.headline
+    if headline.change_pct is None:
+        return  # from zero no sentence tells a percentage, by which such readers know a report
+    if read is None:
+        yield "a reader of reports would not find it"
+        return
+    if read.culprit != told.sha:
+        yield f"the body names {read.culprit[:10]}, the culprit is {told.sha[:10]}"
+    if read.verdict != told.verdict:
+        yield f"the body says {read.verdict}, it is {told.verdict}"
+    if abs(abs(float(read.percent)) - abs(headline.change_pct)) > _ROUNDING:
+        yield f"the body says {read.percent}%, measured was {headline.change_pct:+.1f}%"
+    yield from (f"it contradicts itself: {problem}" for problem in read.unsure)
+
+
+def _tables(look: Look) -> Iterator[str]:
+    """Every finding in a table, as it was measured, and every table with its rows."""
+    assert look.told
+    read, headline = look.report, look.told.headline
+    if read is None:
+        return
+    rows = sum(len(table.rows) for table in read.tables)
+    if rows != len(look.told.findings):
+        yield f"the tables have {rows} rows of {len(look.told.findings)}"
+    for number, table in enumerate(read.tables, 1):
+        if not table.rows:
+            yield f"table {number} is empty"
+        elif table.unread or not table.is_whole:
+            yield f"table {number} can't be read"
+    if read.row is None:
+        yield f"no table has {one_line(headline.metric, 80)}"
+    elif (read.row.old.mean, read.row.new.mean) != (_printed(headline.old_mean), _printed(headline.new_mean)):
+        meant = f"{headline.old_mean:g} -> {headline.new_mean:g}"
+        yield f"the table says {read.row.old.mean:g} -> {read.row.new.mean:g}, measured was {meant}"
+    elif read.row.change != numbers.moved(headline):
+        yield f"the table says {read.row.change}, measured was {numbers.moved(headline)}"
+
+
+def _printed(mean: float) -> float:
+    return float(numbers.value(mean))
+
+
+def _verdict(look: Look) -> Iterator[str]:
+    """By the metric's direction, and never by the sign alone."""
+    assert look.told
+    headline = look.told.headline
+    if look.told.verdict is Verdict.UNKNOWN:
+        yield "nobody has told which direction is better"
+    elif word(headline.old_mean, headline.new_mean, headline.direction) != look.told.verdict:
+        yield f"{one_line(headline.metric, 80)} did not move as a {look.told.verdict} does"
+
+
+def _tags(look: Look) -> Iterator[str]:
+    """The tag block of a regression leads back to this very mail; an improvement has none."""
+    assert look.told
+    body, told = look.mail.body, look.told
+    closes = re.findall(r"^\| Closes: https://lore\.kernel\.org/r/(\S+)$", body, re.M)
+    reported = re.findall(r"^\| Reported-by: (.*)$", body, re.M)
+    if told.verdict is not Verdict.REGRESSION:
+        if closes or reported:
+            yield "an improvement asks for no tags"
+        return
+    if closes != [in_link(look.mail.message_id)]:
+        yield "the link to itself is wrong"
+    addresses = [address.email for value in reported for address in parse_addresses(value)]
+    if addresses != [look.identity.tagged(told.tag)]:
+        yield "Reported-by: has not the report's address"
+
+
+def _culprit(look: Look) -> Iterator[str]:
+    assert look.told
+    told, oldest = look.told, look.conventions.oldest
+    if not re.fullmatch(r"[0-9a-f]{40}", told.sha):
+        yield f"{one_line(told.sha, 50)!r} is no full sha"
+    if not told.title:
+        yield "the culprit has no title"
+    if not is_address(told.author.email):
+        yield "the culprit's author is not known"
+    if told.authored_at and look.now - told.authored_at > oldest:
+        yield f"the culprit is of {told.authored_at:%Y-%m-%d}, older than {oldest.days} days"
+    if told.parent_sha == told.sha:
+        yield "the culprit is its own parent"
+
+
+CHECKS: tuple[Check, ...] = (_subject, _numbers, _tables, _verdict, _tags, _culprit)

@@ -1,0 +1,48 @@
+"""The recheck: what was reported is still there at a later version, and nobody has said a word of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.compose import numbers
+from bot.compose.further_mail import ThreadTold, further
+from bot.compose.mail import Mail
+from bot.compose.safe import one_line
+from bot.compose.told import FindingTold
+from bot.identity import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class StillThere:
+    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers, if they were told."""
+
+    ref: str
+    sha: str
+    again: FindingTold | None = None
+
+
+def compose_recheck(
+    thread: ThreadTold,
+    seen: StillThere,
+    headline: FindingTold,
+    purpose: str,
+    identity: Identity,
+    now: datetime,
+    unwelcome: Mapping[str, str],
+) -> Mail:
+    words = {
+        "ref": one_line(seen.ref, 40),
+        "ref10": seen.sha[:10],
+        "metric": one_line(headline.metric, 120),
+        "where": one_line(f"{headline.suite} on {headline.machine}", 120),
+        "then": _sides(headline),
+        "again": _sides(seen.again) if seen.again else "",
+    }
+    return further(thread, purpose, "recheck", words, identity, now, unwelcome)
+
+
+def _sides(finding: FindingTold) -> str:
+    unit = f" {one_line(finding.unit, 20)}" if finding.unit else ""
+    return f"{numbers.value(finding.old_mean)} -> {numbers.value(finding.new_mean)}{unit}, {numbers.moved(finding)}"

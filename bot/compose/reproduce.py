@@ -1,0 +1,43 @@
+"""The one command that repeats a measurement, or where to find what it takes. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from bot.compose.safe import one_line
+from bot.compose.told import ReportTold
+
+_SCRIPT = re.compile(r"(?:.*[/._-])?(?:reproduce?|repro|run)(?:[._-][\w.-]*)?\Z", re.I)
+_JOB = re.compile(r"(?:.*/)?job(?:[\w.-]*)\.ya?ml\Z", re.I)
+_SHORT = 60  # letters of a link that a line of the first screen can hold
+_FIELD = re.compile(r"\{(suite|params|machine|sha)\}")
+_PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
+
+
+def reproduce(told: ReportTold, template: str = "") -> str:
+    """The lab's own command where a template is set; else what the result itself offers: a script, a job file."""
+    if template:
+        return _filled(told, template)
+    links = [(name, url) for name, url in told.artifacts if _PLAIN_URL.match(url)]
+    if url := next((url for name, url in links if _SCRIPT.match(name)), ""):
+        return f"curl -O {url} (a script)" if len(url) <= _SHORT else "by the script that is linked below"
+    if url := next((url for name, url in links if _JOB.match(name)), ""):
+        return f"lkp run job.yaml, with {url if len(url) <= _SHORT else 'the file that is linked below'}"
+    if _PLAIN_URL.match(told.test_url):
+        return f"with the parameters below; the test is {told.test_url}"
+    return "no script was handed in; the parameters are below"
+
+
+def _filled(told: ReportTold, template: str) -> str:
+    """The template with what was measured in it, each word quoted for a shell."""
+    headline = told.headline
+    words = {
+        "suite": shlex.quote(one_line(headline.suite, 80)),
+        "machine": shlex.quote(one_line(headline.machine, 80)),
+        "sha": told.sha,
+        "params": " ".join(
+            shlex.quote(one_line(f"{name}={value}", 160)) for name, value in sorted(headline.params.items())
+        ),
+    }
+    return _FIELD.sub(lambda found: words[found[1]], template)

@@ -1,0 +1,105 @@
+"""The comparison tables, a table for each scenario on each machine, and the box of what else moved elsewhere. Pure.
+
+Both as the 0-Day robot's reports have them since 2019, so that who reads those by a script reads ours.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.compose import numbers
+from bot.compose.safe import one_line
+from bot.compose.told import FindingTold, ReportTold, worst
+
+MOST_BOXES = 20
+_LEFT, _RIGHT = 18, 55
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The findings of one scenario on one machine. `machine`: its line, above all tables but the first."""
+
+    axes: str
+    values: str
+    machine: str
+    rows: tuple[str, ...]
+
+
+def tables(findings: Sequence[FindingTold]) -> Iterator[Table]:
+    """The tables in the order of their first findings; rows by name, what the profile shows below them."""
+    for number, group in enumerate(_groups(findings)):
+        first = group[0]
+        axes = {
+            **{_name(name): one_line(value, 80) for name, value in first.params.items()},
+            "tbox_group": one_line(first.machine, 80),
+            "testcase": one_line(first.suite, 80),
+        }
+        names = sorted(axes)
+        machine = f"{one_line(first.machine, 80)}: {one_line(first.machine_text, 200)}" if number else ""
+        rows = tuple(numbers.row(each, one_line(each.metric, 300)) for each in sorted(group, key=_order))
+        yield Table("/".join(names), "/".join(axes[name] for name in names), machine, rows)
+
+
+def _order(finding: FindingTold) -> tuple[bool, float, str]:
+    return (finding.is_profile, -abs(finding.moved or 0.0) if finding.is_profile else 0.0, finding.metric)
+
+
+def _name(name: str) -> str:
+    return one_line(name, 80).replace("/", "_")
+
+
+def _groups(findings: Iterable[FindingTold]) -> list[list[FindingTold]]:
+    groups: dict[tuple[str, str, str], list[FindingTold]] = {}
+    for each in findings:
+        groups.setdefault(each.place, []).append(each)
+    return list(groups.values())
+
+
+def impacts(told: ReportTold) -> tuple[str, ...]:
+    """The box of the other tests: the worst that each showed. Nothing where only one test moved."""
+    elsewhere = [each for each in told.findings if each.place != told.headline.place and each.is_graded]
+    shown = [worst(group)[0] for group in _groups(each for each in elsewhere if each.change_pct is not None)]
+    if not shown:
+        return ()
+    edge = f"+{'-' * _LEFT}+{'-' * _RIGHT}+"
+    lines = [edge]
+    for each in worst(shown)[:MOST_BOXES]:
+        change = each.change_pct or 0.0
+        lines += _cell("testcase: change", f"{_suite(each)}{one_line(each.metric, 150)} {change:.1f}% {each.verdict}")
+        lines += _cell("test machine", one_line(each.machine_text, 200) or one_line(each.machine, 80))
+        for number, (name, value) in enumerate(sorted(each.params.items())):
+            lines += _cell("" if number else "test parameters", f"{one_line(name, 80)}={one_line(value, 80)}")
+        lines.append(edge)
+    return tuple(lines)
+
+
+def _suite(finding: FindingTold) -> str:
+    return f"{one_line(finding.suite, 80).replace(' ', '_').replace(':', '_')}: "
+
+
+def _cell(name: str, text: str) -> Iterator[str]:
+    """One row of the box, wrapped within it."""
+    wrapped = textwrap.wrap(text, _RIGHT - 2, break_on_hyphens=False, break_long_words=False) or [""]
+    for number, line in enumerate(wrapped):
+        yield f"| {'' if number else name:<{_LEFT - 2}} | {line:<{_RIGHT - 2}} |"
+
+
+def profile(findings: Sequence[FindingTold], most: int = 5) -> tuple[str, ...]:
+    """The functions whose share of the CPU time changed most, in points; nothing where no profile was taken."""
+    headline = findings[0]
+    shares = [each for each in findings if each.is_profile and each.place == headline.place]
+    shares = [each for each in shares if abs(each.moved or 0.0) >= 0.1]
+    shares.sort(key=lambda each: -abs(each.moved or 0.0))
+    return tuple(
+        f"  {numbers.moved(each):>6}  {each.old_mean:5.1f} -> {each.new_mean:5.1f}  {_function(each.metric)}"
+        for each in shares[:most]
+    )
+
+
+def _function(metric: str) -> str:
+    """ "clear_page_erms (self)" of "perf-profile.self.cycles-pp.clear_page_erms"."""
+    kind, _, name = one_line(metric, 200).removeprefix("perf-profile.").partition(".")
+    name = name.partition(".")[2] if name.startswith("cycles") and "." in name else name
+    return f"{name or kind} ({kind})" if len(name) <= 44 else f"{name[:41]}... ({kind})"

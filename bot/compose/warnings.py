@@ -1,0 +1,78 @@
+"""What a reader must know before he believes the numbers: noise, doubt, a debug config, mixed results. Pure.
+
+To add one: a generator that takes a report and yields sentences, and its name in `warnings_of`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.compose.numbers import percent
+from bot.compose.told import FindingTold, ReportTold
+from bot.english import counted
+from tracker.status import Grade
+
+NOISY_PCT = 5.0  # of the mean from run to run: more than most benchmarks of the lists
+SMALL_PCT = 10.0  # a change that the alignment of code alone has been seen to make
+_PROFILE_POINTS = 1.0
+# Parts of a config's name or of a kernel's command line, and what they switch on; each costs much, and unevenly.
+_FALSIFIES = {
+    r"kasan|kcsan|kmsan|ubsan|kfence": "a sanitizer",
+    r"lockdep|prove[-_]?locking|lock[-_]?stat": "lock debugging",
+    r"kmemleak|debug[-_]?(?:pagealloc|slab|objects|vm|list)|slub[-_]?debug|page[-_]?poison": "memory debugging",
+    r"kcov|gcov|fault[-_]?inj\w*": "instrumentation",
+    r"(?<![a-z0-9])debug(?![a-z0-9]|[-_]?info)|dbg(?![a-z0-9])": "debug options",
+}
+_COMPILER = {r"(?<!\S)-O[0g](?!\S)": "built without optimisation"}
+
+
+def warnings_of(told: ReportTold) -> tuple[str, ...]:
+    """Sentences, the gravest first."""
+    every = (_config(told), _noise(told.headline), _chance(told.headline), _alignment(told), _mixed(told))
+    return tuple(sentence for some in every for sentence in some)
+
+
+def _config(told: ReportTold) -> Iterator[str]:
+    build = told.build
+    for name, text in (("config", build.kconfig), ("kernel's command line", build.cmdline)):
+        for pattern, what in _FALSIFIES.items():
+            if found := re.search(pattern, text, re.I):
+                yield f"the {name} has {what} ({found[0]}): on another kernel the numbers may be others"
+    for pattern, what in _COMPILER.items():
+        if re.search(pattern, build.compiler):
+            yield f"the kernel was {what}"
+
+
+def _noise(headline: FindingTold) -> Iterator[str]:
+    spreads = [each for each in (headline.old_stddev_pct, headline.new_stddev_pct) if each is not None]
+    if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
+        yield f"this metric is known to be noisy here: {percent(headline.noise_pct)} % from run to run"
+    elif spreads and max(spreads) >= NOISY_PCT:
+        yield f"the runs differ much among themselves: {percent(max(spreads))} %"
+
+
+def _chance(headline: FindingTold) -> Iterator[str]:
+    if headline.overlap:
+        yield "some runs of both sides gave the same values"
+    if headline.verdict is Grade.NOT_TESTABLE:
+        yield "one run a side, or no spread told: whether it is chance was not tested"
+    elif headline.verdict is Grade.NOT_SIGNIFICANT:
+        yield "chance alone may make such a difference"
+
+
+def _alignment(told: ReportTold) -> Iterator[str]:
+    """Where the profile shows nothing, code or data that moved to other addresses may be all."""
+    change = told.headline.change_pct
+    profile = [each for each in told.findings if each.is_profile and each.place == told.headline.place]
+    still = all(abs(each.moved or 0.0) < _PROFILE_POINTS for each in profile)
+    if profile and still and change is not None and abs(change) < SMALL_PCT:
+        yield "no function takes more time in the profile: other alignment of code or data may be all that changed"
+
+
+def _mixed(told: ReportTold) -> Iterator[str]:
+    graded = [each for each in told.findings if each.is_graded]
+    worse = sum(each.verdict is Grade.REGRESSION for each in graded)
+    better = len(graded) - worse
+    if worse and better and min(worse, better) * 2 >= max(worse, better):
+        yield f"the results are mixed: {counted(worse, 'regression')}, {counted(better, 'improvement')}"

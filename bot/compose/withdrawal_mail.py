@@ -1,0 +1,20 @@
+"""The withdrawal: a report was wrong, and those who were told of it are told so."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from datetime import datetime
+
+from bot.compose.further_mail import ThreadTold, further
+from bot.compose.mail import Mail
+from bot.compose.safe import one_line
+from bot.identity import Identity
+
+
+def compose_withdrawal(
+    thread: ThreadTold, reason: str, purpose: str, identity: Identity, now: datetime, unwelcome: Mapping[str, str]
+) -> Mail:
+    """`reason`: what is known of why, "" for nothing."""
+    lines = textwrap.wrap(one_line(reason, 600), 74, break_on_hyphens=False)
+    return further(thread, purpose, "withdrawal", {"reason": lines}, identity, now, unwelcome)

@@ -1,0 +1,90 @@
+"""What the database knows around a report that is to be told: who wants no mail, who was faster, how much went out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date, datetime, time
+
+from django.db.models import Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from bot.compose.policy import Circumstances, Policy, first_day
+from bot.replies.effect import Relation
+from bot.replies.kinds import Kind
+from tracker.happenings import Happening, Part
+from tracker.models import Correspondent, OutgoingMail, OutgoingState, Report, Wish
+from tracker.status import standing_events
+
+_GOES = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
+_FIX = frozenset({Happening.FIX_PROPOSED, Happening.FIX_CONFIRMED, Happening.FIX_QUEUED, Happening.FIX_MERGED})
+_WORDS = {Wish.OPTED_OUT: "wants no mail of ours", Wish.BOUNCING: "bounces", Wish.STOPPED: "on the stop list"}
+
+
+def unwelcome() -> dict[str, str]:
+    """The addresses that get no mail of ours, with the reason."""
+    rows = Correspondent.objects.exclude(wish=Wish.OPTED_IN).values_list("address", "wish", "note")
+    return {address: _WORDS[Wish(wish)] + (f": {note}" if note else "") for address, wish, note in rows}
+
+
+def circumstances(report: Report) -> Circumstances:
+    """What speaks for or against telling of a report now."""
+    events = [event.value() for event in report.events.all()]
+    posted = [event.at for event in standing_events(events) if event.kind in _FIX]
+    same = _same_patch(report)
+    wish = Correspondent.objects.filter(address=report.culprit.author_email, wish=Wish.OPTED_IN)
+    return Circumstances(
+        fix_posted_at=max(posted, default=None),
+        reported_by=_reported_by(report),
+        same_patch=same.culprit.sha if same else "",
+        same_patch_tree=same.tree.name if same and same.tree else "",
+        opted_in=wish.exists(),
+    )
+
+
+def _reported_by(report: Report) -> str:
+    """The mail by which another robot was faster: its report, or a robot's mail elsewhere that names the culprit."""
+    if told := report.events.filter(kind=Happening.REPORTED).exclude(message_id="").first():
+        return told.message_id
+    elsewhere = report.messages.filter(kind=Kind.ROBOT, relation=Relation.CULPRIT).first()
+    return elsewhere.message_id if elsewhere else ""
+
+
+def _same_patch(report: Report) -> Report | None:
+    """A report that people know about the same patch under another commit: by git, or by what its commit tells."""
+    culprit = report.culprit
+    same = Q(related__commit=culprit, related__part=Part.CULPRIT)
+    if culprit.same_patch_as_id:
+        same |= Q(culprit=culprit.same_patch_as_id)
+    if culprit.patch_id and culprit.title:
+        same |= Q(culprit__patch_id=culprit.patch_id, culprit__title=culprit.title)
+    if culprit.patch_message_id:
+        same |= Q(culprit__patch_message_id=culprit.patch_message_id)
+    told = Report.objects.filter(same, reported_at__isnull=False).exclude(pk=report.pk)
+    return told.select_related("culprit", "tree").order_by("pk").first()
+
+
+class Calendar:
+    """How many mails go to whom on which day, from today on; grows with what is put into the outbox."""
+
+    def __init__(self, policy: Policy, now: datetime) -> None:
+        self._policy, self._today = policy, now.astimezone(timezone.get_default_timezone()).date()
+        self._sent: dict[date, Counter[str]] = {}
+        rows = OutgoingMail.objects.filter(state__in=_GOES).exclude(purpose__startswith="answer ")
+        midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
+        dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(day__gte=midnight)
+        for day, recipients in dated.values_list("day", "recipients").iterator(chunk_size=1000):
+            self._count(day.date(), recipients)
+
+    def due(self, addresses: Iterable[str], author: str) -> datetime | None:
+        """When a mail to these may go: None for now, else the beginning of a later day."""
+        day = first_day(self._sent, set(addresses), author, self._policy, self._today)
+        return None if day == self._today else datetime.combine(day, time(), tzinfo=timezone.get_default_timezone())
+
+    def note(self, addresses: Iterable[str], due: datetime | None) -> None:
+        """A mail to these goes then."""
+        self._count(due.date() if due else self._today, addresses)
+
+    def _count(self, day: date, addresses: Iterable[str]) -> None:
+        self._sent.setdefault(day, Counter()).update([*set(addresses), ""])

@@ -1,0 +1,222 @@
+"""From the database to what a report mail tells: a report with its findings, its result and its tree, as values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import Q
+from django.urls import reverse
+
+from bot.compose.threads import patch_mail
+from bot.compose.told import BuildTold, FindingTold, RecheckTold, ReportTold
+from bot.english import counted
+from bot.identity import Identity
+from bot.ingest import lkp, perf_bisect_result
+from bot.ingest.formats import reread
+from bot.ingest.value import Measurement
+from bot.outbox.house import House
+from bot.replies.addresses import Address
+from bot.upstream.touched import touched
+from tracker.keys import scenario_key
+from tracker.models import BisectResult, Finding, Machine, Message, OutgoingMail, Report
+from tracker.significance import grade, overlap
+from tracker.status import Grade, Verdict
+
+MAILED = 300  # findings in one mail; its page has the rest
+
+
+def told_of(report: Report, identity: Identity, house: House) -> ReportTold:
+    """What there is to tell of a report, its headline first."""
+    findings = findings_of(report)
+    head = findings[0]
+    payload = _payload(head.result)
+    culprit, parent = report.culprit, head.parent
+    trailers = tuple((tag, value) for tag, value in culprit.trailers)
+    seen = touched(house.trees, culprit.sha)
+    patch = culprit.patch_message_id or _not_ours(patch_mail(trailers))
+    return ReportTold(
+        tag=report.tag,
+        sha=culprit.sha,
+        title=culprit.title,
+        author=Address(culprit.author_name, culprit.author_email),
+        trailers=trailers,
+        patch_message_id=patch,
+        patch_references=above(patch),
+        tree=report.tree.name if report.tree else "",
+        tree_url=report.tree.url if report.tree else "",
+        tree_role=report.tree.role if report.tree else "",
+        branch=report.branch,
+        parent_sha=parent.sha if parent else "",
+        parent_title=parent.title if parent else "",
+        base=head.base,
+        good=_name_of(payload.get("good")),
+        bad=_name_of(payload.get("bad")),
+        bisect_steps=len(_part(payload, "bisect").get("steps", ())),
+        verdict=Verdict(report.verdict),
+        findings=values_of(findings),
+        build=_build(payload),
+        authored_at=culprit.authored_at,
+        files=seen.files,
+        responsible=seen.responsible,
+        rechecks=tuple(
+            RecheckTold(each["ref"], each["state"]) for each in _part(payload, "bisect").get("rechecks", ())
+        ),
+        test_text=_part(payload, "test").get("description", ""),
+        test_url=_part(payload, "test").get("url", ""),
+        artifacts=tuple((each["name"], each["url"]) for each in payload.get("artifacts", ()) if "url" in each),
+        raw=identity.base_url + reverse("api-result", args=[head.result_id]) if head.result_id else "",
+    )
+
+
+def findings_of(report: Report, after: int = 0) -> list[Finding]:
+    """What may be told of a report, the headline first; `after`: only what was found since that one."""
+    clear = Q(result__isnull=True) | Q(result__held="")  # what is held is told to nobody
+    numbers = Q(old_mean__isnull=False, new_mean__isnull=False)
+    rows = report.findings.filter(clear, numbers, pk__gt=after).select_related(
+        "metric", "scenario", "machine", "parent"
+    )
+    return list(rows.select_related("result").order_by("-headline", "pk")[:MAILED])
+
+
+def values_of(findings: Sequence[Finding]) -> tuple[FindingTold, ...]:
+    """Findings as they are told."""
+    return tuple(map(_value, findings))
+
+
+def _value(each: Finding) -> FindingTold:
+    assert each.old_mean is not None
+    assert each.new_mean is not None
+    both = each.old_samples and each.new_samples
+    return FindingTold(
+        metric=each.metric.name,
+        unit=each.metric.unit,
+        direction=each.metric.direction,
+        verdict=Grade(each.verdict),
+        change_pct=each.change_pct_raw,
+        old_mean=each.old_mean,
+        old_stddev_pct=each.old_stddev_pct,
+        old_runs=each.old_runs,
+        new_mean=each.new_mean,
+        new_stddev_pct=each.new_stddev_pct,
+        new_runs=each.new_runs,
+        suite=each.scenario.suite,
+        params=each.scenario.params,
+        machine=each.machine.name,
+        machine_text=machine_text(each.machine),
+        p_value=each.p_value,
+        low_pct=each.low_pct,
+        high_pct=each.high_pct,
+        # The effect is the change in times of it.
+        noise_pct=abs(each.change_pct_raw) / each.effect if each.effect and each.change_pct_raw else None,
+        overlap=bool(both) and overlap(each.old_samples, each.new_samples),
+    )
+
+
+def measured_again(report: Report, result: str) -> FindingTold | None:
+    """A report's headline metric, on the same machine, in another result ("lab/17"); None where it was not measured."""
+    row = _named(result)
+    head = report.findings.filter(headline=True).select_related("metric", "scenario", "machine").first()
+    if row is None or head is None:
+        return None
+    told = reread(row.format, row.payload, str(row))
+    for run in told.runs:
+        if (scenario_key(run.suite, run.params), run.machine.id) == (head.scenario.key, head.machine.name):
+            for each in run.measurements:
+                if each.metric == head.metric.name:
+                    return _told_again(each, head)
+    return None
+
+
+def _named(result: str) -> BisectResult | None:
+    """The result of this name; producers and ids may hold the slash that stands between them."""
+    name = Q()
+    for at, letter in enumerate(result[:400]):
+        if letter == "/":
+            name |= Q(producer=result[:at], external_id=result[at + 1 :])
+    return BisectResult.objects.filter(name).first() if name else None
+
+
+def _told_again(each: Measurement, head: Finding) -> FindingTold:
+    graded = grade(each, head.metric.direction)
+    return FindingTold(
+        metric=head.metric.name,
+        unit=head.metric.unit,
+        direction=head.metric.direction,
+        verdict=graded.verdict,
+        change_pct=graded.change_pct,
+        old_mean=each.old.mean,
+        old_stddev_pct=each.old.stddev_pct,
+        old_runs=each.old.n,
+        new_mean=each.new.mean,
+        new_stddev_pct=each.new.stddev_pct,
+        new_runs=each.new.n,
+        suite=head.scenario.suite,
+        params=head.scenario.params,
+        machine=head.machine.name,
+        machine_text=machine_text(head.machine),
+        p_value=graded.p_value,
+        low_pct=graded.low_pct,
+        high_pct=graded.high_pct,
+    )
+
+
+def machine_text(box: Machine) -> str:
+    """A machine in a line, in the lab's words or by its parts."""
+    parts = [
+        counted(box.cpus, "CPU") if box.cpus else "",
+        counted(box.sockets, "socket") if box.sockets else "",
+        box.cpu_model,
+        f"({box.codename})" if box.codename else "",
+        f"{box.memory_bytes >> 30} GiB memory" if box.memory_bytes else "",
+    ]
+    return box.description or ", ".join(part for part in parts if part)
+
+
+def _payload(result: BisectResult | None) -> dict[str, Any]:
+    """What the lab handed in, where it is in the words of our own format."""
+    if result is None:
+        return {}
+    told: dict[str, Any] = json.loads(result.payload)
+    if result.format == perf_bisect_result.FORMAT:
+        return told
+    if result.format == lkp.FORMAT:
+        job = _part(_part(told, "culprit"), "job")
+        names = {"kconfig": "kconfig", "compiler": "compiler", "rootfs": "rootfs"}
+        build = {own: job[name] for own, name in names.items() if isinstance(job.get(name), str)}
+        return {"build": build, "artifacts": []}
+    return {}
+
+
+def _part(told: Any, name: str) -> dict[str, Any]:
+    part = told.get(name) if isinstance(told, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def _build(payload: Mapping[str, Any]) -> BuildTold:
+    build = _part(payload, "build")
+    return BuildTold(**{name: build.get(name, "") for name in BuildTold.__dataclass_fields__})
+
+
+def _name_of(commit: Any) -> str:
+    told = commit if isinstance(commit, dict) else {}
+    return str(told.get("describe") or str(told.get("sha", ""))[:10])
+
+
+def _not_ours(message_id: str) -> str:
+    """A mail that a commit links to, unless it is about a report: that was no patch."""
+    ours = OutgoingMail.objects.filter(message_id=message_id).exists() if message_id else True
+    return "" if ours or Message.objects.filter(message_id=message_id, kind="robot").exists() else message_id
+
+
+def above(message_id: str) -> tuple[str, ...]:
+    """What a known mail answers, so far as mails tell: the cover letter above a patch, and what stands above that."""
+    above: list[str] = []
+    while message_id and len(above) < 10:
+        row = Message.objects.filter(message_id=message_id).values_list("in_reply_to", flat=True).first()
+        if not row or row in above:
+            break
+        above.insert(0, row)
+        message_id = row
+    return tuple(above)

@@ -1,0 +1,158 @@
+"""Who gets a report, and why: each once, and nobody who must not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.compose.conventions import Conventions
+from bot.compose.mail import to_bytes
+from bot.compose.maintainers import Part, Responsible
+from bot.compose.recipients import Commit, Recipients, recipients_of
+from bot.compose.report_mail import compose
+from bot.replies.addresses import Address
+from bot.replies.aliases import read_mailmap
+from tests.conftest import NOW
+from tests.told import BOT, LIST, TOLD
+
+LKML = "linux-kernel@vger.kernel.org"
+MM = (
+    Responsible(Address("Andrea Vale", "andrea@dev.example"), Part.MAINTAINER, "MEMORY"),
+    Responsible(Address("Bo Lane", "bo@dev.example"), Part.REVIEWER, "MEMORY"),
+    Responsible(Address("", "linux-mm@lists.example"), Part.LIST, "MEMORY"),
+)
+
+
+def told(*trailers: tuple[str, str], author: str = "dana@dev.example", **more: Any) -> Recipients:
+    house = more.pop("house", Conventions())
+    unwelcome = more.pop("unwelcome", None)
+    bot = more.pop("bot", BOT)
+    return recipients_of(Commit(Address("", author), trailers, **more), bot, house, unwelcome)
+
+
+def emails(found: Recipients) -> tuple[list[str], list[str]]:
+    return [each.email for each in found.to], [each.email for each in found.cc]
+
+
+@pytest.mark.parametrize(
+    ("trailers", "cc"),
+    [
+        ([], [LIST]),
+        (
+            [("Reviewed-by", "Lee <lee@dev.example>"), ("signed-off-by", "Lee <LEE@dev.example>")],
+            [LIST, "lee@dev.example"],
+        ),
+        ([("Cc", "stable@vger.kernel.org # v6.1")], [LIST]),
+        ([("Cc", "<stable@kernel.org>"), ("Cc", "noreply@x.example")], [LIST]),
+        ([("Cc", "security@kernel.org"), ("Cc", "linux-distros@vs.example")], [LIST]),
+        ([("Cc", "root@localhost"), ("Cc", "me@box.localdomain"), ("Cc", "123+me@users.noreply.github.com")], [LIST]),
+        ([("Reported-by", "syzbot+1234@syzkaller.example"), ("Acked-by", "tip-bot2@x.example")], [LIST]),
+        ([("Link", "https://x <a@b.example>"), ("Fixes", "a@b.example")], [LIST]),
+        ([("Acked-by", "perfbot@bot.example.org"), ("Acked-by", "not an address")], [LIST]),
+        ([("Acked-by", "perfbot+7d3e91c0a45b28f6@bot.example.org")], [LIST]),
+    ],
+)
+def test_the_people_of_a_commit(trailers: list[tuple[str, str]], cc: list[str]) -> None:
+    assert emails(told(*trailers)) == (["dana@dev.example"], cc)
+
+
+def test_lists_stand_first_then_maintainers_then_reviewers_then_the_others() -> None:
+    house = Conventions(lkml=LKML, tree_lists={"next": ("linux-next@lists.example",)}, regzbot="r@lists.example")
+    found = told(("Tested-by", "Lee <lee@dev.example>"), responsible=MM, tree="akpm", role="next", house=house)
+    assert [(each.email, each.why) for each in found.cc] == [
+        (LIST, "our own list"),
+        (LKML, "every report goes there"),
+        ("linux-next@lists.example", "a list for next"),
+        ("linux-mm@lists.example", "list of MEMORY"),
+        ("r@lists.example", "regzbot follows it"),
+        ("andrea@dev.example", "maintainer of MEMORY"),
+        ("bo@dev.example", "reviewer of MEMORY"),
+        ("lee@dev.example", "Tested-by in the commit"),
+    ]
+    assert found.to[0].why == "the author"
+
+
+def test_who_wants_no_mail_gets_none_and_is_named() -> None:
+    unwelcome = {"lee@dev.example": "bounces: 550 no such user", "andrea@dev.example": "wants no mail of ours"}
+    found = told(("Acked-by", "Lee <lee@dev.example>"), responsible=MM, unwelcome=unwelcome)
+    assert emails(found)[1] == [LIST, "linux-mm@lists.example", "bo@dev.example"]
+    assert {each.email: each.why for each in found.left_out} == unwelcome
+
+
+def test_an_author_who_opted_out_is_not_addressed_but_the_list_is() -> None:
+    found = told(unwelcome={"dana@dev.example": "wants no mail of ours"})
+    assert emails(found) == ([LIST], [])
+
+
+def test_one_person_with_two_addresses_is_told_once() -> None:
+    bot = replace(BOT, aliases=read_mailmap("Dana Brook <dana@dev.example> <dana@home.example>"))
+    assert emails(told(("Signed-off-by", "Dana <dana@home.example>"), bot=bot)) == (["dana@dev.example"], [LIST])
+
+
+def test_a_cap_keeps_lists_and_maintainers() -> None:
+    trailers = [("Cc", f"p{n}@dev.example") for n in range(300)]
+    found = told(*trailers, responsible=MM)
+    to, cc = emails(found)
+    assert cc[:4] == [LIST, "linux-mm@lists.example", "andrea@dev.example", "bo@dev.example"]
+    assert len(to) + len(cc) == 40
+    assert len(found.left_out) == 300 - 35
+    assert found.left_out[0].why == "more than 40 recipients"
+
+
+def test_three_hundred_lists_have_an_end_too() -> None:
+    lists = tuple(Responsible(Address("", f"l{n}@dev.example"), Part.LIST, "ALL") for n in range(300))
+    found = told(responsible=lists)
+    assert len(found.to) + len(found.cc) < 40
+    assert found.to[0].email == "dana@dev.example"
+
+
+def test_without_an_author_the_list_is_told() -> None:
+    assert emails(told(author="no address")) == ([LIST], [])
+
+
+def test_without_anybody_nobody_is_told() -> None:
+    found = recipients_of(Commit(Address("", "")), replace(BOT, list_address=""))
+    assert (found.to, found.cc) == ((), ())
+
+
+def test_names_are_kept() -> None:
+    found = told(("Reviewed-by", '"Park, Lee" <lee@dev.example>'))
+    assert found.cc[1].address == Address("Park, Lee", "lee@dev.example")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "foo.@x.org",
+        ".foo@x.org",
+        "a..b@x.org",
+        "foo@x.org.",
+        "foo@.x",
+        "foo@-x.org",
+        "a b@x.org",
+        "é@x.org",
+        "a@b@c",
+        "@",
+    ],
+)
+def test_an_address_that_no_server_takes_is_left_out(odd: str) -> None:
+    to_bytes(compose(replace(TOLD, author=Address("", odd), trailers=(("Cc", f"<{odd}>"),)), BOT, NOW))
+    assert emails(told(author=odd)) == ([LIST], [])
+
+
+TEXT = st.lists(st.sampled_from([*"ab<>@,;\"' \n\t\x00\u202eé.", "x@dev.example", "stable@"]), max_size=12).map("".join)
+
+
+@given(author=TEXT, trailers=st.lists(st.tuples(st.sampled_from(["Cc", "Acked-by", "x"]), TEXT), max_size=8))
+def test_whatever_a_commit_says_the_addresses_are_sound_and_each_stands_once(
+    author: str, trailers: list[tuple[str, str]]
+) -> None:
+    found = told(*trailers, author=author)
+    everybody = [each.email for each in (*found.to, *found.cc)]
+    assert len(set(everybody)) == len(everybody)
+    assert set(everybody) <= {LIST, "x@dev.example", *(each for each in everybody if each.isascii() and "@" in each)}
+    assert not any(each.startswith("stable@") for each in everybody)

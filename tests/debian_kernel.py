@@ -1,0 +1,90 @@
+"""Debian's kernel source, as far as it is needed to ask scripts/get_maintainer.pl: unpacked once, its folders empty."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.replies.addresses import parse_addresses
+
+WANTED = ("MAINTAINERS", ".mailmap", "scripts/get_maintainer.pl", "COPYING", "CREDITS", "Kbuild", "Makefile", "README")
+# What keywords of the file are looked for in.
+LINES = (
+    "	if (unlikely(!folio))",
+    "	pwm_config(pwm, duty, period);",
+    "	secure_computing();",
+    "	return zstd_decompress(ctx);",
+    "	struct phylink *pl = NULL;",
+    "	dma_fence_put(fence);",
+)
+
+
+def archive() -> Path | None:
+    """The tarball of the package linux-source, or None where it is not installed."""
+    return max(Path("/usr/src").glob("linux-source-*.tar.xz"), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Invented:
+    """A commit that was never made: the files that it changes, and a line that it adds."""
+
+    files: tuple[str, ...]
+    line: str
+
+    def patch(self) -> str:
+        return "".join(
+            f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1,2 @@\n context\n+{self.line}\n"
+            for path in self.files
+        )
+
+
+class DebianKernel:
+    """The files of the source by name; those that get_maintainer.pl needs are there in `place`."""
+
+    def __init__(self, place: Path, tarball: Path) -> None:
+        self.place = place
+        self.files: list[str] = []
+        with tarfile.open(tarball, "r|xz") as source:
+            for member in source:
+                path = member.name.partition("/")[2]
+                if member.isdir():
+                    (place / path).mkdir(parents=True, exist_ok=True)
+                elif member.isfile():
+                    self.files.append(path)
+                    if path in WANTED and (content := source.extractfile(member)):
+                        (place / path).parent.mkdir(parents=True, exist_ok=True)
+                        (place / path).write_bytes(content.read())
+        self.maintainers = (place / "MAINTAINERS").read_text(encoding="utf-8", errors="replace")
+        self.mailmap = (place / ".mailmap").read_text(encoding="utf-8", errors="replace")
+
+    def commits(self, number: int) -> Iterator[Invented]:
+        """Commits as they are: most change files of one folder, some of several."""
+        draw = random.Random(20261122)
+        folders: dict[str, list[str]] = {}
+        for path in self.files:
+            folders.setdefault(path.rpartition("/")[0], []).append(path)
+        for _ in range(number):
+            near = folders[draw.choice(self.files).rpartition("/")[0]]
+            files = draw.sample(near, min(len(near), draw.choice((1, 1, 1, 2, 3))))
+            if draw.random() < 0.3:
+                files += draw.sample(self.files, draw.choice((1, 2, 5)))
+            yield Invented(tuple(sorted(set(files))), draw.choice((*LINES, "", "", "", "")))
+
+    def asked(self, commit: Invented) -> frozenset[str]:
+        """What get_maintainer.pl says of it, without looking into git."""
+        patch = self.place / "commit.patch"
+        patch.write_text(commit.patch())
+        options = ("--no-git", "--no-git-fallback", "--no-rolestats")
+        done = subprocess.run(
+            ["perl", "scripts/get_maintainer.pl", *options, patch.name],
+            cwd=self.place,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=True,
+        )
+        return frozenset(each.email for line in done.stdout.splitlines() for each in parse_addresses(line))
