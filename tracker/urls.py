@@ -9,6 +9,7 @@ urlpatterns = [
     path("report/", include("tracker.reports.urls")),
     path("results/", include("tracker.results.urls")),
     path("inbox/", include("tracker.inbox.urls")),
+    path("outbox/", include("tracker.outbox.urls")),
     path("api/v1/", include("tracker.api.urls")),
     path("api/v1/", include("bot.web.urls")),  # by its name only: nothing here imports the bot
     path("help/", include("tracker.help.urls")),

@@ -16,7 +16,7 @@ def value(number: float) -> str:
     if number == 0:
         return "0.00"
     if size >= 1e9 or size < 1e-3:
-        return f"{number:.3e}" if number < 0 else f"{number:.4e}"
+        return f"{number:.4e}"
     if size >= 1e3 and number == int(number):
         return f"{number:.0f}"
     places = min(8, max(0, DIGITS - 1 - math.floor(math.log10(size))))

@@ -154,7 +154,7 @@ def read_policy(text: str, otherwise: Action) -> Policy:
     """The policy of a file; ValueError says in a line what is wrong with it. A typo must let no mail go."""
     try:
         told = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"no TOML: {error}") from None
     limits: dict[str, Any] = {own: _whole(told, name) for name, own in _LIMITS.items() if name in told}
     if "quiet_days_after_fix" in told:

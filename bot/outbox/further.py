@@ -144,7 +144,7 @@ class _Further:
                 )
             case Happening.FIX_CONFIRMED | Happening.FIX_WITHOUT_EFFECT if fix := _fix(case, event):
                 return compose_fix(_below_patch(case), fix, _headline(case.report), *more)
-            case Happening.INVALID if case.standing.because == event.key and not _said_by_lab(event):
+            case Happening.INVALID if case.standing.because == event.key and _is_ours_to_tell(event):
                 return compose_withdrawal(case.thread, event.remark, *more)
         return None
 
@@ -215,6 +215,6 @@ def _below_patch(case: _Case) -> ThreadTold:
     return replace(case.thread, message_id=message_id, references=above(message_id), subject=subject)
 
 
-def _said_by_lab(event: status.Event) -> bool:
-    """Whether the lab's own mail in the thread says so already."""
-    return bool(event.message_id) and event.by is Role.REPORTER and not event.said_by
+def _is_ours_to_tell(event: status.Event) -> bool:
+    """Whether somebody of the lab decided so, and no mail of the lab in the thread says it already."""
+    return bool(event.said_by) and not (event.message_id and event.by is Role.REPORTER)

@@ -365,7 +365,7 @@ def test_nothing_breaks_out_of_a_header(
 
 def test_an_encoded_word_in_a_name_stays_what_it_looks_like() -> None:
     trap = "=?utf-8?q?Linus_=3Ctorvalds=40kernel.example=3E?="
-    mail, raw = sent(author=Address(trap, "dana@dev.example"), title=f"mm: {trap}")
+    _, raw = sent(author=Address(trap, "dana@dev.example"), title=f"mm: {trap}")
     message = message_from_bytes(raw.encode(), policy=email.policy.default)
     assert "Linus <" not in str(message["To"])
     assert parse(raw.encode()).to[0].name == trap.replace("=?", "= ?")

@@ -45,7 +45,7 @@ def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
 
 def test_every_setting_is_documented() -> None:
     code = (ROOT / "tracker" / "settings.py").read_text()
-    names = set(re.findall(r'(?:env(?:\.\w+)?|flag|seconds|pairs|address|database)\(\s*"([A-Z_]+)"', code))
+    names = set(re.findall(r'(?:env(?:\.\w+)?|flag|seconds|whole|pairs|address|database)\(\s*"([A-Z_]+)"', code))
     documented = set(re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
     assert names == documented | {"PERFWORK_ENV"}
 

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 PAGES = {
     "answering": "Answering a report",
     "archives": "Reading archives",
+    "mail": "The mail that we send",
     "reading": "How replies are read",
     "results": "Handing in a result",
     "trees": "Following git",

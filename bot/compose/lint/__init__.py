@@ -25,7 +25,10 @@ def faults(
     mail: Mail, identity: Identity, conventions: Conventions, now: datetime, told: ReportTold | None = None
 ) -> tuple[str, ...]:
     """What is wrong with a mail, a sentence each; nothing where it may go. `told`: of a report, what it should tell."""
-    raw = to_bytes(mail)
+    try:
+        raw = to_bytes(mail)
+    except (ValueError, IndexError) as error:  # what the library for mail says of a header that is none
+        return (f"it can't be written as a mail: {error}",)
     read = parse(raw)
     look = Look(mail, raw, read, identity, conventions, now, told, find_report(read) if told else None)
     checks = (*every_mail.CHECKS, *(reports.CHECKS if told else ()))

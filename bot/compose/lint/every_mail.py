@@ -25,7 +25,7 @@ _WHOLE = re.compile(
 )
 _HEADINGS = (
     "Details are as below:",
-    "In addition to that, the commit also has significant impact on the following tests:",
+    "following tests:",
     "What the profile shows, in points of all CPU time:",
     "kindly add these tags:",
 )

@@ -62,6 +62,7 @@ class Demo:
         self.tree = DemoTree(place / "linux.git")
         self.port = self._port()
         (place / "drop").mkdir(exist_ok=True)
+        (place / "policy.toml").write_text("# No limits: some authors of the demo wrote much.\na_day = 0\n")
         if not self.env_file.exists():
             self.env_file.write_text(self._environment(bind))
 
@@ -139,6 +140,7 @@ class Demo:
                 "PERFWORK_LIST_ADDRESS=perf-reports@lists.example.org",
                 "PERFWORK_TRUST=open",
                 "PERFWORK_APPROVE_FIRST=off",
+                f"PERFWORK_POLICY={self.place / 'policy.toml'}",
                 f"PERFWORK_ARCHIVES={self.place / 'inbox'}",
                 f"PERFWORK_TREES=linus={self.place / 'linux.git'},next={self.place / 'linux.git'}#next",
                 "PERFWORK_PERIOD=2",

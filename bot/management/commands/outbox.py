@@ -14,6 +14,7 @@ from bot.english import counted
 from bot.outbox import states
 from bot.outbox.sending import send_due
 from bot.outbox.transport import Fate, Server
+from bot.replies.addresses import Address
 from tracker.models import OutgoingMail, OutgoingState
 
 
@@ -47,7 +48,8 @@ class Command(BaseCommand):
             self.stdout.write(f"{row.pk:5}  {row.state:9}  {row.composed_at:%Y-%m-%d %H:%M}  {row.subject}{why}")
 
     def _show(self, options: dict[str, Any]) -> None:
-        raw = bytes(self._one(options["id"]).raw)
+        row = self._one(options["id"])
+        raw = bytes(row.raw)
         if options["raw"]:
             self.stdout.write(raw.decode("utf-8", "replace"), ending="")
             return
@@ -57,6 +59,12 @@ class Command(BaseCommand):
                 self.stdout.write(f"{name}: {value}")
         body = message.get_body()
         self.stdout.write("\n" + (body.get_content() if body else ""), ending="")
+        if row.reason:
+            self.stdout.write(f"\n{row.state}: {row.reason}")
+        if row.people:
+            self.stdout.write("\nWho gets it, and why:")
+        for email, name, place, why in row.people:
+            self.stdout.write(f"{place or 'out':<6}{Address(name, email)}  {why}")
 
     def _approve(self, options: dict[str, Any]) -> None:
         self._by_hand("approve", options["ids"])

@@ -1,0 +1,87 @@
+"""Stories of the outbox's pages: a mail as its receiver sees it, why each of them is one, and why it is held."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from bot.outbox.composing import compose_due
+from tests.world import World
+from tracker.models import Correspondent, OutgoingMail, Wish
+
+
+@pytest.fixture
+def mail(world: World) -> OutgoingMail:
+    Correspondent.objects.create(address="lee@dev.example", wish=Wish.OPTED_OUT, note="by mail", since=world.now)
+    told = world.result("b" * 40, "mm: charge <b>late</b>")
+    told["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
+    world.ingest(told)
+    compose_due(world.identity, world.now)
+    return OutgoingMail.objects.get()
+
+
+def test_a_mail_as_its_receiver_sees_it(mail: OutgoingMail, client: Client, admin_client: Client) -> None:
+    page = client.get(f"/outbox/{mail.pk}/").content.decode()
+    for words in (
+        "[LKP] [mm] bbbbbbbbbb: -30.0% regression",
+        "Perfwork noticed a 30.0% regression of vm-scan.ops_per_sec on:",
+        "mm: charge &lt;b&gt;late&lt;/b&gt;",
+        "Dana Brook &lt;dana@dev.example&gt;</th><td>To</td><td>the author",
+        "&lt;perf-reports@lists.example.org&gt;</th><td>Cc</td><td>our own list",
+        f"Message-ID: &lt;{mail.message_id}&gt;",
+    ):
+        assert words in page, words
+    assert "lee@dev.example" not in page
+    assert "wants no mail of ours: by mail" in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
+    raw = client.get(f"/outbox/{mail.pk}/raw/")
+    assert raw.content == bytes(mail.raw)
+    assert raw["Content-Type"].startswith("text/plain")
+    assert client.get("/outbox/99999/").status_code == 404
+
+
+def test_the_list_of_mails(world: World, mail: OutgoingMail, client: Client) -> None:
+    page = client.get("/outbox/").content.decode()
+    assert "regression</a>" in page
+    assert "composed" in page
+    assert "No mail." in client.get("/outbox/?state=held").content.decode()
+    refused = client.get("/outbox/?state=lost")
+    assert refused.status_code == 400
+    assert refused.content.startswith(b"state: expected one of composed, held, approved")
+    assert client.get("/outbox/?before=x").status_code == 400
+
+
+def test_the_pages_ask_a_constant_number_of_queries(
+    world: World, mail: OutgoingMail, client: Client, django_assert_num_queries: Any
+) -> None:
+    for number in range(5):
+        world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=f"n{number}"))
+    compose_due(world.identity, world.now)
+    with django_assert_num_queries(1):
+        client.get("/outbox/")
+    with django_assert_num_queries(1):
+        client.get(f"/outbox/{mail.pk}/")
+
+
+def test_the_command_tells_why_everybody_gets_it(mail: OutgoingMail) -> None:
+    out = io.StringIO()
+    call_command("outbox", "show", str(mail.pk), stdout=out)
+    shown = out.getvalue()
+    assert "Subject: [LKP] [mm] bbbbbbbbbb: -30.0% regression" in shown
+    assert "To    Dana Brook <dana@dev.example>  the author" in shown
+    assert "Cc    perf-reports@lists.example.org  our own list" in shown
+    assert "out   Lee Park <lee@dev.example>  wants no mail of ours: by mail" in shown
+    assert shown.index("Who gets it") > shown.index("Perfwork noticed")
+
+
+def test_a_faulty_mail_is_held_and_says_why(world: World, client: Client) -> None:
+    told = world.result("b" * 40, "mm: a")
+    told["first_bad"]["date"] = "2019-01-01T00:00:00Z"
+    world.ingest(told)
+    compose_due(world.identity, world.now, approve_first=False)
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.reason) == ("held", "the culprit is of 2019-01-01, older than 365 days")
+    assert "older than 365 days" in client.get("/outbox/").content.decode()
