@@ -6,6 +6,8 @@
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills readings at fifty random moments, and compares what they leave
 #   make bench         the benchmarks
+#   make golden        the twelve mails of tests/mail/composed as they are composed now
+#   make maintainers   200 commits of invented files, compared with get_maintainer.pl (wants linux-source)
 #   make reading       docs/reading.md from the rules, with how they fare on the labelled threads
 
 PYTHON ?= python3
@@ -16,7 +18,7 @@ BIND ?= 127.0.0.1:8000
 CORES ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test fuzz crash bench reading format lint types rooms settings
+.PHONY: help demo up test fuzz crash bench golden maintainers reading format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -77,13 +79,19 @@ up: $(VENV)/run.stamp
 fuzz: $(VENV)/dev.stamp
 	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
 	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py \
-	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py stages.py stage_one.py epochs.py compose.py explain.py odd_mail.py rules.py reply_fuzz.py trust.py commit_messages.py)
+	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py stages.py stage_one.py epochs.py compose.py recipients.py maintainers.py lint.py policy.py round_trip.py explain.py odd_mail.py rules.py reply_fuzz.py trust.py commit_messages.py)
 
 crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py
 
 bench: $(VENV)/dev.stamp
 	@for bench in accuracy robot_mail ingest archive upstream; do $(RUN) benchmarks/$$bench.py || exit 1; done
+
+golden: $(VENV)/dev.stamp
+	@$(RUN) -m tests.composed
+
+maintainers: $(VENV)/dev.stamp
+	@PERFWORK_COMMITS=200 $(RUN) -m pytest -q -rs tests/bot/test_maintainers.py -k get_maintainer
 
 reading: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/reading.py

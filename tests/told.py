@@ -49,7 +49,6 @@ TOLD = ReportTold(
     title="mm/vmscan: walk cold folios first",
     author=Address("Dana Brook", "dana@dev.example"),
     trailers=(("Signed-off-by", "Dana Brook <dana@dev.example>"), ("Reviewed-by", "Lee Park <lee@dev.example>")),
-    patch_message_id="",
     tree="linus",
     tree_url="https://git.example.org/linux.git",
     branch="master",

@@ -18,7 +18,6 @@ from bot.compose.recipients import recipients_of
 from bot.compose.safe import in_link, one_line
 from bot.compose.subject import report_subject
 from bot.compose.tables import impacts, profile, tables
-from bot.compose.threads import below
 from bot.compose.told import FindingTold, ReportTold
 from bot.compose.warnings import warnings_of
 from bot.english import article
@@ -47,7 +46,6 @@ def compose(
         conventions = replace(conventions, regzbot="")  # it tracks no improvements
     own_id = own_id or message_id(now, told.tag, identity)
     headline = told.headline
-    place = below(told.patch_message_id, told.patch_references)
     return Mail(
         message_id=own_id,
         sender=Address(identity.name, identity.address),
@@ -66,8 +64,8 @@ def compose(
         date=now.replace(microsecond=0),
         body=_body(told, own_id, identity, conventions),
         report_tag=told.tag,
-        in_reply_to=place.answers,
-        references=place.references,
+        in_reply_to=told.patch.answers,
+        references=told.patch.references,
         attachments=attachments(told, conventions),
     )
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from bot.compose.maintainers import Responsible
 from bot.compose.recipients import Commit
+from bot.compose.threads import Place
 from bot.replies.addresses import Address
 from tracker.movement import better_pct
 from tracker.status import Grade, Verdict
@@ -96,8 +97,8 @@ class RecheckTold:
 class ReportTold:
     """A report as the mail tells it. `findings` begins with the headline; `raw` is the address of its raw data.
 
-    `files` and `responsible`: what the culprit changes, and whom MAINTAINERS names for it. `patch_message_id` with
-    `patch_references`: the mail that carried it, and what stands above that mail in its thread.
+    `files` and `responsible`: what the culprit changes, and whom MAINTAINERS names for it. `patch`: the place below the
+    mail that carried it.
     """
 
     tag: str
@@ -105,7 +106,6 @@ class ReportTold:
     title: str
     author: Address
     trailers: tuple[tuple[str, str], ...]
-    patch_message_id: str
     tree: str
     tree_url: str
     branch: str
@@ -120,7 +120,7 @@ class ReportTold:
     build: BuildTold = field(default_factory=BuildTold)
     authored_at: datetime | None = None
     tree_role: str = ""
-    patch_references: tuple[str, ...] = ()
+    patch: Place = field(default_factory=Place)
     files: tuple[str, ...] = ()
     responsible: tuple[Responsible, ...] = ()
     rechecks: tuple[RecheckTold, ...] = ()

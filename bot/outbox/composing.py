@@ -15,6 +15,7 @@ from bot.identity import Identity
 from bot.outbox.circumstances import circumstances, unwelcome
 from bot.outbox.house import House
 from bot.outbox.loading import told_of
+from bot.outbox.patches import Patches
 from bot.outbox.shelving import Desk
 from bot.replies.known import known_as
 from tracker.models import OutgoingMail, OutgoingState, Report
@@ -64,10 +65,11 @@ class _Round:
 
     def __init__(self, desk: Desk, unwelcome: Mapping[str, str]) -> None:
         self.desk, self.unwelcome = desk, unwelcome
+        self.patches = Patches(desk.house.lore)
 
     def compose(self, report: Report) -> bool:
         desk = self.desk
-        told = told_of(report, desk.identity, desk.house)
+        told = told_of(report, desk.identity, desk.house, self.patches)
         mail = compose(told, desk.identity, desk.now, "", desk.house.conventions, self.unwelcome)
         verdict = desk.judge(mail, decide(told, desk.house.policy, circumstances(report), desk.now), told)
         with transaction.atomic():
@@ -101,7 +103,7 @@ class _Round:
     def _again(self, row: OutgoingMail) -> dict[str, object]:
         """The columns of a mail that is composed again. What a person holds stays held, what waits for him waits."""
         desk, report = self.desk, row.report
-        told = told_of(report, desk.identity, desk.house)
+        told = told_of(report, desk.identity, desk.house, self.patches)
         mail = compose(told, desk.identity, desk.now, row.message_id, desk.house.conventions, self.unwelcome)
         decision = decide(told, desk.house.policy, circumstances(report), desk.now)
         verdict = desk.judge(mail, decision, told)

@@ -21,7 +21,8 @@ from bot.identity import Identity
 from bot.outbox.circumstances import unwelcome
 from bot.outbox.composing import PURPOSE
 from bot.outbox.house import House
-from bot.outbox.loading import above, findings_of, measured_again, values_of
+from bot.outbox.loading import findings_of, measured_again, values_of
+from bot.outbox.patches import above
 from bot.outbox.shelving import Desk
 from bot.replies.addresses import Address
 from bot.replies.mail import parse

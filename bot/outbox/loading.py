@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 
-from bot.compose.threads import patch_mail
 from bot.compose.told import BuildTold, FindingTold, RecheckTold, ReportTold
 from bot.english import counted
 from bot.identity import Identity
@@ -17,17 +16,18 @@ from bot.ingest import lkp, perf_bisect_result
 from bot.ingest.formats import reread
 from bot.ingest.value import Measurement
 from bot.outbox.house import House
+from bot.outbox.patches import Patches
 from bot.replies.addresses import Address
 from bot.upstream.touched import touched
 from tracker.keys import scenario_key
-from tracker.models import BisectResult, Finding, Machine, Message, OutgoingMail, Report
+from tracker.models import BisectResult, Finding, Machine, Report
 from tracker.significance import grade, overlap
 from tracker.status import Grade, Verdict
 
 MAILED = 300  # findings in one mail; its page has the rest
 
 
-def told_of(report: Report, identity: Identity, house: House) -> ReportTold:
+def told_of(report: Report, identity: Identity, house: House, patches: Patches) -> ReportTold:
     """What there is to tell of a report, its headline first."""
     findings = findings_of(report)
     head = findings[0]
@@ -35,15 +35,14 @@ def told_of(report: Report, identity: Identity, house: House) -> ReportTold:
     culprit, parent = report.culprit, head.parent
     trailers = tuple((tag, value) for tag, value in culprit.trailers)
     seen = touched(house.trees, culprit.sha)
-    patch = culprit.patch_message_id or _not_ours(patch_mail(trailers))
+    patch = patches.place_below(culprit)
     return ReportTold(
         tag=report.tag,
         sha=culprit.sha,
         title=culprit.title,
         author=Address(culprit.author_name, culprit.author_email),
         trailers=trailers,
-        patch_message_id=patch,
-        patch_references=above(patch),
+        patch=patch,
         tree=report.tree.name if report.tree else "",
         tree_url=report.tree.url if report.tree else "",
         tree_role=report.tree.role if report.tree else "",
@@ -202,21 +201,3 @@ def _build(payload: Mapping[str, Any]) -> BuildTold:
 def _name_of(commit: Any) -> str:
     told = commit if isinstance(commit, dict) else {}
     return str(told.get("describe") or str(told.get("sha", ""))[:10])
-
-
-def _not_ours(message_id: str) -> str:
-    """A mail that a commit links to, unless it is about a report: that was no patch."""
-    ours = OutgoingMail.objects.filter(message_id=message_id).exists() if message_id else True
-    return "" if ours or Message.objects.filter(message_id=message_id, kind="robot").exists() else message_id
-
-
-def above(message_id: str) -> tuple[str, ...]:
-    """What a known mail answers, so far as mails tell: the cover letter above a patch, and what stands above that."""
-    above: list[str] = []
-    while message_id and len(above) < 10:
-        row = Message.objects.filter(message_id=message_id).values_list("in_reply_to", flat=True).first()
-        if not row or row in above:
-            break
-        above.insert(0, row)
-        message_id = row
-    return tuple(above)

@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from bot.archive.dig import PatchMail, dig
 from bot.archive.intake import read_source
 from bot.archive.lore import read_thread
 from bot.archive.missing import missing_parents
 from bot.archive.sources import open_sources
 from bot.demo.inbox import DemoInbox
+from bot.demo.story import DIFF
 from bot.errors import Unreadable
 from bot.identity import Identity
 from bot.replies.mail import parse
@@ -74,7 +76,8 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
+def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
+    """The list with MAILS, and with those of the test's own: the web's search sees what was there when it began."""
     place = tmp_path / "t"
     environment = {
         **os.environ,
@@ -93,7 +96,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     shutil.rmtree(place / "git" / "0.git", ignore_errors=True)
     found = Served(DemoInbox(place), environment, url, f"imap://127.0.0.1:{imap}/inbox.test.t.0", "")
     found.nntp = f"nntp://127.0.0.1:{nntp}/inbox.test.t"
-    for mail in MAILS:
+    for mail in (*MAILS, *getattr(request, "param", ())):
         found.inbox.add(mail)
     found.add(reply(3, "1@dev.example", "And the last one."))
     listen = [f"{scheme}://127.0.0.1:{port}" for scheme, port in (("http", http), ("imap", imap), ("nntp", nntp))]
@@ -165,6 +168,25 @@ def test_a_thread_and_the_missing_parents_of_ours(served: Served, now: datetime,
     call_command("read", "--missing")
     assert Message.objects.filter(message_id="1@dev.example").exists()
     assert missing_parents(now) == []
+
+
+def posting(version: str, day: int, above: str = "") -> bytes:
+    """A patch as it is posted."""
+    head = f"From: Dana Brook <dana@dev.example>\nSubject: [PATCH {version}] mm: a\nMessage-ID: <{version[:2]}@dev.example>\n"
+    return f"{head}{DATE.replace('Wed, 11', str(day))}{above}\nWhy.\n---\n{DIFF}".encode()
+
+
+@pytest.mark.parametrize(
+    "served", [[posting("v1", 12), posting("v2 1/2", 13, "References: <cover@dev.example>\n")]], indirect=True
+)
+def test_a_patch_is_found_by_its_id(served: Served) -> None:
+    """What `b4 dig` asks: the last version of a change under its title, with the letter above it."""
+    asked = subprocess.run(["git", "patch-id", "--stable"], input=DIFF, capture_output=True, text=True, check=True)
+    patch_id = asked.stdout.split()[0]
+    assert dig(served.http, patch_id, "mm: a") == PatchMail("v2@dev.example", ("cover@dev.example",))
+    assert dig(served.http, patch_id, "mm: b") is None
+    assert dig(served.http, "0" * 40, "mm: a") is None
+    assert dig(served.http, "not an id", "mm: a") is None
 
 
 def test_a_password_is_never_shown() -> None:

@@ -22,6 +22,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name="commit",
+            name="patch_references",
+            field=models.JSONField(blank=True, default=list, help_text="what that mail answers, the oldest first"),
+        ),
+        migrations.AddField(
             model_name="outgoingmail",
             name="body",
             field=models.TextField(blank=True, help_text="its text, as the receiver reads it"),

@@ -25,6 +25,7 @@ class Commit(models.Model):
     authored_at = models.DateTimeField(null=True, blank=True)
     trailers = models.JSONField(default=list, blank=True, help_text="[[tag, value], …] of the commit message")
     patch_message_id = models.TextField(blank=True, db_index=True, help_text="the mail that carried it as a patch")
+    patch_references = models.JSONField(default=list, blank=True, help_text="what that mail answers, the oldest first")
     patch_id = models.TextField(blank=True, db_index=True, help_text="git's name for a change, in any tree")
     base = models.TextField(blank=True, help_text='of a parent: the version before it, by git describe: "v5.5-rc3"')
     same_patch_as = models.ForeignKey(

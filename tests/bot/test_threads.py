@@ -1,0 +1,166 @@
+"""Where a mail of ours stands: below the patch that it is about, with complete References, or at the top."""
+
+from __future__ import annotations
+
+import email.policy
+from dataclasses import replace
+from email import message_from_bytes
+
+import pytest
+
+from bot.archive.dig import PatchMail, chosen
+from bot.compose.mail import to_bytes
+from bot.compose.report_mail import compose
+from bot.compose.threads import MOST, Place, below, patch_mail
+from bot.outbox.composing import compose_due
+from bot.outbox.patches import Patches
+from bot.replies.mail import parse
+from tests.conftest import NOW
+from tests.told import BOT, TOLD
+from tests.world import DANA, DIFF, World
+from tracker.models import OutgoingMail
+
+PATCH = "20260901.1234-2-dana@dev.example"
+
+
+@pytest.mark.parametrize(
+    ("message_id", "references", "place"),
+    [
+        ("", (), Place()),
+        ("p@x.example", (), Place("p@x.example", ("p@x.example",))),
+        ("p@x.example", ("c@x.example",), Place("p@x.example", ("c@x.example", "p@x.example"))),
+        (
+            "p@x.example",
+            ("c@x.example", "c@x.example", "p@x.example"),
+            Place("p@x.example", ("c@x.example", "p@x.example")),
+        ),
+        ("p@x.example", ("no id", "a\n@x"), Place("p@x.example", ("p@x.example",))),
+    ],
+)
+def test_places(message_id: str, references: tuple[str, ...], place: Place) -> None:
+    assert below(message_id, references) == place
+
+
+@pytest.mark.parametrize(
+    "odd", ["a\x0bb@x", "a\u2028b@x", "é@x", "a" * 1200 + "@x", "a b@x", "a@b>\nBcc: <evil@x.example", "x"]
+)
+def test_an_odd_message_id_is_not_answered(odd: str) -> None:
+    assert below(odd) == Place()
+
+
+def test_long_threads_keep_their_first_and_last_mails() -> None:
+    place = below("last@x.example", [f"{number}@x.example" for number in range(100)])
+    assert len(place.references) == MOST
+    assert (place.references[0], place.references[-1]) == ("0@x.example", "last@x.example")
+    assert place.references[-2] == "99@x.example"
+
+
+LORE = "https://lore.kernel.org/r/"
+
+
+@pytest.mark.parametrize(
+    ("trailers", "found"),
+    [
+        ([("Link", LORE + PATCH)], PATCH),
+        ([("Link", f"https://lkml.kernel.org/r/{PATCH}")], PATCH),
+        ([("Link", f"https://patch.msgid.link/{PATCH}"), ("Link", LORE + "other@x.example")], PATCH),
+        ([("Link", LORE + "first@x.example"), ("Signed-off-by", "M"), ("Link", LORE + PATCH)], PATCH),
+        ([("Reported-by", "L"), ("Link", LORE + "bug@x.example"), ("Link", LORE + PATCH)], PATCH),
+        ([("Reported-by", "L"), ("Closes", LORE + "bug@x.example")], ""),
+        ([("Reported-by", "L"), ("Link", LORE + "bug@x.example")], ""),
+        ([("Link", LORE + "said@x.example [1]")], ""),
+        ([("Link", "https://bugs.example/17")], ""),
+        ([], ""),
+    ],
+)
+def test_the_mail_that_a_commit_links_to(trailers: list[tuple[str, str]], found: str) -> None:
+    assert patch_mail(trailers) == found
+
+
+def test_a_report_answers_the_patch() -> None:
+    mail = compose(replace(TOLD, patch=below(PATCH, ["cover@dev.example"])), BOT, NOW)
+    message = message_from_bytes(to_bytes(mail), policy=email.policy.default)
+    assert message["In-Reply-To"] == f"<{PATCH}>"
+    assert message["References"] == f"<cover@dev.example> <{PATCH}>"
+    assert "In-Reply-To" not in to_bytes(compose(TOLD, BOT, NOW)).decode()
+
+
+# --- of a real report ---
+
+
+def composed(world: World, **first_bad: object) -> list[str]:
+    """The References of the mail about a culprit."""
+    told = world.result("b" * 40, "mm: a")
+    told["first_bad"] |= first_bad
+    world.ingest(told)
+    compose_due(world.identity, world.later())
+    return list(parse(bytes(OutgoingMail.objects.get().raw)).references)
+
+
+def test_by_the_commits_link(world: World) -> None:
+    assert composed(world, trailers=[{"tag": "Link", "value": LORE + PATCH}]) == [PATCH]
+
+
+def test_a_patch_in_our_archive_brings_its_cover_letter(world: World) -> None:
+    report = world.report("mm: earlier")
+    world.post(
+        DANA,
+        "The series.",
+        subject="[PATCH 0/2] mm: fix it",
+        message_id="cover@dev.example",
+        to=report.outgoing.get().message_id,
+    )
+    world.post(
+        DANA,
+        f"Two.\n\nSigned-off-by: {DANA}\n---\n{DIFF}",
+        subject="[PATCH 2/2] mm: a",
+        message_id=PATCH,
+        to="cover@dev.example",
+    )
+    world.read()
+    told = world.result("b" * 40, "mm: a")
+    told["first_bad"]["trailers"] = [{"tag": "Link", "value": LORE + PATCH}]
+    world.ingest(told)
+    compose_due(world.identity, world.later())
+    mail = OutgoingMail.objects.get(report__culprit__sha="b" * 40)
+    assert parse(bytes(mail.raw)).references == (report.outgoing.get().message_id, "cover@dev.example", PATCH)
+
+
+def test_a_link_to_a_report_is_no_patch(world: World) -> None:
+    report = world.report("mm: earlier")
+    told = world.result("b" * 40, "mm: a")
+    told["first_bad"]["trailers"] = [{"tag": "Link", "value": LORE + report.outgoing.get().message_id}]
+    world.ingest(told)
+    compose_due(world.identity, world.later())
+    assert parse(bytes(OutgoingMail.objects.get(report__culprit__sha="b" * 40).raw)).references == ()
+
+
+# --- by patch-id ---
+
+
+def posting(message_id: str, subject: str, day: int, references: str = "") -> bytes:
+    head = f"From: {DANA}\nMessage-ID: <{message_id}>\nDate: {day:02} Sep 2026 10:00:00 +0000\nSubject: {subject}\n"
+    return f"{head}{f'References: {references}{chr(10)}' if references else ''}\n{DIFF}".encode()
+
+
+def test_the_last_posting_under_the_title_is_the_one() -> None:
+    mails = [
+        posting("v1@x.example", "[PATCH] mm: a", 1),
+        posting("v2@x.example", "[PATCH v2 1/2] mm: a", 3, "<cover@x.example>"),
+        posting("other@x.example", "[PATCH] mm: b", 4),
+        posting("re@x.example", "Re: [PATCH v2 1/2] mm: a", 5),
+    ]
+    assert chosen([parse(each) for each in mails], "mm: a") == PatchMail("v2@x.example", ("cover@x.example",))
+    assert chosen([], "mm: a") is None
+
+
+def test_a_server_that_is_not_there_is_asked_once_a_round(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    patches = Patches("http://127.0.0.1:9/all")
+    for number in range(3):
+        world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=str(number)))
+    from tracker.models import Commit
+
+    Commit.objects.filter(title__startswith="mm: ").update(patch_id="c" * 40)
+    for commit in Commit.objects.filter(patch_id="c" * 40):
+        assert patches.place_below(commit) == Place()
+    assert len([record for record in caplog.records if record.name == "bot.outbox.patches"]) == 1
