@@ -11,7 +11,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.policy import Action, Policy, read_policy
+from bot.compose.policy import Policy
+from bot.compose.policy_file import read_policy
 from bot.git import is_repository
 from bot.identity import Identity
 from bot.outbox.house import House
@@ -80,11 +81,11 @@ def house() -> House:
 
 
 def _policy(path: str) -> Policy:
-    """The policy of a file, else the limits that no installation should be without."""
+    """The policy of a file; without one, no rules and the usual limits."""
     if not path:
-        return Policy(per_author=5, per_list=50, a_day=100)
+        return Policy()
     try:
-        return read_policy(Path(path).read_text(encoding="utf-8"), Action.APPROVE)
+        return read_policy(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ImproperlyConfigured(f"PERFWORK_POLICY: {path} can't be read: {error.strerror}") from None
     except ValueError as error:

@@ -186,7 +186,7 @@ REPORTS: Mapping[str, tuple[ReportTold, Conventions]] = {
         HOUSE,
     ),
     "12-tree-in-front-with-regzbot": (
-        replace(TOLD, tree="linux-next", tree_role="next", branch="master", responsible=MM, files=("mm/vmscan.c",)),
+        replace(TOLD, tree="linux-next", tree_role="next", branch="master", responsible=MM),
         replace(
             HOUSE,
             subject=SubjectForm.TREE,

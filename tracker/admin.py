@@ -211,10 +211,10 @@ class OutgoingMailAdmin(ReadOnly):
 
 @admin.register(models.Correspondent)
 class CorrespondentAdmin(admin.ModelAdmin):
-    list_display = ("address", "wish", "note", "since")
-    list_filter = ("wish",)
+    list_display = ("address", "mailing", "note", "since")
+    list_filter = ("mailing",)
     search_fields = ("address",)
-    fields = ("address", "wish", "note")
+    fields = ("address", "mailing", "note")
 
     def save_model(self, request: HttpRequest, obj: models.Correspondent, form: ModelForm, change: bool) -> None:
         obj.address = obj.address.strip().lower()

@@ -1,4 +1,4 @@
-"""What a metric means, in words: "jobs that AIM7 completes a minute". Pure.
+"""What a metric means, in words: "jobs that AIM7 completes per minute". Pure.
 
 Readers of reports asked "what exactly is app_overhead?". To add a line: put it before the broader ones that would match
 too, and say what the tool prints, in a phrase that fits behind "it is".
@@ -22,50 +22,52 @@ class Entry:
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(r"fs_?mark", r"app_overhead", "microseconds that fs_mark spends outside of the file system's calls"),
-    Entry(r"fs_?mark", r"files_per_sec", "files that fs_mark creates, writes, syncs and closes a second"),
-    Entry(r"(?:re)?aim\d?", r"jobs[-_]per[-_]min", "mixed jobs that AIM's load completes a minute"),
+    Entry(r"fs_?mark", r"files_per_sec", "files that fs_mark creates, writes, syncs and closes per second"),
+    Entry(r"(?:re)?aim\d?", r"jobs[-_]per[-_]min", "mixed jobs that AIM's load completes per minute"),
     Entry(r"will-it-scale", r"per_process_ops", "rounds of one small system call loop, for each of the processes"),
     Entry(r"will-it-scale", r"per_thread_ops", "rounds of one small system call loop, for each of the threads"),
     Entry(r"will-it-scale", r"scalability", "how the rounds per task hold up as tasks are added; 1 is perfect"),
     Entry(r"will-it-scale", r"workload", "rounds of the system call loop, of all tasks together"),
-    Entry(r"vm-scalability", r"^throughput", "memory that all tasks touch a second, in kilobytes"),
-    Entry(r"vm-scalability", r"^median", "the median of what one task touches a second, in kilobytes"),
-    Entry(r"stress-ng", r"ops_per_sec", "rounds of that stressor a second of real time (bogo ops/s)"),
+    Entry(r"vm-scalability", r"^throughput", "memory that all tasks touch per second, in kilobytes"),
+    Entry(r"vm-scalability", r"^median", "the median of what one task touches per second, in kilobytes"),
+    Entry(r"stress-ng", r"ops_per_sec", "rounds of that stressor per second of real time (bogo ops/s)"),
     Entry(r"stress-ng", r"ops$", "rounds of that stressor in the whole run (bogo ops)"),
-    Entry(r"stress-ng", r"calls_per_sec", "system calls of that kind a second"),
-    Entry(r"fio.*", r"iops", "reads or writes that fio completes a second"),
+    Entry(r"stress-ng", r"calls_per_sec", "system calls of that kind per second"),
+    Entry(r"fio.*", r"iops", "reads or writes that fio completes per second"),
     Entry(r"fio.*", r"bw", "bandwidth that fio reaches"),
     Entry(r"fio.*", r"[cs]lat", "time from fio's request to its completion"),
-    Entry(r"filebench", r"operations/s", "file operations of the workload a second"),
-    Entry(r"netperf", r"throughput", "data or transactions a second, as netperf sums them over its connections"),
-    Entry(r"iperf\d?", r".", "data a second, as iperf measures it"),
+    Entry(r"filebench", r"operations/s", "file operations of the workload per second"),
+    Entry(r"netperf", r"throughput", "data or transactions per second, summed over netperf's connections"),
+    Entry(r"iperf\d?", r".", "data per second, as iperf measures it"),
     Entry(r"sockperf", r"latency", "half of a message's round trip"),
-    Entry(r"hackbench", r"throughput", "messages a second through pipes or sockets, between groups of tasks"),
-    Entry(r"(?:perf-bench|perf-sched)\S*", r"ops", "rounds of that part of perf bench a second"),
+    Entry(r"hackbench", r"throughput", "messages per second through pipes or sockets, between groups of tasks"),
+    Entry(r"(?:perf-bench|perf-sched)\S*", r"ops", "rounds of that part of perf bench per second"),
     Entry(r"unixbench", r"score", "UnixBench's index against a machine of 1995"),
-    Entry(r"unixbench", r"throughput", "loops a second, as that part of UnixBench counts them"),
+    Entry(r"unixbench", r"throughput", "loops per second, as that part of UnixBench counts them"),
     Entry(r"lmbench\d?", r"latency", "time of one such call, as lmbench measures it"),
-    Entry(r"lmbench\d?", r"bandwidth", "data a second, as lmbench measures it"),
-    Entry(r"iozone", r"k?bps", "data a second that iozone reads or writes"),
-    Entry(r"pft", r"faults_per_sec", "page faults a second"),
-    Entry(r"(?:pigz|pbzip2|pxz)", r"throughput", "data a second that is compressed"),
-    Entry(r"swapin", r"throughput", "data a second that is read back from swap"),
+    Entry(r"lmbench\d?", r"bandwidth", "data per second, as lmbench measures it"),
+    Entry(r"iozone", r"k?bps", "data per second that iozone reads or writes"),
+    Entry(r"pft", r"faults_per_sec", "page faults per second"),
+    Entry(r"(?:pigz|pbzip2|pxz)", r"throughput", "data per second that is compressed"),
+    Entry(r"swapin", r"throughput", "data per second that is read back from swap"),
     Entry(r"kbuild", r"time", "time that the build of a kernel takes"),
     Entry(r"schbench", r"lat|percentile|\d(?:th|st|nd|rd)", "time from waking a task until it runs"),
-    Entry(r"(?:dbench|tbench)\d?", r"throughput", "data a second through the replayed file server load"),
-    Entry(r"nepim|tcp-?stream|udp-?stream", r".", "data a second over the network"),
-    Entry(r"ebizzy", r"throughput", "records a second that are looked up in fresh memory"),
+    Entry(r"(?:dbench|tbench)\d?", r"throughput", "data per second through the replayed file server load"),
+    Entry(r"nepim|tcp-?stream|udp-?stream", r".", "data per second over the network"),
+    Entry(r"ebizzy", r"throughput", "records per second that are looked up in fresh memory"),
     Entry(r"boot-time", r".", "time that the machine takes to boot"),
     Entry(r".*", r"perf-profile", "share of the sampled CPU time that is spent in this function"),
-    Entry(r".*", r"(?:^|[._-])p\d{2,3}(?:[._-]|$)", "the time that all but the slowest few per cent stay below"),
+    Entry(
+        r".*", r"(?:^|[._-])p\d{2,3}(?:[._-]|$)", "latency percentile: all but the slowest few per cent are below it"
+    ),
     Entry(r".*", r"^time\.elapsed|elapsed[._]?time", "real time that the test took"),
-    Entry(r".*", r"latenc|(?:^|[._-])lat(?:[._-]|$)", "time that one operation waits"),
-    Entry(r".*", r"(?:^|[._-])per[._-]sec(?:ond)?|/s(?:ec)?$", "what the test completes a second"),
-    Entry(r".*", r"(?:^|[._-])per[._-]min(?:ute)?", "what the test completes a minute"),
-    Entry(r".*", r"through?put|bandwidth|(?:^|[._-])bw(?:[._-]|$)", "what the test moves in a time"),
-    Entry(r".*", r"iops|(?:^|[._-])ops(?:[._-]|$)", "operations that the test completes in a time"),
+    Entry(r".*", r"latenc|(?:^|[._-])lat(?:[._-]|$)", "latency of one operation"),
+    Entry(r".*", r"(?:^|[._-])per[._-]sec(?:ond)?|/s(?:ec)?$", "work completed per second"),
+    Entry(r".*", r"(?:^|[._-])per[._-]min(?:ute)?", "work completed per minute"),
+    Entry(r".*", r"through?put|bandwidth|(?:^|[._-])bw(?:[._-]|$)", "amount of data or work moved per unit of time"),
+    Entry(r".*", r"iops|(?:^|[._-])ops(?:[._-]|$)", "operations completed per unit of time"),
     Entry(r".*", r"score", "the test's own score"),
-    Entry(r".*", r"(?:^|[._-])(?:time|duration|seconds|[num]s|[num]sec)$", "a time, as the test prints it"),
+    Entry(r".*", r"(?:^|[._-])(?:time|duration|seconds|[num]s|[num]sec)$", "a duration, as reported by the test"),
 )
 _BETTER = {"higher": "higher is better", "lower": "lower is better"}
 
@@ -75,7 +77,7 @@ def meaning(metric: str, suite: str = "") -> str:
     """What the number is, without its unit and direction; "" where no line knows.
 
     >>> meaning("aim7.jobs-per-min")
-    "mixed jobs that AIM's load completes a minute"
+    "mixed jobs that AIM's load completes per minute"
     """
     own = metric.partition(".")[0]
     suite = suite or own
@@ -90,7 +92,7 @@ def meaning(metric: str, suite: str = "") -> str:
 
 
 def in_words(metric: str, unit: str, direction: str, suite: str = "") -> str:
-    """A metric explained: "files that fs_mark … a second; in files/s, higher is better"."""
+    """A metric explained: "files that fs_mark … per second; in files/s, higher is better"."""
     better = _BETTER.get(direction, "nobody has told which direction is better")
-    says = meaning(metric, suite) or f"a number that {suite or 'the test'} prints"
+    says = meaning(metric, suite) or f"a number reported by {suite or 'the test'}"
     return f"{says}; " + (f"in {unit}, {better}" if unit else better)

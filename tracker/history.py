@@ -9,7 +9,7 @@ from typing import Any
 from django.db import models, transaction
 
 from tracker import bulk, status, versions
-from tracker.models import Decision, Event, Report, Suggestion
+from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Report, Suggestion
 
 CACHE = (
     *(
@@ -110,6 +110,11 @@ def refold(report_ids: Iterable[int]) -> None:
         if before != [getattr(report, name) for name in CACHE]:
             changed.append(report)
     bulk.update(changed, CACHE)
+    if changed:  # what was composed of them and has not gone out must be looked at again
+        mails = OutgoingMail.objects.filter(report__in=[report.pk for report in changed])
+        mails.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED)).exclude(
+            purpose__startswith="answer "
+        ).update(stale=True)
 
 
 def _coming(standing: status.Standing) -> versions.Version | None:

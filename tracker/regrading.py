@@ -117,4 +117,5 @@ def release(report: Report) -> bool:
         BisectResult.objects.filter(pk=row.pk).update(held="", note=note)
     waits = "\n".join(reason for reason in report.held.split("\n") if reason.startswith(silence))
     Report.objects.filter(pk=report.pk).update(held=waits)
+    outdate([report.pk])
     return bool(held or report.held) and not waits

@@ -40,3 +40,6 @@ class Conventions:
     attach: frozenset[Attached] = frozenset()
     most_people: int = 40
     oldest: timedelta = timedelta(days=365)
+
+
+DEFAULT = Conventions()

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.compose import numbers
-from bot.compose.reproduce import reproduce
+from bot.compose.reproduce import SHORT_COMMAND, reproduce
 from bot.compose.safe import one_line
 from bot.compose.told import FindingTold, ReportTold, worst
-from bot.compose.warnings import warnings_of
 from bot.english import counted
 from bot.identity import Identity
 from tracker.glossary import in_words
@@ -37,24 +36,36 @@ class Fact:
         return "\n".join([f"{self.name:<{_NAME}}{first}", *(" " * _NAME + line for line in rest)])
 
 
-def first_screen(told: ReportTold, identity: Identity, template: str, room: int) -> tuple[Fact, ...]:
-    """The facts in `room` lines, the way to answer among them; the worst of what else moved fill what is left."""
+def first_screen(told: ReportTold, identity: Identity, template: str, room: int, warning: str = "") -> tuple[Fact, ...]:
+    """The facts in `room` lines, the way to answer among them; the worst of what else moved fill what is left.
+
+    `warning`: the gravest of what a reader must know; `template`: the lab's own command to reproduce.
+    """
+    regression = told.verdict is Verdict.REGRESSION
     rest = (
         *_what(told.headline),
-        _fact("where:", _where(told), 2),
+        _fact("where:", told.headline.where + _machine(told.headline), 2),
         *_since(told),
         _fact("how sure:", _how_sure(told.headline), 2),
-        *(_fact("but:", f"{sentence}.", 2) for sentence in list(warnings_of(told))[:1]),
+        *([_fact("but:", f"{warning}.", 2)] if warning else ()),
         *_bisected(told),
     )
-    again = [_fact("reproduce:", reproduce(told, template), 2)] if told.verdict is Verdict.REGRESSION else []
     end = (
-        *again,
-        _fact("answer:", f'in plain words, to all; "{identity.prefix} fix: <title>" works, too', 1),
+        *([_fact("reproduce:", _command(told, template), 2)] if regression else ()),
+        _fact("answer:", _how_to_answer(identity) if regression else "none is needed; replies are read", 1),
     )
     rest = _shortened(rest, room - sum(len(fact.lines) for fact in end) - 1)
     left = room - sum(len(fact.lines) for fact in (*rest, *end))
     return (*rest, *_also(told, max(1, left)), *end)
+
+
+def _command(told: ReportTold, template: str) -> str:
+    command = reproduce(told, template)
+    return command if len(command) <= SHORT_COMMAND else "by the command below"
+
+
+def _how_to_answer(identity: Identity) -> str:
+    return f'just reply to all in plain words; "{identity.prefix} fix: <title>" also works'
 
 
 def _shortened(facts: tuple[Fact, ...], room: int) -> tuple[Fact, ...]:
@@ -79,46 +90,37 @@ def _fact(name: str, text: str, most: int) -> Fact:
 def _what(headline: FindingTold) -> Iterator[Fact]:
     unit = f" {headline.unit}" if headline.unit else ""
     sides = f"{numbers.value(headline.old_mean)} -> {numbers.value(headline.new_mean)}{unit}"
-    change = f", {numbers.moved(headline)}" if headline.change_pct is not None else ""
+    points = f", {numbers.moved(headline)} points" if headline.in_points else ""
+    change = f"{points}, {headline.change_pct:+.1f}%" if headline.change_pct is not None else ""
     if change and headline.low_pct is not None and headline.high_pct is not None:
-        change += f" (95 % interval: {headline.low_pct:+.1f} to {headline.high_pct:+.1f}%)"
+        change += f" (95% interval: {headline.low_pct:+.1f}% to {headline.high_pct:+.1f}%)"
     yield _fact("measured:", sides + change, 2)
     yield _fact("which is:", in_words(headline.metric, headline.unit, headline.direction, headline.suite), 2)
 
 
-def _where(told: ReportTold) -> str:
-    headline = told.headline
-    machine = headline.machine_text.partition(" with ")[0] if len(headline.machine_text) > 90 else headline.machine_text
-    return f"{headline.suite} on {headline.machine}" + (f": {machine}" if machine else "")
+def _machine(headline: FindingTold) -> str:
+    """The machine behind its name; a long description without its memory, which stands below."""
+    text = headline.machine_text
+    return f": {text.partition(' with ')[0] if len(text) > 90 else text}" if text else ""
 
 
 def _since(told: ReportTold) -> Iterator[Fact]:
     """What the culprit was compared with."""
     if told.parent_sha:
-        parent = f"its parent {told.parent_sha[:10]}"
-        parent += f' ("{told.parent_title}")' if told.parent_title else ""
-        base = f", based on {told.base}" if told.base and told.base.removeprefix("v") not in told.parent_title else ""
-        yield _fact("against:", textwrap.shorten(parent, 2 * (WIDTH - _NAME) - 40, placeholder="...") + base, 2)
+        title = textwrap.shorten(one_line(told.parent_title), 70, placeholder="...")
+        base = f", on top of {told.base}" if told.base and told.base.removeprefix("v") not in told.parent_title else ""
+        yield _fact("against:", f"its parent {told.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base, 2)
     elif told.base:
         yield _fact("against:", told.base, 1)
 
 
 def _how_sure(headline: FindingTold) -> str:
     """Runs, spread, chance, and the usual noise."""
-    parts = []
-    if headline.old_runs and headline.new_runs:
-        parts.append(f"{headline.old_runs} + {headline.new_runs} runs")
-    spreads = [each for each in (headline.old_stddev_pct, headline.new_stddev_pct) if each is not None]
-    if len(spreads) == 2:
-        parts.append("spread " + " and ".join(f"{numbers.percent(each)}%" for each in spreads))
-    if headline.p_value is not None:
-        parts.append(numbers.chance(headline.p_value))
-    if headline.noise_pct:
-        usual = f"usual noise here {numbers.percent(headline.noise_pct)}%"
-        if headline.change_pct is not None:
-            usual += f", so it is {abs(headline.change_pct) / headline.noise_pct:.1f} times that"
-        parts.append(usual)
-    return "; ".join(parts) or "no spread and no number of runs were told"
+    parts = numbers.sureness(headline)
+    if headline.noise_pct and headline.change_pct is not None:
+        times = abs(headline.change_pct) / headline.noise_pct
+        parts.append(f"{times:.1f}x the usual noise here ({numbers.percent(headline.noise_pct)}%)")
+    return "; ".join(parts) or "number of runs and spread unknown"
 
 
 def _bisected(told: ReportTold) -> Iterator[Fact]:
@@ -137,14 +139,21 @@ def _bisected(told: ReportTold) -> Iterator[Fact]:
 def _also(told: ReportTold, room: int) -> Iterator[Fact]:
     """How many others moved, and the worst of them in the lines that are left."""
     others = [each for each in told.findings[1:] if each.is_graded]
-    if not others:
-        yield _fact("also:", "nothing else moved", 1)
+    worse = sum(each.verdict is Grade.REGRESSION for each in others)
+    unclear = sum(each.verdict is Grade.UNKNOWN and not each.is_profile for each in told.findings[1:])
+    untested = sum(each.verdict is Grade.NOT_TESTABLE and not each.is_profile for each in told.findings[1:])
+    counts = [
+        counted(worse, "regression") if worse else "",
+        counted(len(others) - worse, "improvement") if len(others) > worse else "",
+        f"{counted(unclear, 'change')} of unknown direction" if unclear else "",
+        f"{untested} not tested for significance" if untested else "",
+    ]
+    if not any(counts):
+        yield _fact("also:", "no other significant change", 1)
         return
-    worse = [each for each in others if each.verdict is Grade.REGRESSION]
-    counts = f"{counted(len(worse), 'regression')}, {counted(len(others) - len(worse), 'improvement')}"
     rows = [_other(each, told.headline) for each in worst(others)[: min(_WORST, room - 1)]]
-    named = f"{counts}; the {'worst' if worse else 'largest'}:" if rows else f"{counts}, in the tables below"
-    yield Fact("also:", (named, *rows))
+    below = f"; the {'worst' if worse else 'largest'}:" if rows else ", in the tables below"
+    yield Fact("also:", (", ".join(each for each in counts if each) + below, *rows))
 
 
 def _other(finding: FindingTold, headline: FindingTold) -> str:

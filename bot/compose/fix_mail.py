@@ -15,8 +15,8 @@ from bot.identity import Identity
 from bot.replies.addresses import Address
 from tracker.status import Grade
 
-WHOLE = 0.9  # of what was lost: more than this is all of it, by what benchmarks can tell
-_NOTHING = 0.1
+WHOLE = 0.9  # of what was lost: from here on the lab stands for the fix with its name
+_NOTHING = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,17 @@ class FixTold:
     measured: FindingTold
 
     def recovers(self, headline: FindingTold) -> float | None:
-        """The share of what the culprit cost that comes back, 1 for all; None where nothing was lost."""
+        """The share of what the culprit cost that comes back, 1 for all; None where nothing was lost.
+
+        The less of what the fix gains over its parent, and of what it leads back to: a kernel that was slower still
+        before the fix is not well because it is faster now.
+        """
         lost = headline.old_mean - headline.new_mean
-        return (self.measured.new_mean - self.measured.old_mean) / lost if lost else None
+        if not lost:
+            return None
+        gained = (self.measured.new_mean - self.measured.old_mean) / lost
+        reached = (self.measured.new_mean - headline.new_mean) / lost
+        return min(gained, reached)
 
     def passes(self, headline: FindingTold) -> bool:
         """Whether the lab may stand for it with its name: no chance, and all of the loss is back."""
@@ -54,36 +62,25 @@ def compose_fix(
         "fix_title": one_line(fix.title, 200),
         "outcome": _outcome(fix, headline),
         "metric": one_line(headline.metric, 120),
-        "where": one_line(f"{headline.suite} on {headline.machine}", 120),
-        "then": _sides(headline),
-        "again": _sides(fix.measured),
-        "runs": _runs(fix.measured),
+        "where": one_line(headline.where, 120),
+        "then": numbers.sides(headline),
+        "again": numbers.sides(fix.measured),
+        "sureness": "; ".join(numbers.sureness(fix.measured)),
         "tested": f"Tested-by: {one_line(identity.name)} <{identity.tagged(thread.tag)}>" if passes else "",
     }
     first = fix.author if fix.author.email else None
-    return further(thread, purpose, "fix", words, identity, now, unwelcome, first)
+    return further(thread, purpose, "fix", words, identity, now, unwelcome, first, str(words["tested"]))
 
 
 def _outcome(fix: FixTold, headline: FindingTold) -> str:
     share = fix.recovers(headline)
     if fix.measured.verdict is Grade.REGRESSION:
-        return "makes it worse"
-    if fix.measured.verdict is not Grade.IMPROVEMENT or share is None or share < _NOTHING:
+        return "makes things worse"
+    if fix.measured.verdict is Grade.NOT_TESTABLE:
+        return "could not be judged from so few runs"
+    if fix.measured.verdict is not Grade.IMPROVEMENT:
         return "makes no difference that we could measure"
-    return "brings back all that was lost" if share >= WHOLE else f"brings back {100 * share:.0f}% of what was lost"
-
-
-def _sides(finding: FindingTold) -> str:
-    sides = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
-    told = " -> ".join(numbers.value(mean) + numbers.spread(spread).rstrip() for mean, spread in sides)
-    unit = f" {one_line(finding.unit, 20)}" if finding.unit else ""
-    return f"{told}{unit} ({numbers.moved(finding)})"
-
-
-def _runs(finding: FindingTold) -> str:
-    parts = []
-    if finding.old_runs and finding.new_runs:
-        parts.append(f"{finding.old_runs} + {finding.new_runs} runs")
-    if finding.p_value is not None:
-        parts.append(numbers.chance(finding.p_value))
-    return "; ".join(parts)
+    if share is None or share < _NOTHING:
+        return "helps, but the result stays below the level before the regression"
+    more = " (and more)" if share > 1.05 else ""
+    return f"recovers {min(100, round(100 * share))}%{more} of the regression"

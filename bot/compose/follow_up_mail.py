@@ -9,7 +9,7 @@ from bot.compose import numbers
 from bot.compose.further_mail import ThreadTold, further
 from bot.compose.mail import Mail
 from bot.compose.safe import one_line
-from bot.compose.tables import tables
+from bot.compose.tables import sides, tables
 from bot.compose.told import FindingTold, worst
 from bot.english import counted
 from bot.identity import Identity
@@ -41,16 +41,14 @@ def compose_follow_up(
     """`parent`: the sha and the title of what the culprit was compared with."""
     graded = [each for each in new if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in graded)
+    better = len(graded) - worse
     words = {
-        "counts": f"{counted(worse, 'regression')}, {counted(len(graded) - worse, 'improvement')}",
+        "counts": f"{counted(worse, 'regression')}" + (f", {counted(better, 'improvement')}" if better else ""),
         "rows": [
             f"{numbers.moved(each):>9}  {one_line(f'{each.metric} on {each.machine}', 66)}"
             for each in worst(graded)[:_SHOWN]
         ],
         "tables": list(tables(new)),
-        "rule": "=" * 89,
-        "parent10": parent[0][:10],
-        "parent_title": one_line(parent[1], 200) or "its parent",
-        "heads": f"{parent[0][:16]:<16} {thread.sha[:27]}",
+        "sides": sides(thread.sha, thread.title, *parent),
     }
     return further(thread, purpose, "follow_up", words, identity, now, unwelcome)

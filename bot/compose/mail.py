@@ -8,13 +8,26 @@ from datetime import datetime
 from email.headerregistry import Address as HeaderAddress
 from email.message import EmailMessage
 from email.utils import format_datetime
+from typing import Any
 
 from bot.compose.attachments import Attachment
 from bot.compose.recipients import Recipients
 from bot.compose.safe import for_header
 from bot.replies.addresses import Address
 
-POLICY = email.policy.SMTP.clone(max_line_length=998, cte_type="8bit")
+_NARROW = email.policy.SMTP.clone(cte_type="8bit")
+
+
+class _Policy(email.policy.EmailPolicy):
+    """Headers in ASCII stay whole up to the 998 octets of RFC 5322; others are folded, since RFC 2047 section 2 allows
+    an encoded word 75 letters.
+    """
+
+    def fold_binary(self, name: str, value: Any) -> bytes:
+        return super().fold_binary(name, value) if str(value).isascii() else _NARROW.fold_binary(name, value)
+
+
+POLICY = _Policy(linesep="\r\n", max_line_length=998, cte_type="8bit")
 
 
 @dataclass(frozen=True, slots=True)

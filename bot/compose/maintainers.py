@@ -23,15 +23,14 @@ MAX_FILES = 1000  # of a commit; a tree-wide change has no maintainer anyway
 MAX_TEXT = 1 << 20  # letters of a change
 MAX_REGEXES = 1000
 MAX_REGEX = 500  # letters
-MAX_STARS = 5  # of one pattern: the file's own have four
 _PARTS = re.compile(r"\[[\w-]{1,40}\]|.", re.S)
-_WILD = {"?": ".", "*": "*"}
+_WILD = {"?": "."}
 NO_MAILMAP: Mapping[str, str] = {}
 _FIELD = re.compile(r"([A-Z]):\s*(.*)")
 _REST = "THE REST"
 
 
-class Part(StrEnum):
+class Duty(StrEnum):
     """What somebody is to a section."""
 
     MAINTAINER = "maintainer"
@@ -44,11 +43,11 @@ class Responsible:
     """An address, what it is there, and the section that names it."""
 
     address: Address
-    part: Part
+    duty: Duty
     section: str
 
     def __str__(self) -> str:
-        return f"{self.part} of {self.section}"
+        return f"{self.duty} of {self.section}"
 
 
 @dataclass(slots=True)
@@ -60,18 +59,28 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """One F: or X: line. `depth`: the more slashes it has, the nearer it is to a file."""
+    """One F: or X: line. `depth`: the more slashes it has, the nearer it is to a file. `parts`: what stands between its
+    stars, to be found one behind the other, the first at the beginning: that takes no longer than the name is long.
+    """
 
     section: int
     depth: int
-    regex: re.Pattern[str]
+    parts: tuple[re.Pattern[str], ...]
     slashes: int  # that a file's name must have; -1: any number, below a directory
     directory: str = ""  # what it means where it names a directory without a slash at its end
 
     def fits(self, path: str, slashes: int) -> bool:
-        if self.regex.match(path) and self.slashes in (-1, slashes):
+        if self.slashes in (-1, slashes) and self._begins(path):
             return True
         return bool(self.directory) and path.startswith(self.directory)
+
+    def _begins(self, path: str) -> bool:
+        found = self.parts[0].match(path)
+        for part in self.parts[1:]:
+            if found is None:
+                return False
+            found = part.search(path, found.end())
+        return found is not None
 
 
 class Maintainers:
@@ -118,11 +127,11 @@ class Maintainers:
         owner = self._sections[section]
         match letter:
             case "M" | "R":
-                part = Part.MAINTAINER if letter == "M" else Part.REVIEWER
-                owner.people.extend(Responsible(each, part, owner.name) for each in parse_addresses(value))
+                duty = Duty.MAINTAINER if letter == "M" else Duty.REVIEWER
+                owner.people.extend(Responsible(each, duty, owner.name) for each in parse_addresses(value))
             case "L" if "subscribers-only" not in value:
                 addresses = parse_addresses(value.partition(" ")[0])
-                owner.people.extend(Responsible(each, Part.LIST, owner.name) for each in addresses)
+                owner.people.extend(Responsible(each, Duty.LIST, owner.name) for each in addresses)
             case "F" | "X" if pattern := _pattern(section, value):
                 if letter == "X":
                     owner.excluded.append(pattern)
@@ -196,17 +205,20 @@ def _pattern(section: int, value: str) -> _Pattern | None:
     "*" can't span one. A directory without the slash is one all the same.
     """
     is_directory = value.endswith("/")
-    if not value or value.count("*") > MAX_STARS or len(value) > MAX_REGEX:
+    if not value or len(value) > MAX_REGEX:
         return None
-    anything = ".*" if is_directory else "[^/]*"
-    parts = (_WILD.get(each, each if each[:1] == "[" else re.escape(each)) for each in _PARTS.findall(value))
     try:
-        regex = re.compile("".join(anything if part == "*" else part for part in parts))
+        parts = tuple(re.compile(_without_stars(part)) for part in value.split("*"))
     except re.error:  # "[z-a]"
         return None
     depth = -1 if value.startswith("*") else value.count("/") + (not is_directory)
     plain = not is_directory and not set(value) & set("*?.[")
-    return _Pattern(section, depth, regex, -1 if is_directory else value.count("/"), f"{value}/" if plain else "")
+    return _Pattern(section, depth, parts, -1 if is_directory else value.count("/"), f"{value}/" if plain else "")
+
+
+def _without_stars(part: str) -> str:
+    """A piece of a pattern as a regex that needs no search: letters, "?" and sets of letters."""
+    return "".join(_WILD.get(each, each if len(each) > 1 else re.escape(each)) for each in _PARTS.findall(part))
 
 
 def _literal_directory(value: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bot.compose.safe import one_line
 from bot.compose.told import FindingTold
 
 DIGITS = 5  # that mean something: no benchmark tells more
@@ -58,3 +59,23 @@ def percent(number: float) -> str:
 def chance(p: float) -> str:
     """ "p = 0.012", "p < 0.0001"."""
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
+
+
+def sides(finding: FindingTold) -> str:
+    """ "18.39 ± 10% -> 24.37 us (+32.5%)", in a line of text."""
+    means = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
+    told = " -> ".join(value(mean) + spread(percent).rstrip() for mean, percent in means)
+    unit = f" {one_line(finding.unit, 20)}" if finding.unit else ""
+    return f"{told}{unit} ({moved(finding)})"
+
+
+def sureness(finding: FindingTold) -> list[str]:
+    """How sure a difference is, in parts: runs, spread, chance."""
+    parts = []
+    if finding.old_runs and finding.new_runs:
+        parts.append(f"{finding.old_runs} + {finding.new_runs} runs")
+    if len(finding.spreads) == 2:
+        parts.append("spread " + " and ".join(f"{percent(each)}%" for each in finding.spreads))
+    if finding.p_value is not None:
+        parts.append(chance(finding.p_value))
+    return parts

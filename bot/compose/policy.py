@@ -1,30 +1,18 @@
-"""Whether a mail may go by itself, must be approved first, or is held: rules of the lab, read from a TOML file. Pure.
+"""Whether a mail may go by itself, must be approved first, or is held: rules of the lab and limits. Pure.
 
-quiet_days_after_fix = 7
-per_author_a_day = 3
-per_list_a_day = 20
-a_day = 50
-
-[[rule]]                        # the first that fits decides
-action = "send"                 # send, approve or hold
-direction = "regression"
-at_least_pct = 5
-trees = ["linus", "next"]       # shell patterns, as those of suites, subsystems and authors
+docs/mail.md has an example; policy_file.py reads it.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any
 
 from bot.compose.told import ReportTold
 from bot.subsystem import subsystem_of
-from tracker.status import Verdict
 
 MOST_DAYS = 366  # that a mail may wait for room
 
@@ -68,14 +56,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in order, what holds where none fits, and the limits; 0 is no limit."""
+    """The rules in order, and the limits that no installation should be without; 0 is none."""
 
     rules: tuple[Rule, ...] = ()
-    otherwise: Action = Action.APPROVE
     quiet: timedelta = timedelta(days=7)
-    per_author: int = 0
-    per_list: int = 0
-    a_day: int = 0
+    per_author: int = 5
+    per_list: int = 50
+    a_day: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +86,16 @@ class Decision:
     reason: str = ""
 
 
-def decide(told: ReportTold, policy: Policy, known: Circumstances, now: datetime) -> Decision:
-    """What becomes of a report's mail. What holds outweighs every rule; a person may let it go all the same."""
+def decide(told: ReportTold, policy: Policy, known: Circumstances, now: datetime, otherwise: Action) -> Decision:
+    """What becomes of a report's mail; `otherwise` where no rule fits. What holds it outweighs every rule; a person may
+    let it go all the same.
+    """
     if reason := next(_holds(policy, known, now), ""):
         return Decision(Action.HOLD, reason)
     for number, rule in enumerate(policy.rules, 1):
         if rule.fits(told, known.opted_in):
             return Decision(rule.action, f"rule {number} of the policy" if rule.action is Action.HOLD else "")
-    return Decision(policy.otherwise)
+    return Decision(otherwise)
 
 
 def _holds(policy: Policy, known: Circumstances, now: datetime) -> Iterator[str]:
@@ -120,13 +109,14 @@ def _holds(policy: Policy, known: Circumstances, now: datetime) -> Iterator[str]
 
 
 def first_day(
-    sent: Mapping[date, Mapping[str, int]], addresses: Collection[str], author: str, policy: Policy, today: date
+    sent: Mapping[date, Mapping[str, int]], lists: Collection[str], author: str, policy: Policy, today: date
 ) -> date:
     """The first day from today on with room for one mail more. `sent`: mails a day by address, and in all under "".
 
-    Where no day of a year has room, the last of them.
+    `author` "": nobody who has a limit. Where no day of a year has room, the day behind it.
     """
-    caps = {"": policy.a_day, **dict.fromkeys(addresses, policy.per_list), author: policy.per_author}
+    caps = {**dict.fromkeys(lists, policy.per_list), **({author: policy.per_author} if author else {})}
+    caps[""] = policy.a_day
     for days in range(MOST_DAYS):
         day = today + timedelta(days=days)
         counts = sent.get(day, {})
@@ -137,61 +127,3 @@ def first_day(
 
 def _any(patterns: tuple[str, ...], text: str) -> bool:
     return not patterns or any(fnmatchcase(text.lower(), each.lower()) for each in patterns)
-
-
-# --- the file ---
-
-_LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
-_KINDS: dict[str, tuple[type, ...]] = {
-    "direction": (str,),
-    "at_least_pct": (int, float),
-    "below_pct": (int, float),
-    "opted_in": (bool,),
-}
-
-
-def read_policy(text: str, otherwise: Action) -> Policy:
-    """The policy of a file; ValueError says in a line what is wrong with it. A typo must let no mail go."""
-    try:
-        told = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ValueError(f"no TOML: {error}") from None
-    limits: dict[str, Any] = {own: _whole(told, name) for name, own in _LIMITS.items() if name in told}
-    if "quiet_days_after_fix" in told:
-        limits["quiet"] = timedelta(days=_whole(told, "quiet_days_after_fix"))
-    if unknown := sorted(told.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rule"}):
-        raise ValueError(f"{unknown[0]}: there is no such setting")
-    rules = told.get("rule", [])
-    if not isinstance(rules, list) or not all(isinstance(each, dict) for each in rules):
-        raise ValueError("rule: expected [[rule]] above each rule")
-    read = tuple(_rule(each, f"rule {number}") for number, each in enumerate(rules, 1))
-    return replace(Policy(rules=read, otherwise=otherwise), **limits)
-
-
-def _whole(told: Mapping[str, Any], name: str) -> int:
-    value = told[name]
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**6:
-        raise ValueError(f"{name}: expected a whole number, found {value!r}")
-    return value
-
-
-def _rule(told: Mapping[str, Any], where: str) -> Rule:
-    known = {field.name for field in fields(Rule)}
-    if unknown := sorted(told.keys() - known):
-        raise ValueError(f"{where}: {unknown[0]}: there is no such condition")
-    if told.get("action") not in list(Action):
-        raise ValueError(f"{where}: action: expected send, approve or hold, found {told.get('action')!r}")
-    if told.get("direction", "") not in ("", Verdict.REGRESSION, Verdict.IMPROVEMENT):
-        raise ValueError(f"{where}: direction: expected regression or improvement, found {told['direction']!r}")
-    values: dict[str, Any] = {"action": Action(told["action"])}
-    for name in told.keys() - {"action"}:
-        value = told[name]
-        kinds = _KINDS.get(name)
-        if kinds is None:
-            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-                raise ValueError(f"{where}: {name}: expected a list of patterns, found {value!r}")
-            value = tuple(value)
-        elif not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise ValueError(f"{where}: {name}: expected {kinds[-1].__name__}, found {value!r}")
-        values[name] = value
-    return Rule(**values)

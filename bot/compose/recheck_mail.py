@@ -1,4 +1,4 @@
-"""The recheck: what was reported is still there at a later version, and nobody has said a word of it."""
+"""The recheck: what was reported is still there at a later version; nobody has said a word, or the lab was asked."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from bot.identity import Identity
 
 @dataclass(frozen=True, slots=True)
 class StillThere:
-    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers, if they were told."""
+    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers, if they were told. `asked`: somebody
+    doubts the report or has a question to the lab, so that it is the lab's turn.
+    """
 
     ref: str
     sha: str
     again: FindingTold | None = None
+    asked: bool = False
 
 
 def compose_recheck(
@@ -36,13 +39,9 @@ def compose_recheck(
         "ref": one_line(seen.ref, 40),
         "ref10": seen.sha[:10],
         "metric": one_line(headline.metric, 120),
-        "where": one_line(f"{headline.suite} on {headline.machine}", 120),
-        "then": _sides(headline),
-        "again": _sides(seen.again) if seen.again else "",
+        "where": one_line(headline.where, 120),
+        "then": numbers.sides(headline),
+        "again": numbers.sides(seen.again) if seen.again else "",
+        "asked": seen.asked,
     }
     return further(thread, purpose, "recheck", words, identity, now, unwelcome)
-
-
-def _sides(finding: FindingTold) -> str:
-    unit = f" {one_line(finding.unit, 20)}" if finding.unit else ""
-    return f"{numbers.value(finding.old_mean)} -> {numbers.value(finding.new_mean)}{unit}, {numbers.moved(finding)}"

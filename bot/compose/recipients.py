@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from bot.compose.conventions import Conventions
-from bot.compose.maintainers import Part, Responsible
+from bot.compose.conventions import DEFAULT, Conventions
+from bot.compose.maintainers import Duty, Responsible
 from bot.compose.safe import is_address
 from bot.identity import Identity
 from bot.replies.addresses import Address, parse_addresses
@@ -38,6 +38,7 @@ class Recipient:
 
     address: Address
     why: str
+    is_list: bool = False
 
     @property
     def email(self) -> str:
@@ -67,37 +68,30 @@ class Commit:
 def recipients_of(
     commit: Commit,
     identity: Identity,
-    conventions: Conventions = Conventions(),  # noqa: B008  frozen
+    conventions: Conventions = DEFAULT,
     unwelcome: Mapping[str, str] | None = None,
 ) -> Recipients:
     """Who is told of a commit. `unwelcome`: addresses that get no mail of ours, with the reason.
 
     A cap keeps lists and maintainers and drops the others. Where no author can be told, the first list is addressed.
     """
-    author = Recipient(commit.author, "the author")
     lists = list(_lists(commit, identity, conventions))
-    people = [*_responsible(commit, Part.MAINTAINER), *_responsible(commit, Part.REVIEWER), *_of_trailers(commit)]
+    people = [*_responsible(commit, Duty.MAINTAINER), *_responsible(commit, Duty.REVIEWER), *_of_trailers(commit)]
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()  # one who has several addresses is told once
-    for each in (author, *lists[: MOST_LISTS + 1], *people):
+    for each in (Recipient(commit.author, "the author"), *lists, *people):
         aliases = identity.aliases.of(each.email)
         if each.email in kept or each.email in left_out or aliases & persons:
             continue
-        why = _why_not(each.email, identity, unwelcome or {})
-        if not why and len(kept) >= conventions.most_people:
-            why = f"more than {conventions.most_people} recipients"
-        if why:
-            left_out[each.email] = Recipient(each.address, why)
+        why = why_not(each.email, identity, unwelcome or {})
+        if why := why or _no_room(each, kept.values(), conventions.most_people):
+            left_out[each.email] = replace(each, why=why)
             continue
         kept[each.email] = each
         persons |= aliases
-    everybody = list(kept.values())
-    split = 1 if author.email in kept or not lists else min(1, len(everybody))
-    nobody = Recipients((), (), tuple(left_out.values()))
-    if not everybody:
-        return nobody
-    return Recipients(tuple(everybody[:split]), tuple(everybody[split:]), nobody.left_out)
+    everybody = tuple(kept.values())
+    return Recipients(everybody[:1], everybody[1:], tuple(left_out.values()))
 
 
 def _lists(commit: Commit, identity: Identity, conventions: Conventions) -> Iterator[Recipient]:
@@ -108,10 +102,10 @@ def _lists(commit: Commit, identity: Identity, conventions: Conventions) -> Iter
         (conventions.lkml, "every report goes there"),
         *((each, f"a list for {name}") for name in _names(commit) for each in conventions.tree_lists.get(name, ())),
     ]
-    yield from (Recipient(Address("", email), why) for email, why in told if email)
-    yield from _responsible(commit, Part.LIST)
+    yield from (Recipient(Address("", email), why, is_list=True) for email, why in told if email)
+    yield from _responsible(commit, Duty.LIST)
     if conventions.regzbot:
-        yield Recipient(Address("", conventions.regzbot), "regzbot follows it")
+        yield Recipient(Address("", conventions.regzbot), "regzbot follows it", is_list=True)
 
 
 def _names(commit: Commit) -> Iterable[str]:
@@ -119,8 +113,9 @@ def _names(commit: Commit) -> Iterable[str]:
     return dict.fromkeys(each for each in (commit.tree, commit.role) if each)
 
 
-def _responsible(commit: Commit, part: Part) -> Iterator[Recipient]:
-    return (Recipient(each.address, str(each)) for each in commit.responsible if each.part is part)
+def _responsible(commit: Commit, duty: Duty) -> Iterator[Recipient]:
+    is_list = duty is Duty.LIST
+    return (Recipient(each.address, str(each), is_list) for each in commit.responsible if each.duty is duty)
 
 
 def _of_trailers(commit: Commit) -> Iterator[Recipient]:
@@ -134,12 +129,19 @@ def is_forbidden(email: str) -> bool:
     return _NEVER.match(email) is not None
 
 
-def _why_not(email: str, identity: Identity, unwelcome: Mapping[str, str]) -> str:
-    """Why an address is not told, or ""."""
+def why_not(email: str, identity: Identity, unwelcome: Mapping[str, str]) -> str:
+    """Why an address is never told, or "". Who wants no mail wants none under his other addresses."""
     if not is_address(email):
         return "no address that a server takes"
     if identity.is_own(email) or email in identity.robots:
         return "a robot, or we ourselves"
     if is_forbidden(email):
         return "a report must never reach it"
-    return unwelcome.get(email, "")
+    return next((unwelcome[each] for each in sorted(identity.aliases.of(email)) if each in unwelcome), "")
+
+
+def _no_room(each: Recipient, kept: Collection[Recipient], most: int) -> str:
+    """Why there is no room for one more, or ""."""
+    if each.is_list and sum(other.is_list for other in kept) >= MOST_LISTS:
+        return f"more than {MOST_LISTS} lists"
+    return f"more than {most} recipients" if len(kept) >= most else ""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from django.template.loader import render_to_string
 
 from bot.compose.attachments import attachments
-from bot.compose.conventions import Conventions
+from bot.compose.conventions import DEFAULT, Conventions
 from bot.compose.first_screen import LINES, WIDTH, first_screen, height
+from bot.compose.guard import guarded
 from bot.compose.mail import Mail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import recipients_of
-from bot.compose.safe import in_link, one_line
+from bot.compose.reproduce import SHORT_COMMAND, reproduce
+from bot.compose.safe import lore_link, one_line
 from bot.compose.subject import report_subject
-from bot.compose.tables import impacts, profile, tables
+from bot.compose.tables import impacts, profile, sides, tables
 from bot.compose.told import FindingTold, ReportTold
 from bot.compose.warnings import warnings_of
 from bot.english import article
@@ -25,8 +28,8 @@ from bot.identity import Identity
 from bot.replies.addresses import Address
 from tracker.status import Verdict
 
-HOUSE = Conventions()
 MOST_FILES = 10  # that are linked
+_REPOSITORY = re.compile(r"(?:https?|git|ssh)://[^\s<>\"]+\Z")
 
 
 def compose(
@@ -34,7 +37,7 @@ def compose(
     identity: Identity,
     now: datetime,
     own_id: str = "",
-    conventions: Conventions = HOUSE,
+    conventions: Conventions = DEFAULT,
     unwelcome: Mapping[str, str] | None = None,
 ) -> Mail:
     """The mail about a report, complete and final. Pure: the same values give the same mail.
@@ -79,17 +82,24 @@ def noticed(verdict: Verdict, headline: FindingTold) -> str:
     return f"{article(percent)} {percent}% {verdict} of {metric}"
 
 
-def finished(text: str) -> str:
-    """A rendered template as a body: no blanks at line ends, but for the mark of the signature."""
+def finished(text: str, own: Collection[str]) -> str:
+    """A rendered template as a body: no blanks at line ends, but for the mark of the signature. `own`: the lines that
+    programs shall obey.
+    """
     kept = [line.rstrip() for line in text.strip("\n").split("\n")]
-    return "\n".join("-- " if line == "--" else line for line in kept) + "\n"
+    return guarded("\n".join("-- " if line == "--" else line for line in kept) + "\n", ("commit:", *own))
+
+
+def commit_line(sha: str, title: str) -> str:
+    """The line by which readers of reports know the culprit."""
+    return f'commit: {sha} ("{one_line(title, 200)}")'.rstrip()
 
 
 def tags(tag: str, own_id: str, identity: Identity) -> tuple[str, ...]:
     """The lines that let us see in git when a fix is merged."""
     return (
         f"Reported-by: {one_line(identity.name)} <{identity.tagged(tag)}>",
-        f"Closes: https://lore.kernel.org/r/{in_link(own_id)}",
+        f"Closes: {lore_link(own_id)}",
     )
 
 
@@ -98,46 +108,42 @@ def _body(told: ReportTold, own_id: str, identity: Identity, conventions: Conven
     regression = told.verdict is Verdict.REGRESSION
     title = one_line(told.title, 200)
     sentence = f"{one_line(identity.name, 60)} noticed {noticed(told.verdict, headline)} on:"
-    opening = ["Hello,", "", sentence, "", f'commit: {told.sha} ("{title}")', _origin(told), ""]
+    first, *notes = warnings_of(told) or ("",)
+    opening = ["Hello,", "", sentence, "", commit_line(told.sha, told.title), _origin(told), ""]
     words = {
         "bot": one_line(identity.name, 60),
         "told": told,
         "title": title,
         "sentence": sentence,
+        "commit": commit_line(told.sha, told.title),
         "origin": _origin(told),
-        "facts": first_screen(told, identity, conventions.reproduce, LINES - height(opening)),
-        "warnings": [_wrapped(f"Please note: {sentence}.") for sentence in warnings_of(told)[1:]],
+        "facts": first_screen(told, identity, conventions.reproduce, LINES - height(opening), first),
+        "notes": [_wrapped(f"Please note: {sentence}.") for sentence in notes],
         "tags": tags(told.tag, own_id, identity) if regression else (),
         "suite": one_line(headline.suite, 100),
         "kconfig": one_line(told.build.kconfig, 200),
         "compiler": one_line(told.build.compiler, 200),
         "machine": one_line(headline.machine_text or headline.machine, 300),
         "params": _parameters(headline.params),
-        "more": list(_more(told)) if regression else (),
+        "more": list(_more(told, conventions)) if regression else (),
         "impacts": impacts(told),
         "profile": profile(told.findings) if regression else (),
         "tables": list(tables(told.findings)),
-        "rule": "=" * 89,
-        "stars": "*" * 89,
-        "parent10": told.parent_sha[:10] or one_line(told.base, 26) or "?",
-        "parent_title": one_line(told.parent_title, 200) or "its parent",
-        "heads": f"{_head(told):<16} {told.sha[:27]}",
+        "sides": sides(told.sha, told.title, told.parent_sha, told.parent_title, told.base),
         "raw": told.raw,
         "page": identity.page(told.sha[:12]),
         "help": identity.help("answering"),
         "regzbot": conventions.regzbot,
     }
-    return finished(render_to_string("mail/report.txt", words))
+    own = (commit_line(told.sha, told.title), f"#regzbot introduced: {told.sha}")
+    return finished(render_to_string("mail/report.txt", words), own)
 
 
 def _origin(told: ReportTold) -> str:
     """The repository and the branch, in one line."""
-    return one_line(f"{told.tree_url or told.tree} {told.branch}", 200) or "(from an unnamed tree)"
-
-
-def _head(told: ReportTold) -> str:
-    """What the column of the parent is called: sixteen digits of it, or the tag that stands for it."""
-    return told.parent_sha[:16] or one_line(told.base, 16) or "parent"
+    if _REPOSITORY.match(told.tree_url):
+        return one_line(f"{told.tree_url} {told.branch}", 300)
+    return one_line(f"in tree {told.tree} {told.branch}", 200) if told.tree else "in an unnamed tree"
 
 
 def _wrapped(text: str) -> str:
@@ -148,15 +154,17 @@ def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
     return [(one_line(name, 80).replace(":", "_"), one_line(value, 300)) for name, value in params.items()]
 
 
-def _more(told: ReportTold) -> Sequence[str]:
+def _more(told: ReportTold, conventions: Conventions) -> Sequence[str]:
     """What else was told of the test and the build, a line each."""
     build = told.build
+    command = conventions.reproduce and reproduce(told, conventions.reproduce)
     lines = (
+        ("to reproduce", command if len(command) > SHORT_COMMAND else ""),
         ("test-description", told.test_text),
         ("test-url", told.test_url),
         ("config-url", build.config_url),
         ("command line", build.cmdline),
         ("rootfs", build.rootfs),
     )
-    files = [(one_line(name, 80).replace(":", "_"), url) for name, url in told.artifacts[:MOST_FILES]]
-    return [f"{name}: {one_line(text, 300)}" for name, text in (*lines, *files) if text]
+    files = [f"artifact: {one_line(url, 300)} ({one_line(name, 80)})" for name, url in told.artifacts[:MOST_FILES]]
+    return [*(f"{name}: {one_line(text, 500)}" for name, text in lines if text), *files]

@@ -10,7 +10,7 @@ from bot.compose.told import ReportTold
 
 _SCRIPT = re.compile(r"(?:.*[/._-])?(?:reproduce?|repro|run)(?:[._-][\w.-]*)?\Z", re.I)
 _JOB = re.compile(r"(?:.*/)?job(?:[\w.-]*)\.ya?ml\Z", re.I)
-_SHORT = 60  # letters of a link that a line of the first screen can hold
+SHORT_COMMAND = 120  # letters that the first screen has room for
 _FIELD = re.compile(r"\{(suite|params|machine|sha)\}")
 _PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
 
@@ -20,10 +20,10 @@ def reproduce(told: ReportTold, template: str = "") -> str:
     if template:
         return _filled(told, template)
     links = [(name, url) for name, url in told.artifacts if _PLAIN_URL.match(url)]
-    if url := next((url for name, url in links if _SCRIPT.match(name)), ""):
-        return f"curl -O {url} (a script)" if len(url) <= _SHORT else "by the script that is linked below"
-    if url := next((url for name, url in links if _JOB.match(name)), ""):
-        return f"lkp run job.yaml, with {url if len(url) <= _SHORT else 'the file that is linked below'}"
+    for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
+        if url := next((url for name, url in links if pattern.match(name)), ""):
+            command = f"curl -sO {url} && {run} {shlex.quote(url.rpartition('/')[2])}"
+            return command if len(command) <= SHORT_COMMAND else f"{run} the file that is linked below"
     if _PLAIN_URL.match(told.test_url):
         return f"with the parameters below; the test is {told.test_url}"
     return "no script was handed in; the parameters are below"

@@ -34,6 +34,6 @@ def is_message_id(text: str) -> bool:
     return bool(_MESSAGE_ID.match(text))
 
 
-def in_link(message_id: str) -> str:
-    """A Message-ID as it stands in our links to archives."""
-    return quote(message_id, safe="@+-._=")
+def lore_link(message_id: str) -> str:
+    """The link to a mail in the archives."""
+    return f"https://lore.kernel.org/r/{quote(message_id, safe='@+-._=')}"

@@ -18,6 +18,31 @@ _LEFT, _RIGHT = 18, 55
 
 
 @dataclass(frozen=True, slots=True)
+class Sides:
+    """The two commits as every table names them: short, with their titles, and the heads of their columns."""
+
+    old: str
+    old_title: str
+    new: str
+    new_title: str
+    heads: str
+    rule: str = "=" * 89
+    stars: str = "*" * 89
+
+
+def sides(sha: str, title: str, parent_sha: str, parent_title: str, base: str = "") -> Sides:
+    """The parent, or the tag that stands for it, and the culprit."""
+    head = parent_sha[:16] or one_line(base, 16) or "parent"
+    return Sides(
+        old=parent_sha[:10] or one_line(base, 26) or "?",
+        old_title=one_line(parent_title, 200) or "its parent",
+        new=sha[:10],
+        new_title=one_line(title, 200),
+        heads=f"{head:<16} {sha[:27]}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """The findings of one scenario on one machine. `machine`: its line, above all tables but the first."""
 

@@ -49,6 +49,16 @@ class FindingTold:
         return (self.suite, repr(sorted(self.params.items())), self.machine)
 
     @property
+    def where(self) -> str:
+        """ "vm-scan on lab7-m1"."""
+        return f"{self.suite} on {self.machine}"
+
+    @property
+    def spreads(self) -> tuple[float, ...]:
+        """The spreads of both sides in per cent of their means, those that were told."""
+        return tuple(each for each in (self.old_stddev_pct, self.new_stddev_pct) if each is not None)
+
+    @property
     def is_profile(self) -> bool:
         return self.metric.startswith(PROFILE)
 
@@ -77,7 +87,6 @@ class FindingTold:
 class BuildTold:
     """How the kernels were built and booted; "" for what is not told."""
 
-    arch: str = ""
     kconfig: str = ""
     config_url: str = ""
     compiler: str = ""
@@ -97,8 +106,7 @@ class RecheckTold:
 class ReportTold:
     """A report as the mail tells it. `findings` begins with the headline; `raw` is the address of its raw data.
 
-    `files` and `responsible`: what the culprit changes, and whom MAINTAINERS names for it. `patch`: the place below the
-    mail that carried it.
+    `responsible`: whom MAINTAINERS names for what it changes. `patch`: the place below the mail that carried it.
     """
 
     tag: str
@@ -121,7 +129,6 @@ class ReportTold:
     authored_at: datetime | None = None
     tree_role: str = ""
     patch: Place = field(default_factory=Place)
-    files: tuple[str, ...] = ()
     responsible: tuple[Responsible, ...] = ()
     rechecks: tuple[RecheckTold, ...] = ()
     test_text: str = ""

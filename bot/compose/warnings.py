@@ -38,27 +38,26 @@ def _config(told: ReportTold) -> Iterator[str]:
     for name, text in (("config", build.kconfig), ("kernel's command line", build.cmdline)):
         for pattern, what in _FALSIFIES.items():
             if found := re.search(pattern, text, re.I):
-                yield f"the {name} has {what} ({found[0]}): on another kernel the numbers may be others"
+                yield f"the {name} enables {what} ({found[0]}); other kernels may behave differently"
     for pattern, what in _COMPILER.items():
         if re.search(pattern, build.compiler):
             yield f"the kernel was {what}"
 
 
 def _noise(headline: FindingTold) -> Iterator[str]:
-    spreads = [each for each in (headline.old_stddev_pct, headline.new_stddev_pct) if each is not None]
     if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
-        yield f"this metric is known to be noisy here: {percent(headline.noise_pct)} % from run to run"
-    elif spreads and max(spreads) >= NOISY_PCT:
-        yield f"the runs differ much among themselves: {percent(max(spreads))} %"
+        yield f"this metric is known to be noisy here: {percent(headline.noise_pct)}% from run to run"
+    elif max(headline.spreads, default=0.0) >= NOISY_PCT:
+        yield f"the runs vary a lot among themselves ({percent(max(headline.spreads))}%)"
 
 
 def _chance(headline: FindingTold) -> Iterator[str]:
     if headline.overlap:
-        yield "some runs of both sides gave the same values"
+        yield "the ranges of the two sides overlap"
     if headline.verdict is Grade.NOT_TESTABLE:
-        yield "one run a side, or no spread told: whether it is chance was not tested"
+        yield "not tested for significance: only one run per side, or no spread given"
     elif headline.verdict is Grade.NOT_SIGNIFICANT:
-        yield "chance alone may make such a difference"
+        yield "this difference may be due to chance"
 
 
 def _alignment(told: ReportTold) -> Iterator[str]:
@@ -67,7 +66,7 @@ def _alignment(told: ReportTold) -> Iterator[str]:
     profile = [each for each in told.findings if each.is_profile and each.place == told.headline.place]
     still = all(abs(each.moved or 0.0) < _PROFILE_POINTS for each in profile)
     if profile and still and change is not None and abs(change) < SMALL_PCT:
-        yield "no function takes more time in the profile: other alignment of code or data may be all that changed"
+        yield "no function's share changed much in the profile; this may be an effect of code or data alignment"
 
 
 def _mixed(told: ReportTold) -> Iterator[str]:

@@ -15,6 +15,7 @@ from bot.identity import Identity
 def compose_withdrawal(
     thread: ThreadTold, reason: str, purpose: str, identity: Identity, now: datetime, unwelcome: Mapping[str, str]
 ) -> Mail:
-    """`reason`: what is known of why, "" for nothing."""
-    lines = textwrap.wrap(one_line(reason, 600), 74, break_on_hyphens=False)
+    """`reason`: the words that the decision relied on, "" for none."""
+    quoted = f'Reason: "{one_line(reason, 600)}"' if reason else ""
+    lines = textwrap.wrap(quoted, 74, break_on_hyphens=False)
     return further(thread, purpose, "withdrawal", {"reason": lines}, identity, now, unwelcome)

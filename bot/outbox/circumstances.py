@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date, datetime, time
 
 from django.db.models import Q
@@ -14,33 +15,37 @@ from bot.compose.policy import Circumstances, Policy, first_day
 from bot.replies.effect import Relation
 from bot.replies.kinds import Kind
 from tracker.happenings import Happening, Part
-from tracker.models import Correspondent, OutgoingMail, OutgoingState, Report, Wish
+from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Report
 from tracker.status import standing_events
 
 _GOES = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
 _FIX = frozenset({Happening.FIX_PROPOSED, Happening.FIX_CONFIRMED, Happening.FIX_QUEUED, Happening.FIX_MERGED})
-_WORDS = {Wish.OPTED_OUT: "wants no mail of ours", Wish.BOUNCING: "bounces", Wish.STOPPED: "on the stop list"}
+_WORDS = {Mailing.OPTED_OUT: "wants no mail of ours", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
 
 
 def unwelcome() -> dict[str, str]:
     """The addresses that get no mail of ours, with the reason."""
-    rows = Correspondent.objects.exclude(wish=Wish.OPTED_IN).values_list("address", "wish", "note")
-    return {address: _WORDS[Wish(wish)] + (f": {note}" if note else "") for address, wish, note in rows}
+    rows = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).values_list("address", "mailing", "note")
+    return {address: _WORDS[Mailing(mailing)] + (f": {note}" if note else "") for address, mailing, note in rows}
 
 
 def circumstances(report: Report) -> Circumstances:
     """What speaks for or against telling of a report now."""
-    events = [event.value() for event in report.events.all()]
-    posted = [event.at for event in standing_events(events) if event.kind in _FIX]
     same = _same_patch(report)
-    wish = Correspondent.objects.filter(address=report.culprit.author_email, wish=Wish.OPTED_IN)
-    return Circumstances(
-        fix_posted_at=max(posted, default=None),
+    return replace(
+        quiet_time(report),
         reported_by=_reported_by(report),
         same_patch=same.culprit.sha if same else "",
         same_patch_tree=same.tree.name if same and same.tree else "",
-        opted_in=wish.exists(),
     )
+
+
+def quiet_time(report: Report, *, with_fix: bool = True) -> Circumstances:
+    """When a fix was posted, unless that does not matter, and whether the author wants our mail."""
+    events = [event.value() for event in report.events.all()] if with_fix else []
+    posted = [event.at for event in standing_events(events) if event.kind in _FIX]
+    willing = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
+    return Circumstances(fix_posted_at=max(posted, default=None), opted_in=willing.exists())
 
 
 def _reported_by(report: Report) -> str:
@@ -61,7 +66,8 @@ def _same_patch(report: Report) -> Report | None:
         same |= Q(culprit__patch_id=culprit.patch_id, culprit__title=culprit.title)
     if culprit.patch_message_id:
         same |= Q(culprit__patch_message_id=culprit.patch_message_id)
-    told = Report.objects.filter(same, reported_at__isnull=False).exclude(pk=report.pk)
+    mailed = Q(outgoing__purpose="report", outgoing__state__in=(*_GOES, OutgoingState.COMPOSED))
+    told = Report.objects.filter(same).filter(Q(reported_at__isnull=False) | mailed).exclude(pk=report.pk).distinct()
     return told.select_related("culprit", "tree").order_by("pk").first()
 
 
@@ -77,9 +83,9 @@ class Calendar:
         for day, recipients in dated.values_list("day", "recipients").iterator(chunk_size=1000):
             self._count(day.date(), recipients)
 
-    def due(self, addresses: Iterable[str], author: str) -> datetime | None:
+    def due(self, lists: Iterable[str], author: str) -> datetime | None:
         """When a mail to these may go: None for now, else the beginning of a later day."""
-        day = first_day(self._sent, set(addresses), author, self._policy, self._today)
+        day = first_day(self._sent, set(lists), author, self._policy, self._today)
         return None if day == self._today else datetime.combine(day, time(), tzinfo=timezone.get_default_timezone())
 
     def note(self, addresses: Iterable[str], due: datetime | None) -> None:

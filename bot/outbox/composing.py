@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from bot.compose.policy import Action, decide
 from bot.compose.report_mail import compose
+from bot.compose.told import ReportTold
 from bot.identity import Identity
 from bot.outbox.circumstances import circumstances, unwelcome
 from bot.outbox.house import House
-from bot.outbox.loading import told_of
+from bot.outbox.loading import told_of, withheld
 from bot.outbox.patches import Patches
 from bot.outbox.shelving import Desk
 from bot.replies.known import known_as
-from tracker.models import OutgoingMail, OutgoingState, Report
+from tracker.models import Correspondent, OutgoingMail, OutgoingState, Report
 from tracker.status import CLOSED, State, Verdict
 
 PURPOSE = "report"
 AT_ONCE = 1000
 NOBODY = House()
+UNSENT = (OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED)
 log = logging.getLogger(__name__)
 
 
@@ -40,7 +41,6 @@ def compose_due(
     `approve_first`: where no rule of the policy decides, a person does. Returns how many.
     """
     otherwise = Action.APPROVE if approve_first else Action.SEND
-    house = replace(house, policy=replace(house.policy, otherwise=otherwise))
     due = (
         Report.objects.filter(held="", results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
         .exclude(state__in=CLOSED - {State.NO_ACTION})  # nobody needs to hear what is gone already
@@ -49,73 +49,95 @@ def compose_due(
         .distinct()
         .order_by("pk")
     )
-    round_ = _Round(Desk(identity, house, now), unwelcome())
+    round_ = _Round(Desk(identity, house, now), unwelcome(), otherwise)
     round_.refresh(limit)
-    composed = 0
-    for report in due[:limit]:
-        try:
-            composed += round_.compose(report)
-        except (ValueError, LookupError, UnicodeError) as error:  # one odd report, not all of them
-            log.error("%s: no mail could be composed: %s", report.culprit.sha10, error)
-    return composed
+    return sum(round_.tried(report) for report in due[:limit])
 
 
 class _Round:
     """One round of composing, with what all its mails need."""
 
-    def __init__(self, desk: Desk, unwelcome: Mapping[str, str]) -> None:
-        self.desk, self.unwelcome = desk, unwelcome
+    def __init__(self, desk: Desk, unwelcome: Mapping[str, str], otherwise: Action) -> None:
+        self.desk, self.unwelcome, self.otherwise = desk, unwelcome, otherwise
         self.patches = Patches(desk.house.lore)
 
-    def compose(self, report: Report) -> bool:
-        desk = self.desk
-        told = told_of(report, desk.identity, desk.house, self.patches)
+    def tried(self, report: Report) -> bool:
+        """Compose the mail of one report. An odd one is held with the reason, so that it keeps no other back."""
+        try:
+            with transaction.atomic():
+                return self._compose(report)
+        except OperationalError as busy:  # the next round tries again
+            log.error("%s: no mail could be composed: %s", report.culprit.sha10, busy)
+        except Exception as error:  # whatever a lab or a tree has told us: one report, not all of them
+            log.exception("%s: no mail could be composed", report.culprit.sha10)
+            reason = f"no mail could be composed: {type(error).__name__}: {error}".replace("\n", " ")
+            Report.objects.filter(pk=report.pk).update(held=reason[:500])
+        return False
+
+    def _told(self, report: Report) -> ReportTold:
+        return told_of(report, self.desk.identity, self.desk.house, self.patches)
+
+    def _compose(self, report: Report) -> bool:
+        desk, newest, later = self.desk, newest_finding(report), withheld(report)  # before what is told is loaded
+        told = self._told(report)
         mail = compose(told, desk.identity, desk.now, "", desk.house.conventions, self.unwelcome)
-        verdict = desk.judge(mail, decide(told, desk.house.policy, circumstances(report), desk.now), told)
-        with transaction.atomic():
-            if not desk.shelve(report, mail, PURPOSE, verdict, newest(report)):
-                return False  # another worker composed it at the same time
-            known = known_as((*mail.to, *mail.cc))
-            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
+        decision = decide(told, desk.house.policy, circumstances(report), desk.now, self.otherwise)
+        start = desk.judge(mail, decision, told)
+        if not desk.shelve(report, mail, PURPOSE, start, newest, later):
+            return False  # another worker composed it at the same time
+        known = known_as((*mail.to, *mail.cc))
+        Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
         return True
 
     def refresh(self, limit: int) -> None:
-        """Compose again what nobody has approved yet and more is known of since, under the Message-ID that it has.
-
-        Where nobody should be told any more, or not yet, the mail is held with the reason.
+        """Look again at what has not gone out where more is known of since. What nobody has approved is composed again
+        under the Message-ID that it has; where nobody should be told any more, or not yet, it is held with the reason.
         """
-        waiting = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
-        stale = waiting.filter(purpose=PURPOSE, stale=True).select_related("report__culprit", "report__tree")
+        unsent = OutgoingMail.objects.filter(purpose=PURPOSE, state__in=UNSENT)
+        if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
+            unsent.filter(composed_at__lte=lately).update(stale=True)  # who gets it may have changed
+        stale = unsent.filter(stale=True).select_related("report__culprit", "report__tree")
         for row in stale.order_by("pk")[:limit]:
-            unsent = waiting.filter(pk=row.pk)
-            if reason := _why_not(row.report):
-                unsent.update(state=OutgoingState.HELD, reason=reason, stale=False)
-                continue
             try:
-                columns = self._again(row)
-            except (ValueError, LookupError, UnicodeError) as error:
-                log.error("%s: its mail could not be composed again: %s", row.report.culprit.sha10, error)
-                continue
-            with transaction.atomic():
-                if unsent.update(**columns, stale=False):
-                    Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=columns["subject"])
+                with transaction.atomic():
+                    self._refresh(row)
+            except Exception:  # as above; what was composed before stays as it is
+                log.exception("%s: its mail could not be composed again", row.report.culprit.sha10)
 
-    def _again(self, row: OutgoingMail) -> dict[str, object]:
+    def _refresh(self, row: OutgoingMail) -> None:
+        by_hand = row.state == OutgoingState.HELD and not row.reason
+        mine = OutgoingMail.objects.filter(pk=row.pk, state=row.state)
+        if not mine.update(stale=False):  # before we look: what comes meanwhile marks it again
+            return
+        if reason := _why_not(row.report):
+            if not by_hand:
+                mine.update(state=OutgoingState.HELD, reason=reason, not_before=None)
+            return
+        approved_by_hand = row.state == OutgoingState.APPROVED and self.otherwise is Action.APPROVE
+        if not approved_by_hand:  # what a person has read stays as he read it
+            columns = self._again(row, by_hand)
+            mine.update(**columns)
+            Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=columns["subject"])
+
+    def _again(self, row: OutgoingMail, by_hand: bool) -> dict[str, object]:
         """The columns of a mail that is composed again. What a person holds stays held, what waits for him waits."""
         desk, report = self.desk, row.report
-        told = told_of(report, desk.identity, desk.house, self.patches)
+        newest, later = newest_finding(report), withheld(report)
+        told = self._told(report)
         mail = compose(told, desk.identity, desk.now, row.message_id, desk.house.conventions, self.unwelcome)
-        decision = decide(told, desk.house.policy, circumstances(report), desk.now)
-        verdict = desk.judge(mail, decision, told)
-        columns = {**desk.columns(mail), "newest_finding": newest(report)}
-        if row.state == OutgoingState.HELD and not row.reason:
+        decision = decide(told, desk.house.policy, circumstances(report), desk.now, self.otherwise)
+        start = desk.judge(mail, decision, told)
+        columns = {**desk.columns(mail), "newest_finding": newest, "withheld": later}
+        waits = row.state == OutgoingState.COMPOSED and start.state == OutgoingState.APPROVED
+        if by_hand or waits:
             return columns
-        if row.state == OutgoingState.COMPOSED and verdict.state == OutgoingState.APPROVED:
-            return columns
-        return {**columns, "state": verdict.state, "reason": verdict.reason, "not_before": verdict.not_before}
+        if row.state == OutgoingState.APPROVED and start.state == OutgoingState.APPROVED:
+            return columns  # on the day that it has
+        desk.note(mail, start)
+        return {**columns, "state": start.state, "reason": start.reason, "not_before": start.not_before}
 
 
-def newest(report: Report) -> int:
+def newest_finding(report: Report) -> int:
     """The newest finding of a report: what comes later is not in a mail that is composed now."""
     return report.findings.order_by("-pk").values_list("pk", flat=True).first() or 0
 

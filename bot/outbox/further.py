@@ -3,155 +3,195 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from bot.compose.fix_mail import FixTold, compose_fix
+from bot.compose.fix_mail import compose_fix
 from bot.compose.follow_up_mail import compose_follow_up, matters
-from bot.compose.further_mail import ThreadTold
 from bot.compose.mail import Mail
-from bot.compose.policy import Action, Decision
+from bot.compose.policy import Action, Decision, decide
 from bot.compose.recheck_mail import StillThere, compose_recheck
-from bot.compose.told import FindingTold
 from bot.compose.withdrawal_mail import compose_withdrawal
 from bot.identity import Identity
-from bot.outbox.circumstances import unwelcome
-from bot.outbox.composing import PURPOSE
+from bot.outbox.case import Case, case_of, fix_of, is_ours_to_withdraw, waits_for_a_word
+from bot.outbox.circumstances import quiet_time, unwelcome
+from bot.outbox.composing import PURPOSE, UNSENT
 from bot.outbox.house import House
-from bot.outbox.loading import findings_of, measured_again, values_of
-from bot.outbox.patches import above
+from bot.outbox.loading import findings_of, measured_again, told_of, values_of, withheld
+from bot.outbox.patches import Patches
 from bot.outbox.shelving import Desk
-from bot.replies.addresses import Address
-from bot.replies.mail import parse
-from tracker import status, versions
-from tracker.models import Commit, Event, Message, OutgoingMail, OutgoingState, Report
+from tracker import status
+from tracker.models import Event, OutgoingMail, OutgoingState, Report
 from tracker.models.event import NEWS
-from tracker.status import OPEN, Happening, Role, Standing, State
+from tracker.status import OPEN, Happening, State
 
 APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # what was learned earlier is no news any more
+LATE = timedelta(minutes=10)  # that an event may take from its time to the database
 AT_ONCE = 500
-_FOLLOW_UP = "follow_up "
-# Where nobody has said a word, or the lab was asked for one; who has answered is not nagged.
-_WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
+FOLLOW_UP = "follow_up "
+NOBODY = House()
 log = logging.getLogger(__name__)
 
 
-def compose_further(
-    identity: Identity, now: datetime, *, approve_first: bool = True, house: House | None = None
-) -> int:
+def compose_further(identity: Identity, now: datetime, *, approve_first: bool = True, house: House = NOBODY) -> int:
     """Compose the further mails that are due. Returns how many. A report's own mail must have gone out before."""
-    return _Further(identity, now, house or House(), Action.APPROVE if approve_first else Action.SEND).compose()
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """A report that was told, its thread, and where it stands."""
-
-    report: Report
-    thread: ThreadTold
-    sent: OutgoingMail
-    standing: Standing
-    events: tuple[status.Event, ...]  # those that stand
+    return _Further(identity, now, house, Action.APPROVE if approve_first else Action.SEND).compose()
 
 
 class _Further:
     """One round."""
 
-    def __init__(self, identity: Identity, now: datetime, house: House, action: Action) -> None:
-        self.identity, self.now = identity, now
+    def __init__(self, identity: Identity, now: datetime, house: House, otherwise: Action) -> None:
+        self.identity, self.now, self.house, self.otherwise = identity, now, house, otherwise
         self.desk = Desk(identity, house, now)
-        self.decision = Decision(action)
         self.unwelcome = unwelcome()
 
     def compose(self) -> int:
+        self._look_again()
         composed = 0
         for sent in self._with_more_findings():
             composed += self._tried(sent, self._follow_up)
-        for sent, keys in self._with_news().items():
-            composed += self._tried(sent, lambda case, keys=keys: self._news(case, keys))  # type: ignore[misc]
+        for sent in self._with_news():
+            composed += self._tried(sent, self._news)
+            OutgoingMail.objects.filter(pk=sent.pk).update(news_until=self.now - LATE)
         return composed
 
-    def _tried(self, sent: OutgoingMail, tell: Callable[[_Case], int]) -> int:
-        """One odd report, not all of them."""
+    def _tried(self, sent: OutgoingMail, tell: Callable[[Case], int]) -> int:
+        """Tell of one report while nobody else does; an odd one keeps no other back."""
         try:
-            return tell(_case(sent))
-        except (ValueError, LookupError, UnicodeError) as error:
-            log.error("%s: no further mail could be composed: %s", sent.report.culprit.sha10, error)
+            with transaction.atomic():
+                Report.objects.select_for_update().filter(pk=sent.report_id).first()
+                return tell(case_of(sent))
+        except Exception:  # whatever a lab, a tree or a mail has told us
+            log.exception("%s: no further mail could be composed", sent.report.culprit.sha10)
             return 0
+
+    # --- what waits ---
+
+    def _look_again(self) -> None:
+        """Cancel what has not gone out and is not due any more, since something happened to its report."""
+        unsent = OutgoingMail.objects.filter(state__in=UNSENT, stale=True)
+        rows = unsent.exclude(purpose=PURPOSE).exclude(purpose__startswith="answer ")
+        for row in rows.select_related("report").order_by("pk")[:AT_ONCE]:
+            mine = OutgoingMail.objects.filter(pk=row.pk, state__in=UNSENT)
+            mine.update(stale=False)
+            sent = _sent().filter(report=row.report_id).select_related("report__culprit").first()
+            if sent and not self._is_due(case_of(sent), row.purpose):
+                mine.update(state=OutgoingState.CANCELLED, reason=f"not due any more: {row.report.status}"[:1000])
+
+    def _is_due(self, case: Case, purpose: str) -> bool:
+        if purpose.startswith(FOLLOW_UP):
+            return case.standing.state in OPEN
+        return any(_purpose(event) == purpose and _deserves(case, event) for event in case.events)
 
     # --- more findings ---
 
     def _with_more_findings(self) -> Iterator[OutgoingMail]:
-        """The mails that say less than we know since; which is looked at once."""
-        rows = _sent().filter(stale=True).select_related("report__culprit")
-        return rows.order_by("pk")[:AT_ONCE].iterator()
+        """The mails that say less than we know since, but for those that were followed up within the week."""
+        lately = OutgoingMail.objects.filter(
+            report=OuterRef("report"), purpose__startswith=FOLLOW_UP, composed_at__gt=self.now - APART
+        ).exclude(state=OutgoingState.CANCELLED)
+        rows = _sent().filter(stale=True).exclude(Exists(lately)).select_related("report__culprit")
+        return iter(list(rows.order_by("pk")[:AT_ONCE]))
 
-    def _follow_up(self, case: _Case) -> int:
+    def _follow_up(self, case: Case) -> int:
         report = case.report
-        mails = report.outgoing.filter(purpose__startswith=_FOLLOW_UP).exclude(state=OutgoingState.CANCELLED)
-        last = mails.order_by("-newest_finding").first()
-        if last and last.composed_at > self.now - APART:
-            return 0  # and it is looked at again later
-        told = max(case.sent.newest_finding, last.newest_finding if last else 0)
-        found = findings_of(report, after=told)
+        OutgoingMail.objects.filter(pk=case.sent.pk).update(stale=False)  # what comes meanwhile marks it again
+        mails = report.outgoing.filter(Q(purpose=PURPOSE) | Q(purpose__startswith=FOLLOW_UP))
+        last = mails.exclude(state=OutgoingState.CANCELLED).order_by("-newest_finding").first() or case.sent
+        if last.purpose != PURPOSE and last.composed_at > self.now - APART:
+            return 0
+        found = findings_of(report, after=last.newest_finding, freed=last.withheld)
         new = values_of(found)
-        worth = bool(new) and case.standing.state in OPEN and matters(new, _headline(report))
-        done = False
-        if worth:
-            newest = max(each.pk for each in found)
-            parent = next((each.parent for each in found if each.parent), None)
-            purpose = f"{_FOLLOW_UP}{newest}"
-            names = (parent.sha, parent.title) if parent else ("", "")
-            mail = compose_follow_up(case.thread, new, names, purpose, self.identity, self.now, self.unwelcome)
-            done = self._shelve(case, mail, purpose, newest)
-        OutgoingMail.objects.filter(pk=case.sent.pk).update(stale=False)
-        return int(done)
+        if not new or case.standing.state not in OPEN or not matters(new, case.headline):
+            return 0
+        told = sorted(each.pk for each in found)
+        newest = max(last.newest_finding, told[-1])
+        parent = next((each.parent for each in found if each.parent), None)
+        names = (parent.sha, parent.title) if parent else ("", "")
+        purpose = f"{FOLLOW_UP}{told[0]}-{told[-1]}"
+        mail = compose_follow_up(case.thread, new, names, purpose, self.identity, self.now, self.unwelcome)
+        foreign = [text for each in new for text in (each.metric, each.suite, each.machine, *each.params.values())]
+        return self._shelve(case, mail, purpose, self._decision(case), [*names, *foreign], newest)
 
     # --- events ---
 
-    def _with_news(self) -> Mapping[OutgoingMail, list[str]]:
-        """The mails of reports to which something happened lately that nobody was told of, with the keys of that."""
-        lately = Event.objects.filter(kind__in=NEWS, recorded_at__gt=self.now - FRESH)
-        keys: dict[int, list[str]] = {}
-        for report, key in lately.order_by("pk").values_list("report", "key")[: AT_ONCE * 10]:
-            keys.setdefault(report, []).append(key)
-        sent = _sent().filter(report__in=keys).select_related("report__culprit")
-        return {row: keys[row.report_id] for row in sent.order_by("pk")[:AT_ONCE]}
+    def _with_news(self) -> list[OutgoingMail]:
+        """The mails of reports to which something happened since they were looked at, the longest ago first."""
+        mail = "report__outgoing"
+        news = Event.objects.filter(
+            Q(**{f"{mail}__news_until": None}) | Q(**{f"{mail}__news_until__lt": F("recorded_at")}),
+            kind__in=NEWS,
+            recorded_at__gt=self.now - FRESH,
+            **{f"{mail}__purpose": PURPOSE, f"{mail}__state": OutgoingState.SENT},
+        )
+        oldest = news.order_by(F(f"{mail}__news_until").asc(nulls_first=True), "recorded_at")
+        reports = list(dict.fromkeys(oldest.values_list("report", flat=True)[: AT_ONCE * 4]))[:AT_ONCE]
+        sent = _sent().filter(report__in=reports).select_related("report__culprit")
+        return sorted(sent, key=lambda row: reports.index(row.report_id))
 
-    def _news(self, case: _Case, keys: list[str]) -> int:
+    def _news(self, case: Case) -> int:
         told = set(case.report.outgoing.values_list("purpose", flat=True))
-        happened = [event for event in case.events if event.key in keys]
+        since = self.now - FRESH
+        fresh = set(case.report.events.filter(kind__in=NEWS, recorded_at__gt=since).values_list("key", flat=True))
         composed = 0
-        for event in happened:
+        for event in case.events:
             purpose = _purpose(event)
-            if purpose not in told and (mail := self._mail(case, event, purpose)):
-                composed += self._shelve(case, mail, purpose)
+            if event.key in fresh and purpose not in told and _deserves(case, event):
+                composed += self._tell(case, event, purpose)
                 told.add(purpose)
         return composed
 
-    def _mail(self, case: _Case, event: status.Event, purpose: str) -> Mail | None:
-        if event.at <= (case.sent.sent_at or self.now):
-            return None  # the report itself told of it, or could have
-        more = (purpose, self.identity, self.now, self.unwelcome)
-        match event.kind:
-            case Happening.STILL_THERE if _worth_a_recheck(case, event):
-                again = measured_again(case.report, event.result)
-                return compose_recheck(
-                    case.thread, StillThere(event.tag, event.commit, again), _headline(case.report), *more
-                )
-            case Happening.FIX_CONFIRMED | Happening.FIX_WITHOUT_EFFECT if fix := _fix(case, event):
-                return compose_fix(_below_patch(case), fix, _headline(case.report), *more)
-            case Happening.INVALID if case.standing.because == event.key and _is_ours_to_tell(event):
-                return compose_withdrawal(case.thread, event.remark, *more)
-        return None
+    def _tell(self, case: Case, event: status.Event, purpose: str) -> int:
+        """One mail about one event; a fault in it keeps the others of the report not back."""
+        try:
+            with transaction.atomic():
+                mail = self._mail(case, event, purpose)
+                if mail is None:
+                    return 0
+                foreign = [event.title, event.tag, event.remark, case.words_of(event)]
+                return self._shelve(case, mail, purpose, self._decision(case, event.kind), foreign)
+        except Exception:  # as above
+            log.exception("%s: no mail about %s could be composed", case.report.culprit.sha10, event.kind)
+            return 0
 
-    def _shelve(self, case: _Case, mail: Mail, purpose: str, newest: int = 0) -> bool:
-        verdict = self.desk.judge(mail, self.decision)
-        return self.desk.shelve(case.report, mail, purpose, verdict, newest)
+    def _mail(self, case: Case, event: status.Event, purpose: str) -> Mail | None:
+        """The mail about an event; None where its numbers say nothing that should be told."""
+        more = (purpose, self.identity, self.now, self.unwelcome)
+        if event.kind is Happening.INVALID:
+            return compose_withdrawal(case.thread, case.words_of(event), *more)
+        again = measured_again(case.report, event.result)
+        if event.kind is Happening.STILL_THERE:
+            if again and again.verdict != case.report.verdict:
+                return None  # measured again, and not there
+            asked = case.standing.state is not State.NO_RESPONSE
+            return compose_recheck(case.thread, StillThere(event.tag, event.commit, again, asked), case.headline, *more)
+        if again is None or not event.commit:
+            return None  # somebody said so in mail, or it was measured elsewhere
+        fix = fix_of(event, again)
+        return compose_fix(case.below_patch(event, fix.title), fix, case.headline, *more)
+
+    def _decision(self, case: Case, kind: Happening | None = None) -> Decision:
+        """What the policy says. A withdrawal asks no rule, and only what may nag keeps quiet after a fix."""
+        if kind is Happening.INVALID:
+            return Decision(self.otherwise)
+        nags = kind in (None, Happening.STILL_THERE)
+        told = told_of(case.report, self.identity, House(), Patches())  # rules ask neither trees nor servers
+        known = quiet_time(case.report, with_fix=nags)
+        return decide(told, self.house.policy, known, self.now, self.otherwise)
+
+    def _shelve(
+        self, case: Case, mail: Mail, purpose: str, decision: Decision, foreign: list[str], newest: int = 0
+    ) -> int:
+        head = case.headline
+        names = [case.thread.title, head.metric, head.suite, head.machine, head.unit, *foreign]
+        start = self.desk.judge(mail, decision, foreign=names)
+        later = withheld(case.report) if newest else ()
+        return int(self.desk.shelve(case.report, mail, purpose, start, newest, later))
 
 
 def _sent() -> QuerySet[OutgoingMail]:
@@ -159,63 +199,22 @@ def _sent() -> QuerySet[OutgoingMail]:
     return OutgoingMail.objects.filter(purpose=PURPOSE, state=OutgoingState.SENT)
 
 
-def _case(sent: OutgoingMail) -> _Case:
-    report = sent.report
-    mail = parse(bytes(sent.raw))
-    events = [event.value() for event in report.events.all()]
-    thread = ThreadTold(
-        tag=report.tag,
-        sha=report.culprit.sha,
-        title=report.culprit.title,
-        verdict=report.verdict,
-        message_id=sent.message_id,
-        references=mail.references,
-        subject=sent.subject,
-        to=mail.to,
-        cc=mail.cc,
-    )
-    standing = status.fold(status.Verdict(report.verdict), events)
-    return _Case(report, thread, sent, standing, tuple(status.standing_events(events)))
-
-
-def _headline(report: Report) -> FindingTold:
-    return values_of(findings_of(report)[:1])[0]
-
-
 def _purpose(event: status.Event) -> str:
-    """What a mail about an event tells: a version once, whoever measured there."""
-    if event.kind is Happening.STILL_THERE:
-        return f"{event.kind} {event.tag or event.commit}"
-    return f"{event.kind} {event.key}"
+    """What a mail about an event tells: a version, a fix, a withdrawal once, whatever was measured of it again."""
+    if event.kind is Happening.INVALID:
+        return str(event.kind)
+    return f"{event.kind} {(event.tag if event.kind is Happening.STILL_THERE else '') or event.commit}"
 
 
-def _worth_a_recheck(case: _Case, event: status.Event) -> bool:
-    """A release or a candidate of it, the latest that was measured, where somebody's word is waited for."""
-    later = [each for each in case.events if each.kind is Happening.STILL_THERE and each.at > event.at]
-    waits = case.standing.state in _WAITS and case.standing.reminders
-    return waits and not later and versions.parse(event.tag) is not None
-
-
-def _fix(case: _Case, event: status.Event) -> FixTold | None:
-    """The fix that was measured, with its numbers in the headline's place; None where a person said so in mail."""
-    measured = measured_again(case.report, event.result)
-    if measured is None or not event.commit:
-        return None
-    commit = Commit.objects.filter(sha=event.commit).first()
-    author = Address(commit.author_name, commit.author_email) if commit else Address("", "")
-    return FixTold(event.commit, event.title or (commit.title if commit else ""), author, measured)
-
-
-def _below_patch(case: _Case) -> ThreadTold:
-    """An answer to the patch where its mail is known, so that tools find the tag there; else in the report's thread."""
-    message_id = case.standing.fix.message_id if case.standing.fix else ""
-    mail = Message.objects.filter(message_id=message_id).first() if message_id else None
-    if mail is None:
-        return case.thread
-    subject = mail.subject.removeprefix("Re: ")
-    return replace(case.thread, message_id=message_id, references=above(message_id), subject=subject)
-
-
-def _is_ours_to_tell(event: status.Event) -> bool:
-    """Whether somebody of the lab decided so, and no mail of the lab in the thread says it already."""
-    return bool(event.said_by) and not (event.message_id and event.by is Role.REPORTER)
+def _deserves(case: Case, event: status.Event) -> bool:
+    """Whether those who were told of the report should hear of an event, as it stands now."""
+    if case.sent.sent_at and event.at <= case.sent.sent_at:
+        return False  # the report itself told of it, or could have
+    match event.kind:
+        case Happening.STILL_THERE:
+            return waits_for_a_word(case, event)
+        case Happening.FIX_CONFIRMED | Happening.FIX_WITHOUT_EFFECT:
+            return bool(event.result)
+        case Happening.INVALID:
+            return is_ours_to_withdraw(case, event)
+    return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.compose.conventions import Conventions
-from bot.compose.policy import Action, Policy
+from bot.compose.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,6 @@ class House:
     """`trees`: clones that may hold culprits; `lore`: a server that knows patches by their ids, or ""."""
 
     conventions: Conventions = field(default_factory=Conventions)
-    policy: Policy = field(default_factory=lambda: Policy(otherwise=Action.APPROVE))
+    policy: Policy = field(default_factory=Policy)
     trees: tuple[Path, ...] = ()
     lore: str = ""

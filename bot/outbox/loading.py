@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -29,8 +29,7 @@ MAILED = 300  # findings in one mail; its page has the rest
 
 def told_of(report: Report, identity: Identity, house: House, patches: Patches) -> ReportTold:
     """What there is to tell of a report, its headline first."""
-    findings = findings_of(report)
-    head = findings[0]
+    head, findings = headline_of(report), findings_of(report)
     payload = _payload(head.result)
     culprit, parent = report.culprit, head.parent
     trailers = tuple((tag, value) for tag, value in culprit.trailers)
@@ -57,7 +56,6 @@ def told_of(report: Report, identity: Identity, house: House, patches: Patches) 
         findings=values_of(findings),
         build=_build(payload),
         authored_at=culprit.authored_at,
-        files=seen.files,
         responsible=seen.responsible,
         rechecks=tuple(
             RecheckTold(each["ref"], each["state"]) for each in _part(payload, "bisect").get("rechecks", ())
@@ -69,14 +67,28 @@ def told_of(report: Report, identity: Identity, house: House, patches: Patches) 
     )
 
 
-def findings_of(report: Report, after: int = 0) -> list[Finding]:
-    """What may be told of a report, the headline first; `after`: only what was found since that one."""
+def findings_of(report: Report, after: int = 0, freed: Collection[int] = (), most: int = MAILED) -> list[Finding]:
+    """What may be told of a report, the headline first; `after`: only what was found since that one, and those of
+    `freed` that may be told by now.
+    """
     clear = Q(result__isnull=True) | Q(result__held="")  # what is held is told to nobody
     numbers = Q(old_mean__isnull=False, new_mean__isnull=False)
-    rows = report.findings.filter(clear, numbers, pk__gt=after).select_related(
+    rows = report.findings.filter(clear, numbers, Q(pk__gt=after) | Q(pk__in=freed)).select_related(
         "metric", "scenario", "machine", "parent"
     )
-    return list(rows.select_related("result").order_by("-headline", "pk")[:MAILED])
+    return list(rows.select_related("result").order_by("-headline", "pk")[:most])
+
+
+def withheld(report: Report) -> list[int]:
+    """The findings that may not be told yet."""
+    return list(report.findings.exclude(result=None).exclude(result__held="").values_list("pk", flat=True)[:MAILED])
+
+
+def headline_of(report: Report) -> Finding:
+    """The finding that leads a report; LookupError where nothing of it may be told."""
+    for finding in findings_of(report, most=1):
+        return finding
+    raise LookupError("nothing of it may be told")
 
 
 def values_of(findings: Sequence[Finding]) -> tuple[FindingTold, ...]:
@@ -116,9 +128,9 @@ def _value(each: Finding) -> FindingTold:
 def measured_again(report: Report, result: str) -> FindingTold | None:
     """A report's headline metric, on the same machine, in another result ("lab/17"); None where it was not measured."""
     row = _named(result)
-    head = report.findings.filter(headline=True).select_related("metric", "scenario", "machine").first()
-    if row is None or head is None:
+    if row is None:
         return None
+    head = headline_of(report)
     told = reread(row.format, row.payload, str(row))
     for run in told.runs:
         if (scenario_key(run.suite, run.params), run.machine.id) == (head.scenario.key, head.machine.name):

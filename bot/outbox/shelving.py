@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from bot.compose.lint import faults
 from bot.compose.mail import Mail, to_bytes
 from bot.compose.policy import Action, Decision
+from bot.compose.safe import one_line
 from bot.compose.told import ReportTold
 from bot.identity import Identity
 from bot.outbox.circumstances import Calendar
@@ -22,7 +23,7 @@ _STATES = {Action.SEND: OutgoingState.APPROVED, Action.APPROVE: OutgoingState.CO
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Start:
     """The state that a mail begins in, why it is held if it is, and before when it must not go."""
 
     state: OutgoingState
@@ -37,17 +38,31 @@ class Desk:
         self.identity, self.house, self.now = identity, house, now
         self._calendar = Calendar(house.policy, now)
 
-    def judge(self, mail: Mail, decision: Decision, told: ReportTold | None = None) -> Verdict:
-        """Held where it has a fault or the policy says so; else approved, on a day with room, or left to a person."""
-        if found := faults(mail, self.identity, self.house.conventions, self.now, told):
-            return Verdict(OutgoingState.HELD, "; ".join(found)[:1000])
-        state = _STATES[decision.action]
-        author = mail.to[0].email if mail.to else ""
-        due = self._calendar.due(mail.envelope, author) if state == OutgoingState.APPROVED else None
-        return Verdict(state, decision.reason, due)
+    def judge(
+        self, mail: Mail, decision: Decision, told: ReportTold | None = None, foreign: Collection[str] = ()
+    ) -> Start:
+        """Held where it has a fault or the policy says so; else approved, on a day with room, or left to a person.
 
-    def shelve(self, report: Report, mail: Mail, purpose: str, verdict: Verdict, newest: int = 0) -> bool:
-        """Put a mail into the outbox; False where another worker was faster. `newest`: the last finding it tells."""
+        `foreign`: what others have named in a further mail.
+        """
+        if found := faults(mail, self.identity, self.house.conventions, self.now, told, foreign):
+            return Start(OutgoingState.HELD, "; ".join(found)[:1000])
+        state = _STATES[decision.action]
+        due = self._calendar.due(*self._limited(mail)) if state == OutgoingState.APPROVED else None
+        return Start(state, decision.reason, due)
+
+    def shelve(
+        self,
+        report: Report,
+        mail: Mail,
+        purpose: str,
+        start: Start,
+        newest: int = 0,
+        withheld: Sequence[int] = (),
+    ) -> bool:
+        """Put a mail into the outbox; False where another worker was faster. `newest`: the last finding that it tells,
+        but for those that are `withheld`.
+        """
         try:
             with transaction.atomic():
                 OutgoingMail.objects.create(
@@ -55,17 +70,29 @@ class Desk:
                     report=report,
                     purpose=purpose,
                     sender=self.identity.address,
-                    state=verdict.state,
-                    reason=verdict.reason,
-                    not_before=verdict.not_before,
+                    state=start.state,
+                    reason=start.reason,
+                    not_before=start.not_before,
                     newest_finding=newest,
+                    withheld=list(withheld),
                     **self.columns(mail),
                 )
         except IntegrityError:
             return False
-        if verdict.state == OutgoingState.APPROVED:
-            self._calendar.note(mail.envelope, verdict.not_before)
+        self.note(mail, start)
         return True
+
+    def note(self, mail: Mail, start: Start) -> None:
+        """A mail that goes by itself takes its place in the limits."""
+        if start.state == OutgoingState.APPROVED:
+            self._calendar.note(mail.envelope, start.not_before)
+
+    def _limited(self, mail: Mail) -> tuple[list[str], str]:
+        """The lists that have a limit, and the author, "" where the mail is addressed to none."""
+        every = {self.identity.list_address, *self.identity.lists, self.house.conventions.lkml}  # each mail goes there
+        told = [each for each in (*mail.recipients.to, *mail.recipients.cc) if each.email not in every]
+        author = next((each.email for each in mail.recipients.to if each in told and not each.is_list), "")
+        return [each.email for each in told if each.is_list], author
 
     def columns(self, mail: Mail) -> Mapping[str, Any]:
         """What a row holds of a mail's content."""
@@ -83,4 +110,8 @@ def people(mail: Mail) -> list[list[str]]:
     """Everybody who was thought of: address, name, To, Cc or "" for left out, and why."""
     everybody = mail.recipients
     places = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))
-    return [[each.email, each.address.name, place, each.why] for place, some in places for each in some]
+    return [
+        [one_line(each.email, 320), one_line(each.address.name, 100), place, one_line(each.why)]
+        for place, some in places
+        for each in some
+    ]

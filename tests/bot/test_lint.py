@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
 from bot.compose.lint import faults
+from bot.compose.lint.every_mail import HEADINGS
 from bot.compose.mail import Mail
 from bot.compose.recipients import Recipient, Recipients
 from bot.compose.report_mail import compose
 from bot.compose.told import ReportTold
 from bot.replies.addresses import Address
-from tests.conftest import NOW
+from tests.conftest import NOW, ROOT
 from tests.told import BOT, FINDING, LIST, SLOWER, TOLD
 from tracker.status import Grade, Verdict
 
@@ -56,6 +57,7 @@ def test_a_sound_mail_has_no_fault() -> None:
         replace(TOLD, findings=(FINDING, replace(FINDING, suite="fsmark", metric="fsmark.files_per_sec"))),
         replace(TOLD, findings=(replace(FINDING, old_mean=0.0, change_pct=None, direction="lower"),)),
         replace(TOLD, title="mm: {{ a }} of None", parent_title="TODO"),  # others may write what they like
+        replace(TOLD, findings=(replace(FINDING, noise_pct=9.0, overlap=True, params={}),), test_text="it scans"),
     ):
         assert found(compose(told, BOT, NOW), told) == ()
 
@@ -74,7 +76,7 @@ SEEDED: list[tuple[str, Fault, str]] = [
     ("a placeholder", body("Hello,", "Hello {{ name }},"), "something was not filled in: {{"),
     ("a value that is none", body("gcc-14", "None"), "something was not filled in: None"),
     ("a line too long", body("Hello,", "Hello, " + "and so on " * 9), "a line is longer than 78 columns"),
-    ("an empty section", body("| ", ""), "the link to itself is wrong"),
+    ("an empty section", body("\tnr_task: 50%\n\ttest: anon-cold\n", ""), "nothing stands below 'parameters:'"),
     ("a control character", body("Hello,", "Hello\x07,"), "it holds a control character, U+0007"),
     ("text that runs backwards", body("Hello,", "Hello\u202e,"), "it holds a control character, U+202E"),
     ("nobody to tell", lambda mail: replace(mail, recipients=Recipients((), ())), "it would reach nobody"),
@@ -85,7 +87,7 @@ SEEDED: list[tuple[str, Fault, str]] = [
     ("too many", to(*(f"p{n}@dev.example" for n in range(99))), "99 recipients are too many"),
     ("another's Message-ID", lambda mail: replace(mail, message_id="a@b.example"), "its Message-ID is none of ours"),
     ("a link to another mail", body("r/202611211200", "r/202611211201"), "the link to itself is wrong"),
-    ("another's tag", body("perfbot+7d3e", "perfbot+0d3e"), "Reported-by: has not the report's address"),
+    ("another's tag", body("perfbot+7d3e", "perfbot+0d3e"), "Reported-by: lacks the report's address"),
     (
         "it answers itself",
         lambda mail: replace(mail, in_reply_to=mail.message_id, references=(mail.message_id,)),
@@ -124,7 +126,7 @@ def test_a_seeded_fault_is_found(fault: Fault, words: str) -> None:
         (replace(TOLD, title=""), "the culprit has no title"),
         (replace(TOLD, sha="3b1f0c9d2e"), "'3b1f0c9d2e' is no full sha"),
         (replace(TOLD, parent_sha=TOLD.sha), "the culprit is its own parent"),
-        (replace(TOLD, verdict=Verdict.IMPROVEMENT), "vm-scan.ops_per_sec did not move as a improvement does"),
+        (replace(TOLD, verdict=Verdict.IMPROVEMENT), "vm-scan.ops_per_sec did not move as an improvement does"),
         (replace(TOLD, findings=(replace(SLOWER, direction="higher"),)), "did not move as a regression does"),
         (replace(TOLD, verdict=Verdict.UNKNOWN), "nobody has told which direction is better"),
     ],
@@ -137,6 +139,11 @@ def test_a_heading_with_nothing_below_it() -> None:
     sound = compose(TOLD, BOT, NOW)
     empty = replace(sound, body=sound.body.replace("Details are", "kindly add these tags:\n\nDetails are"))
     assert found(empty) == ("nothing stands below 'kindly add these tags:'",)
+
+
+def test_the_headings_are_those_of_the_templates() -> None:
+    templates = "".join(path.read_text() for path in (ROOT / "templates" / "mail").glob("*.txt"))
+    assert [each for each in HEADINGS if f"{each}\n" not in templates] == []
 
 
 def test_a_mail_with_many_faults_names_some() -> None:

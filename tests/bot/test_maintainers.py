@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.maintainers import Maintainers, Part
+from bot.compose.maintainers import Duty, Maintainers
 from bot.replies.aliases import read_mailmap
 from tests.debian_kernel import DebianKernel, archive
 
@@ -103,7 +103,7 @@ def test_what_somebody_is_there() -> None:
         "list of EXAMPLE ALLOCATOR",
     ]
     assert found[1].address.name == "Lane, Bo"
-    assert found[3].part is Part.LIST
+    assert found[3].duty is Duty.LIST
 
 
 def test_a_mailmap_knows_better_addresses() -> None:
@@ -120,7 +120,7 @@ def test_a_file_of_junk_names_whom_it_likes(text: str, path: str) -> None:
         assert "@" in each.address.email
 
 
-@pytest.mark.parametrize("evil", ["N:\t(a+)+$", "K:\t(a|aa)+$", "F:\t" + "*a" * 30, "F:\t" + "a" * 100_000])
+@pytest.mark.parametrize("evil", ["N:\t(a+)+$", "K:\t(a|aa)+$", "F:\t" + "*a" * 30 + "b", "F:\t" + "a" * 100_000])
 def test_no_pattern_takes_long(evil: str) -> None:
     """A tree is somebody else's: its regexes are looked for in linear time, or not at all."""
     known = Maintainers(f"EVIL\nM:\tx@dev.example\n{evil}\n")

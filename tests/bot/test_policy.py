@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.policy import Action, Circumstances, Policy, Rule, decide, first_day, read_policy
+from bot.compose.policy import Action, Circumstances, Policy, Rule, decide, first_day
+from bot.compose.policy_file import read_policy
 from tests.conftest import NOW
 from tests.told import FINDING, TOLD
 from tracker.status import Verdict
@@ -45,21 +46,21 @@ CALM = Circumstances()
     ],
 )
 def test_a_rule_fits_where_all_its_conditions_hold(conditions: dict[str, Any], fits: bool) -> None:
-    policy = Policy((Rule(Action.SEND, **conditions),), Action.APPROVE)
-    assert (decide(TOLD, policy, CALM, NOW).action is Action.SEND) is fits
+    policy = Policy((Rule(Action.SEND, **conditions),))
+    assert (decide(TOLD, policy, CALM, NOW, Action.APPROVE).action is Action.SEND) is fits
 
 
 def test_an_author_who_wants_it_gets_it() -> None:
     policy = Policy((Rule(Action.SEND, opted_in=True),))
-    assert decide(TOLD, policy, Circumstances(opted_in=True), NOW).action is Action.SEND
+    assert decide(TOLD, policy, Circumstances(opted_in=True), NOW, Action.APPROVE).action is Action.SEND
 
 
 def test_the_first_rule_that_fits_decides() -> None:
     policy = Policy((Rule(Action.HOLD, suites=("vm-scan",)), Rule(Action.SEND)))
-    assert decide(TOLD, policy, CALM, NOW).action is Action.HOLD
-    assert decide(TOLD, policy, CALM, NOW).reason == "rule 1 of the policy"
+    assert decide(TOLD, policy, CALM, NOW, Action.APPROVE).action is Action.HOLD
+    assert decide(TOLD, policy, CALM, NOW, Action.APPROVE).reason == "rule 1 of the policy"
     elsewhere = replace(TOLD, findings=(replace(FINDING, suite="aim7"),))
-    assert decide(elsewhere, policy, CALM, NOW).action is Action.SEND
+    assert decide(elsewhere, policy, CALM, NOW, Action.APPROVE).action is Action.SEND
 
 
 def test_from_zero_is_larger_than_any_size() -> None:
@@ -82,7 +83,7 @@ def test_from_zero_is_larger_than_any_size() -> None:
     ],
 )
 def test_what_holds_a_report_outweighs_every_rule(known: Circumstances, reason: str) -> None:
-    decision = decide(TOLD, Policy((Rule(Action.SEND),)), known, NOW)
+    decision = decide(TOLD, Policy((Rule(Action.SEND),)), known, NOW, Action.APPROVE)
     assert (decision.action, decision.reason) == ((Action.HOLD if reason else Action.SEND), reason)
 
 
@@ -93,15 +94,17 @@ def test_a_mail_goes_on_the_first_day_with_room() -> None:
     policy = Policy(per_author=2, per_list=3, a_day=10)
     tomorrow = TODAY + timedelta(days=1)
     sent = {TODAY: Counter({"": 5, "dana@x.example": 2, "list@x.example": 1}), tomorrow: Counter({"": 1})}
-    people = ["dana@x.example", "list@x.example"]
-    assert first_day(sent, people, "dana@x.example", policy, TODAY) == tomorrow
-    assert first_day(sent, ["lee@x.example", "list@x.example"], "lee@x.example", policy, TODAY) == TODAY
-    assert first_day({TODAY: Counter({"list@x.example": 3})}, people, "dana@x.example", policy, TODAY) == tomorrow
-    assert first_day({TODAY: Counter({"": 10})}, people, "dana@x.example", policy, TODAY) == tomorrow
+    lists = ["list@x.example"]
+    assert first_day(sent, lists, "dana@x.example", policy, TODAY) == tomorrow
+    assert first_day(sent, lists, "lee@x.example", policy, TODAY) == TODAY
+    assert first_day(sent, lists, "", policy, TODAY) == TODAY
+    assert first_day({TODAY: Counter({"list@x.example": 3})}, lists, "lee@x.example", policy, TODAY) == tomorrow
+    assert first_day({TODAY: Counter({"": 10})}, [], "lee@x.example", policy, TODAY) == tomorrow
 
 
 def test_without_limits_everything_goes_today() -> None:
-    assert first_day({TODAY: Counter({"": 9999})}, ["a@x.example"], "a@x.example", Policy(), TODAY) == TODAY
+    policy = Policy(per_author=0, per_list=0, a_day=0)
+    assert first_day({TODAY: Counter({"": 9999, "a@x.example": 9999})}, [], "a@x.example", policy, TODAY) == TODAY
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 9), st.lists(st.sampled_from("abc"), max_size=40))
@@ -109,7 +112,7 @@ def test_no_day_ever_has_more_than_the_limits(author: int, lists: int, in_all: i
     policy = Policy(per_author=author, per_list=lists, a_day=in_all)
     sent: dict[date, Counter[str]] = {}
     for each in authors:
-        day = first_day(sent, [each, "list"], each, policy, TODAY)
+        day = first_day(sent, ["list"], each, policy, TODAY)
         sent.setdefault(day, Counter()).update([each, "list", ""])
     for counts in sent.values():
         assert counts[""] <= in_all
@@ -136,13 +139,8 @@ def test_a_policy_from_its_file() -> None:
     action = "hold"
     opted_in = true
     """
-    policy = read_policy(text, Action.APPROVE)
-    assert (policy.quiet, policy.per_author, policy.per_list, policy.otherwise) == (
-        timedelta(days=3),
-        2,
-        0,
-        Action.APPROVE,
-    )
+    policy = read_policy(text)
+    assert (policy.quiet, policy.per_author, policy.per_list, policy.a_day) == (timedelta(days=3), 2, 0, 100)
     assert policy.rules == (
         Rule(Action.SEND, "regression", 10, trees=("linus",)),
         Rule(Action.HOLD, opted_in=True),
@@ -168,10 +166,10 @@ def test_a_policy_from_its_file() -> None:
 )
 def test_a_typo_lets_no_mail_go(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
-        read_policy(text, Action.APPROVE)
+        read_policy(text)
 
 
 @given(st.text(max_size=60))
 def test_a_policy_of_junk_is_refused_in_words(text: str) -> None:
     with contextlib.suppress(ValueError):
-        assert read_policy(text, Action.APPROVE).rules == ()
+        assert read_policy(text).rules == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
 from bot.compose.mail import to_bytes
-from bot.compose.maintainers import Part, Responsible
+from bot.compose.maintainers import Duty, Responsible
 from bot.compose.recipients import Commit, Recipients, recipients_of
 from bot.compose.report_mail import compose
 from bot.replies.addresses import Address
@@ -21,9 +21,9 @@ from tests.told import BOT, LIST, TOLD
 
 LKML = "linux-kernel@vger.kernel.org"
 MM = (
-    Responsible(Address("Andrea Vale", "andrea@dev.example"), Part.MAINTAINER, "MEMORY"),
-    Responsible(Address("Bo Lane", "bo@dev.example"), Part.REVIEWER, "MEMORY"),
-    Responsible(Address("", "linux-mm@lists.example"), Part.LIST, "MEMORY"),
+    Responsible(Address("Andrea Vale", "andrea@dev.example"), Duty.MAINTAINER, "MEMORY"),
+    Responsible(Address("Bo Lane", "bo@dev.example"), Duty.REVIEWER, "MEMORY"),
+    Responsible(Address("", "linux-mm@lists.example"), Duty.LIST, "MEMORY"),
 )
 
 
@@ -93,6 +93,13 @@ def test_one_person_with_two_addresses_is_told_once() -> None:
     assert emails(told(("Signed-off-by", "Dana <dana@home.example>"), bot=bot)) == (["dana@dev.example"], [LIST])
 
 
+def test_who_opted_out_is_told_under_no_other_address_of_his() -> None:
+    bot = replace(BOT, aliases=read_mailmap("Dana Brook <dana@dev.example> <dana@old.example>"))
+    for author, out in (("dana@old.example", "dana@dev.example"), ("dana@dev.example", "dana@old.example")):
+        trailers = [("Signed-off-by", "Dana <dana@dev.example>"), ("Acked-by", "Dana <dana@old.example>")]
+        assert emails(told(*trailers, author=author, bot=bot, unwelcome={out: "wants no mail"})) == ([LIST], [])
+
+
 def test_a_cap_keeps_lists_and_maintainers() -> None:
     trailers = [("Cc", f"p{n}@dev.example") for n in range(300)]
     found = told(*trailers, responsible=MM)
@@ -104,7 +111,7 @@ def test_a_cap_keeps_lists_and_maintainers() -> None:
 
 
 def test_three_hundred_lists_have_an_end_too() -> None:
-    lists = tuple(Responsible(Address("", f"l{n}@dev.example"), Part.LIST, "ALL") for n in range(300))
+    lists = tuple(Responsible(Address("", f"l{n}@dev.example"), Duty.LIST, "ALL") for n in range(300))
     found = told(responsible=lists)
     assert len(found.to) + len(found.cc) < 40
     assert found.to[0].email == "dana@dev.example"

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.compose.policy import Policy
+from bot.compose.policy import Action, Policy, Rule
+from bot.outbox import further as module
 from bot.outbox import states
 from bot.outbox.composing import compose_due
 from bot.outbox.further import compose_further
@@ -16,10 +17,22 @@ from bot.outbox.house import House
 from bot.replies.mail import Mail, parse
 from tests.kernel import TITLE, Kernel
 from tests.world import DANA, DIFF, LEE, World, message_id
-from tracker import decisions
-from tracker.models import Correspondent, Decision, Event, OutgoingMail, OutgoingState, Report, Suggestion, Wish
+from tracker import decisions, history, regrading, status
+from tracker.models import (
+    BisectResult,
+    Commit,
+    Correspondent,
+    Decision,
+    Event,
+    Mailing,
+    OutgoingMail,
+    OutgoingState,
+    Report,
+    Suggestion,
+)
 
 OTHER = {"id": "lab7-m2", "cpus": 8}
+RC5 = {"sha": "e" * 40, "describe": "v9.1-rc5"}
 
 
 def further(world: World, hours: float = 1) -> int:
@@ -94,6 +107,72 @@ def test_a_finding_that_came_while_the_mail_was_approved_is_not_lost(world: Worl
     assert further(world) == 1
 
 
+def test_a_finding_that_was_held_then_is_told_when_it_is_freed(world: World) -> None:
+    report = world.report()
+    world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
+    BisectResult.objects.filter(external_id="2").update(held="a doubt")
+    world.ingest(measured(world, report, 600, 605, 595, id="3", machine={"id": "m3", "cpus": 2}))
+    assert further(world) == 1
+    assert "lab7-m2" not in mails(report)[0].body
+    regrading.release(report)
+    assert further(world, 24 * 8) == 1
+    assert ("lab7-m2" in mails(report)[1].body, "m3" in mails(report)[1].body) == (True, False)
+
+
+def test_rules_hold_what_follows_too(world: World) -> None:
+    report = world.report()
+    still_there(world, report, "v9.1-rc5")
+    house = House(policy=Policy(rules=(Rule(Action.HOLD, suites=("vm-*",)),)))
+    compose_further(world.identity, world.later(), approve_first=False, house=house)
+    assert mails(report)[0].reason == "rule 1 of the policy"
+
+
+def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> None:
+    report = world.report()
+    event = status.Event(key="f", kind=status.Happening.FIX_QUEUED, at=world.later(), commit="f" * 40, title=FIX)
+    history.record([history.event_row(report, event, world.now)])
+    world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
+    further(world)
+    assert mails(report)[0].reason == "a fix was posted on 2026-09-01, less than 7 days ago"
+
+
+def test_every_report_with_news_gets_its_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = world.report("mm: one"), world.report("mm: two")
+    for number, report in enumerate((one, two)):
+        world.later(24)
+        world.ingest(
+            measured(world, report, 690, 695, 685, id=f"r{number}", bad={"sha": "e" * 40, "describe": "v9.1-rc5"})
+        )
+    monkeypatch.setattr(module, "AT_ONCE", 1)
+    assert (further(world), further(world)) == (1, 1)
+
+
+def test_what_can_t_be_read_any_more_keeps_no_other_mail_back(world: World) -> None:
+    one, two = world.report("mm: one"), world.report("mm: two")
+    for number, report in enumerate((one, two)):
+        world.later(24)
+        world.ingest(
+            measured(world, report, 690, 695, 685, id=f"r{number}", bad={"sha": "e" * 40, "describe": "v9.1-rc5"})
+        )
+    BisectResult.objects.filter(external_id="r0").update(payload='{"schema": "perf-bisect-result/1"}')
+    assert further(world) == 1
+    assert (mails(one), len(mails(two))) == ([], 1)
+
+
+def test_measured_again_and_not_there_is_no_reminder(world: World) -> None:
+    report = world.report()
+    world.later(24)
+    world.ingest(measured(world, report, 1001, 1006, 996, id="r", bad=RC5))
+    assert further(world) == 0
+
+
+def test_names_that_look_like_placeholders_hold_no_further_mail(world: World) -> None:
+    report = world.report("mm/slub: fix null dereference of a {{ page }} on free, and say so in " + "a long title " * 4)
+    still_there(world, report, "v9.1-rc5")
+    further(world)
+    assert (mails(report)[0].state, mails(report)[0].reason) == (OutgoingState.APPROVED, "")
+
+
 def test_a_closed_report_gets_no_follow_up(world: World) -> None:
     report = world.report()
     world.post(DANA, "#lkp invalid", to=message_id(report))
@@ -116,9 +195,12 @@ def test_still_there_is_told_once_a_candidate_while_nobody_answers(world: World)
     assert further(world) == 1
     (mail,) = mails(report, "still_there v9.1-rc5")
     told = read(mail)
-    assert "this regression is still there at v9.1-rc5 (eeeeeeeeee)" in told.text
-    assert "reported:  1000 -> 700.00 1/s, -30.0%" in told.text
-    assert "now:       1000 -> 690.00 1/s, -31.0%" in told.text
+    assert (
+        "This regression is still present in v9.1-rc5 (eeeeeeeeee),\nwith the same test on the same machine:"
+        in told.text
+    )
+    assert "reported:  1000 -> 700.00 1/s (-30.0%)" in told.text
+    assert "now:       1000 -> 690.00 1/s (-31.0%)" in told.text
     assert '"#lkp remind off" ends these mails' in told.text
     assert further(world) == 0
     still_there(world, report, "v9.1-rc6")
@@ -135,6 +217,21 @@ def test_who_has_answered_is_not_nagged(world: World, answer: str) -> None:
     world.read()
     still_there(world, report, "v9.1-rc5")
     assert further(world) == 0
+
+
+def test_who_doubts_it_is_told_and_asked_nothing(world: World) -> None:
+    report = world.report()
+    world.post(DANA, "I can't reproduce this here, it looks like noise to me.", to=message_id(report))
+    world.read()
+    suggestion = Suggestion.objects.filter(report=report, kind="disputed").first()
+    if suggestion:
+        decisions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
+    assert Report.objects.get().state == "disputed"
+    still_there(world, report, "v9.1-rc5")
+    assert further(world) == 1
+    told = mails(report)[0].body
+    assert "nothing more is asked of you" in told
+    assert "Could you" not in told
 
 
 def test_a_commit_between_candidates_is_no_news(world: World) -> None:
@@ -163,7 +260,7 @@ def test_what_the_report_itself_told_is_not_told_again(world: World) -> None:
 FIX = "mm/vmscan: stop rescanning"
 
 
-def measure_fix(world: World, report: Report, with_fix: float) -> str:
+def measure_fix(world: World, report: Report, with_fix: float, without: float = 700) -> str:
     """The lab measures a commit that says to fix the culprit, against its parent."""
     sha = world.commit(FIX, f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")\nReported-by: x@y.example')
     world.later(24)
@@ -174,7 +271,7 @@ def measure_fix(world: World, report: Report, with_fix: float) -> str:
         "author": {"name": LEE.name, "email": LEE.email},
         "trailers": [{"tag": "Fixes", "value": report.culprit.sha[:12]}],
     }
-    told["measurements"][0]["good"]["samples"] = [700, 705, 695]
+    told["measurements"][0]["good"]["samples"] = [without, without + 5, without - 5]
     world.ingest(told)
     return sha
 
@@ -182,10 +279,10 @@ def measure_fix(world: World, report: Report, with_fix: float) -> str:
 @pytest.mark.parametrize(
     ("with_fix", "outcome", "tested"),
     [
-        (1000, "this fix was measured, and brings back all that was lost", True),
-        (850, "this fix was measured, and brings back 50% of what was lost", False),
-        (702, "this fix was measured, and makes no difference that we could measure", False),
-        (500, "this fix was measured, and makes it worse", False),
+        (1000, "We tested this fix. It recovers 100% of the regression", True),
+        (850, "We tested this fix. It recovers 50% of the regression", False),
+        (702, "We tested this fix. It makes no difference that we could measure", False),
+        (500, "We tested this fix. It makes things worse", False),
     ],
 )
 def test_a_measured_fix_is_told_with_numbers(world: World, with_fix: float, outcome: str, tested: bool) -> None:
@@ -198,6 +295,7 @@ def test_a_measured_fix_is_told_with_numbers(world: World, with_fix: float, outc
     assert f'fix:     {sha} ("{FIX}")' in told.text
     assert f"with the fix:  700.00 -> {with_fix if with_fix > 999 else f'{with_fix}.00'} 1/s" in told.text
     assert ("\nTested-by: Perfwork <perfbot+" + report.tag in told.text) is tested
+    assert (mail.state, mail.reason) == (OutgoingState.APPROVED, "")
     assert [each.email for each in told.to] == [LEE.email]
     assert DANA.email in [each.email for each in told.cc]
     assert further(world) == 0
@@ -220,6 +318,69 @@ def test_a_fix_that_was_posted_is_answered_there(world: World) -> None:
     assert told.subject == f"Re: [PATCH] {FIX}"
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_the_tag_never_stands_below_another_patch(world: World, before: bool) -> None:
+    report = world.report()
+
+    def post_another() -> None:
+        text = f"Closes: https://lore.kernel.org/r/{message_id(report)}\nSigned-off-by: {LEE}\n---\n{DIFF}"
+        world.post(LEE, text, subject="[PATCH] mm/vmscan: quite another thing", message_id="other@dev.example")
+        world.read()
+
+    if before:
+        post_another()
+    measure_fix(world, report, 1000)
+    if not before:
+        post_another()
+    assert further(world) == 1
+    told = read(mails(report, "fix_")[0])
+    assert "\nTested-by:" in told.text
+    assert told.in_reply_to == (message_id(report),)
+
+
+def test_of_two_versions_nobody_can_tell_which_was_measured(world: World) -> None:
+    report = world.report()
+    text = f"Closes: https://lore.kernel.org/r/{message_id(report)}\nSigned-off-by: {LEE}\n---\n{DIFF}"
+    for version in ("", " v2"):
+        world.post(LEE, text, subject=f"[PATCH{version}] {FIX}", message_id=f"fix{version.strip()}@dev.example")
+    world.read()
+    measure_fix(world, report, 1000)
+    assert further(world) == 1
+    assert read(mails(report, "fix_")[0]).in_reply_to == (message_id(report),)
+
+
+def test_a_small_but_certain_gain_is_told_as_such(world: World) -> None:
+    report = world.report()
+    measure_fix(world, report, 725)
+    assert further(world) == 1
+    assert "It recovers 8% of the regression" in mails(report, "fix_")[0].body
+
+
+def test_a_kernel_that_is_no_better_than_the_culprit_s_has_recovered_nothing(world: World) -> None:
+    """Without the fix 400, with it 700; the culprit had led from 1000 to 700."""
+    report = world.report()
+    measure_fix(world, report, 700, without=400)
+    assert further(world) == 1
+    told = mails(report, "fix_")[0].body
+    assert "It helps, but the result stays below the level before the regression" in told
+    assert "Tested-by" not in told
+
+
+def test_an_author_who_can_t_be_mailed_keeps_nothing_back(world: World) -> None:
+    report = world.report()
+    sha = measure_fix(world, report, 1000)
+    Commit.objects.filter(sha=sha).update(author_email="lee at dev")
+    event = status.Event(
+        key="i", kind=status.Happening.INVALID, at=world.later(), said_by="olga", remark="a wrong kernel"
+    )
+    history.record([history.event_row(report, event, world.now)])
+    assert further(world) == 2
+    fixed, withdrawn = mails(report)
+    assert [each.email for each in read(fixed).to] == [DANA.email]
+    assert ["lee at dev", "Lee Park", "", "no address that a server takes"] in fixed.people
+    assert 'Reason: "a wrong kernel"' in withdrawn.body
+
+
 # --- withdrawal ---
 
 
@@ -232,8 +393,22 @@ def test_a_report_that_was_wrong_is_withdrawn(world: World) -> None:
     decisions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
     assert further(world) == 1
     (mail,) = mails(report)
-    assert "we withdraw this report" in read(mail).text
+    assert "Please disregard this report; it was wrong." in read(mail).text
+    assert 'Reason: "' in read(mail).text
     assert further(world) == 0
+
+
+def test_it_is_withdrawn_once_though_somebody_wavers(world: World) -> None:
+    report = world.report()
+    world.post(LEE, "#lkp invalid", to=message_id(report))
+    world.identity = replace(world.identity, trust="verified")
+    world.read()
+    for _ in range(2):
+        suggestion = Suggestion.objects.get(report=report, kind="invalid")
+        decisions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
+        further(world)
+        decisions.take_back(suggestion, "olga", world.later())
+    assert len(mails(report)) == 1
 
 
 def test_what_the_lab_has_said_itself_is_not_said_again(world: World) -> None:
@@ -250,7 +425,7 @@ def test_what_the_lab_has_said_itself_is_not_said_again(world: World) -> None:
 
 def test_who_opted_out_hears_no_more(world: World) -> None:
     report = world.report()
-    Correspondent.objects.create(address=DANA.email, wish=Wish.OPTED_OUT, since=world.now)
+    Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.now)
     still_there(world, report, "v9.1-rc5")
     assert further(world) == 1
     assert mails(report)[0].recipients == ["perf-reports@lists.example.org"]
@@ -267,8 +442,6 @@ def test_two_rounds_at_once_put_one_mail_into_the_outbox(world: World, monkeypat
     """Another worker composes between our look and our row."""
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    from bot.outbox import further as module
-
     first = module._purpose
     at = world.later()
 
@@ -303,8 +476,6 @@ def test_another_robot_was_faster(kernel: Kernel) -> None:
     told = world.report(TITLE, sha=sha)
     Event.objects.filter(report=told).delete()
     OutgoingMail.objects.all().delete()
-    from tracker import history, status
-
     event = status.Event(key="r", kind=status.Happening.REPORTED, at=world.now, message_id="1@robots.example")
     history.record([history.event_row(told, event, world.now)])
     assert compose_due(world.identity, world.later(), approve_first=False) == 1
@@ -319,8 +490,6 @@ def test_a_fix_was_posted_before_anybody_was_told(world: World) -> None:
     sha = world.commit(TITLE)
     world.ingest(world.result(sha, TITLE))
     report = Report.objects.get()
-    from tracker import history, status
-
     event = status.Event(key="f", kind=status.Happening.FIX_QUEUED, at=world.now, commit="f" * 40, title=FIX)
     history.record([history.event_row(report, event, world.now)])
     compose_due(world.identity, world.later(), approve_first=False)

@@ -11,12 +11,12 @@ from django.test import Client
 
 from bot.outbox.composing import compose_due
 from tests.world import World
-from tracker.models import Correspondent, OutgoingMail, Wish
+from tracker.models import Correspondent, Mailing, OutgoingMail
 
 
 @pytest.fixture
 def mail(world: World) -> OutgoingMail:
-    Correspondent.objects.create(address="lee@dev.example", wish=Wish.OPTED_OUT, note="by mail", since=world.now)
+    Correspondent.objects.create(address="lee@dev.example", mailing=Mailing.OPTED_OUT, note="by mail", since=world.now)
     told = world.result("b" * 40, "mm: charge <b>late</b>")
     told["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
     world.ingest(told)

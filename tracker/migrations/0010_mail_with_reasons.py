@@ -45,13 +45,29 @@ class Migration(migrations.Migration):
                 blank=True, default=list, help_text='[[address, name, "To", "Cc" or "" for left out, why], …]'
             ),
         ),
+        migrations.AddField(
+            model_name="outgoingmail",
+            name="withheld",
+            field=models.JSONField(
+                blank=True,
+                default=list,
+                help_text="the findings up to that one which it could not tell, since they were held",
+            ),
+        ),
+        migrations.AddField(
+            model_name="outgoingmail",
+            name="news_until",
+            field=models.DateTimeField(
+                blank=True, help_text="of a report: what happened until then was looked at for further mails", null=True
+            ),
+        ),
         migrations.CreateModel(
             name="Correspondent",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("address", models.TextField(unique=True)),
                 (
-                    "wish",
+                    "mailing",
                     models.TextField(
                         choices=[
                             ("opted_in", "Opted In"),
@@ -67,8 +83,8 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("wish__in", ["opted_in", "opted_out", "bouncing", "stopped"])),
-                        name="wish_is_known",
+                        condition=models.Q(("mailing__in", ["opted_in", "opted_out", "bouncing", "stopped"])),
+                        name="mailing_is_known",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("address", django.db.models.functions.text.Lower("address"))),

@@ -2,7 +2,7 @@
 
 from tracker.models.archive import Archive
 from tracker.models.commit import Commit
-from tracker.models.correspondent import Correspondent, Wish
+from tracker.models.correspondent import Correspondent, Mailing
 from tracker.models.event import Event
 from tracker.models.finding import Finding
 from tracker.models.machine import Machine
@@ -31,6 +31,7 @@ __all__ = [
     "Finding",
     "Landing",
     "Machine",
+    "Mailing",
     "Message",
     "Metric",
     "NoiseHistory",
@@ -47,5 +48,4 @@ __all__ = [
     "StableSeries",
     "Suggestion",
     "Tree",
-    "Wish",
 ]

@@ -8,8 +8,8 @@ from django.db.models.functions import Lower
 from tracker.models.natural import NaturalManager
 
 
-class Wish(models.TextChoices):
-    """What stands beside an address. All but the first keep our mail from it."""
+class Mailing(models.TextChoices):
+    """How an address stands to our mail. All but the first keep it away."""
 
     OPTED_IN = "opted_in"
     OPTED_OUT = "opted_out"
@@ -22,7 +22,7 @@ class Correspondent(models.Model):
 
     NATURAL = ("address",)
     address = models.TextField(unique=True)
-    wish = models.TextField(choices=Wish.choices)
+    mailing = models.TextField(choices=Mailing.choices)
     note = models.TextField(blank=True)
     since = models.DateTimeField()
 
@@ -30,14 +30,14 @@ class Correspondent(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(wish__in=Wish.values), name="wish_is_known"),
+            models.CheckConstraint(condition=models.Q(mailing__in=Mailing.values), name="mailing_is_known"),
             models.CheckConstraint(
                 condition=models.Q(address=Lower("address")), name="correspondent_address_in_normal_form"
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.address}: {self.get_wish_display().lower()}"
+        return f"{self.address}: {self.get_mailing_display().lower()}"
 
     def natural_key(self) -> tuple[str]:
         return (self.address,)

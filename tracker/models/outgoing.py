@@ -40,6 +40,12 @@ class OutgoingMail(Lease):
     )
     state = models.TextField(choices=OutgoingState.choices, default=OutgoingState.COMPOSED)
     reason = models.TextField(blank=True, help_text="why it is held, failed or in doubt")
+    withheld = models.JSONField(
+        default=list, blank=True, help_text="the findings up to that one which it could not tell, since they were held"
+    )
+    news_until = models.DateTimeField(
+        null=True, blank=True, help_text="of a report: what happened until then was looked at for further mails"
+    )
     stale = models.BooleanField(default=False, help_text="more is known than it says")
     composed_at = models.DateTimeField()
     not_before = models.DateTimeField(null=True, blank=True)

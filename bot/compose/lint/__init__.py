@@ -7,11 +7,12 @@ tests/bot/test_lint.py.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from bot.compose.conventions import Conventions
 from bot.compose.lint import every_mail, reports
-from bot.compose.lint.look import Look
+from bot.compose.lint.look import Look, names_in
 from bot.compose.mail import Mail, to_bytes
 from bot.compose.told import ReportTold
 from bot.identity import Identity
@@ -22,15 +23,24 @@ MOST_FAULTS = 10  # told of one mail
 
 
 def faults(
-    mail: Mail, identity: Identity, conventions: Conventions, now: datetime, told: ReportTold | None = None
+    mail: Mail,
+    identity: Identity,
+    conventions: Conventions,
+    now: datetime,
+    told: ReportTold | None = None,
+    foreign: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """What is wrong with a mail, a sentence each; nothing where it may go. `told`: of a report, what it should tell."""
+    """What is wrong with a mail, a sentence each; nothing where it may go. `told`: of a report, what it should tell;
+    `foreign`: of a further mail, what others have named in it.
+    """
     try:
         raw = to_bytes(mail)
     except (ValueError, IndexError) as error:  # what the library for mail says of a header that is none
         return (f"it can't be written as a mail: {error}",)
     read = parse(raw)
-    look = Look(mail, raw, read, identity, conventions, now, told, find_report(read) if told else None)
+    report = find_report(read) if told else None
+    names = tuple(names_in(told) if told else foreign)
+    look = Look(mail, raw, read, identity, conventions, now, names, told, report)
     checks = (*every_mail.CHECKS, *(reports.CHECKS if told else ()))
     found = (fault for check in checks for fault in check(look))
     return tuple(fault for fault, _ in zip(found, range(MOST_FAULTS), strict=False))

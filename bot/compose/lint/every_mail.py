@@ -7,27 +7,35 @@ from collections.abc import Iterator
 from datetime import UTC, timedelta
 
 from bot.compose.first_screen import WIDTH
+from bot.compose.guard import is_obeyed
 from bot.compose.lint.look import Check, Look
-from bot.compose.recipients import MOST_LISTS, is_forbidden
+from bot.compose.recipients import is_forbidden
 from bot.compose.safe import is_address, is_message_id, one_line
-from bot.compose.told import ReportTold
 
 MAX_BYTES = 100_000
+MAX_LINE = 998  # RFC 5322 section 2.1.1
 _AHEAD = timedelta(hours=1)
 _PLACEHOLDER = re.compile(
     r"\{\{|\}\}|\{%|%\}|\{\w+\}|%\(\w+\)s|<[A-Z_]{3,}>|\b(?:TODO|FIXME|XXX)\b|(?<![\w.:-])(?:None|null|undefined)(?![\w.-])"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
-# What must not be broken, however long it is: names of commits, links, tags, the box, and the fields of a report.
+# What must not be broken, however long it is: names of commits and metrics, links, tags, the box, and the fields of a
+# report, each by what its line begins with.
 _WHOLE = re.compile(
-    r"commit: |\S*https?://|\| |\+--|\t|#regzbot |[\w -]{1,40}: \S*https?://"
-    r"|(?:testcase|config|compiler|test machine|command line|rootfs|test-description): "
+    r"commit: |\S{1,60} noticed an? |\| |\+--|\t|#regzbot |(?:\S* )?(?:https?|git|ssh)://|artifact: "
+    r"|(?:in tree|testcase:|config:|config-url:|compiler:|test machine:|command line:|rootfs:|to reproduce:) "
+    r"|(?:test-description|test-url|raw data|full report|how to answer|fix|culprit|metric|where): {1,10}"
 )
-_HEADINGS = (
+# Of what programs obey, the forms that are ours.
+_OURS = re.compile(
+    r'commit:(?: [0-9a-f]{40} \(".*"\))?|#regzbot introduced: [0-9a-f]{40}|Tested-by: [^<>]* <(?P<tested>.*)>'
+)
+HEADINGS = (  # the lines of the templates that promise something below them
     "Details are as below:",
     "following tests:",
     "What the profile shows, in points of all CPU time:",
     "kindly add these tags:",
+    "parameters:",
 )
 _END = "\n-- \n"
 
@@ -46,7 +54,7 @@ def _addresses(look: Look) -> Iterator[str]:
             yield f"{each.email} is ours: it would answer itself"
     if len({each.email for each in everybody}) < len(everybody):
         yield "somebody stands twice among the recipients"
-    if len(everybody) > look.conventions.most_people + MOST_LISTS:
+    if len(everybody) > look.conventions.most_people:
         yield f"{len(everybody)} recipients are too many"
     if [each.email for each in look.read.recipients] != [each.email for each in everybody]:
         yield "To and Cc read otherwise than they were meant"
@@ -82,12 +90,16 @@ def _date(look: Look) -> Iterator[str]:
 
 def _body(look: Look) -> Iterator[str]:
     body = look.mail.body
+    if max(map(len, look.raw.split(b"\r\n"))) > MAX_LINE:
+        yield f"a line is longer than the {MAX_LINE} octets that servers take"
     if len(look.raw) > MAX_BYTES:
         yield f"it is larger than {MAX_BYTES // 1000} kB"
-    if found := _CONTROL.search(body):
-        yield f"it holds a control character, U+{ord(found[0]):04X}"
-    if found := _PLACEHOLDER.search(_own_words(body, look.told)):
-        yield f"something was not filled in: {found[0]}"
+    if control := _CONTROL.search(body):
+        yield f"it holds a control character, U+{ord(control[0]):04X}"
+    for found in _PLACEHOLDER.finditer(body):
+        if not any(found[0] in text for text in look.foreign):
+            yield f"something was not filled in: {found[0]}"
+            break
     if not body.isascii() and b'charset="utf-8"' not in look.raw:
         yield "its charset is not declared"
     if _END not in body:
@@ -104,29 +116,21 @@ def _width(look: Look) -> Iterator[str]:
             return
 
 
+def _obeyed(look: Look) -> Iterator[str]:
+    """What programs obey at the beginning of a line is ours, and nobody else's."""
+    for line in filter(is_obeyed, look.mail.body.split("\n")):
+        ours = _OURS.fullmatch(line)
+        if ours is None or ours["tested"] not in (None, look.identity.tagged(look.mail.report_tag)):
+            yield f"a line would be obeyed that is not ours: {line[:60]}"
+            return
+
+
 def _sections(look: Look) -> Iterator[str]:
     """A heading with nothing below it."""
     lines = [line for line in look.mail.body.split("\n") if line.strip()]
     for line, below in zip(lines, [*lines[1:], ""], strict=True):
-        if line in _HEADINGS and (not below or below in (*_HEADINGS, "-- ")):
+        if line in HEADINGS and (not below or below in (*HEADINGS, "-- ")):
             yield f"nothing stands below {line!r}"
 
 
-def _own_words(body: str, told: ReportTold | None) -> str:
-    """The body without what others have named, which may look like anything."""
-    if told is None:
-        return body
-    build = told.build
-    foreign = [told.title, told.parent_title, told.tree, told.tree_url, told.branch, told.base, told.good, told.bad]
-    foreign += [told.raw, told.test_text, told.test_url, *(each.ref for each in told.rechecks)]
-    foreign += [build.kconfig, build.compiler, build.rootfs, build.cmdline, build.config_url]
-    for each in told.findings:
-        foreign += [each.metric, each.suite, each.machine, each.machine_text, each.unit]
-        foreign += [*each.params.keys(), *each.params.values()]
-    for text in sorted({one_line(each) for each in foreign}, key=len, reverse=True):
-        if _PLACEHOLDER.search(text):
-            body = body.replace(text, "")
-    return body
-
-
-CHECKS: tuple[Check, ...] = (_addresses, _sender, _ids, _date, _body, _width, _sections)
+CHECKS: tuple[Check, ...] = (_addresses, _sender, _ids, _date, _body, _width, _obeyed, _sections)

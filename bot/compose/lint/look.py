@@ -16,8 +16,8 @@ from bot.replies import mail as received
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """`raw` and `read`: the mail as bytes, and as its receivers find it. Of a further mail about a report `told` and
-    `report` are None.
+    """`raw` and `read`: the mail as bytes, and as its receivers find it; `foreign`: what others have named in it. Of a
+    further mail about a report `told` and `report` are None.
     """
 
     mail: Mail
@@ -26,8 +26,21 @@ class Look:
     identity: Identity
     conventions: Conventions
     now: datetime
+    foreign: tuple[str, ...] = ()
     told: ReportTold | None = None
     report: RobotReport | None = None
 
 
 Check = Callable[[Look], Iterator[str]]
+
+
+def names_in(told: ReportTold) -> Iterator[str]:
+    """What a report tells in the words of labs and commits, which may look like anything."""
+    yield from (told.title, told.parent_title, told.tree, told.tree_url, told.branch, told.base, told.good, told.bad)
+    yield from (told.raw, told.test_text, told.test_url, *(each.ref for each in told.rechecks))
+    yield from (text for pair in told.artifacts for text in pair)
+    build = told.build
+    yield from (build.kconfig, build.compiler, build.rootfs, build.cmdline, build.config_url)
+    for each in told.findings:
+        yield from (each.metric, each.suite, each.machine, each.machine_text, each.unit)
+        yield from (*each.params.keys(), *each.params.values())

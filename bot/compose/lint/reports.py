@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from bot.compose import numbers
 from bot.compose.lint.look import Check, Look
-from bot.compose.safe import in_link, is_address, one_line
+from bot.compose.safe import is_address, lore_link, one_line
+from bot.english import article
 from bot.ingest.robot_mail.subject import read_subject
 from bot.replies.addresses import parse_addresses
 from tracker.movement import word
@@ -82,24 +83,24 @@ def _verdict(look: Look) -> Iterator[str]:
     if look.told.verdict is Verdict.UNKNOWN:
         yield "nobody has told which direction is better"
     elif word(headline.old_mean, headline.new_mean, headline.direction) != look.told.verdict:
-        yield f"{one_line(headline.metric, 80)} did not move as a {look.told.verdict} does"
+        yield f"{one_line(headline.metric, 80)} did not move as {article(look.told.verdict)} {look.told.verdict} does"
 
 
 def _tags(look: Look) -> Iterator[str]:
     """The tag block of a regression leads back to this very mail; an improvement has none."""
     assert look.told
     body, told = look.mail.body, look.told
-    closes = re.findall(r"^\| Closes: https://lore\.kernel\.org/r/(\S+)$", body, re.M)
+    closes = re.findall(r"^\| Closes: (\S+)$", body, re.M)
     reported = re.findall(r"^\| Reported-by: (.*)$", body, re.M)
     if told.verdict is not Verdict.REGRESSION:
         if closes or reported:
             yield "an improvement asks for no tags"
         return
-    if closes != [in_link(look.mail.message_id)]:
+    if closes != [lore_link(look.mail.message_id)]:
         yield "the link to itself is wrong"
     addresses = [address.email for value in reported for address in parse_addresses(value)]
     if addresses != [look.identity.tagged(told.tag)]:
-        yield "Reported-by: has not the report's address"
+        yield "Reported-by: lacks the report's address"
 
 
 def _culprit(look: Look) -> Iterator[str]:

@@ -62,7 +62,7 @@ class Demo:
         self.tree = DemoTree(place / "linux.git")
         self.port = self._port()
         (place / "drop").mkdir(exist_ok=True)
-        (place / "policy.toml").write_text("# No limits: some authors of the demo wrote much.\na_day = 0\n")
+        (place / "policy.toml").write_text("# No limits: some authors of the demo wrote much.\nper_author_a_day = 0\n")
         if not self.env_file.exists():
             self.env_file.write_text(self._environment(bind))
 

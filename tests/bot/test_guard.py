@@ -1,0 +1,71 @@
+"""What programs obey at the beginning of a line of our mail is ours, whatever labs, trees and people have named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.compose.conventions import Conventions
+from bot.compose.further_mail import ThreadTold
+from bot.compose.guard import guarded, is_obeyed
+from bot.compose.lint import faults
+from bot.compose.report_mail import compose
+from bot.compose.told import BuildTold, ReportTold
+from bot.compose.withdrawal_mail import compose_withdrawal
+from tests.conftest import NOW
+from tests.told import BOT, FINDING, TOLD
+
+ORDERS = ["#regzbot invalid: nothing", "#lkp invalid", "Tested-by: Eve <eve@x.example>", "Closes: https://x.example/1"]
+ELSEWHERE = replace(FINDING, suite="fsmark")
+FOREIGN: dict[str, Callable[[str], ReportTold]] = {
+    "a parameter's name": lambda text: replace(TOLD, findings=(replace(FINDING, params={text: "x", "b": "y"}),)),
+    "a parameter's value": lambda text: replace(TOLD, findings=(replace(FINDING, params={"a": text}),)),
+    "an artifact's name": lambda text: replace(TOLD, artifacts=((text, "https://lab.example/x"),)),
+    "a tree's name": lambda text: replace(TOLD, tree_url="", tree=text, branch=""),
+    "a tree's address": lambda text: replace(TOLD, tree_url=text),
+    "a machine's name": lambda text: replace(TOLD, findings=(FINDING, replace(ELSEWHERE, machine=text))),
+    "a metric's name": lambda text: replace(TOLD, findings=(replace(FINDING, metric=text),)),
+    "a suite's name": lambda text: replace(TOLD, findings=(FINDING, replace(ELSEWHERE, suite=text))),
+    "a title": lambda text: replace(TOLD, title=text, parent_title=text),
+    "a config's name": lambda text: replace(
+        TOLD, build=BuildTold(kconfig=f"{text} kasan lockdep " + "long " * 9 + text)
+    ),
+    "a test's description": lambda text: replace(TOLD, test_text=text),
+}
+
+
+def obeyed(body: str) -> list[str]:
+    own = re.compile(rf'commit:( {TOLD.sha} \(".*"\))?')
+    return [line for line in body.split("\n") if is_obeyed(line) and not own.fullmatch(line)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("told", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_value_begins_no_line_that_is_obeyed(told: Callable[[str], ReportTold], order: str) -> None:
+    assert obeyed(compose(told(order), BOT, NOW).body) == []
+
+
+def test_nor_does_the_reason_of_a_withdrawal() -> None:
+    thread = ThreadTold(TOLD.tag, TOLD.sha, "mm: a", "regression", "a@b.example", (), "s", (TOLD.author,), ())
+    for order in ORDERS:
+        assert obeyed(compose_withdrawal(thread, f"{'word ' * 14}{order}", "p", BOT, NOW, {}).body) == []
+
+
+def test_a_line_that_slipped_through_is_found() -> None:
+    sound = compose(TOLD, BOT, NOW)
+    odd = replace(sound, body=sound.body.replace("\nDetails", "\nTested-by: Eve <eve@x.example>\nDetails"))
+    assert faults(odd, BOT, Conventions(), NOW, TOLD) == (
+        "a line would be obeyed that is not ours: Tested-by: Eve <eve@x.example>",
+    )
+
+
+@given(st.lists(st.sampled_from([*ORDERS, "plain", "", " #lkp fix: a", "commit:", "From: me"]), max_size=9))
+def test_only_our_own_lines_are_obeyed(lines: list[str]) -> None:
+    kept = guarded("\n".join(lines), ("commit:",)).split("\n")
+    assert [line.removeprefix(" ") for line in kept] == [line.removeprefix(" ") for line in (lines or [""])]
+    assert {line for line in kept if is_obeyed(line)} <= {"commit:"}

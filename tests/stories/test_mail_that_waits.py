@@ -1,0 +1,171 @@
+"""Stories of mail that waits in the outbox while the world goes on: it is looked at again before it goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.compose.policy import Action, Policy, Rule
+from bot.outbox import composing, states
+from bot.outbox.composing import compose_due
+from bot.outbox.further import compose_further
+from bot.outbox.house import House
+from tests.kernel import TITLE
+from tests.stories.test_further_mail import OTHER, mails, measured, still_there
+from tests.world import DANA, World, message_id
+from tracker import history, status
+from tracker.models import BisectResult, Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Report
+
+ONE_A_DAY = House(policy=Policy(per_author=1))
+
+
+def culprits(world: World, number: int = 1) -> None:
+    for each in range(number):
+        world.ingest(world.result(f"{each}" * 40, TITLE if number == 1 else f"mm: {each}", id=f"n{each}"))
+
+
+def by_itself(world: World, house: House = ONE_A_DAY) -> int:
+    return compose_due(world.identity, world.later(), approve_first=False, house=house)
+
+
+def drop(world: World, report: Report) -> None:
+    event = status.Event(key="d", kind=status.Happening.DROPPED, at=world.later(), tree="linus", commit="d" * 40)
+    history.record([history.event_row(report, event, world.now)])
+
+
+def test_a_reminder_that_waits_is_cancelled_when_somebody_answers(world: World) -> None:
+    report = world.report()
+    still_there(world, report, "v9.1-rc5")
+    assert compose_further(world.identity, world.later()) == 1
+    world.post(DANA, "I will look into it.", to=message_id(report))
+    world.read()
+    compose_further(world.identity, world.later())
+    (mail,) = mails(report)
+    assert (mail.state, mail.reason) == (
+        OutgoingState.CANCELLED,
+        "not due any more: currently not merged, the author has responded",
+    )
+
+
+def test_a_report_that_waits_is_held_when_its_culprit_is_dropped(world: World) -> None:
+    culprits(world)
+    compose_due(world.identity, world.later())
+    drop(world, Report.objects.get())
+    compose_due(world.identity, world.later())
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.reason[:24]) == (OutgoingState.HELD, "before anybody was told:")
+
+
+def test_so_is_one_that_was_put_off_to_another_day(world: World) -> None:
+    culprits(world, 2)
+    by_itself(world)
+    late = OutgoingMail.objects.exclude(not_before=None).get()
+    drop(world, late.report)
+    by_itself(world)
+    late.refresh_from_db()
+    assert late.state == OutgoingState.HELD
+
+
+def test_who_opts_out_meanwhile_is_left_out(world: World) -> None:
+    culprits(world)
+    compose_due(world.identity, world.later())
+    Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.later())
+    compose_due(world.identity, world.later())
+    mail = OutgoingMail.objects.get()
+    assert mail.recipients == ["perf-reports@lists.example.org"]
+    assert [DANA.email, DANA.name, "", "wants no mail of ours"] in mail.people
+
+
+def test_what_a_person_holds_is_let_go_by_a_person_alone(world: World) -> None:
+    culprits(world)
+    compose_due(world.identity, world.later())
+    mail = OutgoingMail.objects.get()
+    assert states.move_by_hand(mail.pk, "hold")
+    for held in ("we wait for something", ""):
+        Report.objects.update(held=held)
+        OutgoingMail.objects.update(stale=True)
+        by_itself(world)
+        mail.refresh_from_db()
+        assert mail.state == OutgoingState.HELD
+
+
+def test_what_a_rule_held_goes_within_the_limits_once_it_may(world: World) -> None:
+    culprits(world, 3)
+    by_itself(world, House(policy=Policy(rules=(Rule(Action.HOLD),), per_author=1)))
+    assert set(OutgoingMail.objects.values_list("state", "reason")) == {("held", "rule 1 of the policy")}
+    OutgoingMail.objects.update(stale=True)
+    by_itself(world)
+    rows = OutgoingMail.objects.all()
+    assert {row.state for row in rows} == {OutgoingState.APPROVED}
+    assert len({row.not_before for row in rows}) == 3
+
+
+@pytest.mark.parametrize("before", ["composed", "composed again"])
+def test_what_is_found_while_a_mail_is_composed_is_told_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    culprits(world)
+    if before == "composed again":
+        compose_due(world.identity, world.later())
+        OutgoingMail.objects.update(stale=True)
+    report, whole = Report.objects.get(), composing.compose
+
+    def slowly(*arguments: Any) -> Any:
+        monkeypatch.setattr(composing, "compose", whole)
+        world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
+        return whole(*arguments)
+
+    monkeypatch.setattr(composing, "compose", slowly)
+    by_itself(world)
+    if before == "composed":
+        mail = OutgoingMail.objects.get()
+        states.mark_sent(mail.message_id, world.now, world.now)
+        OutgoingMail.objects.update(stale=True)
+        assert compose_further(world.identity, world.later(), approve_first=False) == 1
+    else:
+        by_itself(world)
+        assert "lab7-m2" in OutgoingMail.objects.get().body
+
+
+def test_the_same_patch_in_two_trees_is_told_once_in_one_round(world: World) -> None:
+    for name in "12":
+        world.ingest(world.result(name * 40, TITLE, id=name, tree={"name": f"t{name}", "branch": "b"}))
+    Commit.objects.filter(sha__in=["1" * 40, "2" * 40]).update(patch_message_id="p@dev.example")
+    by_itself(world, House())
+    assert dict(OutgoingMail.objects.values_list("report__culprit__sha", "reason")) == {
+        "1" * 40: "",
+        "2" * 40: "the same patch was reported as 1111111111 in t1",
+    }
+
+
+def test_where_a_list_is_addressed_nobody_has_a_limit(world: World) -> None:
+    Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.now)
+    culprits(world, 3)
+    by_itself(world)
+    assert set(OutgoingMail.objects.values_list("not_before", flat=True)) == {None}
+
+
+# --- one odd report harms one report ---
+
+
+@pytest.mark.parametrize("payload", ["[]", "null", '{"bisect": {"steps": null}}', "{"])
+def test_a_result_that_can_t_be_read_holds_its_report_alone(world: World, payload: str) -> None:
+    world.ingest(world.result(world.commit("mm: odd"), "mm: odd"))
+    BisectResult.objects.update(payload=payload)
+    world.ingest(world.result(world.commit("mm: good"), "mm: good"))
+    for _ in range(2):
+        compose_due(world.identity, world.later(), limit=1)
+    assert OutgoingMail.objects.filter(report__culprit__title="mm: good").count() == 1
+    odd = Report.objects.get(culprit__title="mm: odd")
+    assert odd.held.startswith("no mail could be composed: ") or odd.outgoing.exists()
+
+
+def test_a_report_without_numbers_stands_in_nobody_s_way(world: World) -> None:
+    world.ingest(world.result(world.commit("mm: odd"), "mm: odd"))
+    Report.objects.get().findings.update(old_mean=None)
+    world.ingest(world.result(world.commit("mm: good"), "mm: good"))
+    for _ in range(2):
+        compose_due(world.identity, world.later(), limit=1)
+    assert OutgoingMail.objects.get().report.culprit.title == "mm: good"
+    assert Report.objects.get(culprit__title="mm: odd").held.endswith("nothing of it may be told")
