@@ -205,10 +205,7 @@ def composed(name: str) -> bytes:
     from bot.compose.report_mail import compose
 
     told, house = REPORTS[name]
-    raw = to_bytes(compose(told, BOT, AT, "", house))
-    # The library for mail draws the boundary of parts by chance.
-    boundary = next((line for line in raw.split(b"\r\n") if line.startswith(b"--====")), b"")
-    return raw.replace(boundary[2:], b"=== parts ===") if boundary else raw
+    return to_bytes(compose(told, BOT, AT, "", house))
 
 
 def main() -> None:

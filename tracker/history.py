@@ -9,7 +9,7 @@ from typing import Any
 from django.db import models, transaction
 
 from tracker import bulk, status, versions
-from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Report, Suggestion
+from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
 
 CACHE = (
     *(
@@ -113,7 +113,7 @@ def refold(report_ids: Iterable[int]) -> None:
     if changed:  # what was composed of them and has not gone out must be looked at again
         mails = OutgoingMail.objects.filter(report__in=[report.pk for report in changed])
         mails.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED)).exclude(
-            purpose__startswith="answer "
+            purpose__startswith=Purpose.ANSWER
         ).update(stale=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from django.db import transaction
 
 from tracker import history
-from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Report
+from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.movement import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, word
 from tracker.status import Happening
 
@@ -77,7 +77,7 @@ def outdate(report_ids: Collection[int]) -> None:
     """
     if report_ids:
         ended = (OutgoingState.CANCELLED, OutgoingState.FAILED)
-        mails = OutgoingMail.objects.filter(report__in=report_ids, purpose="report")
+        mails = OutgoingMail.objects.filter(report__in=report_ids, purpose=Purpose.REPORT)
         mails.exclude(state__in=ended).update(stale=True)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.compose import numbers
-from bot.compose.reproduce import SHORT_COMMAND, reproduce
+from bot.compose.reproduce import in_lines, reproduce
 from bot.compose.safe import one_line
 from bot.compose.told import FindingTold, ReportTold, worst
 from bot.english import counted
@@ -42,6 +42,7 @@ def first_screen(told: ReportTold, identity: Identity, template: str, room: int,
     `warning`: the gravest of what a reader must know; `template`: the lab's own command to reproduce.
     """
     regression = told.verdict is Verdict.REGRESSION
+    command = reproduce(told, template)
     rest = (
         *_what(told.headline),
         _fact("where:", told.headline.where + _machine(told.headline), 2),
@@ -51,17 +52,12 @@ def first_screen(told: ReportTold, identity: Identity, template: str, room: int,
         *_bisected(told),
     )
     end = (
-        *([_fact("reproduce:", _command(told, template), 2)] if regression else ()),
+        *([Fact("reproduce:", in_lines(command) or ("by the command below",))] if regression else ()),
         _fact("answer:", _how_to_answer(identity) if regression else "none is needed; replies are read", 1),
     )
     rest = _shortened(rest, room - sum(len(fact.lines) for fact in end) - 1)
     left = room - sum(len(fact.lines) for fact in (*rest, *end))
     return (*rest, *_also(told, max(1, left)), *end)
-
-
-def _command(told: ReportTold, template: str) -> str:
-    command = reproduce(told, template)
-    return command if len(command) <= SHORT_COMMAND else "by the command below"
 
 
 def _how_to_answer(identity: Identity) -> str:

@@ -17,7 +17,7 @@ from bot.compose.guard import guarded
 from bot.compose.mail import Mail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import recipients_of
-from bot.compose.reproduce import SHORT_COMMAND, reproduce
+from bot.compose.reproduce import in_lines, reproduce
 from bot.compose.safe import lore_link, one_line
 from bot.compose.subject import report_subject
 from bot.compose.tables import impacts, profile, sides, tables
@@ -157,9 +157,9 @@ def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
 def _more(told: ReportTold, conventions: Conventions) -> Sequence[str]:
     """What else was told of the test and the build, a line each."""
     build = told.build
-    command = conventions.reproduce and reproduce(told, conventions.reproduce)
+    command = reproduce(told, conventions.reproduce)
     lines = (
-        ("to reproduce", command if len(command) > SHORT_COMMAND else ""),
+        ("to reproduce", "" if in_lines(command) else command),
         ("test-description", told.test_text),
         ("test-url", told.test_url),
         ("config-url", build.config_url),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 
 from bot.compose.safe import one_line
 from bot.compose.told import ReportTold
 
 _SCRIPT = re.compile(r"(?:.*[/._-])?(?:reproduce?|repro|run)(?:[._-][\w.-]*)?\Z", re.I)
 _JOB = re.compile(r"(?:.*/)?job(?:[\w.-]*)\.ya?ml\Z", re.I)
-SHORT_COMMAND = 120  # letters that the first screen has room for
+COLUMNS = 67  # of a line of the first screen, behind its name
+_LINES = 2
 _FIELD = re.compile(r"\{(suite|params|machine|sha)\}")
 _PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
 
@@ -22,11 +24,20 @@ def reproduce(told: ReportTold, template: str = "") -> str:
     links = [(name, url) for name, url in told.artifacts if _PLAIN_URL.match(url)]
     for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
         if url := next((url for name, url in links if pattern.match(name)), ""):
-            command = f"curl -sO {url} && {run} {shlex.quote(url.rpartition('/')[2])}"
-            return command if len(command) <= SHORT_COMMAND else f"{run} the file that is linked below"
-    if _PLAIN_URL.match(told.test_url):
-        return f"with the parameters below; the test is {told.test_url}"
+            return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
     return "no script was handed in; the parameters are below"
+
+
+def in_lines(command: str) -> tuple[str, ...]:
+    """A command in the lines of the first screen, as a shell takes it: what goes on does so behind a backslash. Nothing
+    where it must stand whole below, since it is long, or holds a quote that may not be broken.
+    """
+    if len(command) <= COLUMNS:
+        return (command,)
+    lines = textwrap.wrap(command, COLUMNS - 2, break_long_words=False, break_on_hyphens=False)
+    if "'" in command or len(lines) > _LINES or max(map(len, lines)) > COLUMNS - 2:
+        return ()
+    return (*(f"{line} \\" for line in lines[:-1]), lines[-1])
 
 
 def _filled(told: ReportTold, template: str) -> str:

@@ -13,9 +13,8 @@ from bot.compose.safe import is_address
 from bot.identity import Identity
 from bot.replies.reading import Reading
 from bot.replies.trust.verdict import Verdict
-from tracker.models import OutgoingMail, OutgoingState, Report
+from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
 
-PURPOSE = "answer"
 APART = timedelta(hours=1)
 FRESH = timedelta(days=3)  # an answer to an older mail helps nobody, and archives hold mail of decades
 MOST_A_DAY = 10  # about one report
@@ -28,7 +27,7 @@ def answer(reading: Reading, report: Report, identity: Identity, now: datetime) 
     if not _deserved(reading, report, identity, now):
         return False
     author = reading.mail.author.email
-    purpose = f"{PURPOSE} {author} "
+    purpose = f"{Purpose.ANSWER}{author} "
     if OutgoingMail.objects.filter(report=report, purpose__startswith=purpose, composed_at__gt=now - APART).exists():
         return False
     if _too_many(report, now):
@@ -53,7 +52,7 @@ def answer(reading: Reading, report: Report, identity: Identity, now: datetime) 
 
 def _too_many(report: Report, now: datetime) -> bool:
     """Whether so many were answered within a day that somebody plays with us: senders can be forged."""
-    lately = OutgoingMail.objects.filter(purpose__startswith=f"{PURPOSE} ", composed_at__gt=now - timedelta(days=1))
+    lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
     return lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL
 
 
@@ -69,10 +68,10 @@ def _deserved(reading: Reading, report: Report, identity: Identity, now: datetim
     )
     if not (fresh and reachable):
         return False
-    return report.tag in reading.tags or report.outgoing.filter(purpose="report").exists()
+    return report.tag in reading.tags or report.outgoing.filter(purpose=Purpose.REPORT).exists()
 
 
 def approve_answers() -> int:
     """Let them go where nobody has to approve mail first."""
-    waiting = OutgoingMail.objects.filter(purpose__startswith=f"{PURPOSE} ", state=OutgoingState.COMPOSED)
+    waiting = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, state=OutgoingState.COMPOSED)
     return waiting.update(state=OutgoingState.APPROVED)

@@ -15,7 +15,7 @@ from bot.compose.policy import Circumstances, Policy, first_day
 from bot.replies.effect import Relation
 from bot.replies.kinds import Kind
 from tracker.happenings import Happening, Part
-from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Report
+from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.status import standing_events
 
 _GOES = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
@@ -66,7 +66,7 @@ def _same_patch(report: Report) -> Report | None:
         same |= Q(culprit__patch_id=culprit.patch_id, culprit__title=culprit.title)
     if culprit.patch_message_id:
         same |= Q(culprit__patch_message_id=culprit.patch_message_id)
-    mailed = Q(outgoing__purpose="report", outgoing__state__in=(*_GOES, OutgoingState.COMPOSED))
+    mailed = Q(outgoing__purpose=Purpose.REPORT, outgoing__state__in=(*_GOES, OutgoingState.COMPOSED))
     told = Report.objects.filter(same).filter(Q(reported_at__isnull=False) | mailed).exclude(pk=report.pk).distinct()
     return told.select_related("culprit", "tree").order_by("pk").first()
 
@@ -77,7 +77,7 @@ class Calendar:
     def __init__(self, policy: Policy, now: datetime) -> None:
         self._policy, self._today = policy, now.astimezone(timezone.get_default_timezone()).date()
         self._sent: dict[date, Counter[str]] = {}
-        rows = OutgoingMail.objects.filter(state__in=_GOES).exclude(purpose__startswith="answer ")
+        rows = OutgoingMail.objects.filter(state__in=_GOES).exclude(purpose__startswith=Purpose.ANSWER)
         midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
         dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(day__gte=midnight)
         for day, recipients in dated.values_list("day", "recipients").iterator(chunk_size=1000):

@@ -18,10 +18,9 @@ from bot.outbox.loading import told_of, withheld
 from bot.outbox.patches import Patches
 from bot.outbox.shelving import Desk
 from bot.replies.known import known_as
-from tracker.models import Correspondent, OutgoingMail, OutgoingState, Report
+from tracker.models import Correspondent, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.status import CLOSED, State, Verdict
 
-PURPOSE = "report"
 AT_ONCE = 1000
 NOBODY = House()
 UNSENT = (OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED)
@@ -44,7 +43,7 @@ def compose_due(
     due = (
         Report.objects.filter(held="", results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
         .exclude(state__in=CLOSED - {State.NO_ACTION})  # nobody needs to hear what is gone already
-        .exclude(outgoing__purpose=PURPOSE)
+        .exclude(outgoing__purpose=Purpose.REPORT)
         .select_related("culprit", "tree")
         .distinct()
         .order_by("pk")
@@ -52,6 +51,12 @@ def compose_due(
     round_ = _Round(Desk(identity, house, now), unwelcome(), otherwise)
     round_.refresh(limit)
     return sum(round_.tried(report) for report in due[:limit])
+
+
+def look_again(identity: Identity, now: datetime, *, approve_first: bool = True, house: House = NOBODY) -> None:
+    """Bring what has not gone out up to date, before a person or a server gets it."""
+    otherwise = Action.APPROVE if approve_first else Action.SEND
+    _Round(Desk(identity, house, now), unwelcome(), otherwise).refresh(AT_ONCE)
 
 
 class _Round:
@@ -83,7 +88,7 @@ class _Round:
         mail = compose(told, desk.identity, desk.now, "", desk.house.conventions, self.unwelcome)
         decision = decide(told, desk.house.policy, circumstances(report), desk.now, self.otherwise)
         start = desk.judge(mail, decision, told)
-        if not desk.shelve(report, mail, PURPOSE, start, newest, later):
+        if not desk.shelve(report, mail, Purpose.REPORT, start, newest, later):
             return False  # another worker composed it at the same time
         known = known_as((*mail.to, *mail.cc))
         Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
@@ -93,7 +98,7 @@ class _Round:
         """Look again at what has not gone out where more is known of since. What nobody has approved is composed again
         under the Message-ID that it has; where nobody should be told any more, or not yet, it is held with the reason.
         """
-        unsent = OutgoingMail.objects.filter(purpose=PURPOSE, state__in=UNSENT)
+        unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=UNSENT)
         if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
             unsent.filter(composed_at__lte=lately).update(stale=True)  # who gets it may have changed
         stale = unsent.filter(stale=True).select_related("report__culprit", "report__tree")

@@ -18,13 +18,13 @@ from bot.compose.withdrawal_mail import compose_withdrawal
 from bot.identity import Identity
 from bot.outbox.case import Case, case_of, fix_of, is_ours_to_withdraw, waits_for_a_word
 from bot.outbox.circumstances import quiet_time, unwelcome
-from bot.outbox.composing import PURPOSE, UNSENT
+from bot.outbox.composing import UNSENT
 from bot.outbox.house import House
 from bot.outbox.loading import findings_of, measured_again, told_of, values_of, withheld
 from bot.outbox.patches import Patches
 from bot.outbox.shelving import Desk
 from tracker import status
-from tracker.models import Event, OutgoingMail, OutgoingState, Report
+from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.event import NEWS
 from tracker.status import OPEN, Happening, State
 
@@ -32,7 +32,6 @@ APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # what was learned earlier is no news any more
 LATE = timedelta(minutes=10)  # that an event may take from its time to the database
 AT_ONCE = 500
-FOLLOW_UP = "follow_up "
 NOBODY = House()
 log = logging.getLogger(__name__)
 
@@ -75,7 +74,7 @@ class _Further:
     def _look_again(self) -> None:
         """Cancel what has not gone out and is not due any more, since something happened to its report."""
         unsent = OutgoingMail.objects.filter(state__in=UNSENT, stale=True)
-        rows = unsent.exclude(purpose=PURPOSE).exclude(purpose__startswith="answer ")
+        rows = unsent.exclude(purpose=Purpose.REPORT).exclude(purpose__startswith=Purpose.ANSWER)
         for row in rows.select_related("report").order_by("pk")[:AT_ONCE]:
             mine = OutgoingMail.objects.filter(pk=row.pk, state__in=UNSENT)
             mine.update(stale=False)
@@ -84,7 +83,7 @@ class _Further:
                 mine.update(state=OutgoingState.CANCELLED, reason=f"not due any more: {row.report.status}"[:1000])
 
     def _is_due(self, case: Case, purpose: str) -> bool:
-        if purpose.startswith(FOLLOW_UP):
+        if purpose.startswith(Purpose.FOLLOW_UP):
             return case.standing.state in OPEN
         return any(_purpose(event) == purpose and _deserves(case, event) for event in case.events)
 
@@ -93,7 +92,7 @@ class _Further:
     def _with_more_findings(self) -> Iterator[OutgoingMail]:
         """The mails that say less than we know since, but for those that were followed up within the week."""
         lately = OutgoingMail.objects.filter(
-            report=OuterRef("report"), purpose__startswith=FOLLOW_UP, composed_at__gt=self.now - APART
+            report=OuterRef("report"), purpose__startswith=Purpose.FOLLOW_UP, composed_at__gt=self.now - APART
         ).exclude(state=OutgoingState.CANCELLED)
         rows = _sent().filter(stale=True).exclude(Exists(lately)).select_related("report__culprit")
         return iter(list(rows.order_by("pk")[:AT_ONCE]))
@@ -101,9 +100,9 @@ class _Further:
     def _follow_up(self, case: Case) -> int:
         report = case.report
         OutgoingMail.objects.filter(pk=case.sent.pk).update(stale=False)  # what comes meanwhile marks it again
-        mails = report.outgoing.filter(Q(purpose=PURPOSE) | Q(purpose__startswith=FOLLOW_UP))
+        mails = report.outgoing.filter(Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.FOLLOW_UP))
         last = mails.exclude(state=OutgoingState.CANCELLED).order_by("-newest_finding").first() or case.sent
-        if last.purpose != PURPOSE and last.composed_at > self.now - APART:
+        if last.purpose != Purpose.REPORT and last.composed_at > self.now - APART:
             return 0
         found = findings_of(report, after=last.newest_finding, freed=last.withheld)
         new = values_of(found)
@@ -113,7 +112,7 @@ class _Further:
         newest = max(last.newest_finding, told[-1])
         parent = next((each.parent for each in found if each.parent), None)
         names = (parent.sha, parent.title) if parent else ("", "")
-        purpose = f"{FOLLOW_UP}{told[0]}-{told[-1]}"
+        purpose = f"{Purpose.FOLLOW_UP}{told[0]}-{told[-1]}"
         mail = compose_follow_up(case.thread, new, names, purpose, self.identity, self.now, self.unwelcome)
         foreign = [text for each in new for text in (each.metric, each.suite, each.machine, *each.params.values())]
         return self._shelve(case, mail, purpose, self._decision(case), [*names, *foreign], newest)
@@ -127,7 +126,7 @@ class _Further:
             Q(**{f"{mail}__news_until": None}) | Q(**{f"{mail}__news_until__lt": F("recorded_at")}),
             kind__in=NEWS,
             recorded_at__gt=self.now - FRESH,
-            **{f"{mail}__purpose": PURPOSE, f"{mail}__state": OutgoingState.SENT},
+            **{f"{mail}__purpose": Purpose.REPORT, f"{mail}__state": OutgoingState.SENT},
         )
         oldest = news.order_by(F(f"{mail}__news_until").asc(nulls_first=True), "recorded_at")
         reports = list(dict.fromkeys(oldest.values_list("report", flat=True)[: AT_ONCE * 4]))[:AT_ONCE]
@@ -196,7 +195,7 @@ class _Further:
 
 def _sent() -> QuerySet[OutgoingMail]:
     """The mails by which people were told of reports."""
-    return OutgoingMail.objects.filter(purpose=PURPOSE, state=OutgoingState.SENT)
+    return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
 
 
 def _purpose(event: status.Event) -> str:

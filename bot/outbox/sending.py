@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from bot.outbox import states
+from bot.outbox.circumstances import unwelcome
 from bot.outbox.transport import Connection, Fate, Outcome, Server
 from tracker.models import OutgoingMail, OutgoingState
 
@@ -35,8 +36,10 @@ def send_due(server: Server, lease: timedelta, limit: int = BATCH) -> Counter[st
 
 def deliver(mail: OutgoingMail, connection: Connection) -> Fate:
     """Send a claimed mail and record its fate. May die at any line: `states.sweep` knows what to do then."""
+    away = unwelcome()  # who opted out since it was approved
+    recipients = [each for each in mail.recipients if each not in away]
     outcome = connection.send(
-        mail.sender, mail.recipients, bytes(mail.raw), before_data=lambda: states.begin_data(mail, timezone.now())
+        mail.sender, recipients, bytes(mail.raw), before_data=lambda: states.begin_data(mail, timezone.now())
     )
     record(mail, outcome, timezone.now())
     return outcome.fate

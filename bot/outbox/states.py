@@ -8,7 +8,7 @@ from django.db import models, transaction
 from django.db.models import F, Q
 
 from tracker import history
-from tracker.models import OutgoingMail, OutgoingState
+from tracker.models import OutgoingMail, OutgoingState, Purpose
 from tracker.status import Event, Happening, Role
 
 S = OutgoingState
@@ -61,7 +61,7 @@ def mark_sent(message_id: str, at: datetime, now: datetime, refused: str = "") -
             return False
         reason = f"not taken for {refused}"[:1000] if refused else ""
         OutgoingMail.objects.filter(pk=mail.pk).update(state=S.SENT, sent_at=at, reason=reason, lease_until=None)
-        if mail.purpose != "report":
+        if mail.purpose != Purpose.REPORT:
             return True  # of the report it tells nothing
         tree = mail.report.tree.name if mail.report.tree else ""
         event = Event(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.policy
 import re
+import shlex
 from dataclasses import replace
 from email import message_from_bytes
 from typing import Any
@@ -319,11 +320,27 @@ def test_regzbot_is_told_of_regressions_where_that_is_wanted() -> None:
         ("", (("repro.sh", "javascript:alert(1)"),), "no script was handed in; the parameters are below"),
         ("lab run {suite} {params}", (), "lab run vm-scan nr_task=50% test=anon-cold"),
         ("lab run {sha} on {machine}", (), f"lab run {TOLD.sha} on lab7-m1"),
+        ("", (("repro.sh", f"https://lab.example/{'x' * 99}/repro.sh"),), "by the command below"),
     ],
 )
 def test_one_command_to_reproduce(template: str, artifacts: tuple[tuple[str, str], ...], words: str) -> None:
     mail, _ = sent(Conventions(reproduce=template), artifacts=artifacts)
     assert f"reproduce: {words}" in " ".join(screen(mail).split())
+
+
+def test_a_command_that_is_wrapped_is_one_command_still() -> None:
+    mail, _ = sent(Conventions(reproduce="lab run {suite} {params} --kernel {sha}"))
+    shown = mail.body.partition("reproduce: ")[2].partition("\nanswer:")[0]
+    assert shown.split("\n")[0].endswith(" \\")
+    assert shlex.split(shown.replace("\\\n", "")) == [
+        "lab",
+        "run",
+        "vm-scan",
+        "nr_task=50%",
+        "test=anon-cold",
+        "--kernel",
+        TOLD.sha,
+    ]
 
 
 def test_a_long_command_stands_whole_below() -> None:
@@ -340,7 +357,7 @@ def test_a_test_without_parameters_has_no_heading_for_them() -> None:
 def test_a_parameter_breaks_out_of_no_shell() -> None:
     odd = replace(FINDING, params={"test": "$(rm -rf ~); `id`"}, suite="a'; id; '")
     mail, _ = sent(Conventions(reproduce="lab run {suite} {params}"), findings=(odd,))
-    assert """lab run 'a'"'"'; id; '"'"'' 'test=$(rm -rf ~); `id`'""" in " ".join(mail.body.split())
+    assert """lab run 'a'"'"'; id; '"'"'' 'test=$(rm -rf ~); `id`'""" in mail.body
 
 
 def test_attachments_only_where_they_are_asked_for() -> None:

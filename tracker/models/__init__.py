@@ -10,7 +10,7 @@ from tracker.models.message import Message, RawMessage
 from tracker.models.metric import Metric
 from tracker.models.noise import NoiseHistory
 from tracker.models.orphan import Orphan
-from tracker.models.outgoing import OutgoingMail, OutgoingState
+from tracker.models.outgoing import OutgoingMail, OutgoingState, Purpose
 from tracker.models.related import RelatedCommit, StableSeries
 from tracker.models.release import Release
 from tracker.models.report import Report
@@ -38,6 +38,7 @@ __all__ = [
     "Orphan",
     "OutgoingMail",
     "OutgoingState",
+    "Purpose",
     "RawMessage",
     "RelatedCommit",
     "Release",

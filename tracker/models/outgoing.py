@@ -21,12 +21,20 @@ class OutgoingState(models.TextChoices):
     CANCELLED = "cancelled"
 
 
+class Purpose:
+    """What a mail tells. All but the report's own go on with what they are about: "still_there v9.1-rc5"."""
+
+    REPORT = "report"
+    ANSWER = "answer "
+    FOLLOW_UP = "follow_up "
+
+
 class OutgoingMail(Lease):
     """One mail of ours. Its Message-ID and its bytes are fixed when it is composed (DESIGN rule 5)."""
 
     message_id = models.TextField(unique=True)
     report = models.ForeignKey(Report, on_delete=models.PROTECT, related_name="outgoing")
-    purpose = models.TextField(default="report", help_text="what it tells: a report tells each thing once")
+    purpose = models.TextField(default=Purpose.REPORT, help_text="what it tells: a report tells each thing once")
     raw = models.BinaryField()
     sender = models.TextField()
     recipients = models.JSONField(help_text="the addresses of the envelope")

@@ -9,9 +9,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
+from bot.config import house, identity
 from bot.english import counted
-from bot.outbox import states
+from bot.outbox import composing, states
 from bot.outbox.sending import send_due
 from bot.outbox.transport import Fate, Server
 from bot.replies.addresses import Address
@@ -67,6 +69,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{place or 'out':<6}{Address(name, email)}  {why}")
 
     def _approve(self, options: dict[str, Any]) -> None:
+        self._look_again()
         self._by_hand("approve", options["ids"])
 
     def _hold(self, options: dict[str, Any]) -> None:
@@ -82,10 +85,15 @@ class Command(BaseCommand):
             server = Server.from_url(settings.EMAIL_URL)
         except ValueError as mistake:
             raise CommandError(str(mistake)) from None
+        self._look_again()
         fates = send_due(server, timedelta(seconds=settings.PERFWORK_LEASE))
         self.stdout.write(", ".join(f"{count} {fate}" for fate, count in fates.items()) or "nothing is due")
         if set(fates) - {Fate.SENT}:
             raise CommandError("not all were sent; `outbox list` says why")
+
+    def _look_again(self) -> None:
+        """What happened since may have made mail that waits pointless, or its recipients others."""
+        composing.look_again(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST, house=house())
 
     def _by_hand(self, verb: str, ids: list[str]) -> None:
         within = states.BY_HAND[verb][1]
