@@ -85,7 +85,7 @@ crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py
 
 bench: $(VENV)/dev.stamp
-	@for bench in accuracy robot_mail ingest archive upstream; do $(RUN) benchmarks/$$bench.py || exit 1; done
+	@for bench in accuracy robot_mail ingest archive upstream maintainers; do $(RUN) benchmarks/$$bench.py || exit 1; done
 
 golden: $(VENV)/dev.stamp
 	@$(RUN) -m tests.composed

@@ -80,32 +80,34 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, and why where that is to hold it."""
+    """What to do, and why where that is to hold it; `until` when, where that passes."""
 
     action: Action
     reason: str = ""
+    until: datetime | None = None
 
 
 def decide(told: ReportTold, policy: Policy, known: Circumstances, now: datetime, otherwise: Action) -> Decision:
     """What becomes of a report's mail; `otherwise` where no rule fits. What holds it outweighs every rule; a person may
     let it go all the same.
     """
-    if reason := next(_holds(policy, known, now), ""):
-        return Decision(Action.HOLD, reason)
+    if hold := next(_holds(policy, known, now), None):
+        return hold
     for number, rule in enumerate(policy.rules, 1):
         if rule.fits(told, known.opted_in):
             return Decision(rule.action, f"rule {number} of the policy" if rule.action is Action.HOLD else "")
     return Decision(otherwise)
 
 
-def _holds(policy: Policy, known: Circumstances, now: datetime) -> Iterator[str]:
+def _holds(policy: Policy, known: Circumstances, now: datetime) -> Iterator[Decision]:
     if known.reported_by:
-        yield f"already reported by another robot: <{known.reported_by}>"
+        yield Decision(Action.HOLD, f"already reported by another robot: <{known.reported_by}>")
     if known.same_patch:
         where = f" in {known.same_patch_tree}" if known.same_patch_tree else ""
-        yield f"the same patch was reported as {known.same_patch[:10]}{where}"
+        yield Decision(Action.HOLD, f"the same patch was reported as {known.same_patch[:10]}{where}")
     if known.fix_posted_at and now - known.fix_posted_at < policy.quiet:
-        yield f"a fix was posted on {known.fix_posted_at:%Y-%m-%d}, less than {policy.quiet.days} days ago"
+        reason = f"a fix was posted on {known.fix_posted_at:%Y-%m-%d}, less than {policy.quiet.days} days ago"
+        yield Decision(Action.HOLD, reason, known.fix_posted_at + policy.quiet)
 
 
 def first_day(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import OperationalError, transaction
+from django.db.models import Q
 
 from bot.compose.policy import Action, decide
 from bot.compose.report_mail import compose
@@ -75,7 +76,7 @@ class _Round:
             log.error("%s: no mail could be composed: %s", report.culprit.sha10, busy)
         except Exception as error:  # whatever a lab or a tree has told us: one report, not all of them
             log.exception("%s: no mail could be composed", report.culprit.sha10)
-            reason = f"no mail could be composed: {type(error).__name__}: {error}".replace("\n", " ")
+            reason = f"no mail could be composed: {type(error).__name__}: {error}".replace("\n", " ").replace("\0", "")
             Report.objects.filter(pk=report.pk).update(held=reason[:500])
         return False
 
@@ -101,7 +102,8 @@ class _Round:
         unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=UNSENT)
         if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
             unsent.filter(composed_at__lte=lately).update(stale=True)  # who gets it may have changed
-        stale = unsent.filter(stale=True).select_related("report__culprit", "report__tree")
+        over = Q(state=OutgoingState.HELD, not_before__lte=self.desk.now)  # the quiet time after a fix
+        stale = unsent.filter(Q(stale=True) | over).select_related("report__culprit", "report__tree")
         for row in stale.order_by("pk")[:limit]:
             try:
                 with transaction.atomic():
@@ -112,7 +114,7 @@ class _Round:
     def _refresh(self, row: OutgoingMail) -> None:
         by_hand = row.state == OutgoingState.HELD and not row.reason
         mine = OutgoingMail.objects.filter(pk=row.pk, state=row.state)
-        if not mine.update(stale=False):  # before we look: what comes meanwhile marks it again
+        if not mine.update(stale=False, not_before=_later(row)):  # before we look: what comes meanwhile marks it again
             return
         if reason := _why_not(row.report):
             if not by_hand:
@@ -140,6 +142,11 @@ class _Round:
             return columns  # on the day that it has
         desk.note(mail, start)
         return {**columns, "state": start.state, "reason": start.reason, "not_before": start.not_before}
+
+
+def _later(row: OutgoingMail) -> datetime | None:
+    """The day that an approved mail waits for; a hold that is over is no longer waited for."""
+    return row.not_before if row.state == OutgoingState.APPROVED else None
 
 
 def newest_finding(report: Report) -> int:

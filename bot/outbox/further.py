@@ -78,9 +78,13 @@ class _Further:
         for row in rows.select_related("report").order_by("pk")[:AT_ONCE]:
             mine = OutgoingMail.objects.filter(pk=row.pk, state__in=UNSENT)
             mine.update(stale=False)
-            sent = _sent().filter(report=row.report_id).select_related("report__culprit").first()
-            if sent and not self._is_due(case_of(sent), row.purpose):
-                mine.update(state=OutgoingState.CANCELLED, reason=f"not due any more: {row.report.status}"[:1000])
+            if sent := _sent().filter(report=row.report_id).select_related("report__culprit").first():
+                self._tried(sent, lambda case, row=row, mine=mine: self._cancel(case, row, mine))  # type: ignore[misc]
+
+    def _cancel(self, case: Case, row: OutgoingMail, mine: QuerySet[OutgoingMail]) -> int:
+        if self._is_due(case, row.purpose):
+            return 0
+        return mine.update(state=OutgoingState.CANCELLED, reason=f"not due any more: {row.report.status}"[:1000])
 
     def _is_due(self, case: Case, purpose: str) -> bool:
         if purpose.startswith(Purpose.FOLLOW_UP):

@@ -180,7 +180,7 @@ def machine_text(box: Machine) -> str:
         counted(box.sockets, "socket") if box.sockets else "",
         box.cpu_model,
         f"({box.codename})" if box.codename else "",
-        f"{box.memory_bytes >> 30} GiB memory" if box.memory_bytes else "",
+        f"{box.memory_bytes >> 30} GiB RAM" if box.memory_bytes else "",
     ]
     return box.description or ", ".join(part for part in parts if part)
 

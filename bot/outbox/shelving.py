@@ -24,7 +24,7 @@ _STATES = {Action.SEND: OutgoingState.APPROVED, Action.APPROVE: OutgoingState.CO
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The state that a mail begins in, why it is held if it is, and before when it must not go."""
+    """The state that a mail begins in, why it is held if it is, and until when it is held or must not go."""
 
     state: OutgoingState
     reason: str = ""
@@ -49,7 +49,7 @@ class Desk:
             return Start(OutgoingState.HELD, "; ".join(found)[:1000])
         state = _STATES[decision.action]
         due = self._calendar.due(*self._limited(mail)) if state == OutgoingState.APPROVED else None
-        return Start(state, decision.reason, due)
+        return Start(state, decision.reason, decision.until or due)
 
     def shelve(
         self,

@@ -101,6 +101,20 @@ def test_what_a_rule_held_goes_within_the_limits_once_it_may(world: World) -> No
     assert len({row.not_before for row in rows}) == 3
 
 
+def test_the_quiet_time_after_a_fix_passes(world: World) -> None:
+    culprits(world)
+    report = Report.objects.get()
+    event = status.Event(key="f", kind=status.Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
+    history.record([history.event_row(report, event, world.now)])
+    by_itself(world)
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.reason) == ("held", "a fix was posted on 2026-09-01, less than 7 days ago")
+    world.later(24 * 7)
+    by_itself(world)
+    mail.refresh_from_db()
+    assert (mail.state, mail.reason, mail.not_before) == ("approved", "", None)
+
+
 @pytest.mark.parametrize("before", ["composed", "composed again"])
 def test_what_is_found_while_a_mail_is_composed_is_told_all_the_same(
     world: World, monkeypatch: pytest.MonkeyPatch, before: str

@@ -1,0 +1,51 @@
+"""Who looks after a commit's files: our reading of MAINTAINERS beside scripts/get_maintainer.pl, on Debian's kernel.
+
+Wants the package linux-source; says so and ends well where it is missing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bot.compose.maintainers import Maintainers
+from bot.replies.aliases import read_mailmap
+from tests.debian_kernel import DebianKernel, archive
+
+COMMITS, ASKED = 2000, 20
+BUDGET_MS = 5.0
+
+
+def main() -> None:
+    tarball = archive()
+    if tarball is None or shutil.which("perl") is None:
+        print("maintainers: NOT MEASURED: apt install linux-source perl")
+        return
+    with TemporaryDirectory() as place:
+        kernel = DebianKernel(Path(place), tarball)
+        commits = list(kernel.commits(COMMITS))
+        begin = time.perf_counter()
+        known, proper = Maintainers(kernel.maintainers), read_mailmap(kernel.mailmap).proper
+        loaded = time.perf_counter() - begin
+        times = []
+        for commit in commits:
+            begin = time.perf_counter()
+            known.of(commit.files, commit.line, proper)
+            times.append(1000 * (time.perf_counter() - begin))
+        begin = time.perf_counter()
+        for commit in commits[:ASKED]:
+            kernel.asked(commit)
+        script = 1000 * (time.perf_counter() - begin) / ASKED
+    mean = sum(times) / len(times)
+    print(f"maintainers: {len(known)} sections read in {1000 * loaded:.0f} ms, once a file")
+    print(f"  a commit: {mean:.3f} ms in the mean, {max(times):.2f} ms at most (budget {BUDGET_MS} ms)")
+    print(f"  get_maintainer.pl: {script:.0f} ms, {script / mean:,.0f} times as long")
+
+
+if __name__ == "__main__":
+    main()
