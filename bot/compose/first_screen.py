@@ -141,15 +141,16 @@ def _also(told: ReportTold, room: int) -> Iterator[Fact]:
     counts = [
         counted(worse, "regression") if worse else "",
         counted(len(others) - worse, "improvement") if len(others) > worse else "",
-        f"{counted(unclear, 'change')} of unknown direction" if unclear else "",
+        f"{unclear} of unknown direction" if unclear else "",
         f"{untested} not tested for significance" if untested else "",
     ]
     if not any(counts):
         yield _fact("also:", "no other significant change", 1)
         return
-    rows = [_other(each, told.headline) for each in worst(others)[: min(_WORST, room - 1)]]
-    below = f"; the {'worst' if worse else 'largest'}:" if rows else ", in the tables below"
-    yield Fact("also:", (", ".join(each for each in counts if each) + below, *rows))
+    named = ", ".join(each for each in counts if each)
+    head = _fact("also:", f"{named}; the {'worst' if worse else 'largest'}:", max(1, min(2, room)))
+    rows = [_other(each, told.headline) for each in worst(others)[: min(_WORST, room - len(head.lines))]]
+    yield Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
 
 
 def _other(finding: FindingTold, headline: FindingTold) -> str:

@@ -29,6 +29,7 @@ from bot.replies.addresses import Address
 from tracker.status import Verdict
 
 MOST_FILES = 10  # that are linked
+_PLAIN_NAME = re.compile(r"[\w.:-]+\Z")
 _REPOSITORY = re.compile(r"(?:https?|git|ssh)://[^\s<>\"]+\Z")
 
 
@@ -151,7 +152,9 @@ def _wrapped(text: str) -> str:
 
 
 def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
-    return [(one_line(name, 80).replace(":", "_"), one_line(value, 300)) for name, value in params.items()]
+    """Names as readers of reports tell them from their values: with colons only where no blank is in them."""
+    told = ((one_line(name, 80), one_line(value, 300)) for name, value in params.items())
+    return [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in told]
 
 
 def _more(told: ReportTold, conventions: Conventions) -> Sequence[str]:

@@ -58,8 +58,8 @@ def tables(findings: Sequence[FindingTold]) -> Iterator[Table]:
         first = group[0]
         axes = {
             **{_name(name): one_line(value, 80) for name, value in first.params.items()},
-            "tbox_group": one_line(first.machine, 80),
-            "testcase": one_line(first.suite, 80),
+            "tbox_group": _name(first.machine),
+            "testcase": _name(first.suite),
         }
         names = sorted(axes)
         machine = f"{one_line(first.machine, 80)}: {one_line(first.machine_text, 200)}" if number else ""

@@ -247,8 +247,15 @@ def test_every_doubt_is_said_once() -> None:
 
 def test_what_moved_in_an_unknown_direction_is_not_nothing() -> None:
     unclear = replace(FINDING, metric="vm-scan.widgets", direction="unknown", verdict=Grade.UNKNOWN, change_pct=300.0)
-    assert "also:      1 change of unknown direction" in screen(sent(findings=(FINDING, unclear))[0])
+    assert "also:      1 of unknown direction, in the tables below" in screen(sent(findings=(FINDING, unclear))[0])
     assert "also:      no other significant change" in screen(sent(findings=(FINDING, PROFILE))[0])
+    many = (*others(13), *(replace(unclear, metric=f"vmstat.m{each}") for each in range(250)))
+    untested = replace(SLOWER, metric="vm-scan.x", verdict=Grade.NOT_TESTABLE)
+    shown = screen(sent(findings=(FINDING, *many, untested))[0])
+    told = (
+        "also:      12 regressions, 250 of unknown direction, 1 not tested for\n           significance; the worst:\n"
+    )
+    assert told in shown
 
 
 # --- below it ---

@@ -51,6 +51,14 @@ def test_our_own_mail_is_read_like_a_robots() -> None:
     assert report["preamble"] is None
 
 
+def test_parameters_as_labs_name_them() -> None:
+    odd = {"disk:nr_pmem": "1", "filesize": "1G/32t", "test": "a/b", "cpufreq governor": "x: y"}
+    line = explained(replace(TOLD, findings=(replace(FINDING, params=odd),)))
+    assert line["report"]["parameters"] == odd
+    assert line["report"]["axes"]["filesize"] == "1G/32t"
+    assert line["problems"] == []
+
+
 def test_with_the_tree_in_front_tree_and_branch_are_read_too() -> None:
     report = explained(TOLD, Conventions(subject=SubjectForm.TREE))["report"]
     assert (report["tree"], report["branch"], report["subsystem"]) == ("linus", "master", "mm/vmscan")
