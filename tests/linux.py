@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bot import git
 from bot.replies.addresses import Address
@@ -116,9 +117,18 @@ class Linux:
 
     def _tree(self, files: Mapping[str, bytes]) -> str:
         blobs = {name: self("hash-object", "-w", "--stdin", stdin=content) for name, content in files.items()}
-        return self(
-            "mktree", stdin="".join(f"100644 blob {sha}\t{name}\n" for name, sha in sorted(blobs.items())).encode()
-        )
+        if any("/" in name for name in files):
+            return self._deep_tree(blobs)
+        entries = "".join(f"100644 blob {sha}\t{name}\0" for name, sha in sorted(blobs.items()))
+        return self("mktree", "-z", stdin=entries.encode())
+
+    def _deep_tree(self, blobs: Mapping[str, str]) -> str:
+        """With folders, by an index of its own."""
+        with TemporaryDirectory() as place:
+            index = {"GIT_INDEX_FILE": f"{place}/index"}
+            entries = "".join(f"100644 {sha}\t{name}\0" for name, sha in blobs.items())
+            self("update-index", "-z", "--index-info", stdin=entries.encode(), **index)
+            return self("write-tree", **index)
 
     def mirror(self, place: Path) -> Path:
         """A mirror that is fetched from here."""
