@@ -106,4 +106,4 @@ def send_mail() -> int:
     except ValueError as mistake:
         log.info("%s", mistake)
         return 0
-    return send_due(server, _lease()).total()
+    return send_due(server, _lease(), aliases=identity().aliases).total()

@@ -103,7 +103,7 @@ REPORTS: Mapping[str, tuple[ReportTold, Conventions]] = {
         HOUSE,
     ),
     "05-debug-config": (
-        replace(TOLD, build=BuildTold(kconfig="x86_64-perf-9-kasan", compiler="gcc-14", cmdline="ro debug")),
+        replace(TOLD, build=BuildTold(kconfig="x86_64-perf-9-kasan", compiler="gcc-14", cmdline="ro page_poison=1")),
         HOUSE,
     ),
     "06-alignment": (

@@ -221,6 +221,19 @@ class CorrespondentAdmin(admin.ModelAdmin):
         obj.since = timezone.now()
         super().save_model(request, obj, form, change)
 
+    def delete_model(self, request: HttpRequest, obj: models.Correspondent) -> None:
+        super().delete_model(request, obj)
+        self._who_gets_mail_changed()
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet) -> None:
+        super().delete_queryset(request, queryset)
+        self._who_gets_mail_changed()
+
+    def _who_gets_mail_changed(self) -> None:
+        """Who is welcome again is told by what waits."""
+        waiting = (models.OutgoingState.COMPOSED, models.OutgoingState.HELD)
+        models.OutgoingMail.objects.filter(state__in=waiting, purpose=models.Purpose.REPORT).update(stale=True)
+
 
 @admin.register(models.Archive)
 class ArchiveAdmin(ReadOnly):

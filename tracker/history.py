@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import models, transaction
+from django.db.models import Q
 
 from tracker import bulk, status, versions
 from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
@@ -111,10 +112,10 @@ def refold(report_ids: Iterable[int]) -> None:
             changed.append(report)
     bulk.update(changed, CACHE)
     if changed:  # what was composed of them and has not gone out must be looked at again
-        mails = OutgoingMail.objects.filter(report__in=[report.pk for report in changed])
-        mails.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED)).exclude(
-            purpose__startswith=Purpose.ANSWER
-        ).update(stale=True)
+        unsent = Q(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED))
+        told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # more may be due behind it
+        mails = OutgoingMail.objects.filter(unsent | told, report__in=[report.pk for report in changed])
+        mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True)
 
 
 def _coming(standing: status.Standing) -> versions.Version | None:

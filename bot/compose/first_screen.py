@@ -156,7 +156,8 @@ def _also(told: ReportTold, room: int) -> Iterator[Fact]:
 def _other(finding: FindingTold, headline: FindingTold) -> str:
     """ "  -31.0%  fsmark.files_per_sec on lab7-m2"."""
     where = "" if finding.machine == headline.machine else f" on {finding.machine}"
-    return f"{numbers.moved(finding):>9}  {_clipped(finding.metric + where, WIDTH - _NAME - 11)}"
+    moved = f"{numbers.moved(finding):>9}  "
+    return moved + _clipped(finding.metric + where, WIDTH - _NAME - len(moved))
 
 
 def _clipped(text: str, columns: int) -> str:

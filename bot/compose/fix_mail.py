@@ -81,6 +81,6 @@ def _outcome(fix: FixTold, headline: FindingTold) -> str:
     if fix.measured.verdict is not Grade.IMPROVEMENT:
         return "makes no difference that we could measure"
     if share is None or share < _NOTHING:
-        return "helps, but the result stays below the level before the regression"
+        return "helps, but does not get back what the regression cost"
     more = " (and more)" if share > 1.05 else ""
     return f"recovers {min(100, round(100 * share))}%{more} of the regression"

@@ -104,7 +104,8 @@ def _holds(policy: Policy, known: Circumstances, now: datetime) -> Iterator[Deci
         yield Decision(Action.HOLD, f"already reported by another robot: <{known.reported_by}>")
     if known.same_patch:
         where = f" in {known.same_patch_tree}" if known.same_patch_tree else ""
-        yield Decision(Action.HOLD, f"the same patch was reported as {known.same_patch[:10]}{where}")
+        again = now + timedelta(hours=1)  # that report may be dropped before anybody was told
+        yield Decision(Action.HOLD, f"the same patch was reported as {known.same_patch[:10]}{where}", again)
     if known.fix_posted_at and now - known.fix_posted_at < policy.quiet:
         reason = f"a fix was posted on {known.fix_posted_at:%Y-%m-%d}, less than {policy.quiet.days} days ago"
         yield Decision(Action.HOLD, reason, known.fix_posted_at + policy.quiet)

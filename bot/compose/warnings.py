@@ -24,6 +24,7 @@ _FALSIFIES = {
     r"kcov|gcov|fault[-_]?inj\w*": "instrumentation",
     r"(?<![a-z0-9])debug(?![a-z0-9]|[-_]?info)|dbg(?![a-z0-9])": "debug options",
 }
+_OFF = re.compile(r"=(?:0|off|n|no|-|debug)\Z", re.I)  # "debug" alone, and "=debug", are levels of the log
 _COMPILER = {r"(?<!\S)-O[0g](?!\S)": "built without optimisation"}
 
 
@@ -35,7 +36,8 @@ def warnings_of(told: ReportTold) -> tuple[str, ...]:
 
 def _config(told: ReportTold) -> Iterator[str]:
     build = told.build
-    for name, text in (("config", build.kconfig), ("kernel's command line", build.cmdline)):
+    switched_on = " ".join(word for word in build.cmdline.split() if not _OFF.search(word) and word != "debug")
+    for name, text in (("config", build.kconfig), ("kernel's command line", switched_on)):
         for pattern, what in _FALSIFIES.items():
             if found := re.search(pattern, text, re.I):
                 yield f"the {name} enables {what} ({found[0]}); other kernels may behave differently"

@@ -30,7 +30,11 @@ class Case:
     sent: OutgoingMail
     standing: Standing
     events: tuple[status.Event, ...]
-    headline: FindingTold
+
+    @property
+    def headline(self) -> FindingTold:
+        """What leads the report; LookupError where the lab has come to doubt it."""
+        return values_of([headline_of(self.report)])[0]
 
     def words_of(self, event: status.Event) -> str:
         """What somebody wrote to an event: the argument of a command, or the sentence that it relied on."""
@@ -80,7 +84,6 @@ def case_of(sent: OutgoingMail) -> Case:
         sent=sent,
         standing=status.fold(status.Verdict(report.verdict), events),
         events=tuple(status.standing_events(events)),
-        headline=values_of([headline_of(report)])[0],
     )
 
 

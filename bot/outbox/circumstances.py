@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from bot.compose.policy import Circumstances, Policy, first_day
+from bot.replies.aliases import Aliases
 from bot.replies.effect import Relation
 from bot.replies.kinds import Kind
 from tracker.happenings import Happening, Part
@@ -23,10 +24,13 @@ _FIX = frozenset({Happening.FIX_PROPOSED, Happening.FIX_CONFIRMED, Happening.FIX
 _WORDS = {Mailing.OPTED_OUT: "wants no mail of ours", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
 
 
-def unwelcome() -> dict[str, str]:
-    """The addresses that get no mail of ours, with the reason."""
+def unwelcome(aliases: Aliases) -> dict[str, str]:
+    """The addresses that get no mail of ours, and the others of the same people, with the reason."""
     rows = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).values_list("address", "mailing", "note")
-    return {address: _WORDS[Mailing(mailing)] + (f": {note}" if note else "") for address, mailing, note in rows}
+    away: dict[str, str] = {}
+    for address, mailing, note in rows:
+        away |= dict.fromkeys(aliases.of(address), _WORDS[Mailing(mailing)] + (f": {note}" if note else ""))
+    return away
 
 
 def circumstances(report: Report) -> Circumstances:
@@ -79,9 +83,10 @@ class Calendar:
         self._sent: dict[date, Counter[str]] = {}
         rows = OutgoingMail.objects.filter(state__in=_GOES).exclude(purpose__startswith=Purpose.ANSWER)
         midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
-        dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(day__gte=midnight)
+        waits = Q(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING), not_before=None)  # it goes today
+        dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(waits | Q(day__gte=midnight))
         for day, recipients in dated.values_list("day", "recipients").iterator(chunk_size=1000):
-            self._count(day.date(), recipients)
+            self._count(max(day.date(), self._today), recipients)
 
     def due(self, lists: Iterable[str], author: str) -> datetime | None:
         """When a mail to these may go: None for now, else the beginning of a later day."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import OperationalError, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from bot.compose.policy import Action, decide
 from bot.compose.report_mail import compose
@@ -49,7 +49,7 @@ def compose_due(
         .distinct()
         .order_by("pk")
     )
-    round_ = _Round(Desk(identity, house, now), unwelcome(), otherwise)
+    round_ = _Round(Desk(identity, house, now), unwelcome(identity.aliases), otherwise)
     round_.refresh(limit)
     return sum(round_.tried(report) for report in due[:limit])
 
@@ -57,7 +57,7 @@ def compose_due(
 def look_again(identity: Identity, now: datetime, *, approve_first: bool = True, house: House = NOBODY) -> None:
     """Bring what has not gone out up to date, before a person or a server gets it."""
     otherwise = Action.APPROVE if approve_first else Action.SEND
-    _Round(Desk(identity, house, now), unwelcome(), otherwise).refresh(AT_ONCE)
+    _Round(Desk(identity, house, now), unwelcome(identity.aliases), otherwise).refresh(AT_ONCE)
 
 
 class _Round:
@@ -70,8 +70,7 @@ class _Round:
     def tried(self, report: Report) -> bool:
         """Compose the mail of one report. An odd one is held with the reason, so that it keeps no other back."""
         try:
-            with transaction.atomic():
-                return self._compose(report)
+            return self._compose(report)
         except OperationalError as busy:  # the next round tries again
             log.error("%s: no mail could be composed: %s", report.culprit.sha10, busy)
         except Exception as error:  # whatever a lab or a tree has told us: one report, not all of them
@@ -89,10 +88,11 @@ class _Round:
         mail = compose(told, desk.identity, desk.now, "", desk.house.conventions, self.unwelcome)
         decision = decide(told, desk.house.policy, circumstances(report), desk.now, self.otherwise)
         start = desk.judge(mail, decision, told)
-        if not desk.shelve(report, mail, Purpose.REPORT, start, newest, later):
-            return False  # another worker composed it at the same time
-        known = known_as((*mail.to, *mail.cc))
-        Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
+        with transaction.atomic():
+            if not desk.shelve(report, mail, Purpose.REPORT, start, newest, later):
+                return False  # another worker composed it at the same time
+            known = known_as((*mail.to, *mail.cc))
+            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
         return True
 
     def refresh(self, limit: int) -> None:
@@ -101,30 +101,40 @@ class _Round:
         """
         unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=UNSENT)
         if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
-            unsent.filter(composed_at__lte=lately).update(stale=True)  # who gets it may have changed
-        over = Q(state=OutgoingState.HELD, not_before__lte=self.desk.now)  # the quiet time after a fix
-        stale = unsent.filter(Q(stale=True) | over).select_related("report__culprit", "report__tree")
-        for row in stale.order_by("pk")[:limit]:
-            try:
-                with transaction.atomic():
-                    self._refresh(row)
-            except Exception:  # as above; what was composed before stays as it is
-                log.exception("%s: its mail could not be composed again", row.report.culprit.sha10)
+            before = Q(looked_at__lte=lately) | Q(looked_at=None, composed_at__lte=lately)
+            unsent.filter(before).update(stale=True)  # who gets it may have changed
+        over = Q(state=OutgoingState.HELD, by_hand=False, not_before__lte=self.desk.now)  # a hold that passes
+        rows = unsent.filter(Q(stale=True) | over).select_related("report__culprit", "report__tree")
+        for row in rows.order_by(F("looked_at").asc(nulls_first=True), "pk")[:limit]:
+            self._tried_again(row)
 
-    def _refresh(self, row: OutgoingMail) -> None:
-        by_hand = row.state == OutgoingState.HELD and not row.reason
+    def _tried_again(self, row: OutgoingMail) -> None:
         mine = OutgoingMail.objects.filter(pk=row.pk, state=row.state)
-        if not mine.update(stale=False, not_before=_later(row)):  # before we look: what comes meanwhile marks it again
+        if not mine.update(stale=False, looked_at=self.desk.now):  # before we look: what comes meanwhile marks it again
             return
-        if reason := _why_not(row.report):
-            if not by_hand:
-                mine.update(state=OutgoingState.HELD, reason=reason, not_before=None)
+        try:
+            columns = self._looked_at(row)
+        except OperationalError as busy:
+            log.error("%s: its mail could not be looked at again: %s", row.report.culprit.sha10, busy)
+            mine.update(stale=True)
             return
-        approved_by_hand = row.state == OutgoingState.APPROVED and self.otherwise is Action.APPROVE
-        if not approved_by_hand:  # what a person has read stays as he read it
-            columns = self._again(row, by_hand)
-            mine.update(**columns)
+        except Exception as error:  # as above
+            log.exception("%s: its mail could not be composed again", row.report.culprit.sha10)
+            reason = f"it could not be composed again: {type(error).__name__}: {error}"
+            columns = {"state": OutgoingState.HELD, "reason": reason.replace("\0", "")[:1000], "not_before": None}
+        if columns and mine.update(**columns) and "subject" in columns:
             Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=columns["subject"])
+
+    def _looked_at(self, row: OutgoingMail) -> dict[str, object]:
+        """What becomes of a mail that has not gone out; nothing of one that a person has let go, or that may have been
+        seen by a server.
+        """
+        if row.attempts or (row.by_hand and row.state == OutgoingState.APPROVED):
+            return {}
+        by_hand = row.by_hand or (row.state == OutgoingState.HELD and not row.reason)
+        if reason := _why_not(row.report):
+            return {} if by_hand else {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
+        return self._again(row, by_hand)
 
     def _again(self, row: OutgoingMail, by_hand: bool) -> dict[str, object]:
         """The columns of a mail that is composed again. What a person holds stays held, what waits for him waits."""
@@ -138,15 +148,10 @@ class _Round:
         waits = row.state == OutgoingState.COMPOSED and start.state == OutgoingState.APPROVED
         if by_hand or waits:
             return columns
-        if row.state == OutgoingState.APPROVED and start.state == OutgoingState.APPROVED:
+        if row.state == OutgoingState.APPROVED and start.state != OutgoingState.HELD:
             return columns  # on the day that it has
         desk.note(mail, start)
         return {**columns, "state": start.state, "reason": start.reason, "not_before": start.not_before}
-
-
-def _later(row: OutgoingMail) -> datetime | None:
-    """The day that an approved mail waits for; a hold that is over is no longer waited for."""
-    return row.not_before if row.state == OutgoingState.APPROVED else None
 
 
 def newest_finding(report: Report) -> int:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from bot.compose.fix_mail import compose_fix
@@ -30,7 +30,7 @@ from tracker.status import OPEN, Happening, State
 
 APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # what was learned earlier is no news any more
-LATE = timedelta(minutes=10)  # that an event may take from its time to the database
+LATE = timedelta(hours=1)  # that an event may take from its time to the database
 AT_ONCE = 500
 NOBODY = House()
 log = logging.getLogger(__name__)
@@ -47,49 +47,49 @@ class _Further:
     def __init__(self, identity: Identity, now: datetime, house: House, otherwise: Action) -> None:
         self.identity, self.now, self.house, self.otherwise = identity, now, house, otherwise
         self.desk = Desk(identity, house, now)
-        self.unwelcome = unwelcome()
+        self.unwelcome = unwelcome(identity.aliases)
 
     def compose(self) -> int:
-        self._look_again()
+        self.look_again()
         composed = 0
         for sent in self._with_more_findings():
-            composed += self._tried(sent, self._follow_up)
+            composed += self._tried(sent, self._follow_up, stale=False)
         for sent in self._with_news():
-            composed += self._tried(sent, self._news)
-            OutgoingMail.objects.filter(pk=sent.pk).update(news_until=self.now - LATE)
+            composed += self._tried(sent, self._news, news_until=self.now - LATE)
         return composed
 
-    def _tried(self, sent: OutgoingMail, tell: Callable[[Case], int]) -> int:
-        """Tell of one report while nobody else does; an odd one keeps no other back."""
+    def _tried(self, sent: OutgoingMail, tell: Callable[[Case], int], **looked: object) -> int:
+        """Tell of one report while nobody else does, and note that it was looked at. An odd one keeps no other back."""
+        mine = OutgoingMail.objects.filter(pk=sent.pk)
         try:
             with transaction.atomic():
                 Report.objects.select_for_update().filter(pk=sent.report_id).first()
+                mine.update(**looked)  # before we look: what comes meanwhile marks it again
                 return tell(case_of(sent))
+        except OperationalError as busy:  # the next round tries again
+            log.error("%s: no further mail could be composed: %s", sent.report.culprit.sha10, busy)
         except Exception:  # whatever a lab, a tree or a mail has told us
             log.exception("%s: no further mail could be composed", sent.report.culprit.sha10)
-            return 0
+            mine.update(**looked)
+        return 0
 
     # --- what waits ---
 
-    def _look_again(self) -> None:
-        """Cancel what has not gone out and is not due any more, since something happened to its report."""
-        unsent = OutgoingMail.objects.filter(state__in=UNSENT, stale=True)
-        rows = unsent.exclude(purpose=Purpose.REPORT).exclude(purpose__startswith=Purpose.ANSWER)
-        for row in rows.select_related("report").order_by("pk")[:AT_ONCE]:
-            mine = OutgoingMail.objects.filter(pk=row.pk, state__in=UNSENT)
-            mine.update(stale=False)
-            if sent := _sent().filter(report=row.report_id).select_related("report__culprit").first():
-                self._tried(sent, lambda case, row=row, mine=mine: self._cancel(case, row, mine))  # type: ignore[misc]
-
-    def _cancel(self, case: Case, row: OutgoingMail, mine: QuerySet[OutgoingMail]) -> int:
-        if self._is_due(case, row.purpose):
-            return 0
-        return mine.update(state=OutgoingState.CANCELLED, reason=f"not due any more: {row.report.status}"[:1000])
-
-    def _is_due(self, case: Case, purpose: str) -> bool:
-        if purpose.startswith(Purpose.FOLLOW_UP):
-            return case.standing.state in OPEN
-        return any(_purpose(event) == purpose and _deserves(case, event) for event in case.events)
+    def look_again(self) -> None:
+        """Set aside what has not gone out where something happened since, or a hold is over. What is still due is then
+        composed again by what we know now; what a person decided stays.
+        """
+        unsent = OutgoingMail.objects.filter(state__in=UNSENT).exclude(purpose=Purpose.REPORT)
+        unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER)
+        unsent.filter(Q(by_hand=True) | Q(attempts__gt=0)).update(stale=False)
+        over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
+        rows = unsent.filter(Q(stale=True) | over, by_hand=False, attempts=0).select_related("report")
+        for row in rows.order_by("pk")[:AT_ONCE]:
+            reason = f"not due any more: {row.report.status}"[:1000]
+            with transaction.atomic():
+                mine = OutgoingMail.objects.filter(pk=row.pk, state__in=UNSENT, by_hand=False)
+                if mine.update(state=OutgoingState.CANCELLED, reason=reason, stale=False, not_before=None):
+                    _sent().filter(report=row.report_id).update(stale=True, news_until=None)
 
     # --- more findings ---
 
@@ -103,7 +103,6 @@ class _Further:
 
     def _follow_up(self, case: Case) -> int:
         report = case.report
-        OutgoingMail.objects.filter(pk=case.sent.pk).update(stale=False)  # what comes meanwhile marks it again
         mails = report.outgoing.filter(Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.FOLLOW_UP))
         last = mails.exclude(state=OutgoingState.CANCELLED).order_by("-newest_finding").first() or case.sent
         if last.purpose != Purpose.REPORT and last.composed_at > self.now - APART:
@@ -138,7 +137,8 @@ class _Further:
         return sorted(sent, key=lambda row: reports.index(row.report_id))
 
     def _news(self, case: Case) -> int:
-        told = set(case.report.outgoing.values_list("purpose", flat=True))
+        ours = Q(state=OutgoingState.CANCELLED, by_hand=False)  # set aside, and told again if it is due
+        told = set(case.report.outgoing.exclude(ours).values_list("purpose", flat=True))
         since = self.now - FRESH
         fresh = set(case.report.events.filter(kind__in=NEWS, recorded_at__gt=since).values_list("key", flat=True))
         composed = 0
@@ -167,7 +167,7 @@ class _Further:
         more = (purpose, self.identity, self.now, self.unwelcome)
         if event.kind is Happening.INVALID:
             return compose_withdrawal(case.thread, case.words_of(event), *more)
-        again = measured_again(case.report, event.result)
+        again = measured_again(case.report, event.result, event.commit)
         if event.kind is Happening.STILL_THERE:
             if again and again.verdict != case.report.verdict:
                 return None  # measured again, and not there
@@ -179,19 +179,21 @@ class _Further:
         return compose_fix(case.below_patch(event, fix.title), fix, case.headline, *more)
 
     def _decision(self, case: Case, kind: Happening | None = None) -> Decision:
-        """What the policy says. A withdrawal asks no rule, and only what may nag keeps quiet after a fix."""
+        """What holds it by the policy: nothing holds a withdrawal, and a fix that was posted only what may nag."""
         if kind is Happening.INVALID:
             return Decision(self.otherwise)
         nags = kind in (None, Happening.STILL_THERE)
         told = told_of(case.report, self.identity, House(), Patches())  # rules ask neither trees nor servers
         known = quiet_time(case.report, with_fix=nags)
-        return decide(told, self.house.policy, known, self.now, self.otherwise)
+        decision = decide(told, self.house.policy, known, self.now, self.otherwise)
+        return decision if decision.action is Action.HOLD else Decision(self.otherwise)
 
     def _shelve(
         self, case: Case, mail: Mail, purpose: str, decision: Decision, foreign: list[str], newest: int = 0
     ) -> int:
-        head = case.headline
-        names = [case.thread.title, head.metric, head.suite, head.machine, head.unit, *foreign]
+        head = None if purpose == Happening.INVALID else case.headline
+        measured = [head.metric, head.suite, head.machine, head.unit] if head else []
+        names = [case.thread.title, *measured, *foreign]
         start = self.desk.judge(mail, decision, foreign=names)
         later = withheld(case.report) if newest else ()
         return int(self.desk.shelve(case.report, mail, purpose, start, newest, later))

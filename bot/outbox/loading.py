@@ -125,13 +125,17 @@ def _value(each: Finding) -> FindingTold:
     )
 
 
-def measured_again(report: Report, result: str) -> FindingTold | None:
-    """A report's headline metric, on the same machine, in another result ("lab/17"); None where it was not measured."""
+def measured_again(report: Report, result: str, sha: str) -> FindingTold | None:
+    """A report's headline metric, on the same machine, in another result ("lab/17") about a commit, which it measured
+    last or found to be the one that changes it; None where it was not measured.
+    """
     row = _named(result)
     if row is None:
         return None
     head = headline_of(report)
     told = reread(row.format, row.payload, str(row))
+    if sha not in (told.bad.sha, told.culprit.sha if told.culprit else ""):
+        return None  # a recheck of it, without numbers
     for run in told.runs:
         if (scenario_key(run.suite, run.params), run.machine.id) == (head.scenario.key, head.machine.name):
             for each in run.measurements:

@@ -63,22 +63,24 @@ class Desk:
         """Put a mail into the outbox; False where another worker was faster. `newest`: the last finding that it tells,
         but for those that are `withheld`.
         """
-        try:
-            with transaction.atomic():
-                OutgoingMail.objects.create(
-                    message_id=mail.message_id,
-                    report=report,
-                    purpose=purpose,
-                    sender=self.identity.address,
-                    state=start.state,
-                    reason=start.reason,
-                    not_before=start.not_before,
-                    newest_finding=newest,
-                    withheld=list(withheld),
-                    **self.columns(mail),
-                )
-        except IntegrityError:
-            return False
+        row = {
+            "message_id": mail.message_id,
+            "sender": self.identity.address,
+            "state": start.state,
+            "reason": start.reason,
+            "not_before": start.not_before,
+            "newest_finding": newest,
+            "withheld": list(withheld),
+            **self.columns(mail),
+        }
+        mine = OutgoingMail.objects.filter(report=report, purpose=purpose)
+        ours = mine.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # it never went out
+        if not ours.update(**row):
+            try:
+                with transaction.atomic():
+                    OutgoingMail.objects.create(report=report, purpose=purpose, **row)
+            except IntegrityError:
+                return False
         self.note(mail, start)
         return True
 
@@ -103,6 +105,7 @@ class Desk:
             "subject": mail.subject,
             "body": mail.body,
             "composed_at": self.now,
+            "looked_at": self.now,
         }
 
 

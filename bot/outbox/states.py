@@ -15,7 +15,7 @@ S = OutgoingState
 # Who may be moved by a person's word, and where to.
 BY_HAND: dict[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
     "approve": (S.APPROVED, frozenset({S.COMPOSED, S.HELD})),
-    "hold": (S.HELD, frozenset({S.COMPOSED, S.APPROVED})),
+    "hold": (S.HELD, frozenset({S.COMPOSED, S.HELD, S.APPROVED})),
     "cancel": (S.CANCELLED, frozenset({S.COMPOSED, S.HELD, S.APPROVED, S.FAILED, S.IN_DOUBT})),
     "resend": (S.APPROVED, frozenset({S.IN_DOUBT, S.FAILED})),
 }
@@ -27,13 +27,14 @@ def move_by_hand(pk: int, verb: str, reason: str = "") -> bool:
     rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
     if verb == "approve":  # what is about to be composed again is not what was looked at
         rows = rows.filter(stale=False)
-    return rows.update(state=to, reason=reason, not_before=None, data_at=None, lease_until=None) == 1
+    freed = {"not_before": None, "data_at": None, "lease_until": None}
+    return rows.update(state=to, reason=reason, by_hand=True, **freed) == 1
 
 
 def claim(pk: int, now: datetime, lease: timedelta) -> bool:
     """Take an approved mail for sending; one worker succeeds."""
     due = Q(not_before=None) | Q(not_before__lte=now)
-    rows = OutgoingMail.objects.filter(due, pk=pk, state=S.APPROVED)
+    rows = OutgoingMail.objects.filter(due, pk=pk, state=S.APPROVED, stale=False)
     return rows.update(state=S.SENDING, lease_until=now + lease, attempts=F("attempts") + 1, data_at=None) == 1
 
 

@@ -227,6 +227,7 @@ def test_doubts_stand_on_the_first_screen(changes: dict[str, Any], words: str) -
         {},
         {"build": BuildTold(kconfig="x86_64-rhel-9.4", compiler="gcc-12", cmdline="ro quiet")},
         {"build": BuildTold(kconfig="x86_64-rhel-9.4-debuginfo")},
+        {"build": BuildTold(cmdline="debug apic=debug kfence.sample_interval=0 page_poison=0 slub_debug=-")},
         {"findings": (replace(FINDING, change_pct=-4.0), PROFILE)},  # the profile shows where
         {"findings": (FINDING, *others(9), replace(SLOWER, verdict=Grade.IMPROVEMENT))},
     ],

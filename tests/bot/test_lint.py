@@ -141,6 +141,16 @@ def test_a_heading_with_nothing_below_it() -> None:
     assert found(empty) == ("nothing stands below 'kindly add these tags:'",)
 
 
+def test_long_names_hold_no_sound_mail() -> None:
+    long_one = replace(
+        FINDING, metric="perf-sched.wait_and_delay.max.ms." + "__x64_sys_sched_yield." * 3 + "do_syscall_64"
+    )
+    huge = replace(long_one, change_pct=1234567.0, new_mean=184200.0 * 12346, direction="lower")
+    bot = replace(BOT, name="The kernel performance robot")
+    for told in (replace(TOLD, findings=(long_one,)), replace(TOLD, findings=(FINDING, huge))):
+        assert faults(compose(told, bot, NOW), bot, HOUSE, NOW, told) == ()
+
+
 def test_the_headings_are_those_of_the_templates() -> None:
     templates = "".join(path.read_text() for path in (ROOT / "templates" / "mail").glob("*.txt"))
     assert [each for each in HEADINGS if f"{each}\n" not in templates] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -158,6 +159,93 @@ def test_where_a_list_is_addressed_nobody_has_a_limit(world: World) -> None:
     culprits(world, 3)
     by_itself(world)
     assert set(OutgoingMail.objects.values_list("not_before", flat=True)) == {None}
+
+
+# --- what a person decided ---
+
+
+def test_what_a_person_let_go_is_not_held_again(world: World) -> None:
+    culprits(world)
+    house = House(policy=Policy(rules=(Rule(Action.HOLD),)))
+    by_itself(world, house)
+    mail = OutgoingMail.objects.get()
+    before = bytes(mail.raw)
+    assert states.move_by_hand(mail.pk, "approve")
+    Correspondent.objects.create(address="x@dev.example", mailing=Mailing.BOUNCING, since=world.later())
+    drop(world, mail.report)
+    by_itself(world, house)
+    mail.refresh_from_db()
+    assert (mail.state, mail.stale, bytes(mail.raw) == before) == (OutgoingState.APPROVED, False, True)
+
+
+def test_what_a_rule_sends_is_looked_at_again_though_the_rest_waits_for_people(world: World) -> None:
+    house = House(policy=Policy(rules=(Rule(Action.SEND),), per_author=1))
+    culprits(world, 2)
+    compose_due(world.identity, world.later(), house=house)
+    late = OutgoingMail.objects.exclude(not_before=None).get()
+    Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.later())
+    compose_due(world.identity, world.later(), house=house)
+    late.refresh_from_db()
+    assert (late.state, late.recipients) == (OutgoingState.APPROVED, ["perf-reports@lists.example.org"])
+
+
+def test_a_hold_by_hand_outlasts_the_quiet_time(world: World) -> None:
+    culprits(world)
+    event = status.Event(key="f", kind=status.Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
+    history.record([history.event_row(Report.objects.get(), event, world.now)])
+    by_itself(world)
+    mail = OutgoingMail.objects.get()
+    assert states.move_by_hand(mail.pk, "hold")
+    world.later(24 * 9)
+    by_itself(world)
+    mail.refresh_from_db()
+    assert mail.state == OutgoingState.HELD
+
+
+def test_what_a_server_may_have_seen_keeps_its_bytes(world: World) -> None:
+    culprits(world)
+    by_itself(world)
+    mail = OutgoingMail.objects.get()
+    OutgoingMail.objects.update(attempts=1, state=OutgoingState.IN_DOUBT)
+    assert states.move_by_hand(mail.pk, "resend")
+    OutgoingMail.objects.update(stale=True, by_hand=False)
+    world.later(24)
+    by_itself(world)
+    assert bytes(OutgoingMail.objects.get().raw) == bytes(mail.raw)
+
+
+def test_what_must_be_looked_at_again_is_not_sent_before(world: World) -> None:
+    culprits(world)
+    by_itself(world)
+    mail = OutgoingMail.objects.get()
+    OutgoingMail.objects.update(stale=True)
+    assert not states.claim(mail.pk, world.now, timedelta(minutes=1))
+    by_itself(world)
+    assert states.claim(mail.pk, world.now, timedelta(minutes=1))
+
+
+def test_who_was_looked_at_is_not_looked_at_for_ever(world: World, django_assert_num_queries: Any) -> None:
+    culprits(world, 3)
+    compose_due(world.identity, world.later())
+    for report in Report.objects.all():
+        drop(world, report)
+    Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.now)
+    compose_due(world.identity, world.later())
+    assert set(OutgoingMail.objects.values_list("state", "stale")) == {("held", False)}
+    with django_assert_num_queries(6):
+        compose_due(world.identity, world.later())
+
+
+def test_the_same_patch_is_free_again_when_the_other_commit_goes_before_anybody_was_told(world: World) -> None:
+    """linux-next is rebased: one commit goes away, the other stays."""
+    for name in "12":
+        world.ingest(world.result(name * 40, TITLE, id=name, tree={"name": f"t{name}", "branch": "b"}))
+    Commit.objects.filter(sha__in=["1" * 40, "2" * 40]).update(patch_message_id="p@dev.example")
+    by_itself(world)
+    drop(world, Report.objects.get(culprit__sha="1" * 40))
+    by_itself(world)
+    by_itself(world)
+    assert OutgoingMail.objects.get(report__culprit__sha="2" * 40).state == OutgoingState.APPROVED
 
 
 # --- one odd report harms one report ---

@@ -61,6 +61,16 @@ class Migration(migrations.Migration):
                 blank=True, help_text="of a report: what happened until then was looked at for further mails", null=True
             ),
         ),
+        migrations.AddField(
+            model_name="outgoingmail",
+            name="by_hand",
+            field=models.BooleanField(default=False, help_text="a person decided on it: no rule does so after him"),
+        ),
+        migrations.AddField(
+            model_name="outgoingmail",
+            name="looked_at",
+            field=models.DateTimeField(blank=True, help_text="when it was looked at again last", null=True),
+        ),
         migrations.CreateModel(
             name="Correspondent",
             fields=[

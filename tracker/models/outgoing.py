@@ -54,6 +54,8 @@ class OutgoingMail(Lease):
     news_until = models.DateTimeField(
         null=True, blank=True, help_text="of a report: what happened until then was looked at for further mails"
     )
+    by_hand = models.BooleanField(default=False, help_text="a person decided on it: no rule does so after him")
+    looked_at = models.DateTimeField(null=True, blank=True, help_text="when it was looked at again last")
     stale = models.BooleanField(default=False, help_text="more is known than it says")
     composed_at = models.DateTimeField()
     not_before = models.DateTimeField(null=True, blank=True)

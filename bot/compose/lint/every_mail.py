@@ -22,9 +22,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u
 # What must not be broken, however long it is: names of commits and metrics, links, tags, the box, and the fields of a
 # report, each by what its line begins with.
 _WHOLE = re.compile(
-    r"commit: |\S{1,60} noticed an? |\| |\+--|\t|#regzbot |(?:\S* )?(?:https?|git|ssh)://|artifact: "
+    r"commit: |.{1,60} noticed an? |\| |\+--|\t|#regzbot |(?:\S* )?(?:https?|git|ssh)://|artifact: "
     r"|(?:in tree|testcase:|config:|config-url:|compiler:|test machine:|command line:|rootfs:|to reproduce:) "
-    r"|(?:test-description|test-url|raw data|full report|how to answer|fix|culprit|metric|where): {1,10}"
+    r"|(?:test-description|test-url|raw data|full report|how to answer|reported|now|Tested-by): "
+    r"|(?:fix|culprit|metric|where|the culprit|with the fix): {1,10}"
 )
 # Of what programs obey, the forms that are ours.
 _OURS = re.compile(

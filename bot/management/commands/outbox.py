@@ -14,6 +14,7 @@ from django.utils import timezone
 from bot.config import house, identity
 from bot.english import counted
 from bot.outbox import composing, states
+from bot.outbox.further import compose_further
 from bot.outbox.sending import send_due
 from bot.outbox.transport import Fate, Server
 from bot.replies.addresses import Address
@@ -86,14 +87,16 @@ class Command(BaseCommand):
         except ValueError as mistake:
             raise CommandError(str(mistake)) from None
         self._look_again()
-        fates = send_due(server, timedelta(seconds=settings.PERFWORK_LEASE))
+        fates = send_due(server, timedelta(seconds=settings.PERFWORK_LEASE), aliases=identity().aliases)
         self.stdout.write(", ".join(f"{count} {fate}" for fate, count in fates.items()) or "nothing is due")
         if set(fates) - {Fate.SENT}:
             raise CommandError("not all were sent; `outbox list` says why")
 
     def _look_again(self) -> None:
         """What happened since may have made mail that waits pointless, or its recipients others."""
-        composing.look_again(identity(), timezone.now(), approve_first=settings.PERFWORK_APPROVE_FIRST, house=house())
+        first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
+        composing.look_again(identity(), now, approve_first=first, house=house())
+        compose_further(identity(), now, approve_first=first, house=house())
 
     def _by_hand(self, verb: str, ids: list[str]) -> None:
         within = states.BY_HAND[verb][1]
