@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+WIDTH = 78  # columns of our text: what a terminal of 80 shows when it is quoted once
+
 
 class SubjectForm(StrEnum):
     """The forms that lists know."""

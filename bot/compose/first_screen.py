@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.compose import numbers
+from bot.compose.conventions import WIDTH
 from bot.compose.reproduce import in_lines, reproduce
 from bot.compose.safe import one_line
 from bot.compose.told import FindingTold, ReportTold, worst
@@ -18,7 +19,6 @@ from bot.identity import Identity
 from tracker.glossary import in_words
 from tracker.status import Grade, Verdict
 
-WIDTH = 78
 LINES = 24
 _NAME = 11  # columns of a fact's name
 _WORST = 3

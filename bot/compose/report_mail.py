@@ -11,8 +11,8 @@ from datetime import datetime
 from django.template.loader import render_to_string
 
 from bot.compose.attachments import attachments
-from bot.compose.conventions import DEFAULT, Conventions
-from bot.compose.first_screen import LINES, WIDTH, first_screen, height
+from bot.compose.conventions import DEFAULT, WIDTH, Conventions
+from bot.compose.first_screen import LINES, first_screen, height
 from bot.compose.guard import guarded
 from bot.compose.mail import Mail
 from bot.compose.message_id import message_id

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.compose import numbers
+from bot.compose.conventions import WIDTH
 from bot.compose.safe import one_line
 from bot.compose.told import FindingTold, ReportTold, worst
 
@@ -117,14 +118,13 @@ def profile(findings: Sequence[FindingTold], most: int = 5) -> tuple[str, ...]:
     shares = [each for each in findings if each.is_profile and each.place == headline.place]
     shares = [each for each in shares if abs(each.moved or 0.0) >= 0.1]
     shares.sort(key=lambda each: -abs(each.moved or 0.0))
-    return tuple(
-        f"  {numbers.moved(each):>6}  {each.old_mean:5.1f} -> {each.new_mean:5.1f}  {_function(each.metric)}"
-        for each in shares[:most]
-    )
+    return tuple(map(_share, shares[:most]))
 
 
-def _function(metric: str) -> str:
-    """ "clear_page_erms (self)" of "perf-profile.self.cycles-pp.clear_page_erms"."""
-    kind, _, name = one_line(metric, 200).removeprefix("perf-profile.").partition(".")
+def _share(finding: FindingTold) -> str:
+    """ "    +7.3   12.1 ->  19.4  clear_page_erms (self)" of "perf-profile.self.cycles-pp.clear_page_erms"."""
+    moved = f"  {numbers.moved(finding):>6}  {finding.old_mean:5.1f} -> {finding.new_mean:5.1f}  "
+    kind, _, name = one_line(finding.metric, 200).removeprefix("perf-profile.").partition(".")
     name = name.partition(".")[2] if name.startswith("cycles") and "." in name else name
-    return f"{name or kind} ({kind})" if len(name) <= 44 else f"{name[:41]}... ({kind})"
+    room = max(8, WIDTH - len(moved) - len(f" ({kind[:20]})"))
+    return f"{moved}{name if len(name) <= room else f'{name[: room - 3]}...'} ({kind[:20]})"

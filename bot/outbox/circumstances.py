@@ -13,8 +13,6 @@ from django.utils import timezone
 
 from bot.compose.policy import Circumstances, Policy, first_day
 from bot.replies.aliases import Aliases
-from bot.replies.effect import Relation
-from bot.replies.kinds import Kind
 from tracker.happenings import Happening, Part
 from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.status import standing_events
@@ -53,11 +51,9 @@ def quiet_time(report: Report, *, with_fix: bool = True) -> Circumstances:
 
 
 def _reported_by(report: Report) -> str:
-    """The mail by which another robot was faster: its report, or a robot's mail elsewhere that names the culprit."""
-    if told := report.events.filter(kind=Happening.REPORTED).exclude(message_id="").first():
-        return told.message_id
-    elsewhere = report.messages.filter(kind=Kind.ROBOT, relation=Relation.CULPRIT).first()
-    return elsewhere.message_id if elsewhere else ""
+    """The report by which another robot was faster, found in an archive."""
+    told = report.events.filter(kind=Happening.REPORTED).exclude(message_id="").first()
+    return told.message_id if told else ""
 
 
 def _same_patch(report: Report) -> Report | None:

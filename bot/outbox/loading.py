@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from django.db.models import Q
@@ -25,6 +26,8 @@ from tracker.significance import grade, overlap
 from tracker.status import Grade, Verdict
 
 MAILED = 300  # findings in one mail; its page has the rest
+MOST_BYTES = 70_000  # of their rows: servers of lists take 100 kB
+ROW = 60  # bytes of a row besides its name
 
 
 def told_of(report: Report, identity: Identity, house: House, patches: Patches) -> ReportTold:
@@ -53,7 +56,7 @@ def told_of(report: Report, identity: Identity, house: House, patches: Patches) 
         bad=_name_of(payload.get("bad")),
         bisect_steps=len(_part(payload, "bisect").get("steps", ())),
         verdict=Verdict(report.verdict),
-        findings=values_of(findings),
+        findings=_fitting(values_of(findings)),
         build=_build(payload),
         authored_at=culprit.authored_at,
         responsible=seen.responsible,
@@ -82,6 +85,12 @@ def findings_of(report: Report, after: int = 0, freed: Collection[int] = (), mos
 def withheld(report: Report) -> list[int]:
     """The findings that may not be told yet."""
     return list(report.findings.exclude(result=None).exclude(result__held="").values_list("pk", flat=True)[:MAILED])
+
+
+def _fitting(findings: Sequence[FindingTold]) -> tuple[FindingTold, ...]:
+    """As many as a mail holds: a robot's metric may have three hundred letters. The page has the rest."""
+    sizes = accumulate(len(each.metric.encode()) + ROW for each in findings)
+    return tuple(each for each, size in zip(findings, sizes, strict=True) if size <= MOST_BYTES)
 
 
 def headline_of(report: Report) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.compose.first_screen import WIDTH
+from bot.compose.conventions import WIDTH
 from bot.compose.lint import faults
 from bot.compose.report_mail import compose
 from bot.replies.mail import parse

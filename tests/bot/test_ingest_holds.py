@@ -212,6 +212,18 @@ def test_a_mail_and_a_page_have_an_end(world: World, client: Client) -> None:
     assert client.get(f"/report/{SHA}/").content.decode().count("vmstat.m") < 501
 
 
+def test_long_names_make_no_mail_too_large(world: World) -> None:
+    told = world.result(SHA, "mm: a")
+    one = {**told["measurements"][0], "role": "monitor"}
+    name = "perf-profile.calltrace.cycles-pp." + "do_syscall_64." * 18
+    told["measurements"] += [{**one, "metric": f"{name}f{number}"} for number in range(400)]
+    world.ingest(told)
+    assert compose_due(world.identity, world.now) == 1
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.reason) == ("composed", "")
+    assert 60_000 < len(bytes(mail.raw)) < 100_000
+
+
 def test_a_change_of_words_alone_is_held(world: World) -> None:
     from datetime import UTC, datetime
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, timedelta
 
-from bot.compose.first_screen import WIDTH
+from bot.compose.conventions import WIDTH
 from bot.compose.guard import is_obeyed
 from bot.compose.lint.look import Check, Look
 from bot.compose.recipients import is_forbidden
