@@ -149,7 +149,8 @@ def _also(told: ReportTold, room: int) -> Iterator[Fact]:
         return
     named = ", ".join(each for each in counts if each)
     head = _fact("also:", f"{named}; the {'worst' if worse else 'largest'}:", max(1, min(2, room)))
-    rows = [_other(each, told.headline) for each in worst(others)[: min(_WORST, room - len(head.lines))]]
+    alike = [each for each in worst(others) if not worse or each.verdict is Grade.REGRESSION]  # signs differ by metric
+    rows = [_other(each, told.headline) for each in alike[: min(_WORST, room - len(head.lines))]]
     yield Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
 
 

@@ -46,7 +46,7 @@ def compose_follow_up(
         "counts": f"{counted(worse, 'regression')}" + (f", {counted(better, 'improvement')}" if better else ""),
         "rows": [
             f"{numbers.moved(each):>9}  {one_line(f'{each.metric} on {each.machine}', 66)}"
-            for each in worst(graded)[:_SHOWN]
+            for each in worst(graded)[: min(worse, _SHOWN)]  # regressions stand first; signs differ by metric
         ],
         "tables": list(tables(new)),
         "sides": sides(thread.sha, thread.title, *parent),

@@ -246,6 +246,15 @@ def test_every_doubt_is_said_once() -> None:
     assert mail.body.count("Please note") == 2
 
 
+def test_below_the_worst_stands_nothing_that_got_better() -> None:
+    better = replace(FINDING, metric="vm-scan.median", verdict=Grade.IMPROVEMENT, change_pct=40.0)
+    shown = screen(sent(findings=(FINDING, SLOWER, better))[0])
+    assert "also:      1 regression, 1 improvement; the worst:\n              +22.0%  vm-scan.p99_ms\nrepr" in shown
+    assert "1 improvement; the largest:\n              +40.0%  vm-scan.median" in screen(
+        sent(findings=(FINDING, better))[0]
+    )
+
+
 def test_what_moved_in_an_unknown_direction_is_not_nothing() -> None:
     unclear = replace(FINDING, metric="vm-scan.widgets", direction="unknown", verdict=Grade.UNKNOWN, change_pct=300.0)
     assert "also:      1 of unknown direction, in the tables below" in screen(sent(findings=(FINDING, unclear))[0])
