@@ -157,13 +157,7 @@ def _also(told: ReportTold, room: int) -> Iterator[Fact]:
 def _other(finding: FindingTold, headline: FindingTold) -> str:
     """ "  -31.0%  fsmark.files_per_sec on lab7-m2"."""
     where = "" if finding.machine == headline.machine else f" on {finding.machine}"
-    moved = f"{numbers.moved(finding):>9}  "
-    return moved + _clipped(finding.metric + where, WIDTH - _NAME - len(moved))
-
-
-def _clipped(text: str, columns: int) -> str:
-    text = one_line(text)
-    return text if len(text) <= columns else f"{text[: columns - 3]}..."
+    return numbers.listed(finding, finding.metric + where, WIDTH - _NAME)
 
 
 def height(lines: Sequence[str]) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from bot.compose import numbers
+from bot.compose.conventions import WIDTH
 from bot.compose.further_mail import ThreadTold, further
 from bot.compose.mail import Mail
-from bot.compose.safe import one_line
 from bot.compose.tables import sides, tables
 from bot.compose.told import FindingTold, worst
 from bot.english import counted
@@ -45,7 +45,7 @@ def compose_follow_up(
     words = {
         "counts": f"{counted(worse, 'regression')}" + (f", {counted(better, 'improvement')}" if better else ""),
         "rows": [
-            f"{numbers.moved(each):>9}  {one_line(f'{each.metric} on {each.machine}', 66)}"
+            numbers.listed(each, f"{each.metric} on {each.machine}", WIDTH)
             for each in worst(graded)[: min(worse, _SHOWN)]  # regressions stand first; signs differ by metric
         ],
         "tables": list(tables(new)),

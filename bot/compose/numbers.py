@@ -61,6 +61,13 @@ def chance(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
 
 
+def listed(finding: FindingTold, name: str, columns: int) -> str:
+    """ "   -31.0%  fsmark.files_per_sec on lab7-m2", a name that is too long cut at its end."""
+    change, name = f"{moved(finding):>9}  ", one_line(name)
+    room = columns - len(change)
+    return change + (name if len(name) <= room else f"{name[: room - 3]}...")
+
+
 def sides(finding: FindingTold) -> str:
     """ "18.39 ± 10% -> 24.37 us (+32.5%)", in a line of text."""
     means = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
