@@ -12,11 +12,10 @@ from tempfile import TemporaryDirectory
 from bot.archive.mbox import read_mbox
 from bot.errors import Unreadable
 from bot.replies.mail import Mail, parse
-from bot.replies.patches import bare_title
+from bot.replies.patches import bare_title, is_answer
 
 MOST = 50  # postings of one patch that are looked at
 _PATCH_ID = re.compile(r"[0-9a-f]{40}\Z")
-_ANSWER = re.compile(r"\s*(?:re|fwd?|aw|sv)\s*:", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,9 @@ def dig(server: str, patch_id: str, title: str) -> PatchMail | None:
     node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 30.0))
     try:
         found = node.get_mbox_by_query(f"patchid:{patch_id}")
-    except liblore.RemoteError as error:
-        if "404" in str(error):
-            return None
-        raise Unreadable(f"{server}: patch-id {patch_id[:12]}: {' '.join(str(error).split())[:300]}") from error
     except (liblore.LibloreError, LookupError, OSError) as error:
+        if isinstance(error, liblore.RemoteError) and "404" in str(error):
+            return None
         raise Unreadable(f"{server}: patch-id {patch_id[:12]}: {' '.join(str(error).split())[:300]}") from error
     finally:
         node.close()
@@ -52,7 +49,7 @@ def dig(server: str, patch_id: str, title: str) -> PatchMail | None:
 
 def chosen(mails: Sequence[Mail], title: str) -> PatchMail | None:
     """The latest of those that post this title themselves; answers may quote a patch whole, and have its id too."""
-    posted = [mail for mail in mails if not _ANSWER.match(mail.subject) and bare_title(mail.subject) == title]
+    posted = [mail for mail in mails if not is_answer(mail.subject) and bare_title(mail.subject) == title]
     dated = [mail for mail in posted if mail.date and mail.message_id]
     last = max(dated, key=_moment, default=None)
     return PatchMail(last.message_id, last.ancestors[::-1]) if last else None
