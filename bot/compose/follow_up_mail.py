@@ -43,7 +43,7 @@ def compose_follow_up(
     worse = sum(each.verdict is Grade.REGRESSION for each in graded)
     better = len(graded) - worse
     words = {
-        "counts": f"{counted(worse, 'regression')}" + (f", {counted(better, 'improvement')}" if better else ""),
+        "counts": counted(worse, "regression") + (f", {counted(better, 'improvement')}" if better else ""),
         "rows": [
             numbers.listed(each, f"{each.metric} on {each.machine}", WIDTH)
             for each in worst(graded)[: min(worse, _SHOWN)]  # regressions stand first; signs differ by metric

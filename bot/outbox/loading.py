@@ -32,7 +32,8 @@ ROW = 60  # bytes of a row besides its name
 
 def told_of(report: Report, identity: Identity, house: House, patches: Patches) -> ReportTold:
     """What there is to tell of a report, its headline first."""
-    head, findings = headline_of(report), findings_of(report)
+    findings = findings_of(report)
+    head = _leading(findings)
     payload = _payload(head.result)
     culprit, parent = report.culprit, head.parent
     trailers = tuple((tag, value) for tag, value in culprit.trailers)
@@ -95,9 +96,13 @@ def _fitting(findings: Sequence[FindingTold]) -> tuple[FindingTold, ...]:
 
 def headline_of(report: Report) -> Finding:
     """The finding that leads a report; LookupError where nothing of it may be told."""
-    for finding in findings_of(report, most=1):
-        return finding
-    raise LookupError("nothing of it may be told")
+    return _leading(findings_of(report, most=1))
+
+
+def _leading(findings: Sequence[Finding]) -> Finding:
+    if not findings:
+        raise LookupError("nothing of it may be told")
+    return findings[0]
 
 
 def values_of(findings: Sequence[Finding]) -> tuple[FindingTold, ...]:
