@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -15,7 +16,13 @@ from bot.compose.policy import Policy
 from bot.compose.policy_file import read_policy
 from bot.git import is_repository
 from bot.identity import Identity
+from bot.outbox.doubts import DoubtPolicy
 from bot.outbox.house import House
+from bot.outbox.sending import Manner
+from bot.outbox.sent_folder import SentFolder
+from bot.outbox.signing import DkimKey, PatattKey, Signing, Unsigned
+from bot.outbox.transport.choice import transport_of
+from bot.outbox.transport.port import Transport
 from bot.replies.aliases import Aliases, read_mailmap
 from bot.replies.rules import RULES
 from bot.replies.trust.believed import Believed
@@ -23,6 +30,7 @@ from bot.signing_keys import KeyCache
 from tracker.models import Tree
 from tracker.registry import tree_for
 
+TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@example.org>\r\n\r\nA mail.\r\n"
 TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role
 
 
@@ -78,6 +86,58 @@ def house() -> House:
         oldest=timedelta(days=settings.PERFWORK_OLDEST_DAYS),
     )
     return House(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), settings.PERFWORK_LORE)
+
+
+def manner(run: float = 0.0) -> Manner:
+    """How mail is sent; `run`: seconds after which nothing more is claimed."""
+    return Manner(
+        lease=timedelta(seconds=settings.PERFWORK_LEASE),
+        run=run,
+        rates=_policy(settings.PERFWORK_POLICY).rates,
+        aliases=_aliases(settings.PERFWORK_MAILMAP),
+        signing=_signing(),
+        sent_folder=SentFolder(urlsplit(settings.PERFWORK_SENT)) if settings.PERFWORK_SENT else None,
+    )
+
+
+def way_out() -> Transport:
+    """The transport that EMAIL_URL names; ValueError where mail can't or shall not leave."""
+    if not settings.PERFWORK_SENDING:
+        raise ValueError("PERFWORK_SENDING is off: mail stays in the outbox")
+    timeout, patience = settings.PERFWORK_SMTP_TIMEOUT, settings.PERFWORK_LEASE / 2
+    return transport_of(settings.EMAIL_URL, ehlo=settings.PERFWORK_EHLO, timeout=timeout, patience=patience)
+
+
+def doubt_policy() -> DoubtPolicy:
+    """What becomes of mail in doubt."""
+    return DoubtPolicy(timedelta(seconds=settings.PERFWORK_DOUBT_AFTER), settings.PERFWORK_RESEND)
+
+
+def _signing() -> Signing:
+    """The keys that are set; each must be one."""
+    address = settings.PERFWORK_BOT_ADDRESS.lower()
+    domain = settings.PERFWORK_DKIM_DOMAIN or address.partition("@")[2]
+    own = _key("PERFWORK_DKIM_KEY", settings.PERFWORK_DKIM_KEY)
+    developer = _key("PERFWORK_PATATT_KEY", settings.PERFWORK_PATATT_KEY)
+    signing = Signing(
+        DkimKey(domain, settings.PERFWORK_DKIM_SELECTOR, own) if own else None,
+        PatattKey(address, settings.PERFWORK_PATATT_SELECTOR, developer.decode("ascii", "replace").strip())
+        if developer
+        else None,
+    )
+    try:
+        signing.sign(TRIAL)
+    except Unsigned as error:
+        raise ImproperlyConfigured(f"PERFWORK_DKIM_KEY or PERFWORK_PATATT_KEY: {error}") from None
+    return signing
+
+
+def _key(name: str, path: str) -> bytes:
+    """The bytes of a file that holds a private key."""
+    try:
+        return Path(path).read_bytes() if path else b""
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}: {path} can't be read: {error.strerror}") from None
 
 
 def _policy(path: str) -> Policy:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 
 from bot.replies.aliases import Aliases
 from bot.replies.trust.believed import Believed
 
-_TAG = re.compile(r"[0-9a-f]{16}")
+_TAG = re.compile(r"([0-9a-f]{16})(?:\.[0-9a-f]{8})?")
+
+
+def mail_mark(message_id: str) -> str:
+    """Eight digits that stand for one mail in its return path."""
+    return hashlib.sha256(message_id.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +39,22 @@ class Identity:
         local, _, domain = self.address.partition("@")
         return f"{local}+{tag}@{domain}"
 
+    def return_path(self, tag: str, message_id: str) -> str:
+        """Where one mail comes back to, if it does: perfbot+7d3e91c0a45b28f6.b1c2d3e4@bot.example.org."""
+        return self.tagged(f"{tag}.{mail_mark(message_id)}")
+
+    def mark_in(self, address: str) -> str:
+        """The mark of one mail in a return path of ours, else ""."""
+        return address.lower().partition("@")[0].rpartition("+")[2].partition(".")[2] if self.tag_in(address) else ""
+
     def tag_in(self, address: str) -> str:
         """The report tag in one of our own addresses, else ""; the same tag on a foreign domain is none."""
         local, _, domain = self.address.partition("@")
         theirs, _, their_domain = address.lower().rpartition("@")
         name, plus, tag = theirs.partition("+")
         ours = bool(plus) and name == local and their_domain == domain
-        return tag if ours and _TAG.fullmatch(tag) else ""
+        found = _TAG.fullmatch(tag) if ours else None
+        return found[1] if found else ""
 
     def help(self, name: str) -> str:
         """A page for people who come from a mail."""

@@ -8,22 +8,24 @@ from pathlib import Path
 
 from celery import shared_task
 from django.conf import settings
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
 from bot.archive.intake import read_source
 from bot.archive.mirror import refresh
 from bot.archive.sources import open_sources
-from bot.config import configured_trees, house, identity, tree_paths
+from bot.config import configured_trees, doubt_policy, house, identity, manner, tree_paths, way_out
 from bot.errors import Busy, Unreadable
 from bot.ingest.drop import take_dropped
+from bot.outbox import doubts
 from bot.outbox.answering import approve_answers
 from bot.outbox.composing import compose_due
 from bot.outbox.further import compose_further
-from bot.outbox.sending import send_due
-from bot.outbox.transport import Server
+from bot.outbox.queue import has_due
+from bot.outbox.sending import ENDS_A_ROUND, send_due
 from bot.upstream.following import Patience, follow
 
+SENDING = 10.0  # seconds: a worker that is told to end can do so soon
 log = logging.getLogger(__name__)
 
 
@@ -44,7 +46,7 @@ def take_results() -> int:
     taken = take_dropped(settings.PERFWORK_DROP, tree_paths(), timezone.now())
     compose_mail()
     if not settings.PERFWORK_APPROVE_FIRST:
-        approve_answers()
+        approve_answers(timezone.now())
     return taken
 
 
@@ -98,12 +100,21 @@ def track_tree(name: str) -> None:
         log.error("%s", error)
 
 
-@shared_task
+@shared_task(soft_time_limit=900, time_limit=960)
 def send_mail() -> int:
-    """Send what is approved and due; the outbox rows say what that is."""
+    """Send what is approved and due, for some seconds; ring again where more is. The rows of the outbox say what."""
+    now = timezone.now()
+    doubts.resolve(doubt_policy(), now)
     try:
-        server = Server.from_url(settings.EMAIL_URL)
+        transport = way_out()
     except ValueError as mistake:
         log.info("%s", mistake)
         return 0
-    return send_due(server, _lease(), aliases=identity().aliases).total()
+    try:
+        fates = send_due(transport, manner(run=SENDING))
+    except DatabaseError as error:  # a full disk, or a server that is gone: what is not recorded is in doubt later
+        log.error("sending ended: %s", error)
+        return 0
+    if fates and not ENDS_A_ROUND & fates.keys() and has_due(timezone.now()):
+        send_mail.delay()
+    return fates.total()

@@ -12,6 +12,7 @@ import pytest
 
 from bot.identity import Identity
 from tests.kernel import ROBOT, Kernel
+from tests.outbox import unrecorded
 from tests.world import World
 
 # The same examples at every run, so that CI is never red by chance; `make fuzz` draws many new ones.
@@ -76,9 +77,10 @@ def lkp(identity: Identity) -> Identity:
 
 
 @pytest.fixture
-def world(db: None, tmp_path: Path, identity: Identity) -> World:
-    """An empty database, a list archive, a git tree and a lab."""
-    return World(tmp_path, identity)
+def world(db: None, tmp_path: Path, identity: Identity) -> Iterator[World]:
+    """An empty database, a list archive, a git tree and a lab. However a story ends, no mail moved without a record."""
+    yield World(tmp_path, identity)
+    assert unrecorded() == []
 
 
 @pytest.fixture

@@ -209,6 +209,30 @@ class OutgoingMailAdmin(ReadOnly):
     exclude = ("raw",)
 
 
+@admin.register(models.Move)
+class MoveAdmin(ReadOnly):
+    list_display = ("mail", "was", "became", "at", "by", "words")
+    list_filter = ("became",)
+    list_select_related = ("mail",)
+
+
+@admin.register(models.Refusal)
+class RefusalAdmin(ReadOnly):
+    list_display = ("address", "words", "by", "dead", "at")
+    list_filter = ("by", "dead")
+    search_fields = ("address",)
+
+
+@admin.register(models.SendingStop)
+class SendingStopAdmin(ReadOnly):
+    list_display = ("at", "by", "reason", "ended_at", "ended_by")
+
+
+@admin.register(models.Pace)
+class PaceAdmin(ReadOnly):
+    list_display = ("key", "used_until")
+
+
 @admin.register(models.Correspondent)
 class CorrespondentAdmin(admin.ModelAdmin):
     list_display = ("address", "mailing", "note", "since")

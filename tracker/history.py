@@ -9,7 +9,7 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import Q
 
-from tracker import bulk, status, versions
+from tracker import bulk, moves, status, versions
 from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
 
 CACHE = (
@@ -112,7 +112,7 @@ def refold(report_ids: Iterable[int]) -> None:
             changed.append(report)
     bulk.update(changed, CACHE)
     if changed:  # what was composed of them and has not gone out must be looked at again
-        unsent = Q(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED))
+        unsent = Q(state__in=moves.WAITING, sent_at__isnull=True)
         told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # more may be due behind it
         mails = OutgoingMail.objects.filter(unsent | told, report__in=[report.pk for report in changed])
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True)

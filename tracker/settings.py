@@ -68,7 +68,24 @@ PERFWORK_API_TOKENS: list[str] = env.list("PERFWORK_API_TOKENS", default=[])
 PERFWORK_APPROVE_FIRST: bool = flag("PERFWORK_APPROVE_FIRST", True)
 PERFWORK_PERIOD: float = seconds("PERFWORK_PERIOD", 60.0)
 PERFWORK_LEASE: float = seconds("PERFWORK_LEASE", 300.0)
+PERFWORK_SENDING: bool = flag("PERFWORK_SENDING", True)
+PERFWORK_EHLO: str = env.str("PERFWORK_EHLO", default="")
+PERFWORK_SMTP_TIMEOUT: float = seconds("PERFWORK_SMTP_TIMEOUT", 60.0)
+PERFWORK_DOUBT_AFTER: float = seconds("PERFWORK_DOUBT_AFTER", 6 * 3600.0)
+PERFWORK_RESEND: bool = flag("PERFWORK_RESEND", False)
+PERFWORK_SENT: str = env.str("PERFWORK_SENT", default="")
+PERFWORK_DKIM_KEY: str = env.str("PERFWORK_DKIM_KEY", default="")
+PERFWORK_DKIM_SELECTOR: str = env.str("PERFWORK_DKIM_SELECTOR", default="perfwork")
+PERFWORK_DKIM_DOMAIN: str = env.str("PERFWORK_DKIM_DOMAIN", default="")
+PERFWORK_PATATT_KEY: str = env.str("PERFWORK_PATATT_KEY", default="")
+PERFWORK_PATATT_SELECTOR: str = env.str("PERFWORK_PATATT_SELECTOR", default="")
 EMAIL_URL: str = env.str("EMAIL_URL", default="")
+
+if PERFWORK_SENT and not PERFWORK_SENT.startswith(("imap://", "imaps://")):
+    raise ImproperlyConfigured("PERFWORK_SENT: expected imaps://user:password@host/Sent")
+
+if PERFWORK_SENT and PERFWORK_SENT not in PERFWORK_ARCHIVES:
+    PERFWORK_ARCHIVES.append(PERFWORK_SENT)  # what turns up there has gone out
 
 if PERFWORK_TRUST not in ("verified", "open", "maintainers"):
     raise ImproperlyConfigured(f"PERFWORK_TRUST: expected verified, open or maintainers, found {PERFWORK_TRUST!r}")
@@ -210,6 +227,7 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "loggers": {
         "mail.log": {"level": "WARNING"},  # aiosmtpd tells every line of every dialogue
+        "flufl.bounce": {"level": "CRITICAL"},  # it tells every form of bounce that it tries
         "kombu.connection": {"level": "ERROR"},  # a file system has no host name, and needs none
     },
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},

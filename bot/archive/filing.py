@@ -11,16 +11,19 @@ from bot.archive.lookup import keys_of_culprit, know, load, names_in, patch_keys
 from bot.identity import Identity
 from bot.ingest.robot_mail.report import RobotReport, find_report
 from bot.outbox.answering import answer
+from bot.outbox.correspondents import came_back, hear
+from bot.outbox.doubts import is_copy
 from bot.outbox.states import mark_sent
 from bot.replies.effect import Effect, Mode, Relation
 from bot.replies.effects import effects_of
 from bot.replies.events import event_of
 from bot.replies.kinds import Kind
 from bot.replies.known import KnownReports
+from bot.replies.leaving import wish_of
 from bot.replies.links import find_links
 from bot.replies.reading import Reading
-from tracker import history
-from tracker.models import Message, RawMessage, Report, Suggestion
+from tracker import history, moves
+from tracker.models import Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
 from tracker.status import Event as EventValue
 from tracker.status import Happening
 
@@ -85,6 +88,10 @@ class Desk:
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
+        elif wish_of(reading, self.identity):
+            keep()
+            hear(reading, self.identity, self.now)
+            filed = Filed(mail.message_id)
         else:
             return Filed()
         self._filed.add(mail.message_id)
@@ -97,12 +104,29 @@ class Desk:
         self._store(reading, self._rows[first], source, how)
         if reading.kind is Kind.SELF:
             # Proof that it went out, whatever we remember of it (DESIGN rule 5).
-            mark_sent(mail.message_id, mail.date or self.now, self.now)
+            self._witness(reading)
             return Filed(mail.message_id)
+        if reading.kind is Kind.BOUNCE:
+            came_back(source.raw, reading, self.identity, self.now)
+        elif reading.kind in (Kind.PERSON, Kind.BOT_OPERATOR):
+            hear(reading, self.identity, self.now)
         for tag, relation in relations.items():
             self._act(reading, tag, relation)
         answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
         return Filed(mail.message_id, is_reply=True)
+
+    def _witness(self, reading: Reading) -> None:
+        """A copy of our own mail proves that it went out, whatever the outbox says; another mail under its Message-ID
+        proves nothing, and is worth a remark.
+        """
+        found = reading.mail
+        mail = OutgoingMail.objects.filter(message_id=found.message_id).exclude(state=OutgoingState.SENT).first()
+        if mail is None:
+            return
+        if is_copy(mail, found):
+            mark_sent(mail.message_id, found.date or self.now, self.now, words="a copy was read")
+        else:
+            moves.remark(mail, "archive", self.now, "another mail with its Message-ID was read: that is no copy of it")
 
     def file_again(self, reading: Reading) -> None:
         """A filed mail, now that more is known: under the report that it is about first, and with all that it does."""

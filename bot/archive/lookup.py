@@ -53,7 +53,7 @@ def keys_in_database() -> Iterator[QuerySet[Report, Any]]:
 def names_in(reading: Reading) -> list[str]:
     """Every Message-ID that a mail names: itself, what it answers, what it links to."""
     links = (link.message_id for link in reading.links)
-    named = dict.fromkeys((reading.mail.message_id, *reading.mail.ancestors, *links))
+    named = dict.fromkeys((reading.mail.message_id, *reading.mail.ancestors, *reading.returned, *links))
     return [name for name in named if _askable(name)]
 
 

@@ -78,6 +78,7 @@ def to_bytes(mail: Mail) -> bytes:
         message["References"] = " ".join(f"<{each}>" for each in mail.references)
     message["Auto-Submitted"] = mail.submitted
     message["X-Perfwork-Report"] = mail.report_tag
+    message["List-Unsubscribe"] = f"<mailto:{mail.reply_to.email}?subject=unsubscribe>"  # RFC 2369
     message.set_content(mail.body, charset="utf-8", cte="7bit" if mail.body.isascii() else "8bit")
     # The library draws the boundary of parts by chance; the same mail is the same bytes.
     boundary = f"=_{hashlib.sha256(mail.message_id.encode()).hexdigest()[:32]}"

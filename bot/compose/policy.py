@@ -6,11 +6,12 @@ docs/mail.md has an example; policy_file.py reads it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
+from bot.compose.rates import Rates
 from bot.compose.told import ReportTold
 from bot.subsystem import subsystem_of
 
@@ -56,13 +57,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in order, and the limits that no installation should be without; 0 is none."""
+    """The rules in order, the limits that no installation should be without (0 is none), and the rates of sending."""
 
     rules: tuple[Rule, ...] = ()
     quiet: timedelta = timedelta(days=7)
     per_author: int = 5
     per_list: int = 50
     a_day: int = 100
+    rates: Rates = field(default_factory=Rates)
 
 
 @dataclass(frozen=True, slots=True)

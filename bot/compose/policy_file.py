@@ -9,9 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 from bot.compose.policy import Action, Policy, Rule
+from bot.compose.rates import Rates
 from tracker.status import Verdict
 
 _LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
+_RATES = {"all": "every", "domain": "domain", "address": "address"}
 _KINDS: dict[str, tuple[type, ...]] = {
     "direction": (str,),
     "at_least_pct": (int, float),
@@ -29,13 +31,26 @@ def read_policy(text: str) -> Policy:
     limits: dict[str, Any] = {own: _whole(table, name) for name, own in _LIMITS.items() if name in table}
     if "quiet_days_after_fix" in table:
         limits["quiet"] = timedelta(days=_whole(table, "quiet_days_after_fix"))
-    if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rule"}):
+    if "rate" in table:
+        limits["rates"] = _rates(table["rate"])
+    if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rate", "rule"}):
         raise ValueError(f"{unknown[0]}: there is no such setting")
     rules = table.get("rule", [])
     if not isinstance(rules, list) or not all(isinstance(each, dict) for each in rules):
         raise ValueError("rule: expected [[rule]] above each rule")
     read = tuple(_rule(each, f"rule {number}") for number, each in enumerate(rules, 1))
     return replace(Policy(rules=read), **limits)
+
+
+def _rates(told: Any) -> Rates:
+    """Mails a minute: `all`, any one `domain`, any one `address`, and those that are named."""
+    if not isinstance(told, dict):
+        raise ValueError("rate: expected a [rate] table")
+    numbers = {name.lower(): _whole(told, name) for name in told}
+    general = {own: numbers.pop(name) for name, own in _RATES.items() if name in numbers}
+    if odd := sorted(name for name in numbers if "@" not in name):
+        raise ValueError(f'rate: {odd[0]}: expected all, domain, address, "@a.domain" or "an@address"')
+    return Rates(**general, own=numbers)
 
 
 def _whole(told: Mapping[str, Any], name: str) -> int:

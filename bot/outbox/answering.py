@@ -13,6 +13,7 @@ from bot.compose.safe import is_address
 from bot.identity import Identity
 from bot.replies.reading import Reading
 from bot.replies.trust.verdict import Verdict
+from tracker import moves
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
 
 APART = timedelta(hours=1)
@@ -35,16 +36,17 @@ def answer(reading: Reading, report: Report, identity: Identity, now: datetime) 
     mail = answer_to(reading, report.tag, report.culprit.sha, identity, now)
     try:
         with transaction.atomic():
-            OutgoingMail.objects.create(
+            row = OutgoingMail.objects.create(
                 message_id=mail.message_id,
                 report=report,
                 purpose=purpose + reading.mail.message_id,
                 raw=to_bytes(mail),
-                sender=identity.address,
+                sender=identity.return_path(report.tag, mail.message_id),
                 recipients=list(mail.envelope),
                 subject=mail.subject,
                 composed_at=now,
             )
+            moves.came_into_being(row, "answering")
     except IntegrityError:
         return False  # answered before
     return True
@@ -71,7 +73,7 @@ def _deserved(reading: Reading, report: Report, identity: Identity, now: datetim
     return report.tag in reading.tags or report.outgoing.filter(purpose=Purpose.REPORT).exists()
 
 
-def approve_answers() -> int:
+def approve_answers(now: datetime) -> int:
     """Let them go where nobody has to approve mail first."""
     waiting = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, state=OutgoingState.COMPOSED)
-    return waiting.update(state=OutgoingState.APPROVED)
+    return len(moves.move(waiting, OutgoingState.APPROVED, "answering", now))

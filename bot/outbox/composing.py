@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import OperationalError, transaction
 from django.db.models import F, Q
@@ -17,14 +18,14 @@ from bot.outbox.circumstances import circumstances, unwelcome
 from bot.outbox.house import House
 from bot.outbox.loading import told_of, withheld
 from bot.outbox.patches import Patches
-from bot.outbox.shelving import Desk
+from bot.outbox.shelving import COMPOSER, Desk
 from bot.replies.known import known_as
+from tracker import moves
 from tracker.models import Correspondent, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.status import CLOSED, State, Verdict
 
 AT_ONCE = 1000
 NOBODY = House()
-UNSENT = (OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED)
 log = logging.getLogger(__name__)
 
 
@@ -99,7 +100,7 @@ class _Round:
         """Look again at what has not gone out where more is known of since. What nobody has approved is composed again
         under the Message-ID that it has; where nobody should be told any more, or not yet, it is held with the reason.
         """
-        unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=UNSENT)
+        unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=moves.WAITING)
         if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
             before = Q(looked_at__lte=lately) | Q(looked_at=None, composed_at__lte=lately)
             unsent.filter(before).update(stale=True)  # who gets it may have changed
@@ -122,10 +123,19 @@ class _Round:
             log.exception("%s: its mail could not be composed again", row.report.culprit.sha10)
             reason = f"it could not be composed again: {type(error).__name__}: {error}"
             columns = {"state": OutgoingState.HELD, "reason": reason.replace("\0", "")[:1000], "not_before": None}
-        if columns and mine.update(**columns) and "subject" in columns:
+        if columns and self._changed(row, columns) and "subject" in columns:
             Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=columns["subject"])
 
-    def _looked_at(self, row: OutgoingMail) -> dict[str, object]:
+    def _changed(self, row: OutgoingMail, columns: dict[str, Any]) -> bool:
+        """Write down what became of a mail, unless somebody has moved it since it was read."""
+        was = OutgoingState(row.state)
+        became = columns.pop("state", was)
+        if became == was:
+            return bool(OutgoingMail.objects.filter(pk=row.pk, state=was).update(**columns))
+        words = str(columns.get("reason", ""))
+        return moves.step(OutgoingMail.objects.all(), row.pk, was, became, COMPOSER, self.desk.now, words, **columns)
+
+    def _looked_at(self, row: OutgoingMail) -> dict[str, Any]:
         """What becomes of a mail that has not gone out; nothing of one that a person has let go, or that may have been
         seen by a server.
         """
@@ -136,7 +146,7 @@ class _Round:
             return {} if by_hand else {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
         return self._again(row, by_hand)
 
-    def _again(self, row: OutgoingMail, by_hand: bool) -> dict[str, object]:
+    def _again(self, row: OutgoingMail, by_hand: bool) -> dict[str, Any]:
         """The columns of a mail that is composed again. What a person holds stays held, what waits for him waits."""
         desk, report = self.desk, row.report
         newest, later = newest_finding(report), withheld(report)

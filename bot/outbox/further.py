@@ -18,12 +18,11 @@ from bot.compose.withdrawal_mail import compose_withdrawal
 from bot.identity import Identity
 from bot.outbox.case import Case, case_of, fix_of, is_ours_to_withdraw, waits_for_a_word
 from bot.outbox.circumstances import quiet_time, unwelcome
-from bot.outbox.composing import UNSENT
 from bot.outbox.house import House
 from bot.outbox.loading import findings_of, measured_again, told_of, values_of, withheld
 from bot.outbox.patches import Patches
-from bot.outbox.shelving import Desk
-from tracker import status
+from bot.outbox.shelving import COMPOSER, Desk
+from tracker import moves, status
 from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.event import NEWS
 from tracker.status import OPEN, Happening, State
@@ -79,7 +78,7 @@ class _Further:
         """Set aside what has not gone out where something happened since, or a hold is over. What is still due is then
         composed again by what we know now; what a person decided stays.
         """
-        unsent = OutgoingMail.objects.filter(state__in=UNSENT).exclude(purpose=Purpose.REPORT)
+        unsent = OutgoingMail.objects.filter(state__in=moves.WAITING).exclude(purpose=Purpose.REPORT)
         unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER)
         unsent.filter(Q(by_hand=True) | Q(attempts__gt=0)).update(stale=False)
         over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
@@ -87,8 +86,9 @@ class _Further:
         for row in rows.order_by("pk")[:AT_ONCE]:
             reason = f"not due any more: {row.report.status}"[:1000]
             with transaction.atomic():
-                mine = OutgoingMail.objects.filter(pk=row.pk, state__in=UNSENT, by_hand=False)
-                if mine.update(state=OutgoingState.CANCELLED, reason=reason, stale=False, not_before=None):
+                mine = OutgoingMail.objects.filter(pk=row.pk, state__in=moves.WAITING, by_hand=False)
+                columns = {"reason": reason, "stale": False, "not_before": None}
+                if moves.move(mine, OutgoingState.CANCELLED, COMPOSER, self.now, reason, **columns):
                     _sent().filter(report=row.report_id).update(stale=True, news_until=None)
 
     # --- more findings ---

@@ -1,67 +1,157 @@
-"""Send what is approved and due: claim a row, talk SMTP outside of any transaction, record what is known."""
+"""Send what is approved and due: claim a few, talk SMTP outside of any transaction, record what is known of each."""
 
 from __future__ import annotations
 
+import logging
+import os
+import socket
+import time
 from collections import Counter
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 
-from django.db.models import Q
+from django.db import DatabaseError
 from django.utils import timezone
 
-from bot.outbox import states
+from bot.compose.rates import Rates
+from bot.outbox import doubts, states, telling
 from bot.outbox.circumstances import unwelcome
-from bot.outbox.transport import Connection, Fate, Outcome, Server
+from bot.outbox.queue import claim_due, next_due
+from bot.outbox.sent_folder import SentFolder
+from bot.outbox.signing import Signing
+from bot.outbox.transport.port import Fate, Letter, Outcome, Transport
 from bot.replies.aliases import Aliases
-from tracker.models import OutgoingMail, OutgoingState
+from tracker import moves
+from tracker.models import OutgoingMail
 
 BATCH = 50
-NOBODY_ELSE = Aliases()
-NEVER_GIVE_UP = 2**30  # a server that is down, or a wrong password, fails no mail
+LINGER = 5.0  # seconds that a call waits for a mail that is nearly due
+log = logging.getLogger(__name__)
+ENDS_A_ROUND = frozenset({Fate.NO_SERVER, Fate.NOT_NOW})
 
 
-def send_due(server: Server, lease: timedelta, limit: int = BATCH, aliases: Aliases = NOBODY_ELSE) -> Counter[str]:
-    """Send up to `limit` mails over one connection, and count their fates. What must be looked at again first waits.
-
-    `aliases`: the other addresses of people who want no mail.
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How mail is sent. `lease`: how long a worker may take for a batch; `run`: seconds after which a call claims no
+    more, 0 for one batch; `aliases`: the other addresses of people who want no mail.
     """
-    now = timezone.now()
-    states.sweep(now)
-    due = Q(not_before=None) | Q(not_before__lte=now)
-    queue = OutgoingMail.objects.filter(due, state=OutgoingState.APPROVED, stale=False).order_by("pk")
-    fates: Counter[str] = Counter()
-    with Connection(server) as connection:
-        for pk in list(queue.values_list("pk", flat=True)[:limit]):
-            if states.claim(pk, timezone.now(), lease):
-                fate = deliver(OutgoingMail.objects.get(pk=pk), connection, aliases)
-                fates[fate] += 1
-                if fate is Fate.NO_SERVER:  # nor for the next one
-                    break
+
+    lease: timedelta = timedelta(minutes=5)
+    run: float = 0.0
+    rates: Rates = field(default_factory=Rates)
+    aliases: Aliases = field(default_factory=Aliases)
+    signing: Signing = field(default_factory=Signing)
+    sent_folder: SentFolder | None = None
+
+
+PLAIN = Manner()
+
+
+def send_due(transport: Transport, manner: Manner) -> Counter[Fate]:
+    """Send what is due until nothing is, the time is up, the server is gone, or all sending is stopped; count fates.
+
+    May die at any line: `doubts.sweep` knows what to do then.
+    """
+    until, by = time.monotonic() + manner.run, worker()
+    fates: Counter[Fate] = Counter()
+    doubts.sweep(timezone.now())
+    try:
+        while not moves.stopped():
+            batch = claim_due(timezone.now(), manner.lease, BATCH, by, manner.rates)
+            outcome = _send(batch, transport, manner, until, by)
+            fates += outcome
+            telling.tell_of_sent(timezone.now())
+            if ENDS_A_ROUND & outcome.keys() or time.monotonic() > until or not (batch or _rest(until)):
+                break
+    finally:
+        transport.close()
+        if manner.sent_folder:
+            manner.sent_folder.close()
     return fates
 
 
-def deliver(mail: OutgoingMail, connection: Connection, aliases: Aliases = NOBODY_ELSE) -> Fate:
-    """Send a claimed mail and record its fate. May die at any line: `states.sweep` knows what to do then."""
-    away = unwelcome(aliases)  # who opted out since it was approved
-    recipients = [each for each in mail.recipients if each not in away]
-    outcome = connection.send(
-        mail.sender, recipients, bytes(mail.raw), before_data=lambda: states.begin_data(mail, timezone.now())
-    )
-    record(mail, outcome, timezone.now())
+def _send(batch: Sequence[OutgoingMail], transport: Transport, manner: Manner, until: float, by: str) -> Counter[Fate]:
+    """Send one batch; what there is no time left for, or no server, goes back to the queue."""
+    fates: Counter[Fate] = Counter()
+    away = unwelcome(manner.aliases) if batch else {}
+    half = time.monotonic() + manner.lease.total_seconds() / 2  # the other half is for the mail that is on its way
+    for number, mail in enumerate(batch):
+        fate = _tried(mail, transport, manner, by, away)
+        fates[fate] += 1
+        rest = batch[number + 1 :]
+        if fate in ENDS_A_ROUND:
+            states.release(rest, timezone.now(), by, "")
+            break
+        if rest and (time.monotonic() > half or (manner.run and time.monotonic() > until)):
+            states.release(rest, timezone.now(), by, "no time left")
+            break
+    return fates
+
+
+def _tried(mail: OutgoingMail, transport: Transport, manner: Manner, by: str, away: Mapping[str, str]) -> Fate:
+    """Send one mail. One that makes our own code fail keeps no other back; a database that fails ends the round."""
+    try:
+        return deliver(mail, transport, by, away, manner)
+    except DatabaseError:  # nothing can be recorded: nothing more may leave
+        raise
+    except Exception as error:
+        log.exception("mail %s could not be sent", mail.pk)
+        words = f"could not be sent: {type(error).__name__}: {error}".replace("\0", "")
+        states.doubt(mail, timezone.now(), words, by) if _left(mail) else states.fail(mail, timezone.now(), words, by)
+        return Fate.REFUSED
+
+
+def _left(mail: OutgoingMail) -> bool:
+    return OutgoingMail.objects.filter(pk=mail.pk, data_at__isnull=False).exists()
+
+
+def deliver(mail: OutgoingMail, transport: Transport, by: str, away: Mapping[str, str], manner: Manner = PLAIN) -> Fate:
+    """Send a claimed mail and record its fate. `away`: who opted out, perhaps since it was approved."""
+    recipients = [each for each in mail.recipients if each not in away and each not in mail.reached]
+    if not recipients:
+        states.fail(mail, timezone.now(), "nobody is left who wants it", by)
+        return Fate.REFUSED
+    raw = manner.signing.sign(bytes(mail.raw)) if manner.signing else bytes(mail.raw)
+    letter = Letter(mail.message_id, mail.sender, recipients, raw)
+    outcome = transport.send(letter, lambda: states.begin_data(mail, timezone.now()))
+    record(mail, outcome, by)
+    if outcome.fate is Fate.SENT and manner.sent_folder:
+        manner.sent_folder.keep(raw, timezone.now())
     return outcome.fate
 
 
-def record(mail: OutgoingMail, outcome: Outcome, now: datetime) -> None:
+def record(mail: OutgoingMail, outcome: Outcome, by: str) -> None:
     """Write down what became of an attempt."""
+    now = timezone.now()
     match outcome.fate:
         case Fate.SENT:
-            states.mark_sent(mail.message_id, now, now, refused=outcome.words)
+            states.sent(mail, outcome, now, by)
         case Fate.LATER:
-            states.retry_later(mail, now, outcome.words)
+            states.retry_later(mail, now, outcome.words, by)
         case Fate.NO_SERVER:
-            states.retry_later(mail, now, outcome.words, max_attempts=NEVER_GIVE_UP)
+            states.retry_later(mail, now, outcome.words, by, no_server=True)
         case Fate.REFUSED:
-            states.fail(mail, outcome.words)
+            states.refused(mail, outcome, now, by)
         case Fate.DOUBT:
-            states.doubt(mail, outcome.words)
-        case Fate.LOST_LEASE:
-            pass
+            states.doubt(mail, now, outcome.words, by)
+        case Fate.NOT_NOW:
+            states.release([mail], now, by, "")  # where it is still ours: all sending was stopped
+
+
+def worker() -> str:
+    """This process, as records name it."""
+    return f"worker {socket.gethostname()}:{os.getpid()}"
+
+
+def _rest(until: float) -> bool:
+    """Wait for the next mail, where it is due within the time that is left."""
+    now = timezone.now()
+    due = next_due(now)
+    wait = (due - now).total_seconds() + 0.01 if due else float("inf")
+    if wait > LINGER or time.monotonic() + wait > until:
+        return False
+    deadline = time.monotonic() + wait
+    while (left := deadline - time.monotonic()) > 0 and not moves.stopped():
+        time.sleep(min(left, 0.5))
+    return True

@@ -17,8 +17,10 @@ from bot.compose.told import ReportTold
 from bot.identity import Identity
 from bot.outbox.circumstances import Calendar
 from bot.outbox.house import House
+from tracker import moves
 from tracker.models import OutgoingMail, OutgoingState, Report
 
+COMPOSER = "composing"
 _STATES = {Action.SEND: OutgoingState.APPROVED, Action.APPROVE: OutgoingState.COMPOSED, Action.HOLD: OutgoingState.HELD}
 
 
@@ -65,7 +67,7 @@ class Desk:
         """
         row = {
             "message_id": mail.message_id,
-            "sender": self.identity.address,
+            "sender": self.identity.return_path(report.tag, mail.message_id),
             "state": start.state,
             "reason": start.reason,
             "not_before": start.not_before,
@@ -75,10 +77,11 @@ class Desk:
         }
         mine = OutgoingMail.objects.filter(report=report, purpose=purpose)
         ours = mine.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # it never went out
-        if not ours.update(**row):
+        columns = {name: value for name, value in row.items() if name != "state"}
+        if not moves.move(ours, start.state, COMPOSER, self.now, start.reason, **columns):
             try:
                 with transaction.atomic():
-                    OutgoingMail.objects.create(report=report, purpose=purpose, **row)
+                    moves.came_into_being(OutgoingMail.objects.create(report=report, purpose=purpose, **row), COMPOSER)
             except IntegrityError:
                 return False
         self.note(mail, start)

@@ -1,111 +1,167 @@
-"""The moves of an outgoing mail from state to state, each one conditional UPDATE: a second mover moves nothing."""
+"""What a worker does to an outgoing mail, and what is learned of it: each a conditional UPDATE with its line in the
+record, so that a second mover moves nothing.
+"""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db import models, transaction
-from django.db.models import F, Q
+from django.db import transaction
+from django.db.models import Exists, F, QuerySet
 
-from tracker import history
-from tracker.models import OutgoingMail, OutgoingState, Purpose
-from tracker.status import Event, Happening, Role
+from bot.outbox import refusals, telling
+from bot.outbox.transport.port import Outcome
+from tracker import moves
+from tracker.models import Move, OutgoingMail, OutgoingState, Purpose, RefusedBy, SendingStop
 
 S = OutgoingState
-# Who may be moved by a person's word, and where to.
-BY_HAND: dict[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
-    "approve": (S.APPROVED, frozenset({S.COMPOSED, S.HELD})),
-    "hold": (S.HELD, frozenset({S.COMPOSED, S.HELD, S.APPROVED})),
-    "cancel": (S.CANCELLED, frozenset({S.COMPOSED, S.HELD, S.APPROVED, S.FAILED, S.IN_DOUBT})),
-    "resend": (S.APPROVED, frozenset({S.IN_DOUBT, S.FAILED})),
-}
+MOST_TRIES = 24  # at growing distances: about five days (RFC 5321 section 4.5.4.1)
+MOST_KNOCKS = 480  # at a server that does not answer: about five days, too
+FIRST, LONGEST, LONGEST_KNOCK = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
+FREED = {"lease_until": None, "data_at": None}
 
 
-def move_by_hand(pk: int, verb: str, reason: str = "") -> bool:
-    """Approve, hold, cancel or resend; False where the mail is in no state for it, or is about to be composed again."""
-    to, within = BY_HAND[verb]
-    rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
-    if verb == "approve":  # what is about to be composed again is not what was looked at
-        rows = rows.filter(stale=False)
-    freed = {"not_before": None, "data_at": None, "lease_until": None}
-    return rows.update(state=to, reason=reason, by_hand=True, **freed) == 1
+def claim(rows: QuerySet[OutgoingMail], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
+    """Take approved mails for sending, in a short transaction; of several workers each gets others.
+
+    One UPDATE takes them all. What another worker is taking at this moment is passed over, not waited for.
+    """
+    with transaction.atomic():
+        found = list(rows.select_for_update(of=("self",), skip_locked=True).values_list("pk", flat=True))
+        mine = OutgoingMail.objects.filter(pk__in=found, state=S.APPROVED, stale=False)
+        if mine.update(state=S.SENDING, lease_until=now + lease, attempts=F("attempts") + 1, data_at=None) != len(
+            found
+        ):
+            transaction.set_rollback(True)  # no database that we know lets this happen; if one does, nobody sends
+            return []
+        Move.objects.bulk_create(Move(mail_id=pk, was=S.APPROVED, became=S.SENDING, at=now, by=by) for pk in found)
+    return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).defer("body", "people").order_by("pk"))
 
 
-def claim(pk: int, now: datetime, lease: timedelta) -> bool:
-    """Take an approved mail for sending; one worker succeeds."""
-    due = Q(not_before=None) | Q(not_before__lte=now)
-    rows = OutgoingMail.objects.filter(due, pk=pk, state=S.APPROVED, stale=False)
-    return rows.update(state=S.SENDING, lease_until=now + lease, attempts=F("attempts") + 1, data_at=None) == 1
-
-
-def _held(mail: OutgoingMail) -> models.QuerySet[OutgoingMail]:
+def _held(mail: OutgoingMail) -> QuerySet[OutgoingMail]:
     """The row, as long as it is the claim of this attempt: a worker that lost its lease has no say any more."""
-    return OutgoingMail.objects.filter(pk=mail.pk, state=S.SENDING, attempts=mail.attempts)
+    return OutgoingMail.objects.filter(attempts=mail.attempts)
+
+
+def release(mails: Sequence[OutgoingMail], now: datetime, by: str, words: str) -> None:
+    """Give back mails that were claimed and not tried."""
+    for mail in mails:
+        back = {**FREED, "attempts": mail.attempts - 1}
+        moves.step(_held(mail).filter(data_at=None), mail.pk, S.SENDING, S.APPROVED, by, now, words, **back)
 
 
 def begin_data(mail: OutgoingMail, now: datetime) -> bool:
-    """Write down that the bytes begin to leave. From here on, a death leaves a doubt.
+    """Write down that the mail is about to be the server's. From here on, a death leaves a doubt.
 
-    False where the lease was lost meanwhile: then somebody else sends it, and we must not.
+    False where it must not go: the lease was lost, and somebody else sends it, or all sending was stopped.
     """
-    return _held(mail).filter(data_at=None).update(data_at=now) == 1
+    rows = _held(mail).filter(pk=mail.pk, state=S.SENDING, data_at=None)
+    return rows.filter(~Exists(SendingStop.objects.filter(ended_at__isnull=True))).update(data_at=now) == 1
 
 
-def mark_sent(message_id: str, at: datetime, now: datetime, refused: str = "") -> bool:
-    """It went out: seen by us, or found in an archive. The report is told from now on; one transaction.
-
-    `refused` names the recipients that the server turned down, with its words.
+def sent(mail: OutgoingMail, outcome: Outcome, now: datetime, by: str) -> None:
+    """A server took it. For whom it asked to come again, it goes again: to these alone. The report is told by
+    `telling`, a little later and for many at once.
     """
+    again = bool(outcome.deferred) and _tries(mail) < MOST_TRIES
+    refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
+    words = _not_taken(refused, outcome.deferred if again else {}) or outcome.words
+    columns: dict[str, Any] = {
+        **FREED,
+        "reason": words[: moves.MOST_WORDS] if outcome.refused or outcome.deferred else "",
+        "sent_at": mail.sent_at or now,
+        "untold": mail.purpose == Purpose.REPORT and mail.sent_at is None,
+        "not_before": now + _distance(mail, LONGEST) if again else None,
+    }
+    if again:
+        left = {*refused, *outcome.deferred}
+        columns["reached"] = [*mail.reached, *(each for each in mail.recipients if each not in left)]
     with transaction.atomic():
-        mail = OutgoingMail.objects.select_related("report__tree").filter(message_id=message_id).first()
-        if mail is None or mail.state == S.SENT:
+        if not moves.step(_held(mail), mail.pk, S.SENDING, S.APPROVED if again else S.SENT, by, now, words, **columns):
+            _went_out(mail, now, now, by, f"after its lease had run out: {words}")
+        if refused:
+            refusals.note(mail, refused, RefusedBy.SERVER, now)
+
+
+def _went_out(mail: OutgoingMail, at: datetime, now: datetime, by: str, words: str) -> bool:
+    """Whatever the row says: it did go out, and does not again."""
+    rows = OutgoingMail.objects.filter(pk=mail.pk).exclude(state=S.SENT)
+    untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
+    columns = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or at, "untold": untold}
+    return bool(moves.move(rows, S.SENT, by, now, words, **columns))
+
+
+def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive", words: str = "") -> bool:
+    """It went out, as was seen in an archive, or by what came back. The report is told from now on.
+
+    Of a mail that some have got and others have not, it tells nothing new.
+    """
+    mail = OutgoingMail.objects.filter(message_id=message_id).first()
+    if mail is None or mail.state == S.SENT or mail.reached:
+        return False
+    with transaction.atomic():
+        if not _went_out(mail, at, now, by, words):
             return False
-        reason = f"not taken for {refused}"[:1000] if refused else ""
-        OutgoingMail.objects.filter(pk=mail.pk).update(state=S.SENT, sent_at=at, reason=reason, lease_until=None)
-        if mail.purpose != Purpose.REPORT:
-            return True  # of the report it tells nothing
-        tree = mail.report.tree.name if mail.report.tree else ""
-        event = Event(
-            key=f"{Happening.REPORTED}:{message_id}",
-            kind=Happening.REPORTED,
-            at=at.replace(microsecond=0),  # as precise as the Date of an answer, which must not seem older
-            by=Role.REPORTER,
-            message_id=message_id,
-            tree=tree,
-        )
-        history.record([history.event_row(mail.report, event, now, mail.subject)])
+        telling.tell_of_sent(now, OutgoingMail.objects.filter(pk=mail.pk))
     return True
 
 
-def retry_later(mail: OutgoingMail, now: datetime, reason: str, max_attempts: int = 8) -> None:
+def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_server: bool = False) -> None:
     """Refused for now, or not reached: again after a growing while, and not for ever (DESIGN rule 10)."""
-    if mail.attempts >= max_attempts:
-        fail(mail, f"gave up after {mail.attempts} attempts: {reason}")
+    tries = _tries(mail)
+    if tries >= (MOST_KNOCKS if no_server else MOST_TRIES):
+        fail(mail, now, f"gave up after {tries} attempts: {reason}", by)
         return
-    delay = timedelta(seconds=min(30 * 4 ** min(mail.attempts - 1, 8), 6 * 3600))
-    _held(mail).update(state=S.APPROVED, not_before=now + delay, reason=reason[:1000], lease_until=None, data_at=None)
+    due = now + _distance(mail, LONGEST_KNOCK if no_server else LONGEST)
+    words = reason[: moves.MOST_WORDS]
+    moves.step(_held(mail), mail.pk, S.SENDING, S.APPROVED, by, now, words, not_before=due, reason=words, **FREED)
 
 
-def fail(mail: OutgoingMail, reason: str) -> None:
-    """Refused for good, in the server's words."""
-    _held(mail).update(state=S.FAILED, reason=reason[:1000], lease_until=None)
+def refused(mail: OutgoingMail, outcome: Outcome, now: datetime, by: str) -> None:
+    """Turned down for good, by all or for its content."""
+    fail(mail, now, outcome.words, by)
+    if outcome.refused:
+        refusals.note(mail, outcome.refused, RefusedBy.SERVER, now)
 
 
-def doubt(mail: OutgoingMail, reason: str) -> None:
+def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
+    """Refused for good, in the server's words; where some have got it, it is done without the others."""
+    words = reason[: moves.MOST_WORDS]
+    if not mail.reached:
+        moves.step(_held(mail), mail.pk, S.SENDING, S.FAILED, by, now, words, reason=words, **FREED)
+        return
+    columns = {"reason": words, "not_before": None, **FREED}
+    if moves.step(_held(mail), mail.pk, S.SENDING, S.SENT, by, now, words, **columns):
+        left = [each for each in mail.recipients if each not in mail.reached]
+        refusals.note(mail, dict.fromkeys(left, words), RefusedBy.SERVER, now)
+
+
+def doubt(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
     """Nobody knows whether the server took it."""
-    _held(mail).update(state=S.IN_DOUBT, reason=reason[:1000], lease_until=None)
+    words = reason[: moves.MOST_WORDS]
+    moves.step(_held(mail), mail.pk, S.SENDING, S.IN_DOUBT, by, now, words, reason=words, lease_until=None)
 
 
-def sweep(now: datetime) -> tuple[int, int]:
-    """Mails whose worker died: before its bytes began to leave, it may go again; after that, it is in doubt.
+def _tries(mail: OutgoingMail) -> int:
+    """How often it was tried since it was approved last, this time included."""
+    approved = mail.moves.filter(became=S.APPROVED).exclude(was=S.SENDING).order_by("pk").last()
+    return mail.moves.filter(became=S.SENDING, pk__gt=approved.pk if approved else 0).count()
 
-    Returns how many went back to the queue, and how many are in doubt now.
+
+def _distance(mail: OutgoingMail, longest: float) -> timedelta:
+    """How long to wait: four times as long as the last time up to the longest, and a quarter more or less, so that a
+    hundred mails do not come back at once.
     """
-    orphans = OutgoingMail.objects.filter(state=S.SENDING, lease_until__lt=now)
-    again = orphans.filter(data_at=None).update(state=S.APPROVED, lease_until=None)
-    lost = orphans.filter(data_at__isnull=False).update(
-        state=S.IN_DOUBT,
-        lease_until=None,
-        reason="the worker died while sending it; it is sent if it shows up in the archive",
-    )
-    return again, lost
+    wait = min(FIRST * 4 ** min(_tries(mail) - 1, 10), longest)
+    spread = random.Random(f"{mail.message_id} {mail.attempts}").uniform(0.75, 1.25)
+    return timedelta(seconds=wait * spread)
+
+
+def _not_taken(refused: dict[str, str], deferred: object) -> str:
+    said = [f"{each}: {words}" for each, words in refused.items()]
+    text = f"not taken for {'; '.join(said)}" if said else ""
+    later = [f"{each}: {words}" for each, words in deferred.items()] if isinstance(deferred, dict) else []
+    return "; ".join(part for part in (text, f"not yet taken for {'; '.join(later)}" if later else "") if part)

@@ -91,6 +91,8 @@ def _read(text: str, line: int, foreign: bool, written: str) -> Command | BadCom
         return None if foreign else BadCommand("", "no word follows the prefix", line)
     if re.match(r"remind[-:\s]+off\W*\Z", text, re.I):
         return Command(Word.REMIND_OFF, "", line)
+    if not foreign and re.match(r"(?:un-?)?subscribe\b", text, re.I):
+        return None  # a wish about our mail, and no command about a report (leaving.py)
     found = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
     name = found[1].lower() if found else ""
     if not found or name not in {word.value for word in Word} | _FOREIGN.keys():

@@ -406,7 +406,7 @@ PIECES = [
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 HEADERS = {
     *("Message-ID", "Date", "From", "Reply-To", "To", "Cc", "Subject", "Auto-Submitted", "X-Perfwork-Report"),
-    *("Content-Type", "Content-Transfer-Encoding", "MIME-Version"),
+    *("Content-Type", "Content-Transfer-Encoding", "MIME-Version", "List-Unsubscribe"),
 }
 
 

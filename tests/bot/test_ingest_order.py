@@ -12,8 +12,8 @@ import pytest
 from django.db import transaction
 
 from bot.ingest.drop import take_dropped
-from bot.outbox import states
 from bot.outbox.composing import compose_due
+from tests.outbox import by_hand
 from tests.world import World
 from tracker import regrading
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, NoiseHistory, OutgoingMail, Report
@@ -191,11 +191,11 @@ def test_a_mail_about_to_change_can_not_be_approved(world: World) -> None:
     mail = composed(world)
     world.now -= timedelta(days=1)  # another clock must not matter
     world.ingest(told(world, C, "d", 1000, 400, machine={"id": "lab7-m2", "cpus": 8}))
-    assert not states.move_by_hand(mail.pk, "approve")
+    assert not by_hand(mail, "approve")
     compose_due(world.identity, world.later())
     mail.refresh_from_db()
     assert mail.subject.endswith("-60.0% regression")
-    assert states.move_by_hand(mail.pk, "approve")
+    assert by_hand(mail, "approve")
 
 
 def test_the_operators_headline_reaches_the_mail(world: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -15,63 +14,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
-from bot.outbox import sending, states
+from bot.outbox import doubts, sending, states
 from bot.outbox.composing import compose_due
-from bot.outbox.transport import Connection, Fate, Outcome, Server
+from bot.outbox.transport.choice import transport_of
+from bot.outbox.transport.port import Fate, Outcome
+from bot.outbox.transport.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
+from tests.mail_server import Moody, free_port, mail_server
+from tests.outbox import LEASE, again, by_hand, claim, record_of, send
 from tests.world import World, standing
 from tracker.models import OutgoingMail, OutgoingState, Report
-
-LEASE = timedelta(seconds=60)
-
-
-class Moody:
-    """A server that answers as it is told to, and remembers what it took."""
-
-    def __init__(self) -> None:
-        self.taken: list[bytes] = []
-        self.reached: list[list[str]] = []
-        self.rcpt: dict[str, str] = {}
-        self.answer = "250 taken"
-        self.vanish = False
-
-    async def handle_RCPT(  # noqa: N802
-        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
-    ) -> str:
-        words = self.rcpt.get(address, "250 fine")
-        if words.startswith("250"):
-            envelope.rcpt_tos.append(address)
-        return words
-
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
-        if self.answer.startswith("250"):
-            self.taken.append(envelope.original_content or b"")
-            self.reached.append(list(envelope.rcpt_tos))
-        if self.vanish:
-            server.transport.abort()
-        return self.answer
 
 
 @pytest.fixture
 def moody() -> Iterator[tuple[Moody, Server]]:
     mood = Moody()
-    controller = Controller(mood, hostname="127.0.0.1", port=free_port())
-    controller.start()
-    yield mood, Server("127.0.0.1", controller.port, timeout=5)
-    controller.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with mail_server(mood) as server:
+        yield mood, server
 
 
 @pytest.fixture
@@ -82,14 +46,10 @@ def mail(world: World) -> OutgoingMail:
     return OutgoingMail.objects.get()
 
 
-def again(mail: OutgoingMail) -> OutgoingMail:
-    return OutgoingMail.objects.get(pk=mail.pk)
-
-
 def test_an_approved_mail_is_sent_once_and_the_report_is_told(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     mood, server = moody
-    assert sending.send_due(server, LEASE) == {Fate.SENT: 1}
-    assert sending.send_due(server, LEASE) == {}
+    assert send(server) == {Fate.SENT: 1}
+    assert send(server) == {}
     assert again(mail).state == OutgoingState.SENT
     assert len(mood.taken) == 1
     assert mood.taken[0] == bytes(mail.raw)
@@ -103,29 +63,29 @@ def test_one_connection_carries_many(world: World, moody: tuple[Moody, Server]) 
         world.ingest(world.result(world.commit(f"mm: {number}"), f"mm: {number}"))
     assert compose_due(world.identity, world.now, approve_first=False) == 5
     assert compose_due(world.identity, world.now, approve_first=False) == 0  # a report is told once
-    assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 5}
+    assert send(moody[1]) == {Fate.SENT: 5}
     assert len(moody[0].taken) == 5
 
 
 def test_what_is_not_approved_stays(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
-    assert states.move_by_hand(mail.pk, "hold")
-    assert sending.send_due(moody[1], LEASE) == {}
-    assert states.move_by_hand(mail.pk, "approve")
-    assert not states.move_by_hand(mail.pk, "approve")
-    assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 1}
-    assert not states.move_by_hand(mail.pk, "cancel")
+    assert by_hand(mail, "hold")
+    assert send(moody[1]) == {}
+    assert by_hand(mail, "approve")
+    assert not by_hand(mail, "approve")
+    assert send(moody[1]) == {Fate.SENT: 1}
+    assert not by_hand(mail, "cancel")
 
 
 def test_a_refused_recipient_does_not_keep_the_others_from_it(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     moody[0].rcpt = {"dana@dev.example": "550 no such user"}
-    assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 1}
+    assert send(moody[1]) == {Fate.SENT: 1}
     assert moody[0].reached == [["perf-reports@lists.example.org"]]
     assert again(mail).reason == "not taken for dana@dev.example: 550 no such user"
 
 
 def test_refused_by_everybody_it_has_failed(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     moody[0].rcpt = dict.fromkeys(mail.recipients, "550 no")
-    assert sending.send_due(moody[1], LEASE) == {Fate.REFUSED: 1}
+    assert send(moody[1]) == {Fate.REFUSED: 1}
     assert (again(mail).state, again(mail).reason) == (OutgoingState.FAILED, "550 no")
     assert not moody[0].taken
 
@@ -141,30 +101,37 @@ def test_the_servers_no_is_kept_in_its_words(
     mail: OutgoingMail, moody: tuple[Moody, Server], answer: str, fate: Fate, state: OutgoingState
 ) -> None:
     moody[0].answer = answer
-    assert sending.send_due(moody[1], LEASE) == {fate: 1}
+    assert send(moody[1]) == {fate: 1}
     assert again(mail).state == state
     assert again(mail).reason == answer
-    assert sending.send_due(moody[1], LEASE) == {}  # later is later
+    assert send(moody[1]) == {}  # later is later
 
 
 def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
     refused = Outcome(Fate.LATER, "451 later")
     delays = []
-    for _ in range(8):
-        assert states.claim(mail.pk, timezone.now() + timedelta(days=9), LEASE)
+    for _ in range(states.MOST_TRIES):
+        (mine,) = claim(timezone.now() + timedelta(days=9))
         before = timezone.now()
-        sending.record(again(mail), refused, before)
+        sending.record(mine, refused, "worker")
         after = again(mail).not_before
         if after and again(mail).state == OutgoingState.APPROVED:
             delays.append((after - before).total_seconds())
     assert again(mail).state == OutgoingState.FAILED
-    assert "gave up after 8 attempts: 451 later" in again(mail).reason
-    assert delays == sorted(delays)
-    assert len(delays) == 7
+    assert "gave up after 24 attempts: 451 later" in again(mail).reason
+    assert len(delays) == 23
+    assert delays[:5] == sorted(delays[:5])
+    assert max(delays) < 1.25 * 6 * 3600 + 1
+    assert len(set(delays)) == 23  # no two of them the same: a hundred mails do not come back at once
+    assert timedelta(days=4) < timedelta(seconds=sum(delays)) < timedelta(days=6)  # RFC 5321 section 4.5.4.1
+    assert by_hand(mail, "resend")
+    (mine,) = claim()
+    sending.record(mine, refused, "worker")
+    assert again(mail).state == OutgoingState.APPROVED  # a person's word is a new beginning
 
 
 def test_no_server_at_all_is_later(mail: OutgoingMail) -> None:
-    assert sending.send_due(Server("127.0.0.1", free_port(), timeout=2), LEASE) == {Fate.NO_SERVER: 1}
+    assert send(Server("127.0.0.1", free_port(), timeout=2)) == {Fate.NO_SERVER: 1}
     assert again(mail).state == OutgoingState.APPROVED
     assert "refused" in again(mail).reason.lower()
 
@@ -174,7 +141,7 @@ def test_a_wrong_password_fails_no_mail(world: World, moody: tuple[Moody, Server
         world.ingest(world.result(world.commit(f"mm: {number}"), f"mm: {number}"))
     compose_due(world.identity, world.now, approve_first=False)
     server = Server("127.0.0.1", moody[1].port, user="bot", password="wrong", timeout=5)
-    assert sending.send_due(server, LEASE) == {Fate.NO_SERVER: 1}  # and the next ones are not even tried
+    assert send(server) == {Fate.NO_SERVER: 1}  # and the next ones are not even tried
     assert set(OutgoingMail.objects.values_list("state", flat=True)) == {OutgoingState.APPROVED}
 
 
@@ -183,9 +150,9 @@ def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
 ) -> None:
     mood, server = moody
     mood.vanish = True
-    assert sending.send_due(server, LEASE) == {Fate.DOUBT: 1}
+    assert send(server) == {Fate.DOUBT: 1}
     assert again(mail).state == OutgoingState.IN_DOUBT
-    assert sending.send_due(server, LEASE) == {}  # never blindly again
+    assert send(server) == {}  # never blindly again
     assert standing(mail.report) == "currently not merged, no response from author yet"
     world.inbox.add(mood.taken[0].replace(b"\r\n", b"\n"))  # the list's copy turns up
     world.read()
@@ -194,36 +161,36 @@ def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
 
 
 def test_a_worker_that_died_before_the_bytes_left_does_no_harm(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
-    assert states.claim(mail.pk, timezone.now() - 2 * LEASE, LEASE)
-    assert sending.send_due(moody[1], LEASE) == {Fate.SENT: 1}
+    assert claim(timezone.now() - 2 * LEASE)
+    assert send(moody[1]) == {Fate.SENT: 1}
     assert len(moody[0].taken) == 1
+    assert record_of(mail) == ["approved", "sending", "approved", "sending", "sent"]
 
 
 def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
-    assert states.claim(mail.pk, timezone.now() - 2 * LEASE, LEASE)
-    slow = again(mail)
-    assert states.sweep(timezone.now()) == (1, 0)
-    assert states.claim(mail.pk, timezone.now(), LEASE)
-    with Connection(moody[1]) as connection:
-        assert sending.deliver(slow, connection) is Fate.LOST_LEASE
-        assert sending.deliver(again(mail), connection) is Fate.SENT
+    (slow,) = claim(timezone.now() - 2 * LEASE)
+    assert doubts.sweep(timezone.now()) == (1, 0)
+    (quick,) = claim()
+    transport = SmtpTransport(moody[1])
+    assert sending.deliver(slow, transport, "slow", {}) is Fate.NOT_NOW
+    assert sending.deliver(quick, transport, "quick", {}) is Fate.SENT
+    transport.close()
     assert len(moody[0].taken) == 1
 
 
 def test_a_late_verdict_of_a_worker_that_lost_its_lease_moves_nothing(mail: OutgoingMail) -> None:
-    assert states.claim(mail.pk, timezone.now() - 2 * LEASE, LEASE)
-    slow = again(mail)
-    states.sweep(timezone.now())
-    assert states.claim(mail.pk, timezone.now(), LEASE)
-    assert states.begin_data(again(mail), timezone.now())  # the other's bytes are leaving
+    (slow,) = claim(timezone.now() - 2 * LEASE)
+    doubts.sweep(timezone.now())
+    (quick,) = claim()
+    assert states.begin_data(quick, timezone.now())  # the other's bytes are leaving
     for fate in (Fate.LATER, Fate.REFUSED, Fate.DOUBT):
-        sending.record(slow, Outcome(fate, "timed out"), timezone.now())
+        sending.record(slow, Outcome(fate, "timed out"), "slow")
         assert again(mail).state == OutgoingState.SENDING
         assert again(mail).data_at
 
 
 def test_a_claimed_mail_is_not_claimed_again(mail: OutgoingMail) -> None:
-    assert [states.claim(mail.pk, timezone.now(), LEASE) for _ in range(2)] == [True, False]
+    assert [len(claim()) for _ in range(2)] == [1, 0]
 
 
 def test_a_mail_to_nobody_is_held_with_the_reason(world: World) -> None:
@@ -237,15 +204,27 @@ def test_a_mail_to_nobody_is_held_with_the_reason(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("url", "words"),
-    [("", "EMAIL_URL is not set"), ("http://x", "expected smtp://"), ("consolemail://", "expected smtp://")],
+    [
+        ("", "EMAIL_URL is not set"),
+        ("http://x", "expected smtp://"),
+        ("consolemail://", "expected smtp://"),
+        ("smtp://host:port", "expected smtp://"),
+        ("maildir://", "expected smtp://"),
+        ("b4+https://", "expected smtp://"),
+        ("smtp://bot:secret@mail.example.org:25", "a password over an open line"),
+    ],
 )
 def test_a_wrong_address_of_the_server_is_said(url: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        Server.from_url(url)
+    with pytest.raises(ValueError, match=words) as refused:
+        transport_of(url)
+    assert "secret" not in str(refused.value)
 
 
 def test_the_address_of_the_server() -> None:
-    server = Server.from_url("smtp+tls://bot:p%40ss@mail.example.org:587")
+    transport = transport_of("smtp+tls://bot:p%40ss@mail.example.org:587", ehlo="perf.example.org")
+    assert isinstance(transport, SmtpTransport)
+    server = transport.server
+    assert server.ehlo == "perf.example.org"
     assert (server.host, server.port, server.user, server.password) == ("mail.example.org", 587, "bot", "p@ss")
     assert (server.starttls, server.tls) == (True, False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from bot.outbox.composing import compose_due
 from bot.outbox.further import compose_further
 from bot.outbox.house import House
 from tests.kernel import TITLE
+from tests.outbox import by_hand, claim
 from tests.stories.test_further_mail import OTHER, mails, measured, still_there
 from tests.world import DANA, World, message_id
 from tracker import history, status
@@ -82,7 +82,7 @@ def test_what_a_person_holds_is_let_go_by_a_person_alone(world: World) -> None:
     culprits(world)
     compose_due(world.identity, world.later())
     mail = OutgoingMail.objects.get()
-    assert states.move_by_hand(mail.pk, "hold")
+    assert by_hand(mail, "hold")
     for held in ("we wait for something", ""):
         Report.objects.update(held=held)
         OutgoingMail.objects.update(stale=True)
@@ -170,7 +170,7 @@ def test_what_a_person_let_go_is_not_held_again(world: World) -> None:
     by_itself(world, house)
     mail = OutgoingMail.objects.get()
     before = bytes(mail.raw)
-    assert states.move_by_hand(mail.pk, "approve")
+    assert by_hand(mail, "approve")
     Correspondent.objects.create(address="x@dev.example", mailing=Mailing.BOUNCING, since=world.later())
     drop(world, mail.report)
     by_itself(world, house)
@@ -195,7 +195,7 @@ def test_a_hold_by_hand_outlasts_the_quiet_time(world: World) -> None:
     history.record([history.event_row(Report.objects.get(), event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()
-    assert states.move_by_hand(mail.pk, "hold")
+    assert by_hand(mail, "hold")
     world.later(24 * 9)
     by_itself(world)
     mail.refresh_from_db()
@@ -206,8 +206,9 @@ def test_what_a_server_may_have_seen_keeps_its_bytes(world: World) -> None:
     culprits(world)
     by_itself(world)
     mail = OutgoingMail.objects.get()
-    OutgoingMail.objects.update(attempts=1, state=OutgoingState.IN_DOUBT)
-    assert states.move_by_hand(mail.pk, "resend")
+    (mail,) = claim(world.now)
+    states.doubt(mail, world.now, "gone", "worker")
+    assert by_hand(mail, "resend")
     OutgoingMail.objects.update(stale=True, by_hand=False)
     world.later(24)
     by_itself(world)
@@ -217,11 +218,10 @@ def test_what_a_server_may_have_seen_keeps_its_bytes(world: World) -> None:
 def test_what_must_be_looked_at_again_is_not_sent_before(world: World) -> None:
     culprits(world)
     by_itself(world)
-    mail = OutgoingMail.objects.get()
     OutgoingMail.objects.update(stale=True)
-    assert not states.claim(mail.pk, world.now, timedelta(minutes=1))
+    assert not claim(world.now)
     by_itself(world)
-    assert states.claim(mail.pk, world.now, timedelta(minutes=1))
+    assert claim(world.now)
 
 
 def test_who_was_looked_at_is_not_looked_at_for_ever(world: World, django_assert_num_queries: Any) -> None:

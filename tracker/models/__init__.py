@@ -8,15 +8,19 @@ from tracker.models.finding import Finding
 from tracker.models.machine import Machine
 from tracker.models.message import Message, RawMessage
 from tracker.models.metric import Metric
+from tracker.models.move import Move
 from tracker.models.noise import NoiseHistory
 from tracker.models.orphan import Orphan
 from tracker.models.outgoing import OutgoingMail, OutgoingState, Purpose
+from tracker.models.pace import Pace
+from tracker.models.refusal import Refusal, RefusedBy
 from tracker.models.related import RelatedCommit, StableSeries
 from tracker.models.release import Release
 from tracker.models.report import Report
 from tracker.models.result import BisectResult
 from tracker.models.rule_record import RuleRecord
 from tracker.models.scenario import Scenario
+from tracker.models.sending_stop import SendingStop
 from tracker.models.signing_key import SigningKey
 from tracker.models.suggestion import Decision, Suggestion
 from tracker.models.tree import Landing, Tree
@@ -34,17 +38,22 @@ __all__ = [
     "Mailing",
     "Message",
     "Metric",
+    "Move",
     "NoiseHistory",
     "Orphan",
     "OutgoingMail",
     "OutgoingState",
+    "Pace",
     "Purpose",
     "RawMessage",
+    "Refusal",
+    "RefusedBy",
     "RelatedCommit",
     "Release",
     "Report",
     "RuleRecord",
     "Scenario",
+    "SendingStop",
     "SigningKey",
     "StableSeries",
     "Suggestion",

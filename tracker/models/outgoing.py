@@ -59,10 +59,15 @@ class OutgoingMail(Lease):
     stale = models.BooleanField(default=False, help_text="more is known than it says")
     composed_at = models.DateTimeField()
     not_before = models.DateTimeField(null=True, blank=True)
+    turn_at = models.DateTimeField(null=True, blank=True, help_text="the moment that the rates gave it")
     data_at = models.DateTimeField(
         null=True, blank=True, help_text="when its bytes began to leave; before that, a death is harmless"
     )
-    sent_at = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True, help_text="when a server took it first, for any of them")
+    reached = models.JSONField(
+        default=list, blank=True, help_text="who has it already, where a server asked to come again for others"
+    )
+    untold = models.BooleanField(default=False, help_text="it went out, and its report does not know that yet")
 
     class Meta:
         constraints = [
@@ -74,7 +79,10 @@ class OutgoingMail(Lease):
             ),
         ]
         indexes = [
-            models.Index(fields=["state", "not_before"]),
+            models.Index(fields=["state", "not_before", "id"], name="mail_that_is_due"),
+            models.Index(fields=["state", "id"], name="mail_by_state"),
+            models.Index(fields=["id"], condition=models.Q(untold=True), name="mail_to_be_told_of"),
+            models.Index(fields=["sender"], name="return_paths"),
             models.Index(fields=["state"], condition=models.Q(stale=True), name="mail_that_says_too_little"),
         ]
 

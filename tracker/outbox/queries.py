@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
 from django.http import Http404
 
-from tracker.models import OutgoingMail, OutgoingState
+from tracker import moves
+from tracker.models import Archive, Correspondent, Mailing, Move, OutgoingMail, OutgoingState, Refusal, SendingStop
+from tracker.witnesses import witnesses
 
 PAGE = 100
+ROWS = 20  # of a section
+S = OutgoingState
+# What waits for a person first, then what goes by itself.
+SECTIONS: Sequence[tuple[str, str, tuple[OutgoingState, ...]]] = (
+    ("In doubt", "Nobody knows whether these went out.", (S.IN_DOUBT,)),
+    ("Failed", "A server refused them, in these words.", (S.FAILED,)),
+    ("Waiting for approval", "", (S.COMPOSED,)),
+    ("Held", "", (S.HELD,)),
+    ("Queue", "These go by themselves.", (S.APPROVED, S.SENDING)),
+    ("Sent lately", "", (S.SENT,)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +38,39 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class MailPage:
-    """One mail: how it reads, the bytes as text, and everybody who gets it or was left out."""
+    """One mail: how it reads, the bytes as text, everybody who gets it or was left out, and all that became of it."""
 
     mail: OutgoingMail
     body: str
     raw: str
     told: Sequence[Person]
     left_out: Sequence[Person]
+    record: Sequence[Move]
+    refusals: Sequence[Refusal]
+    witnesses: Sequence[Archive]
+    verbs: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Mails of one state, newest first; `state` to see more than these, "" where these are all."""
+
+    name: str
+    says: str
+    mails: Sequence[OutgoingMail]
+    verbs: Sequence[str]
+    state: str
+    doubtful: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The outbox at a glance."""
+
+    sections: Sequence[Section]
+    stop: SendingStop | None
+    witnesses: Sequence[Archive]
+    unwelcome: Sequence[Correspondent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +79,60 @@ class Outbox:
 
     mails: Sequence[OutgoingMail]
     older: int | None
+    verbs: Sequence[str]
+
+
+def overview(*, with_people: bool = False) -> Overview:
+    """The newest mails of each state, and what there is to know of those in doubt. `with_people`: who gets no mail."""
+    sections = [_section(*each) for each in SECTIONS]
+    doubtful = any(each.doubtful for each in sections)
+    people = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).order_by("-since", "pk")
+    return Overview(
+        [each for each in sections if each.mails],
+        moves.stopped(),
+        witnesses() if doubtful else (),
+        list(people[:PAGE]) if with_people else (),
+    )
+
+
+def _section(name: str, says: str, states: tuple[OutgoingState, ...]) -> Section:
+    found = [mail for state in states for mail in _rows().filter(state=state)[: ROWS + 1]]
+    verbs = verbs_of(found[:1])
+    more = len(found) > ROWS
+    return Section(name, says, found[:ROWS], verbs, states[0] if more else "", S.IN_DOUBT in states and bool(found))
 
 
 def outbox(state: str = "", before: int | None = None) -> Outbox:
     """The newest mails, those of one state alone, or those before a key."""
-    rows = OutgoingMail.objects.select_related("report__culprit").defer("raw", "body", "people").order_by("-pk")
+    rows = _rows()
     if state:
         rows = rows.filter(state=OutgoingState(state))
     if before is not None:
         rows = rows.filter(pk__lt=before)
     found = list(rows[: PAGE + 1])
-    return Outbox(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None)
+    return Outbox(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None, verbs_of(found) if state else ())
+
+
+def _rows() -> QuerySet[OutgoingMail]:
+    return OutgoingMail.objects.select_related("report__culprit").defer("raw", "body", "people").order_by("-pk")
+
+
+def chosen(keys: Sequence[int]) -> list[OutgoingMail]:
+    """The mails that somebody wants to act upon, in their order."""
+    return list(_rows().filter(pk__in=keys[:PAGE]).order_by("pk"))
+
+
+def verbs_of(mails: Sequence[OutgoingMail]) -> list[str]:
+    """What a person may do to all of these."""
+    states = {mail.state for mail in mails}
+    return [
+        verb for verb, (_, within) in moves.BY_HAND.items() if states and states <= within and verb != _idle(states)
+    ]
+
+
+def _idle(states: set[str]) -> str:
+    """What would change nothing."""
+    return "hold" if states == {S.HELD} else ""
 
 
 def page(pk: int) -> MailPage:
@@ -65,4 +148,8 @@ def page(pk: int) -> MailPage:
         raw,
         [each for each in people if each.place],
         [each for each in people if not each.place],
+        list(mail.moves.all()[:PAGE]),
+        list(mail.refusals.all()[:PAGE]),
+        witnesses() if mail.state == S.IN_DOUBT else (),
+        verbs_of([mail]),
     )

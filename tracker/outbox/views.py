@@ -1,39 +1,92 @@
-"""`/outbox/` and `/outbox/<id>/`: outgoing mail. Anybody may read it; who wants no mail is shown to staff alone."""
+"""`/outbox/` and `/outbox/<id>/`: outgoing mail. Anybody may read it; operators act, and see who wants no mail."""
 
 from __future__ import annotations
 
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
 
+from tracker import moves
 from tracker.models import OutgoingState
 from tracker.outbox import queries
+from tracker.outbox.acts import Act
+
+MAY_ACT = "tracker.change_outgoingmail"
 
 
 def outbox(request: HttpRequest) -> HttpResponse:
-    """The newest mails; `?state=held` those of one state, `?before=KEY` what is older."""
+    """What waits for a person, what goes by itself; `?state=held` those of one state, `?before=KEY` what is older."""
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
     if state and state not in OutgoingState.values:
         return _refused(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
-    if before and not (before.isdecimal() and before.isascii() and len(before) < 19):
+    if before and not _is_key(before):
         return _refused(f"before: expected a number; found {before[:40]!r}")
-    shown = {
-        "page": queries.outbox(state, int(before) if before else None),
-        "state": state,
-        "states": OutgoingState.choices,
-    }
-    return render(request, "outbox/list.html", shown)
+    may_act = request.user.has_perm(MAY_ACT)
+    shown = {"state": state, "states": OutgoingState.choices, "may_act": may_act}
+    if not (state or before or "all" in request.GET):
+        return render(request, "outbox/overview.html", {**shown, "page": queries.overview(with_people=may_act)})
+    return render(
+        request, "outbox/list.html", {**shown, "page": queries.outbox(state, int(before) if before else None)}
+    )
 
 
 def mail(request: HttpRequest, pk: int) -> HttpResponse:
-    """One mail as its receiver sees it, with the reason for every recipient, and its raw form."""
-    return render(request, "outbox/mail.html", {"page": queries.page(pk)})
+    """One mail as its receiver sees it, with the reason for every recipient, its record, and its raw form."""
+    shown = {"page": queries.page(pk), "may_act": request.user.has_perm(MAY_ACT)}
+    return render(request, "outbox/mail.html", shown)
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
-    """The bytes as they are sent, as text that no browser takes for a page."""
+    """The bytes as they were composed, as text that no browser takes for a page."""
     response = HttpResponse(bytes(queries.page(pk).mail.raw), content_type="text/plain; charset=utf-8")
     response["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+@login_required(login_url="admin:login")
+@permission_required(MAY_ACT, raise_exception=True)
+def act(request: HttpRequest) -> HttpResponse:
+    """Approve, hold, cancel or resend mails: GET shows what is about to happen, POST does it."""
+    asked = request.POST if request.method == "POST" else request.GET
+    verb, ids = asked.get("verb", ""), asked.getlist("id")
+    if verb not in moves.BY_HAND:
+        return _refused(f"verb: expected one of {', '.join(moves.BY_HAND)}; found {verb[:40]!r}")
+    if odd := [each for each in ids if not _is_key(each)]:
+        return _refused(f"id: expected a number; found {odd[0][:40]!r}")
+    meant = Act.on(verb, queries.chosen([int(each) for each in ids]))
+    if request.method != "POST":
+        return render(request, "outbox/act.html", {"act": meant})
+    done, stuck = meant.carry_out(_name(request), timezone.now(), asked.get("reason", ""))
+    messages.info(request, meant.told(done, stuck))
+    return redirect("outbox")
+
+
+@require_POST
+@login_required(login_url="admin:login")
+@permission_required(MAY_ACT, raise_exception=True)
+def stop(request: HttpRequest) -> HttpResponse:
+    """The stop switch: `do` stop or go."""
+    word, now = request.POST.get("do", ""), timezone.now()
+    if word == "stop":
+        moves.stop_sending(_name(request), now, request.POST.get("reason", ""))
+    elif word == "go":
+        moves.go_on_sending(_name(request), now)
+    else:
+        return _refused(f"do: expected stop or go; found {word[:40]!r}")
+    return redirect("outbox")
+
+
+def _is_key(text: str) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) < 19
+
+
+def _name(request: HttpRequest) -> str:
+    assert isinstance(request.user, AbstractUser)
+    return request.user.get_username()
 
 
 def _refused(words: str) -> HttpResponse:

@@ -1,39 +1,49 @@
-"""`outbox list·show·approve·send·hold·cancel`: the outgoing mails."""
+"""`outbox list·show·approve·send·hold·go·cancel`: the outgoing mails."""
 
 from __future__ import annotations
 
+import getpass
+import os
 from argparse import ArgumentParser
-from datetime import timedelta
 from email import message_from_bytes, policy
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 from django.utils import timezone
 
-from bot.config import house, identity
+from bot.config import house, identity, manner, way_out
 from bot.english import counted
-from bot.outbox import composing, states
+from bot.outbox import composing
 from bot.outbox.further import compose_further
 from bot.outbox.sending import send_due
-from bot.outbox.transport import Fate, Server
+from bot.outbox.transport.port import Fate
 from bot.replies.addresses import Address
+from tracker import moves
 from tracker.models import OutgoingMail, OutgoingState
+
+ALL_DAY = 86_400.0
 
 
 class Command(BaseCommand):
     help = "The outgoing mails: list them, show one, approve, hold or cancel, and send what is approved and due."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|approve|send|hold|cancel")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|approve|send|hold|go|cancel")
         listing = verbs.add_parser("list", help="the mails, newest first")
         listing.add_argument("--state", choices=OutgoingState.values)
         show = verbs.add_parser("show", help="one mail as its reader sees it")
         show.add_argument("id")
         show.add_argument("--raw", action="store_true", help="the bytes as they are sent")
-        for verb, what in (("approve", "let it go"), ("hold", "keep it back"), ("cancel", "never send it")):
+        for verb, what in (("approve", "let it go"), ("cancel", "never send it")):
             each = verbs.add_parser(verb, help=what)
             each.add_argument("ids", nargs="+", metavar="id", help="a number, or all")
+            each.add_argument("--reason", default="", help="why, for the record")
+        hold = verbs.add_parser("hold", help="keep it back; without ids: stop all sending, at once")
+        hold.add_argument("ids", nargs="*", metavar="id", help="a number, or all")
+        hold.add_argument("--reason", default="", help="why, for the record")
+        verbs.add_parser("go", help="go on after all sending was stopped")
         send = verbs.add_parser(
             "send", help="send what is approved and due; with ids: send failed or doubtful ones again"
         )
@@ -64,6 +74,11 @@ class Command(BaseCommand):
         self.stdout.write("\n" + (body.get_content() if body else ""), ending="")
         if row.reason:
             self.stdout.write(f"\n{row.state}: {row.reason}")
+        if record := list(row.moves.all()):
+            self.stdout.write("\nIts record:")
+        for each in record:
+            words = f": {each.words}" if each.words else ""
+            self.stdout.write(f"{each.at:%Y-%m-%d %H:%M:%S}  {each.became:9}  by {each.by}{words}")
         if row.people:
             self.stdout.write("\nWho gets it, and why:")
         for email, name, place, why in row.people:
@@ -71,23 +86,38 @@ class Command(BaseCommand):
 
     def _approve(self, options: dict[str, Any]) -> None:
         self._look_again()
-        self._by_hand("approve", options["ids"])
+        self._by_hand("approve", options)
 
     def _hold(self, options: dict[str, Any]) -> None:
-        self._by_hand("hold", options["ids"])
+        if options["ids"]:
+            self._by_hand("hold", options)
+        elif moves.stop_sending(_person(), timezone.now(), options["reason"]):
+            self.stdout.write("all sending is stopped; `outbox go` goes on")
+        else:
+            self.stdout.write(f"all sending was stopped before: {moves.stopped()}")
+
+    def _go(self, options: dict[str, Any]) -> None:
+        if not moves.go_on_sending(_person(), timezone.now()):
+            raise CommandError("nothing was stopped")
+        self.stdout.write("mail is sent again")
 
     def _cancel(self, options: dict[str, Any]) -> None:
-        self._by_hand("cancel", options["ids"])
+        self._by_hand("cancel", options)
 
     def _send(self, options: dict[str, Any]) -> None:
         if options["ids"]:
-            self._by_hand("resend", options["ids"])
+            self._by_hand("resend", {**options, "reason": ""})
         try:
-            server = Server.from_url(settings.EMAIL_URL)
+            transport = way_out()
         except ValueError as mistake:
             raise CommandError(str(mistake)) from None
+        if stop := moves.stopped():
+            raise CommandError(f"all sending is {stop} since {stop.at:%Y-%m-%d %H:%M}: `outbox go` goes on")
         self._look_again()
-        fates = send_due(server, timedelta(seconds=settings.PERFWORK_LEASE), aliases=identity().aliases)
+        try:
+            fates = send_due(transport, manner(run=ALL_DAY))
+        except DatabaseError as error:
+            raise CommandError(f"sending ended, since it could not be recorded: {error}") from None
         self.stdout.write(", ".join(f"{count} {fate}" for fate, count in fates.items()) or "nothing is due")
         if set(fates) - {Fate.SENT}:
             raise CommandError("not all were sent; `outbox list` says why")
@@ -98,18 +128,29 @@ class Command(BaseCommand):
         composing.look_again(identity(), now, approve_first=first, house=house())
         compose_further(identity(), now, approve_first=first, house=house())
 
-    def _by_hand(self, verb: str, ids: list[str]) -> None:
-        within = states.BY_HAND[verb][1]
+    def _by_hand(self, verb: str, options: dict[str, Any]) -> None:
+        ids, within = options["ids"], moves.BY_HAND[verb][1]
         if ids == ["all"]:
             ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
-        stuck = [each for each in ids if not states.move_by_hand(self._one(each).pk, verb)]
+        stuck = [each for each in ids if not self._moved(each, verb, options["reason"])]
         done = len(ids) - len(stuck)
         self.stdout.write(f"{verb}: {counted(done, 'mail')}")
         if stuck:
             raise CommandError(f"{', '.join(stuck)}: can't {verb}: must be {' or '.join(sorted(within))}")
+
+    def _moved(self, pk: str, verb: str, reason: str) -> bool:
+        return moves.by_hand(self._one(pk).pk, verb, _person(), timezone.now(), reason)
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None
         if row is None:
             raise CommandError(f"{pk}: there is no such mail; `outbox list` has them all")
         return row
+
+
+def _person() -> str:
+    """Who gives the command, as the system names him."""
+    try:
+        return f"{getpass.getuser()} by command"
+    except (OSError, KeyError):  # a user without a name, as in containers
+        return f"user {os.getuid()} by command"

@@ -1,0 +1,53 @@
+"""What people's own mail tells of how they stand to ours: who wants no more, who wants it again, who is alive."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Q
+
+from bot.identity import Identity
+from bot.outbox import refusals, states
+from bot.replies.bounces import read_bounce
+from bot.replies.leaving import Wish, wish_of
+from bot.replies.reading import Reading
+from bot.replies.trust.verdict import Verdict
+from tracker.models import Correspondent, Mailing, OutgoingMail, RefusedBy
+
+
+def hear(reading: Reading, identity: Identity, now: datetime) -> None:
+    """A person's mail. Whoever asks to be left alone is, at once, unless a proof speaks against its being him: mail too
+    few harms less than mail too many, and he or an operator may undo it. To be mailed by rules that ask for it, he must
+    be proven (DESIGN rule 8).
+    """
+    author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
+    wish = wish_of(reading, identity) if reading.trust.verdict is not Verdict.FAIL else None
+    if wish is None:
+        refusals.alive(author, at)
+        return
+    proven = reading.trust.verdict is Verdict.PASS
+    if wish is Wish.COME_BACK and not (proven or identity.trust == "open"):
+        left = Correspondent.objects.filter(address=author, since__lt=at)
+        left.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__startswith="<")).delete()
+        return
+    proof = f"proven by {reading.trust.by}" if proven else "not proven"
+    mailing = Mailing.OPTED_OUT if wish is Wish.LEAVE else Mailing.OPTED_IN
+    values = {"mailing": mailing, "note": f"<{reading.mail.message_id}>, {proof}"[:500], "since": at}
+    row, new = Correspondent.objects.get_or_create(address=author, defaults=values)
+    if not new:  # the older word of an archive that is read late changes nothing; nor does any that of an operator
+        older = Correspondent.objects.filter(pk=row.pk, since__lt=at).exclude(mailing=Mailing.STOPPED)
+        older.exclude(mailing=mailing).update(**values)
+
+
+def came_back(raw: bytes, reading: Reading, identity: Identity, now: datetime) -> None:
+    """A bounce: the mail did go out, and whom it did not reach is noted; of others, a bounce tells us nothing."""
+    bounce = read_bounce(raw)
+    addressed = [each.email for each in (*reading.mail.recipients, *reading.mail.delivered_to)]
+    paths = [each for each in addressed if identity.mark_in(each)]
+    returned = Q(message_id__in=bounce.message_ids) | Q(sender__in=paths)
+    for mail in OutgoingMail.objects.filter(returned).order_by("pk")[:1]:
+        at = min(reading.mail.date or now, now)
+        states.mark_sent(mail.message_id, at, now, by="bounce", words=f"it came back with <{reading.mail.message_id}>")
+        ours = {each.lower() for each in mail.recipients}
+        failed = {each: words for each, words in bounce.failed.items() if each in ours}
+        refusals.note(mail, failed, RefusedBy.BOUNCE, at)

@@ -1,0 +1,57 @@
+"""Whom a mail did not reach: noted with the words, and whose address is dead gets no more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from tracker.models import Correspondent, Mailing, OutgoingMail, Refusal, RefusedBy
+
+# RFC 3463 section 3: nobody is there (X.1.x, but for those that find fault with the sender), or the mailbox is closed.
+_DEAD = re.compile(r"\b5\.(?:1\.(?:[0-46]|10)|2\.1)\b")
+_STATUS = re.compile(r"\b[245]\.\d{1,3}\.\d{1,3}\b")
+_NOBODY = re.compile(
+    r"\b55[0-3]\b.*(?:no such (?:user|mailbox|recipient|address)|(?:user|recipient|mailbox|address|account)\b.{0,80}?"
+    r"\b(?:unknown|not found|does not exist|doesn't exist|invalid|disabled|inactive)|unknown (?:user|recipient))",
+    re.I,
+)
+OFTEN = 3  # mails that came back for other reasons (a full box, a filter) within …
+LATELY = timedelta(days=30)
+MOST_WORDS = 500
+
+
+def is_dead(words: str) -> bool:
+    """Whether a refusal says that nobody is at the address, rather than that this mail is not wanted."""
+    return bool(_DEAD.search(words)) or (not _STATUS.search(words) and bool(_NOBODY.search(words)))
+
+
+def note(mail: OutgoingMail, refused: Mapping[str, str], by: RefusedBy, now: datetime) -> None:
+    """Note refusals of one mail. Who is dead, or refused several mails lately, counts as bouncing from now on."""
+    Refusal.objects.bulk_create(
+        [
+            Refusal(mail=mail, address=each.lower(), words=words[:MOST_WORDS], by=by, dead=is_dead(words), at=now)
+            for each, words in refused.items()
+        ],
+        ignore_conflicts=True,
+    )
+    for address, words in refused.items():
+        if is_dead(words) or _often(address, now):
+            _bounces(address.lower(), f"{now:%Y-%m-%d}: {words}"[:MOST_WORDS], now)
+
+
+def _often(address: str, now: datetime) -> bool:
+    return Refusal.objects.filter(address=address.lower(), at__gt=now - LATELY).count() >= OFTEN
+
+
+def _bounces(address: str, words: str, now: datetime) -> None:
+    """Who wants no mail, or must get none, stays so; whatever else is known of the address yields."""
+    values = {"mailing": Mailing.BOUNCING, "note": words, "since": now}
+    row, new = Correspondent.objects.get_or_create(address=address, defaults=values)
+    if not new and row.mailing == Mailing.OPTED_IN:
+        Correspondent.objects.filter(pk=row.pk).update(**values)
+
+
+def alive(address: str, at: datetime) -> None:
+    """Somebody wrote from an address: if it bounced before that, it does not any more."""
+    Correspondent.objects.filter(address=address.lower(), mailing=Mailing.BOUNCING, since__lt=at).delete()

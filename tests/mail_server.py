@@ -1,0 +1,88 @@
+"""A mail server on loopback that does as it is told: refuse, defer, hang up at a byte, take and vanish."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from bot.outbox.transport.smtp import Server
+from bot.replies.mail import parse
+
+
+class Moody:
+    """A handler of aiosmtpd that answers as it is told to, and remembers what it took."""
+
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+        self.reached: list[list[str]] = []
+        self.senders: list[str] = []
+        self.greeted: list[str] = []
+        self.options: list[list[str]] = []
+        self.sessions = 0
+        self.rcpt: dict[str, str] = {}  # what is said to some recipients; 250 to the others
+        self.answer = "250 taken"  # what is said to the last dot
+        self.vanish = False  # behind the last dot, without a word
+        self.stall = 0.0  # seconds before the last dot is answered
+
+    @property
+    def ids(self) -> Counter[str]:
+        """How often each Message-ID was taken."""
+        return Counter(parse(raw).message_id for raw in self.taken)
+
+    async def handle_EHLO(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
+    ) -> list[str]:
+        self.sessions += 1
+        self.greeted.append(hostname)
+        session.host_name = hostname
+        return responses
+
+    async def handle_MAIL(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        self.options.append(options)
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 fine"
+
+    async def handle_RCPT(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        words = self.rcpt.get(address, "250 fine")
+        if words.startswith("250"):
+            envelope.rcpt_tos.append(address)
+        return words
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        await asyncio.sleep(self.stall)
+        if self.answer.startswith("250"):
+            self.taken.append(envelope.original_content or b"")
+            self.reached.append(list(envelope.rcpt_tos))
+            self.senders.append(envelope.mail_from or "")
+        if self.vanish:
+            server.transport.abort()
+        return self.answer
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def mail_server(mood: Any, **options: Any) -> Iterator[Server]:
+    """The server of a mood, for as long as it is needed."""
+    controller = Controller(mood, hostname="127.0.0.1", port=free_port(), **options)
+    controller.start()
+    try:
+        yield Server("127.0.0.1", controller.port, timeout=5)
+    finally:
+        controller.stop()

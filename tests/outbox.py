@@ -1,0 +1,56 @@
+"""Short words for tests of the outbox."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from bot.outbox import queue, sending
+from bot.outbox.transport.port import Fate
+from bot.outbox.transport.smtp import Server, SmtpTransport
+from tracker import moves
+from tracker.models import Move, OutgoingMail, OutgoingState
+
+LEASE = timedelta(seconds=60)
+
+
+def send(server: Server, **manner: Any) -> Counter[Fate]:
+    """One call of a worker."""
+    return sending.send_due(SmtpTransport(server), sending.Manner(**{"lease": LEASE, **manner}))
+
+
+def claim(now: datetime | None = None, by: str = "worker") -> list[OutgoingMail]:
+    """What a worker would take now."""
+    return queue.claim_due(now or timezone.now(), LEASE, 50, by)
+
+
+def by_hand(mail: OutgoingMail, verb: str, words: str = "") -> bool:
+    """What a person does on the page."""
+    return moves.by_hand(mail.pk, verb, "dana", timezone.now(), words)
+
+
+def again(mail: OutgoingMail) -> OutgoingMail:
+    return OutgoingMail.objects.get(pk=mail.pk)
+
+
+def record_of(mail: OutgoingMail) -> list[str]:
+    """The states that a mail went through."""
+    return list(mail.moves.values_list("became", flat=True))
+
+
+def unrecorded() -> list[str]:
+    """Mails whose state is not the one that their record ends with: somebody moved them without a line."""
+    last: dict[int, str] = {}
+    for mail, was, became in Move.objects.order_by("pk").values_list("mail", "was", "became"):
+        if was != last.get(mail, ""):
+            return [f"mail {mail}: the record goes on from {was!r} where it was {last.get(mail, '')!r}"]
+        last[mail] = became
+    states = dict(OutgoingMail.objects.values_list("pk", "state"))
+    return [f"mail {pk}: {state}, recorded {last.get(pk)}" for pk, state in states.items() if last.get(pk) != state]
+
+
+def in_state(*states: OutgoingState) -> int:
+    return OutgoingMail.objects.filter(state__in=states).count()

@@ -1,0 +1,423 @@
+"""Stories of mail that leaves: what a server, a person, a policy or a full disk makes of it, and what is known then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from bot.compose.rates import Rates
+from bot.demo.catcher import serve
+from bot.demo.inbox import DemoInbox
+from bot.outbox import doubts, sending
+from bot.outbox.composing import compose_due
+from bot.outbox.doubts import DoubtPolicy
+from bot.outbox.further import compose_further
+from bot.outbox.transport.port import Fate, Letter, Outcome
+from bot.outbox.transport.smtp import Server, SmtpTransport
+from tests.conftest import ROOT
+from tests.mail_server import Moody, free_port, mail_server
+from tests.outbox import again, by_hand, claim, in_state, record_of, send
+from tests.world import World, standing
+from tracker import moves
+from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, OutgoingState, Refusal, Report
+
+S = OutgoingState
+TOLD = "currently not merged, no response from author yet"
+
+
+@pytest.fixture
+def moody() -> Iterator[tuple[Moody, Server]]:
+    mood = Moody()
+    with mail_server(mood) as server:
+        yield mood, server
+
+
+def compose(world: World, number: int = 1) -> list[OutgoingMail]:
+    """Approved mails about fresh reports."""
+    for each in range(number):
+        sha = f"{each + 1:040x}"
+        world.ingest(world.result(sha, f"mm: {each}", id=f"n{each}"))
+    compose_due(world.identity, world.now, approve_first=False)
+    return list(OutgoingMail.objects.order_by("pk"))
+
+
+def later(minutes: float) -> None:
+    """Time passes: what waits has waited so much longer."""
+    for mail in OutgoingMail.objects.all():
+        moments = {name: getattr(mail, name) for name in ("not_before", "turn_at", "data_at")}
+        earlier = {name: at - timedelta(minutes=minutes) for name, at in moments.items() if at}
+        OutgoingMail.objects.filter(pk=mail.pk).update(**earlier) if earlier else None
+
+
+# --- what a server can do ---
+
+
+def test_a_server_that_says_421_for_ten_minutes(world: World, moody: tuple[Moody, Server]) -> None:
+    mails = compose(world, 3)
+    mood, server = moody
+    mood.answer = "421 4.3.2 shutting down"
+    minutes = 0.0
+    while minutes < 10:
+        send(server)
+        assert in_state(S.FAILED, S.IN_DOUBT, S.SENDING) == 0
+        later(0.5)
+        minutes += 0.5
+    assert not mood.taken
+    mood.answer = "250 taken"
+    later(60)
+    assert send(server) == {Fate.SENT: 3}
+    assert mood.ids == {mail.message_id: 1 for mail in mails}
+    assert [standing(mail.report) for mail in mails] == [TOLD] * 3
+    tries = record_of(mails[0]).count("sending")
+    assert 3 <= tries <= 6  # at growing distances
+
+
+def test_a_server_that_greets_with_421_is_asked_for_one_mail_at_a_time(world: World) -> None:
+    compose(world, 3)
+    with mail_server(Moody()) as gone:
+        pass  # nobody is there any more
+    assert send(gone) == {Fate.NO_SERVER: 1}
+    assert [mail.attempts for mail in OutgoingMail.objects.order_by("pk")] == [1, 0, 0]
+    assert in_state(S.APPROVED) == 3
+
+
+def test_a_server_that_refuses_3_of_40(world: World, moody: tuple[Moody, Server]) -> None:
+    mood, server = moody
+    people = [f"p{number:02}@dev.example" for number in range(38)]
+    first_bad = {"sha": "b" * 40, "subject": "mm: a", "author": {"name": "Dana Brook", "email": "dana@dev.example"}}
+    told = world.result("b" * 40, "mm: a", first_bad=first_bad)
+    told["first_bad"]["trailers"] = [{"tag": "Cc", "value": each} for each in people]
+    world.ingest(told)
+    compose_due(world.identity, world.now, approve_first=False)
+    mail = OutgoingMail.objects.get()
+    assert len(mail.recipients) == 40
+    mood.rcpt = {
+        "p03@dev.example": "550 5.1.1 unknown",
+        "p04@dev.example": "550 5.7.1 spam",
+        "p05@dev.example": "553 ?",
+    }
+    assert send(server) == {Fate.SENT: 1}
+    assert (again(mail).state, len(mood.reached[0])) == (S.SENT, 37)
+    assert again(mail).reason.startswith("not taken for p03@dev.example: 550 5.1.1 unknown; p04@dev.example: ")
+    assert dict(Refusal.objects.values_list("address", "words")) == mood.rcpt
+    assert standing(mail.report) == TOLD
+    (bouncing,) = Correspondent.objects.all()  # spam filters and riddles are no proof that nobody is there
+    assert (bouncing.address, bouncing.mailing) == ("p03@dev.example", Mailing.BOUNCING)
+    assert "550 5.1.1 unknown" in bouncing.note
+
+
+def test_whom_a_server_asks_to_come_again_for_gets_it_later_and_nobody_twice(
+    world: World, moody: tuple[Moody, Server]
+) -> None:
+    (mail,) = compose(world)
+    mood, server = moody
+    mood.rcpt = {"dana@dev.example": "451 4.7.1 greylisted, try again"}
+    assert send(server) == {Fate.SENT: 1}
+    assert mood.reached == [["perf-reports@lists.example.org"]]
+    assert again(mail).state == S.APPROVED
+    assert "not yet taken for dana@dev.example: 451" in again(mail).reason
+    assert standing(mail.report) == TOLD  # most have it
+    world.inbox.add(bytes(mail.raw))
+    world.read()
+    assert again(mail).state == S.APPROVED  # the list's copy says nothing of the author's
+    assert send(server) == {}
+    mood.rcpt = {}
+    later(5)
+    assert send(server) == {Fate.SENT: 1}
+    assert mood.reached == [["perf-reports@lists.example.org"], ["dana@dev.example"]]
+    assert (again(mail).state, again(mail).reason) == (S.SENT, "")
+    assert mail.report.events.filter(kind="reported").count() == 1
+
+
+def test_what_some_have_got_is_done_and_not_failed_or_cancelled(world: World, moody: tuple[Moody, Server]) -> None:
+    first, second = compose(world, 2)
+    mood, server = moody
+    mood.rcpt = {"dana@dev.example": "451 later"}
+    send(server)
+    assert by_hand(first, "cancel")
+    assert again(first).state == S.SENT
+    mood.rcpt = {"dana@dev.example": "550 5.1.1 no"}
+    later(5)
+    send(server)
+    assert again(second).state == S.SENT
+    assert Refusal.objects.get(mail=second, address="dana@dev.example").words == "550 5.1.1 no"
+    assert len(mood.taken) == 2
+
+
+def test_a_bug_of_ours_keeps_no_other_mail_back(
+    world: World, moody: tuple[Moody, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = compose(world, 3)
+    real = SmtpTransport.send
+
+    def breaks(self: SmtpTransport, letter: Letter, last_word: Any) -> Outcome:
+        if letter.message_id == first.message_id:
+            raise TypeError("a bug")
+        if letter.message_id == second.message_id:
+            last_word()
+            raise TypeError("a later bug")
+        return real(self, letter, last_word)
+
+    monkeypatch.setattr(SmtpTransport, "send", breaks)
+    assert send(moody[1]) == {Fate.REFUSED: 2, Fate.SENT: 1}
+    assert [again(mail).state for mail in (first, second, third)] == [S.FAILED, S.IN_DOUBT, S.SENT]
+    assert again(first).reason == "could not be sent: TypeError: a bug"
+
+
+# --- doubts ---
+
+
+def vanished(world: World, moody: tuple[Moody, Server]) -> OutgoingMail:
+    """A mail that the server took, and of which nobody here knows."""
+    mail = compose(world)[-1]
+    moody[0].vanish = True
+    assert send(moody[1]) == {Fate.DOUBT: 1}
+    moody[0].vanish = False
+    return again(mail)
+
+
+def test_a_person_decides_on_a_doubt(world: World, moody: tuple[Moody, Server]) -> None:
+    mail = vanished(world, moody)
+    assert "the connection broke after the last dot" in mail.reason
+    later(600)
+    assert doubts.resolve(DoubtPolicy(), timezone.now()) == 0  # unless a policy says so
+    assert send(moody[1]) == {}
+    assert by_hand(mail, "resend", "the list has no copy")
+    assert send(moody[1]) == {Fate.SENT: 1}
+    assert moody[0].ids == {mail.message_id: 2}  # knowingly, with the same Message-ID
+    said = list(mail.moves.values_list("became", "by", "words"))
+    assert ("approved", "dana", "the list has no copy") in said
+
+
+def test_a_policy_sends_again_what_was_seen_nowhere_and_once(world: World, moody: tuple[Moody, Server]) -> None:
+    policy = DoubtPolicy(timedelta(minutes=30), resend=True)
+    mail = vanished(world, moody)
+    later(29)
+    assert doubts.resolve(policy, timezone.now()) == 0
+    later(31)
+    assert doubts.resolve(policy, timezone.now()) == 0  # no archive was read: it could not have been seen
+    Archive.objects.create(path="/a", read_at=timezone.now() - timedelta(minutes=40))
+    assert doubts.resolve(policy, timezone.now()) == 0  # that was too early
+    Archive.objects.update(read_at=timezone.now())
+    moody[0].vanish = True
+    assert doubts.resolve(policy, timezone.now()) == 1
+    assert send(moody[1]) == {Fate.DOUBT: 1}
+    later(600)
+    assert doubts.resolve(policy, timezone.now()) == 0  # now a person must look
+    assert again(mail).state == S.IN_DOUBT
+    assert moody[0].ids == {mail.message_id: 2}
+    assert "sent again with the same Message-ID" in " ".join(mail.moves.values_list("words", flat=True))
+
+
+def test_the_archive_that_holds_our_mail_is_asked_and_no_other(world: World, moody: tuple[Moody, Server]) -> None:
+    world.report("net: b")  # its copy is in the list's archive
+    world.read()
+    held = Archive.objects.get()
+    Archive.objects.create(path="/elsewhere", read_at=timezone.now())
+    mail = vanished(world, moody)
+    later(60)
+    policy = DoubtPolicy(timedelta(minutes=30), resend=True)
+    Archive.objects.filter(pk=held.pk).update(read_at=timezone.now() - timedelta(hours=2))
+    assert doubts.resolve(policy, timezone.now()) == 0
+    Archive.objects.filter(pk=held.pk).update(read_at=timezone.now())
+    assert doubts.resolve(policy, timezone.now()) == 1
+    assert again(mail).state == S.APPROVED
+
+
+def test_another_mail_under_our_message_id_proves_nothing(world: World, moody: tuple[Moody, Server]) -> None:
+    mail = vanished(world, moody)
+    forged = bytes(mail.raw).replace(b"\r\n", b"\n").replace(b"regression", b"improvement")
+    world.inbox.add(forged)
+    world.read()
+    assert again(mail).state == S.IN_DOUBT
+    assert "that is no copy of it" in " ".join(mail.moves.values_list("words", flat=True))
+    assert not Report.objects.get().reported_at
+
+
+def test_a_copy_with_the_lists_footer_proves_it(world: World, moody: tuple[Moody, Server]) -> None:
+    mail = vanished(world, moody)
+    world.inbox.add(bytes(mail.raw).replace(b"\r\n", b"\n") + b"\n_______\nA list's footer\n")
+    world.read()
+    assert again(mail).state == S.SENT
+    assert mail.moves.last().by == "archive"  # type: ignore[union-attr]
+    assert standing(mail.report) == TOLD
+
+
+def test_after_a_backup_was_restored_the_archive_tells_what_went_out(world: World, moody: tuple[Moody, Server]) -> None:
+    """The database is of yesterday, when the mail only waited."""
+    (mail,) = compose(world)
+    assert by_hand(mail, "hold")
+    world.inbox.add(bytes(mail.raw))
+    world.read()
+    assert again(mail).state == S.SENT
+    assert not by_hand(mail, "approve")
+    assert send(moody[1]) == {}
+
+
+def test_a_worker_that_dies_between_sending_and_telling_leaves_the_telling_to_the_next(
+    world: World, moody: tuple[Moody, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (mail,) = compose(world)
+    with monkeypatch.context() as dying:
+        dying.setattr(sending.telling, "tell_of_sent", lambda *words: None)
+        assert send(moody[1]) == {Fate.SENT: 1}
+    assert again(mail).untold
+    assert not Report.objects.get().reported_at
+    assert send(moody[1]) == {}
+    assert Report.objects.get().reported_at == again(mail).sent_at.replace(microsecond=0)  # type: ignore[union-attr]
+
+
+# --- the stop switch ---
+
+
+def test_a_stop_holds_what_has_not_begun_and_lets_it_go_later(world: World, moody: tuple[Moody, Server]) -> None:
+    mails = compose(world, 3)
+    assert moves.stop_sending("dana", timezone.now(), "wrong numbers")
+    assert not moves.stop_sending("lee", timezone.now())
+    assert send(moody[1]) == {}
+    assert in_state(S.APPROVED) == 3
+    assert moves.go_on_sending("dana", timezone.now())
+    assert not moves.go_on_sending("dana", timezone.now())
+    assert send(moody[1]) == {Fate.SENT: 3}
+    assert moody[0].ids == {mail.message_id: 1 for mail in mails}
+
+
+def test_a_stop_reaches_a_worker_in_the_middle_of_a_batch(world: World, moody: tuple[Moody, Server]) -> None:
+    compose(world, 2)
+    mood, server = moody
+    batch = claim()
+    transport = SmtpTransport(server)
+    assert sending.deliver(batch[0], transport, "w", {}) is Fate.SENT
+    moves.stop_sending("dana", timezone.now())
+    assert sending.deliver(batch[1], transport, "w", {}) is Fate.NOT_NOW  # the server was ready for its last dot
+    transport.close()
+    assert again(batch[1]).state == S.APPROVED
+    assert len(mood.taken) == 1
+
+
+# --- order and pace ---
+
+
+def test_what_follows_a_report_waits_until_that_has_gone_out(world: World, moody: tuple[Moody, Server]) -> None:
+    report = world.report()
+    told = OutgoingMail.objects.get()
+    world.ingest(world.result(report.culprit.sha, report.culprit.title, id="again", measurements=[worse()]))
+    assert compose_further(world.identity, world.later(), approve_first=False) == 1
+    follow_up = OutgoingMail.objects.exclude(pk=told.pk).get()
+    assert follow_up.purpose.startswith("follow_up")
+    OutgoingMail.objects.filter(pk=told.pk).update(state=S.IN_DOUBT)  # as if its fate were not known
+    assert send(moody[1]) == {}
+    OutgoingMail.objects.filter(pk=told.pk).update(state=S.SENT)
+    assert send(moody[1]) == {Fate.SENT: 1}
+
+
+def worse() -> dict[str, Any]:
+    return {
+        "metric": "vm-scan.latency_us",
+        "unit": "us",
+        "direction": "lower",
+        "role": "headline",
+        "good": {"samples": [100, 101, 99]},
+        "bad": {"samples": [300, 303, 297]},
+    }
+
+
+def test_mail_goes_at_the_pace_of_the_lab(world: World, moody: tuple[Moody, Server]) -> None:
+    """Six mails a minute to any one address: the first at once, the others ten seconds apart."""
+    mails = compose(world, 5)
+    rates = Rates(address=6)
+    before = timezone.now()
+    assert send(moody[1], rates=rates) == {Fate.SENT: 1}
+    waits = [again(mail).not_before for mail in mails[1:]]
+    apart = [round((moment - before).total_seconds()) for moment in waits if moment]
+    assert apart == [10, 20, 30, 40]
+    assert send(moody[1], rates=rates) == {}
+    later(0.34)  # 20 s
+    assert send(moody[1], rates=rates) == {Fate.SENT: 2}
+    later(1)
+    assert send(moody[1], rates=rates) == {Fate.SENT: 2}
+    assert moody[0].ids == {mail.message_id: 1 for mail in mails}
+
+
+def test_a_mail_that_is_nearly_due_is_waited_for(world: World, moody: tuple[Moody, Server]) -> None:
+    compose(world, 2)
+    assert send(moody[1], rates=Rates(every=24), run=10) == {Fate.SENT: 2}  # 2.5 s apart
+
+
+def test_who_opted_out_since_it_was_approved_gets_nothing(world: World, moody: tuple[Moody, Server]) -> None:
+    _, second = compose(world, 2)
+    Correspondent.objects.create(address="dana@dev.example", mailing=Mailing.OPTED_OUT, since=world.now)
+    OutgoingMail.objects.filter(pk=second.pk).update(recipients=["dana@dev.example"])
+    assert send(moody[1]) == {Fate.SENT: 1, Fate.REFUSED: 1}
+    assert moody[0].reached == [["perf-reports@lists.example.org"]]
+    assert (again(second).state, again(second).reason) == (S.FAILED, "nobody is left who wants it")
+
+
+# --- a full disk ---
+
+# `outbox send` in a process of its own, which may write no byte more once the server has taken the mail: what a full
+# disk is to a database (write(2) fails).
+FULL_DISK = """
+import os, resource, signal, sys, django
+os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
+django.setup()
+from bot.outbox import sending
+real = sending.record
+def record(*words):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    return real(*words)
+sending.record = record
+from django.core.management import execute_from_command_line
+execute_from_command_line(["manage.py", *sys.argv[1:]])
+"""
+
+
+def test_a_full_disk_when_a_mail_has_gone_out(tmp_path: Path) -> None:
+    """It is in doubt then, nothing more is sent, and once there is room, the list's copy tells what became of it."""
+    catcher = serve(DemoInbox(tmp_path / "inbox"), free_port())
+    env = {
+        **os.environ,
+        "PERFWORK_VAR": str(tmp_path),
+        "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+        "EMAIL_URL": f"smtp://127.0.0.1:{catcher.port}",
+        "PERFWORK_BOT_ADDRESS": "perfbot@bot.example.org",
+        "PERFWORK_APPROVE_FIRST": "off",
+        "PERFWORK_LEASE": "1",
+    }
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+        )
+
+    def states() -> list[str]:
+        return [line.split()[1] for line in run("manage.py", "outbox", "list").stdout.splitlines()]
+
+    try:
+        run("manage.py", "migrate", "-v0")
+        run("manage.py", "ingest", "fixtures/results/01-mm-vmscan.json", "fixtures/results/04-net-relay.json")
+        assert states() == ["approved", "approved"]
+        full = run("-c", FULL_DISK, "outbox", "send")
+        assert full.returncode == 1
+        assert "could not be recorded" in full.stderr
+        assert "Traceback" not in full.stderr
+        assert len(catcher.handler.received) == 1  # and no second one
+        assert states() == ["sending", "sending"]  # not even that could be written
+        time.sleep(1.2)  # the lease
+        run("manage.py", "outbox", "send")
+        assert sorted(states()) == ["in_doubt", "sent"]
+        run("manage.py", "read", str(tmp_path / "inbox"))
+        assert states() == ["sent", "sent"]
+        assert len(catcher.handler.received) == 2
+    finally:
+        catcher.stop()
