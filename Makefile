@@ -5,6 +5,7 @@
 #   make up            web, worker and scheduler with the settings of the environment
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills readings at fifty random moments, and compares what they leave
+#   make crash-test    kills workers that send: 200 times on each database and broker, and between every two statements
 #   make bench         the benchmarks
 #   make golden        the twelve mails of tests/mail/composed as they are composed now
 #   make maintainers   200 commits of invented files, compared with get_maintainer.pl (wants linux-source)
@@ -18,7 +19,7 @@ BIND ?= 127.0.0.1:8000
 CORES ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test fuzz crash bench golden maintainers reading format lint types rooms settings
+.PHONY: help demo up test fuzz crash crash-test bench golden maintainers reading format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -83,6 +84,9 @@ fuzz: $(VENV)/dev.stamp
 
 crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py
+
+crash-test: $(VENV)/dev.stamp
+	@$(RUN) -m tests.crash
 
 bench: $(VENV)/dev.stamp
 	@for bench in accuracy robot_mail ingest archive upstream maintainers; do $(RUN) benchmarks/$$bench.py || exit 1; done

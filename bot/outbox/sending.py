@@ -25,7 +25,8 @@ from bot.replies.aliases import Aliases
 from tracker import moves
 from tracker.models import OutgoingMail
 
-BATCH = 50
+BATCH = 100
+TELL = 500  # mails after which their reports are told: many at once cost half
 LINGER = 5.0  # seconds that a call waits for a mail that is nearly due
 log = logging.getLogger(__name__)
 ENDS_A_ROUND = frozenset({Fate.NO_SERVER, Fate.NOT_NOW})
@@ -55,16 +56,20 @@ def send_due(transport: Transport, manner: Manner) -> Counter[Fate]:
     """
     until, by = time.monotonic() + manner.run, worker()
     fates: Counter[Fate] = Counter()
+    told = 0
     doubts.sweep(timezone.now())
     try:
         while not moves.stopped():
             batch = claim_due(timezone.now(), manner.lease, BATCH, by, manner.rates)
             outcome = _send(batch, transport, manner, until, by)
             fates += outcome
-            telling.tell_of_sent(timezone.now())
+            if fates.total() - told >= TELL:
+                telling.tell_of_sent(timezone.now())
+                told = fates.total()
             if ENDS_A_ROUND & outcome.keys() or time.monotonic() > until or not (batch or _rest(until)):
                 break
     finally:
+        telling.tell_of_sent(timezone.now())
         transport.close()
         if manner.sent_folder:
             manner.sent_folder.close()

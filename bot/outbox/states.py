@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, QuerySet
+from django.db.models import F, QuerySet
 
-from bot.outbox import refusals, telling
+from bot.outbox import quick, refusals, telling
 from bot.outbox.transport.port import Outcome
 from tracker import moves
-from tracker.models import Move, OutgoingMail, OutgoingState, Purpose, RefusedBy, SendingStop
+from tracker.models import OutgoingMail, OutgoingState, Purpose, RefusedBy
 
 S = OutgoingState
 MOST_TRIES = 24  # at growing distances: about five days (RFC 5321 section 4.5.4.1)
@@ -37,7 +37,8 @@ def claim(rows: QuerySet[OutgoingMail], now: datetime, lease: timedelta, by: str
         ):
             transaction.set_rollback(True)  # no database that we know lets this happen; if one does, nobody sends
             return []
-        Move.objects.bulk_create(Move(mail_id=pk, was=S.APPROVED, became=S.SENDING, at=now, by=by) for pk in found)
+        if found:
+            quick.record_claims(found, now, by)
     return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).defer("body", "people").order_by("pk"))
 
 
@@ -58,22 +59,26 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
 
     False where it must not go: the lease was lost, and somebody else sends it, or all sending was stopped.
     """
-    rows = _held(mail).filter(pk=mail.pk, state=S.SENDING, data_at=None)
-    return rows.filter(~Exists(SendingStop.objects.filter(ended_at__isnull=True))).update(data_at=now) == 1
+    return quick.begin_data(mail, now)
 
 
 def sent(mail: OutgoingMail, outcome: Outcome, now: datetime, by: str) -> None:
     """A server took it. For whom it asked to come again, it goes again: to these alone. The report is told by
     `telling`, a little later and for many at once.
     """
+    untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
+    if not outcome.refused and not outcome.deferred:
+        if not quick.sent(mail, mail.sent_at or now, untold, now, by, outcome.words):
+            _went_out(mail, now, now, by, f"after its lease had run out: {outcome.words}")
+        return
     again = bool(outcome.deferred) and _tries(mail) < MOST_TRIES
     refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
-    words = _not_taken(refused, outcome.deferred if again else {}) or outcome.words
+    words = _not_taken(refused, outcome.deferred if again else {})
     columns: dict[str, Any] = {
         **FREED,
-        "reason": words[: moves.MOST_WORDS] if outcome.refused or outcome.deferred else "",
+        "reason": words[: moves.MOST_WORDS],
         "sent_at": mail.sent_at or now,
-        "untold": mail.purpose == Purpose.REPORT and mail.sent_at is None,
+        "untold": untold,
         "not_before": now + _distance(mail, LONGEST) if again else None,
     }
     if again:

@@ -15,16 +15,20 @@ from tracker.models import Event, OutgoingMail
 from tracker.status import Event as EventValue
 from tracker.status import Happening, Role
 
-AT_ONCE = 100
+AT_ONCE = 250
 
 
 def tell_of_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> None:
     """Record that the reports of these mails (of all, by default) were told, where they do not know it."""
     rows = (OutgoingMail.objects.all() if mails is None else mails).filter(untold=True)
-    rows = rows.select_related("report__tree").defer("raw", "body", "people", "recipients").order_by("pk")
+    rows = (
+        rows.only("message_id", "subject", "sent_at", "report__tree__name")
+        .select_related("report__tree")
+        .order_by("pk")
+    )
     while some := list(rows[:AT_ONCE]):
         with transaction.atomic():
-            history.record([_event(mail, now) for mail in some])
+            history.refold(history.append(_event(mail, now) for mail in some))
             OutgoingMail.objects.filter(pk__in=[mail.pk for mail in some]).update(untold=False)
 
 

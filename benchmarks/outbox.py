@@ -1,0 +1,128 @@
+"""Sending: one worker beside smtplib alone on the same mails; then claims and memory with 100,000 mails in the queue.
+
+`outbox.py [QUEUED] [SENT]`: how many wait, and how many of these are sent to see what memory does.
+"""
+
+from __future__ import annotations
+
+import os
+import smtplib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+ROUNDS, MAILS = 5, 1000
+LEAST_A_SECOND, LEAST_RATIO = 300, 0.5
+
+
+@contextmanager
+def sink() -> Iterator[int]:
+    """aiosmtpd in a process of its own, which takes everything and keeps nothing; its port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    command = [sys.executable, "-m", "aiosmtpd", "-n", "-l", f"127.0.0.1:{port}", "-c", "aiosmtpd.handlers.Sink"]
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    try:
+        yield port
+    finally:
+        server.kill()
+
+
+def resident() -> float:
+    """MiB of this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1024
+
+
+def alone(port: int, mails: list[tuple[str, list[str], bytes]]) -> float:
+    """smtplib in a loop: seconds."""
+    begin = time.perf_counter()
+    with smtplib.SMTP("127.0.0.1", port) as smtp:
+        for sender, recipients, raw in mails:
+            smtp.sendmail(sender, recipients, raw)
+    return time.perf_counter() - begin
+
+
+def measure(port: int, queued: int, sent: int) -> None:
+    from django.utils import timezone
+
+    from bot.outbox import queue, sending, states
+    from bot.outbox.transport.smtp import Server, SmtpTransport
+    from tests.crash import mails as made
+    from tracker.models import OutgoingMail, OutgoingState
+
+    def worker(most: int) -> float:
+        """One worker until nothing is due, or `most` are sent: seconds."""
+        server, before = Server("127.0.0.1", port), OutgoingMail.objects.filter(state=OutgoingState.SENT).count()
+        begin = time.perf_counter()
+        while OutgoingMail.objects.filter(state=OutgoingState.SENT).count() - before < most:
+            sending.send_due(SmtpTransport(server), sending.Manner(run=5.0))
+        return time.perf_counter() - begin
+
+    def claims() -> float:
+        """A claim of fifty, and giving them back: milliseconds, the median of some."""
+        spent = []
+        for _ in range(15):
+            begin = time.perf_counter()
+            batch = queue.claim_due(timezone.now(), sending.Manner().lease, sending.BATCH, "bench")
+            spent.append(1000 * (time.perf_counter() - begin))
+            states.release(batch, timezone.now(), "bench", "")
+        return median(spent)
+
+    ours, theirs = [], []
+    for number in range(ROUNDS):
+        made.make(MAILS, timezone.now(), first=number * MAILS)
+        fresh = OutgoingMail.objects.filter(state=OutgoingState.APPROVED)
+        rows: list[tuple[str, list[str], Any]] = list(fresh.values_list("sender", "recipients", "raw"))
+        theirs.append(alone(port, [(sender, recipients, bytes(raw)) for sender, recipients, raw in rows]))
+        ours.append(worker(MAILS))
+    rate, ratio = MAILS / median(ours), median(each / own for each, own in zip(theirs, ours, strict=True))
+    print(f"outbox: one worker sends {rate:,.0f} mails/s (budget {LEAST_A_SECOND}); smtplib alone "
+          f"{MAILS / median(theirs):,.0f}; ratio {ratio:.2f} (budget {LEAST_RATIO})")  # fmt: skip
+    made.make(1000, timezone.now(), first=ROUNDS * MAILS)
+    few = claims()
+    made.make(queued - 1000, timezone.now(), first=ROUNDS * MAILS + 1000)
+    many = claims()
+    print(f"  a claim of {sending.BATCH}: {few:.1f} ms with 1,000 in the queue, {many:.1f} ms with {queued:,}")
+    worker(1000)
+    early, steps = resident(), []
+    for _ in range(4):
+        worker(sent // 4)
+        steps.append(resident())
+    print(f"  memory: {early:.0f} MiB after 1,000 mails, then {', '.join(f'{each:.0f}' for each in steps)} MiB "
+          f"in the course of {sent:,} of {queued:,}")  # fmt: skip
+
+
+def main() -> None:
+    queued, sent = (int(each) for each in (sys.argv[1:] + ["100000", "20000"][len(sys.argv) - 1 :])[:2])
+    with tempfile.TemporaryDirectory() as place, sink() as port:
+        os.environ |= {"PERFWORK_VAR": place, "DJANGO_SETTINGS_MODULE": "tracker.settings", "LOG_LEVEL": "ERROR"}
+        os.environ.setdefault("DATABASE_URL", f"sqlite:///{place}/bench.sqlite3")
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0)
+        measure(port, queued, sent)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""All runs, one after the other, as the tables of docs/reliability.md: `make crash-test` (half an hour).
+
+Exits with 1 where a mail was lost, or came twice without the policy's or a person's word.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from tests.crash.run import ROOT
+
+MAILS = os.environ.get("PERFWORK_CRASH_MAILS", "1000")
+KILLS = os.environ.get("PERFWORK_CRASH_KILLS", "200")
+EVERY = os.environ.get("PERFWORK_CRASH_EVERY", "1")
+NEVER = ("lost", "twice_unasked", "other_bytes", "unrecorded")  # what must be nought
+
+
+def main() -> int:
+    amiss = 0
+    runs = [("tests.crash.run", "--mails", MAILS, "--kills", KILLS, "--database", database, "--broker", broker)
+            for database in ("sqlite", "postgresql") for broker in ("filesystem", "redis")]  # fmt: skip
+    lines = [("tests.crash.statements", "--every", EVERY, "--database", each) for each in ("sqlite", "postgresql")]
+    for several in (runs, lines):
+        for number, each in enumerate(several):
+            told = _told(each)
+            if number == 0:
+                print(f"\n| {' | '.join(name.replace('_', ' ') for name in told)} |")
+                print(f"|{' --- |' * len(told)}")
+            print(f"| {' | '.join(str(value) for value in told.values())} |", flush=True)
+            amiss += sum(int(told.get(name, 0)) for name in NEVER)
+    return 1 if amiss else 0
+
+
+def _told(command: tuple[str, ...]) -> dict[str, object]:
+    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
+    told: dict[str, object] = json.loads(done.stdout.strip().splitlines()[-1])
+    return told
+
+
+if __name__ == "__main__":
+    sys.exit(main())

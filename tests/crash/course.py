@@ -1,0 +1,114 @@
+"""The course of a run: nudges come, mails go, the worker dies; at the end everything is counted."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Any
+
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+
+from bot import tasks
+from bot.celery import app
+from bot.outbox.doubts import THE_POLICY
+from tests.crash import mails as made
+from tests.crash.receiver import Receiver
+from tests.outbox import unrecorded
+from tracker import moves
+from tracker.models import Move, OutgoingMail, OutgoingState
+
+S = OutgoingState
+BEAT = 0.25  # seconds between two nudges
+PERSON = "the operator"
+
+
+class Course:
+    """Needs Django's settings to be those of the run."""
+
+    def __init__(self, receiver: Receiver, worker: Any, dice: random.Random, number: int) -> None:
+        self.receiver, self.worker, self.dice, self.number = receiver, worker, dice, number
+        call_command("migrate", verbosity=0)
+        made.make(number, timezone.now())
+        self._over = threading.Event()
+        self._beat = threading.Thread(target=self._ring, daemon=True)
+        self._beat.start()
+
+    def _ring(self) -> None:
+        """What beat does, more often: nudges that nobody hears in time are of no use."""
+        assert app.conf.task_acks_late
+        while not self._over.wait(BEAT):
+            for task in (tasks.send_mail, tasks.read_archives):
+                task.apply_async(expires=2)
+
+    def kill_again_and_again(self, kills: int) -> int:
+        """Kill the worker after some mails and some milliseconds; returns how often it was."""
+        killed = 0
+        self.worker.start()
+        while killed < kills and (left := self.number - len(self.receiver.taken)) > 0:
+            quota = sum(self.receiver.taken.values()) + self.dice.randint(0, max(1, 2 * left // (kills - killed)))
+            until = time.monotonic() + 5
+            while sum(self.receiver.taken.values()) < quota and time.monotonic() < until:
+                time.sleep(0.002)
+            time.sleep(self.dice.random() * 0.08)
+            self.worker.kill()
+            killed += 1
+            self.worker.start()
+        return killed
+
+    def come_to_rest(self, patience: float) -> None:
+        """Until nothing waits but for a person; he then sends again what the receivers, whom he asks, do not have."""
+        until = time.monotonic() + patience
+        quiet = 0
+        while quiet < 3:
+            assert time.monotonic() < until, f"not at rest: {self._states()}"
+            waiting = OutgoingMail.objects.filter(state__in=(S.APPROVED, S.SENDING)).exists() or self._may_be_resent()
+            quiet = 0 if waiting else quiet + 1
+            time.sleep(0.5)
+        self._decide()
+
+    def _may_be_resent(self) -> bool:
+        resent = Move.objects.filter(by=THE_POLICY).values("mail")
+        return OutgoingMail.objects.filter(state=S.IN_DOUBT).exclude(pk__in=resent).exists()
+
+    def _states(self) -> list[Any]:
+        return list(OutgoingMail.objects.exclude(state=S.SENT).values_list("pk", "state", "reason")[:10])
+
+    def _decide(self) -> None:
+        for mail in OutgoingMail.objects.filter(state__in=(S.IN_DOUBT, S.FAILED)):
+            if not self.receiver.taken[mail.message_id]:
+                moves.by_hand(mail.pk, "resend", PERSON, timezone.now(), "the receivers have no copy")
+        until = time.monotonic() + 60
+        while OutgoingMail.objects.filter(state__in=(S.APPROVED, S.SENDING)).exists() and time.monotonic() < until:
+            time.sleep(0.2)
+
+    def close(self) -> None:
+        """No more nudges, and nobody at the database."""
+        self._over.set()
+        self._beat.join(5)
+        connection.close()
+
+
+def count(receiver: Receiver) -> dict[str, int]:
+    """What the receiver took, held against what the records say."""
+    ids = dict(OutgoingMail.objects.values_list("pk", "message_id"))
+    again = set(Move.objects.filter(by__in=(THE_POLICY, PERSON)).values_list("mail", flat=True))
+    doubtful = set(Move.objects.filter(became=S.IN_DOUBT).exclude(was=S.IN_DOUBT).values_list("mail", flat=True))
+    found = set(Move.objects.filter(was=S.IN_DOUBT, became=S.SENT).values_list("mail", flat=True))
+    twice = {pk for pk, message_id in ids.items() if receiver.taken[message_id] > 1}
+    person = set(OutgoingMail.objects.filter(state=S.IN_DOUBT).values_list("pk", flat=True))
+    person |= set(Move.objects.filter(by=PERSON).values_list("mail", flat=True))
+    return {
+        "mails": len(ids),
+        "lost": sum(not receiver.taken[message_id] for message_id in ids.values()),
+        "doubtful": len(doubtful),
+        "found": len(found),
+        "resent": len(set(Move.objects.filter(by=THE_POLICY).values_list("mail", flat=True))),
+        "left_to_a_person": len(person),
+        "twice": len(twice),
+        "twice_unasked": len(twice - again),
+        "other_bytes": len(receiver.differs),
+        "unrecorded": len(unrecorded()),
+    }

