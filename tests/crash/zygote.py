@@ -1,7 +1,8 @@
 """Workers without the seconds that a start takes: everything is imported once, and each worker is a fork of that.
 
-Reads words from standard input: "worker" forks a Celery worker, which leads a process group of its own; "line N" forks
-a process that sends what is due and is killed before its N-th line. Answers each with the number of the process.
+Reads words from standard input: "worker" forks a Celery worker, which leads a process group of its own; "send" a
+process that sends until nothing is due; "line N" one that does so and is killed before its N-th line. Answers each with
+the number of the process.
 """
 
 from __future__ import annotations
@@ -65,6 +66,9 @@ def main() -> None:
         os.setpgid(0, 0)
         if word == "worker":
             be_a_worker()
+        elif word == "send":
+            while sending.send_due(way_out(), manner(run=60)):
+                pass
         else:
             send_up_to(int(argument))
         os._exit(0)

@@ -30,8 +30,16 @@ def test_killed_at_random_moments(database: str, broker: str) -> None:
     assert [told[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
 
 
+def test_three_workers_send_ten_thousand_mails_once() -> None:
+    """Two from the beginning, a third midway; on PostgreSQL, where they claim at the same time."""
+    told = crash("tests.crash.several", "--mails", "10000")
+    assert told["workers"] == 3
+    assert told["least"] > 100  # each had its share
+    assert [told[name] for name in ("mails", "lost", "twice", "doubtful", "unrecorded")] == [10_000, 0, 0, 0, 0]
+
+
 def test_killed_between_statements() -> None:
-    told = crash("tests.crash.statements", "--every", "37")
+    told = crash("tests.crash.statements", "--every", "23")
     assert told["killed"] > 20
     assert told["doubtful"] >= 1  # some died between the last dot and the record
     assert [told[name] for name in ("lost", "left_to_a_person", "twice", "unrecorded")] == [0, 0, 0, 0]

@@ -1,0 +1,86 @@
+"""Several workers at one queue, the last of them started midway: who claims what, and what the receiver took.
+
+`python -m tests.crash.several --mails 10000`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from tests.crash.run import Worker, database_of, environment_of
+
+PATIENCE = 600.0
+
+
+def run(number: int, database: str) -> dict[str, Any]:
+    """Two workers, and a third when a third of the mails has gone; then count."""
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
+        from tests.crash.receiver import Receiver, serve
+
+        receiver = Receiver(place / "list.mbox", slow=0, lost=0)
+        server = serve(receiver)
+        stack.callback(server.stop)
+        where = database_of(database, place, stack)
+        environment = environment_of(place, where, "filesystem://", server.port, receiver.archive)
+        environment["PERFWORK_LEASE"] = "300"
+        os.environ.update(environment)
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+        from django.db import connection
+
+        from tests.crash import mails
+        from tests.crash.course import count
+
+        call_command("migrate", verbosity=0)
+        stack.callback(connection.close)
+        from django.utils import timezone
+
+        mails.make(number, timezone.now(), lines=5)
+        worker = Worker(environment)
+        stack.callback(worker.end)
+        pids = [worker.ask("send") for _ in range(2)]
+        _wait(lambda: len(receiver.taken) > number / 3)
+        pids.append(worker.ask("send"))
+        _wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+        return {**count(receiver), **_shares()}
+
+
+def _shares() -> dict[str, int]:
+    """How many workers there were, and how many mails the one had who sent the fewest."""
+    from django.db.models import Count
+
+    from tracker.models import Move
+
+    sent = Move.objects.filter(became="sent").order_by().values("by").annotate(mails=Count("pk"))
+    shares = [each["mails"] for each in sent]
+    return {"workers": len(shares), "least": min(shares)}
+
+
+def _wait(happened: Any) -> None:
+    until = time.monotonic() + PATIENCE
+    while not happened():
+        if time.monotonic() > until:
+            raise TimeoutError("the workers do not come to an end")
+        time.sleep(0.05)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mails", type=int, default=10_000)
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="postgresql")
+    asked = parser.parse_args()
+    print(json.dumps(run(asked.mails, asked.database)))
+
+
+if __name__ == "__main__":
+    main()
