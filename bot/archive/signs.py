@@ -62,7 +62,9 @@ class Signs:
             (NOTICED, rb"noticed a", _EACH),
             *((COMMAND, rb"\n" + _quoted(word), _ONCE) for word in {identity.prefix, "#regzbot", "#syz"}),
         ]
-        self._own = re.compile(rb"(?:[0-9a-f]{4,64})?@?" + re.escape(domain.encode()) + rb"\b", re.I)
+        self._own = re.compile(
+            rb"(?:[0-9a-f]{4,64}(?:\.[0-9a-f]{1,64})?)?@?" + re.escape(domain.encode()) + rb"\b", re.I
+        )
         self._database = hyperscan.Database()
         self._database.compile(
             expressions=[pattern for _, pattern, _ in patterns],

@@ -1,0 +1,198 @@
+"""Stories of those who get mail no more: it bounced, they asked to be left alone, and how they come back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.outbox.circumstances import unwelcome
+from bot.outbox.composing import compose_due
+from bot.replies.addresses import Address
+from tests.bot.test_bounces import POSTFIX, RETURNED
+from tests.outbox import again, claim
+from tests.world import DANA, LEE, World, message_id
+from tracker.models import Correspondent, Mailing, Message, OutgoingMail, OutgoingState, RawMessage, Refusal, Report
+
+
+def bounce(world: World, mail: OutgoingMail, text: str = POSTFIX, number: int = 1, **changes: str) -> bytes:
+    """The mail comes back to its return path."""
+    text = text.replace("perfbot+7d3e91c0a45b28f6.12345678@bot.example.org", mail.sender)
+    text = text.replace(RETURNED, mail.message_id).replace("bounce-1@", f"bounce-{number}@")
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return text.encode()
+
+
+def mailing(address: str) -> str:
+    return Correspondent.objects.filter(address=address).values_list("mailing", flat=True).first() or ""
+
+
+def test_a_dead_address_gets_no_more_until_somebody_writes_from_it(world: World) -> None:
+    report = world.report()
+    mail = OutgoingMail.objects.get()
+    world.inbox.add(bounce(world, mail))
+    world.read()
+    assert mailing(DANA.email) == Mailing.BOUNCING
+    assert mailing("lee@dev.example") == ""  # who is no recipient of it, of him it proves nothing
+    refusal = Refusal.objects.get()
+    assert (refusal.address, refusal.by, refusal.dead) == (DANA.email, "bounce", True)
+    assert "User unknown" in refusal.words
+    assert Message.objects.get(message_id="bounce-1@mx.example.org").report == report
+    assert Report.objects.get().state == "no_response"  # a bounce is no answer
+
+    world.ingest(world.result("c" * 40, "mm: c", id="c"))
+    compose_due(world.identity, world.later())
+    assert DANA.email not in OutgoingMail.objects.last().recipients  # type: ignore[union-attr]
+
+    world.post(DANA, "I am here again.", to=message_id(report))
+    world.read()
+    assert mailing(DANA.email) == ""
+
+
+def test_a_bounce_proves_that_a_mail_in_doubt_went_out(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: b"))
+    compose_due(world.identity, world.now, approve_first=False)
+    (mail,) = claim(world.now)
+    from bot.outbox import states
+
+    states.begin_data(mail, world.now)
+    states.doubt(mail, world.now, "gone", "worker")
+    world.inbox.add(bounce(world, mail))
+    world.read()
+    assert again(mail).state == OutgoingState.SENT
+    assert mail.moves.last().by == "bounce"  # type: ignore[union-attr]
+    assert Report.objects.get().reported_at
+
+
+@pytest.mark.parametrize("keeps", ["return path", "message-id"])
+def test_either_the_return_path_or_the_returned_part_tells_which_mail_it_was(world: World, keeps: str) -> None:
+    world.report()
+    mail = OutgoingMail.objects.get()
+    odd = {mail.message_id: "lost@x.example"} if keeps == "return path" else {mail.sender: "perfbot@bot.example.org"}
+    world.inbox.add(bounce(world, mail, **odd))
+    world.read()
+    assert mailing(DANA.email) == Mailing.BOUNCING
+
+
+def test_a_bounce_of_no_mail_of_ours_marks_nobody(world: World) -> None:
+    world.report()
+    mail = OutgoingMail.objects.get()
+    forged = {mail.sender: "perfbot+" + mail.report.tag + "@bot.example.org", mail.message_id: "nothing@x.example"}
+    world.inbox.add(bounce(world, mail, **forged))
+    world.read()
+    assert not Correspondent.objects.exists()
+
+
+def test_a_full_box_counts_when_it_is_full_for_long(world: World) -> None:
+    full = {"5.1.1": "5.2.2", "Recipient address rejected: User unknown": "the box is full"}
+    for number in range(3):
+        world.report(f"mm: {number}")
+        mail = OutgoingMail.objects.last()
+        assert mail
+        assert mailing(DANA.email) == ""
+        world.inbox.add(bounce(world, mail, number=10 + number, **full))
+        world.read()
+    assert mailing(DANA.email) == Mailing.BOUNCING
+
+
+@pytest.mark.parametrize(
+    ("subject", "text"),
+    [
+        ("unsubscribe", ""),
+        ("Re: the report", "unsubscribe\n\n> Hello,\n"),
+        ("Re: the report", "Please unsubscribe me.\n-- \nDana"),
+        ("Re: the report", "Hi,\n\n#lkp unsubscribe\n"),
+        ("Re: the report", "> Hello,\n\nUNSUBSCRIBE"),
+    ],
+)
+def test_who_asks_to_be_left_alone_is(world: World, subject: str, text: str) -> None:
+    report = world.report()
+    world.post(DANA, text, to=message_id(report), subject=subject)
+    world.read()
+    assert mailing(DANA.email) == Mailing.OPTED_OUT
+    assert DANA.email in unwelcome(world.identity.aliases)
+    assert "not proven" in Correspondent.objects.get().note
+    assert not OutgoingMail.objects.filter(purpose__startswith="answer").exists()  # it is no command that failed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I unsubscribe?",
+        "I would unsubscribe the second worker here, since it is the lock that",
+        "> unsubscribe",
+        "The unsubscribe path is slower, too.\n\nunsubscribe",
+    ],
+)
+def test_who_speaks_of_it_stays(world: World, text: str) -> None:
+    report = world.report()
+    world.post(DANA, text, to=message_id(report))
+    world.read()
+    assert mailing(DANA.email) == ""
+
+
+def test_a_mail_to_a_list_alone_is_about_the_list(world: World) -> None:
+    report = world.report()
+    letter = world.letter(DANA, "unsubscribe", to=message_id(report)).replace(
+        b"To: perfbot@bot.example.org", b"To: linux-mm@lists.example.org"
+    )
+    world.inbox.add(letter)
+    world.read()
+    assert mailing(DANA.email) == ""
+
+
+def test_the_link_in_the_head_works_without_a_report(world: World) -> None:
+    """As mail programs do it: a new mail to our address, with that one word as its subject."""
+    world.report()
+    world.post(Address("Kim", "kim@dev.example"), "", subject="unsubscribe", message_id="u@dev.example")
+    world.read()
+    assert mailing("kim@dev.example") == Mailing.OPTED_OUT
+    assert RawMessage.objects.filter(position__gt="").exists()
+    mail = OutgoingMail.objects.get()
+    assert f"List-Unsubscribe: <mailto:{world.identity.tagged(mail.report.tag)}?subject=unsubscribe>".encode() in bytes(
+        mail.raw
+    )
+
+
+def test_he_may_come_back_and_old_mail_read_late_changes_nothing(world: World) -> None:
+    report = world.report()
+    early = world.letter(DANA, "unsubscribe", to=message_id(report))
+    world.post(DANA, "unsubscribe", to=message_id(report))
+    world.read()
+    world.post(DANA, "subscribe", to=message_id(report))
+    world.read()
+    assert mailing(DANA.email) == Mailing.OPTED_IN
+    world.inbox.add(early)
+    world.read()
+    assert mailing(DANA.email) == Mailing.OPTED_IN
+
+
+def test_unproven_mail_calls_nobody_in(world: World) -> None:
+    """By rules that ask for people who want mail, only those are mailed who are proven to."""
+    world.identity = replace(world.identity, trust="verified")
+    report = world.report()
+    world.post(LEE, "subscribe", to=message_id(report))
+    world.read()
+    assert mailing(LEE.email) == ""
+    world.post(LEE, "unsubscribe", to=message_id(report))
+    world.read()
+    assert mailing(LEE.email) == Mailing.OPTED_OUT
+    world.post(LEE, "subscribe", to=message_id(report))
+    world.read()
+    assert mailing(LEE.email) == ""  # as before he left
+
+
+def test_what_an_operator_said_stands(world: World) -> None:
+    report = world.report()
+    Correspondent.objects.create(address=DANA.email, mailing=Mailing.STOPPED, since=world.now)
+    world.post(DANA, "subscribe", to=message_id(report))
+    world.read()
+    assert mailing(DANA.email) == Mailing.STOPPED
+
+
+def test_robots_ask_for_nothing(world: World) -> None:
+    report = world.report()
+    world.post(DANA, "unsubscribe", to=message_id(report), Auto_Submitted="auto-replied")
+    world.read()
+    assert mailing(DANA.email) == ""
