@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -50,6 +51,6 @@ def sent(mail: OutgoingMail, sent_at: datetime, untold: bool, now: datetime, by:
     return True
 
 
-def _moment(at: datetime) -> object:
+def _moment(at: datetime) -> Any:
     """A moment as this database takes it."""
     return connection.ops.adapt_datetimefield_value(at)

@@ -1,0 +1,245 @@
+"""Mail through servers of Debian: Postfix delivers and bounces, RabbitMQ carries nudges, Dovecot keeps what was sent.
+
+`.ci/run` installs them; where one is missing, its test is skipped with a line that says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from bot.archive.intake import read_source
+from bot.archive.sources import open_sources
+from bot.demo.catcher import serve
+from bot.demo.inbox import DemoInbox
+from bot.outbox.composing import compose_due
+from bot.outbox.sent_folder import SentFolder
+from bot.outbox.transport.port import Fate
+from bot.outbox.transport.smtp import Server
+from tests import postfix
+from tests.conftest import ROOT
+from tests.mail_server import free_port
+from tests.outbox import again, send
+from tests.world import DANA, World, standing
+from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Refusal
+
+SBIN = f"/usr/lib/rabbitmq/bin:{os.environ['PATH']}:/usr/sbin"  # Debian wraps the server, and hides what it says
+
+
+# --- Postfix ---
+
+
+@pytest.fixture
+def mta() -> Iterator[postfix.Postfix]:
+    if why := postfix.why_not():
+        pytest.skip(why)
+    with postfix.running() as server:
+        yield server
+
+
+def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: postfix.Postfix) -> None:
+    """To Dana and the list into Maildirs; Lee's address is dead, which Postfix finds out after it took the mail."""
+    told = world.result("b" * 40, "mm: größer ± 3")
+    told["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
+    world.ingest(told)
+    compose_due(world.identity, world.now, approve_first=False)
+    mail = OutgoingMail.objects.get()
+    assert send(Server("127.0.0.1", mta.port, timeout=10)) == {Fate.SENT: 1}
+    assert "queued as" in mail.moves.last().words  # type: ignore[union-attr]
+    (delivered,) = mta.wait("dana")
+    (listed,) = mta.wait("list")
+    assert f"Return-Path: <{mail.sender}>".encode() in delivered
+    body = bytes(mail.raw).replace(b"\r\n", b"\n").partition(b"\n\n")[2]
+    assert delivered.partition(b"\n\n")[2] == body == listed.partition(b"\n\n")[2]
+
+    (returned,) = mta.wait("bot")
+    world.inbox.add(returned)
+    world.read()
+    refusal = Refusal.objects.get()
+    assert (refusal.address, refusal.by, refusal.dead) == ("lee@dev.example", "bounce", True)
+    assert "unknown user" in refusal.words
+    assert Correspondent.objects.get(address="lee@dev.example").mailing == Mailing.BOUNCING
+    assert standing(mail.report) == "currently not merged, no response from author yet"
+    assert len(mta.mails("dana")) == len(mta.mails("list")) == 1
+
+
+# --- RabbitMQ ---
+
+
+@contextmanager
+def rabbit(place: Path) -> Iterator[str]:
+    """A broker of its own, as the user of its package where we are root; its address."""
+    port, epmd, dist = free_port(), free_port(), free_port()
+    (place / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\n")
+    environment = {
+        "PATH": SBIN,
+        "HOME": str(place),
+        "RABBITMQ_NODENAME": f"perfwork{port}@localhost",
+        "RABBITMQ_MNESIA_BASE": str(place / "data"),
+        "RABBITMQ_LOG_BASE": str(place / "log"),
+        "RABBITMQ_LOGS": "-",
+        "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "plugins"),
+        "RABBITMQ_DIST_PORT": str(dist),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "ERL_EPMD_PORT": str(epmd),
+    }
+    (place / "plugins").write_text("[].")
+    user: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        user = {"user": "rabbitmq", "group": "rabbitmq", "extra_groups": []}
+        for each in (place, *place.rglob("*")):
+            shutil.chown(each, "rabbitmq", "rabbitmq")
+    log = (place / "out").open("wb")
+    user |= {"stdout": log, "stderr": log, "start_new_session": True}
+    program = shutil.which("rabbitmq-server", path=SBIN) or "rabbitmq-server"
+    server = subprocess.Popen([program], env=environment, cwd=place, **user)
+    try:
+        until = time.monotonic() + 90
+        while b"Server startup complete" not in (said := (place / "out").read_bytes()):
+            assert server.poll() is None, said[-2000:].decode("utf-8", "replace")
+            assert time.monotonic() < until, said[-2000:].decode("utf-8", "replace")
+            time.sleep(0.2)
+        yield f"amqp://guest:guest@127.0.0.1:{port}//"
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)  # nothing in it is needed any more
+        server.wait(60)
+        subprocess.run(["epmd", "-port", str(epmd), "-kill"], env=environment, capture_output=True, check=False)
+
+
+@pytest.fixture
+def rabbitmq() -> Iterator[str]:
+    if shutil.which("rabbitmq-server", path=SBIN) is None:
+        pytest.skip("RabbitMQ is not installed: apt install rabbitmq-server")
+    place = Path(tempfile.mkdtemp(prefix="rabbit-"))
+    place.chmod(0o755)
+    with rabbit(place) as url:
+        yield url
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def test_nudges_over_rabbitmq_and_a_worker_that_is_killed(tmp_path: Path, rabbitmq: str) -> None:
+    """The crash of tests/crash, short, over this broker: nothing lost, nothing twice."""
+    asked = ("--mails", "60", "--kills", "6", "--broker", rabbitmq)
+    command = [sys.executable, "-m", "tests.crash.run", *asked]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout)
+    assert told["broker"] == "amqp"
+    assert told["kills"] >= 3
+    assert [told[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
+
+
+# --- Dovecot ---
+
+DOVECOT = """\
+base_dir = {place}/run
+state_dir = {place}/state
+log_path = {place}/log
+protocols = imap
+listen = 127.0.0.1
+ssl = no
+disable_plaintext_auth = no
+default_internal_user = nobody
+default_internal_group = nogroup
+default_login_user = nobody
+mail_location = maildir:{place}/mail/%u
+first_valid_uid = 1
+passdb {{
+  driver = static
+  args = password=secret
+}}
+userdb {{
+  driver = static
+  args = uid=65534 gid=65534 home={place}/mail/%u
+}}
+service imap-login {{
+  chroot =
+  inet_listener imap {{
+    port = {port}
+  }}
+  inet_listener imaps {{
+    port = 0
+  }}
+}}
+namespace inbox {{
+  inbox = yes
+  mailbox Sent {{
+    auto = create
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def mailbox() -> Iterator[str]:
+    """The Sent folder of a mailbox on a real IMAP server."""
+    if shutil.which("dovecot", path=SBIN) is None:
+        pytest.skip("Dovecot is not installed: apt install dovecot-imapd")
+    if os.geteuid() != 0:
+        pytest.skip("Dovecot starts as root only")
+    place, port = Path(tempfile.mkdtemp(prefix="dovecot-")), free_port()
+    place.chmod(0o755)
+    for each in ("mail", "run", "state"):
+        (place / each).mkdir()
+    os.chown(place / "mail", 65534, 65534)
+    (place / "dovecot.conf").write_text(DOVECOT.format(place=place, port=port))
+    server = subprocess.Popen(["/usr/sbin/dovecot", "-F", "-c", str(place / "dovecot.conf")])
+    until = time.monotonic() + 20
+    while not (place / "log").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    yield f"imap://perfbot:secret@127.0.0.1:{port}/Sent"
+    server.terminate()
+    server.wait(20)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: Path, mailbox: str) -> None:
+    """Sent, and kept there; then a backup of the database is restored, in which the mail only waits."""
+    from urllib.parse import urlsplit
+
+    world.ingest(world.result("b" * 40, "mm: größer ± 3"))
+    compose_due(world.identity, world.now, approve_first=False)
+    mail = OutgoingMail.objects.get()
+    catcher = serve(DemoInbox(tmp_path / "list"), free_port())
+    try:
+        server = Server("127.0.0.1", catcher.port, timeout=5)
+        assert send(server, sent_folder=SentFolder(urlsplit(mailbox))) == {Fate.SENT: 1}
+        mail.moves.exclude(became=OutgoingState.APPROVED).delete()
+        mail.save()  # as it was
+        (source,) = open_sources(mailbox)
+        assert read_source(source, world.identity, timezone.now()).seen == 1
+        assert again(mail).state == OutgoingState.SENT
+        assert send(server) == {}
+        assert len(catcher.handler.received) == 1
+    finally:
+        catcher.stop()
+
+
+def test_a_sent_folder_that_is_not_there_is_no_mails_trouble(world: World, tmp_path: Path) -> None:
+    from urllib.parse import urlsplit
+
+    world.ingest(world.result("b" * 40, "mm: a"))
+    compose_due(world.identity, world.now, approve_first=False)
+    catcher = serve(DemoInbox(tmp_path / "list"), free_port())
+    try:
+        nowhere = SentFolder(urlsplit(f"imap://u:p@127.0.0.1:{free_port()}/Sent"))
+        assert send(Server("127.0.0.1", catcher.port), sent_folder=nowhere) == {Fate.SENT: 1}
+    finally:
+        catcher.stop()
+    assert DANA.email in OutgoingMail.objects.get(state="sent").recipients
