@@ -14,6 +14,7 @@ PAGES = {
     "answering": "Answering a report",
     "archives": "Reading archives",
     "mail": "The mail that we send",
+    "outbox": "How mail leaves",
     "reading": "How replies are read",
     "results": "Handing in a result",
     "trees": "Following git",
