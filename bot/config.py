@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from bot.archive.sources import open_sources
 from bot.compose.conventions import Attached, Conventions, SubjectForm
 from bot.compose.policy import Policy
 from bot.compose.policy_file import read_policy
@@ -66,6 +67,7 @@ def _identity(keys: KeyCache | None) -> Identity:
         trust=settings.PERFWORK_TRUST,
         believed=believed,
         aliases=_aliases(settings.PERFWORK_MAILMAP),
+        secret=settings.SECRET_KEY.encode(),
         rules_off=_rules_off(settings.PERFWORK_RULES_OFF),
     )
 
@@ -110,7 +112,8 @@ def way_out() -> Transport:
 
 def doubt_policy() -> DoubtPolicy:
     """What becomes of mail in doubt."""
-    return DoubtPolicy(timedelta(seconds=settings.PERFWORK_DOUBT_AFTER), settings.PERFWORK_RESEND)
+    own = open_sources(settings.PERFWORK_SENT)[0].name if settings.PERFWORK_SENT else ""
+    return DoubtPolicy(timedelta(seconds=settings.PERFWORK_DOUBT_AFTER), settings.PERFWORK_RESEND, own)
 
 
 def _signing() -> Signing:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import re
 from dataclasses import dataclass, field
 
 from bot.replies.aliases import Aliases
 from bot.replies.trust.believed import Believed
 
-_TAG = re.compile(r"([0-9a-f]{16})(?:\.[0-9a-f]{8})?")
-
-
-def mail_mark(message_id: str) -> str:
-    """Eight digits that stand for one mail in its return path."""
-    return hashlib.sha256(message_id.encode("utf-8", "replace")).hexdigest()[:8]
+_TAG = re.compile(r"([0-9a-f]{16})(?:\.[0-9a-f]{12})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +27,7 @@ class Identity:
     trust: str = "verified"
     believed: Believed = field(default_factory=Believed)
     aliases: Aliases = field(default_factory=Aliases)
+    secret: bytes = field(default=b"", repr=False)
     rules_off: frozenset[str] = frozenset()  # of those that read plain English
 
     def tagged(self, tag: str) -> str:
@@ -40,8 +36,11 @@ class Identity:
         return f"{local}+{tag}@{domain}"
 
     def return_path(self, tag: str, message_id: str) -> str:
-        """Where one mail comes back to, if it does: perfbot+7d3e91c0a45b28f6.b1c2d3e4@bot.example.org."""
-        return self.tagged(f"{tag}.{mail_mark(message_id)}")
+        """Where one mail comes back to, if it does: perfbot+7d3e91c0a45b28f6.b1c2d3e4f5a6@bot.example.org. Only who got
+        it can know that, since its last part is made with a secret.
+        """
+        mark = hmac.new(self.secret, message_id.encode("utf-8", "replace"), "sha256").hexdigest()
+        return self.tagged(f"{tag}.{mark[:12]}")
 
     def mark_in(self, address: str) -> str:
         """The mark of one mail in a return path of ours, else ""."""

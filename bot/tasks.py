@@ -21,7 +21,7 @@ from bot.outbox import doubts
 from bot.outbox.answering import approve_answers
 from bot.outbox.composing import compose_due
 from bot.outbox.further import compose_further
-from bot.outbox.queue import has_due
+from bot.outbox.queue import has_due, is_busy
 from bot.outbox.sending import ENDS_A_ROUND, send_due
 from bot.upstream.following import Patience, follow
 
@@ -59,6 +59,7 @@ def read_archives() -> None:
                 refresh(Path(place))
         except (Unreadable, OSError) as error:
             log.error("%s", error)
+            continue  # what is not fresh must not count as read: a mail in doubt may have turned up there
         try:
             for number, _ in enumerate(open_sources(place)):
                 read_archive.delay(which, number)  # by number: a place may hold a password, and a queue is no safe
@@ -104,6 +105,7 @@ def track_tree(name: str) -> None:
 def send_mail() -> int:
     """Send what is approved and due, for some seconds; ring again where more is. The rows of the outbox say what."""
     now = timezone.now()
+    doubts.sweep(now)
     doubts.resolve(doubt_policy(), now)
     try:
         transport = way_out()
@@ -115,6 +117,6 @@ def send_mail() -> int:
     except DatabaseError as error:  # a full disk, or a server that is gone: what is not recorded is in doubt later
         log.error("sending ended: %s", error)
         return 0
-    if fates and not ENDS_A_ROUND & fates.keys() and has_due(timezone.now()):
+    if fates and not ENDS_A_ROUND & fates.keys() and has_due(timezone.now()) and not is_busy():
         send_mail.delay()
     return fates.total()

@@ -256,7 +256,9 @@ class CorrespondentAdmin(admin.ModelAdmin):
     def _who_gets_mail_changed(self) -> None:
         """Who is welcome again is told by what waits."""
         waiting = (models.OutgoingState.COMPOSED, models.OutgoingState.HELD)
-        models.OutgoingMail.objects.filter(state__in=waiting, purpose=models.Purpose.REPORT).update(stale=True)
+        models.OutgoingMail.objects.filter(state__in=waiting, purpose=models.Purpose.REPORT).update(
+            stale=True, looked_at=None
+        )
 
 
 @admin.register(models.Archive)

@@ -115,7 +115,7 @@ def refold(report_ids: Iterable[int]) -> None:
         unsent = Q(state__in=moves.WAITING, sent_at__isnull=True)
         told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # more may be due behind it
         mails = OutgoingMail.objects.filter(unsent | told, report__in=[report.pk for report in changed])
-        mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True)
+        mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
 
 
 def _coming(standing: status.Standing) -> versions.Version | None:

@@ -79,7 +79,8 @@ def by_hand(pk: int, verb: str, person: str, now: datetime, words: str = "") -> 
     rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
     if verb == "approve":  # what is about to be composed again is not what was looked at
         rows = rows.filter(stale=False)
-    freed = {"not_before": None, "data_at": None, "lease_until": None}
+    words = words.replace("\0", "")
+    freed = {"not_before": None, "data_at": None, "lease_until": None, "tries": 0, "knocks": 0}
     columns = {"reason": words[:MOST_WORDS], "by_hand": True, **freed}
     if verb == "cancel" and move(rows.exclude(sent_at=None), S.SENT, person, now, words or "cancelled", **columns):
         return True
@@ -96,7 +97,7 @@ def stop_sending(person: str, now: datetime, reason: str = "") -> bool:
     with transaction.atomic():
         if stopped():
             return False
-        SendingStop.objects.create(at=now, by=person, reason=reason[:MOST_WORDS])
+        SendingStop.objects.create(at=now, by=person, reason=reason.replace("\0", "")[:MOST_WORDS])
     return True
 
 

@@ -78,7 +78,7 @@ def outdate(report_ids: Collection[int]) -> None:
     if report_ids:
         ended = (OutgoingState.CANCELLED, OutgoingState.FAILED)
         mails = OutgoingMail.objects.filter(report__in=report_ids, purpose=Purpose.REPORT)
-        mails.exclude(state__in=ended).update(stale=True)
+        mails.exclude(state__in=ended).update(stale=True, looked_at=None)
 
 
 def told_already(report_ids: Iterable[int]) -> set[int]:

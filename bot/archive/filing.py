@@ -10,10 +10,9 @@ from bot.archive import robot_reports
 from bot.archive.lookup import keys_of_culprit, know, load, names_in, patch_keys
 from bot.identity import Identity
 from bot.ingest.robot_mail.report import RobotReport, find_report
+from bot.outbox import testimony
 from bot.outbox.answering import answer
 from bot.outbox.correspondents import came_back, hear
-from bot.outbox.doubts import is_copy
-from bot.outbox.states import mark_sent
 from bot.replies.effect import Effect, Mode, Relation
 from bot.replies.effects import effects_of
 from bot.replies.events import event_of
@@ -22,7 +21,7 @@ from bot.replies.known import KnownReports
 from bot.replies.leaving import wish_of
 from bot.replies.links import find_links
 from bot.replies.reading import Reading
-from tracker import history, moves
+from tracker import history
 from tracker.models import Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
 from tracker.status import Event as EventValue
 from tracker.status import Happening
@@ -82,6 +81,8 @@ class Desk:
     def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
         """File one mail that was laid out. `keep` stores its bytes, and is called before all else."""
         mail = reading.mail
+        if reading.kind is Kind.SELF and not self._witness(reading):
+            return Filed()  # so that the real one, which may come later, is no second
         if mail.message_id in self._filed:
             return Filed(mail.message_id, was_known=True)
         if mail.author.email in self.identity.robots and (robot_report := find_report(mail)):
@@ -104,7 +105,6 @@ class Desk:
         self._store(reading, self._rows[first], source, how)
         if reading.kind is Kind.SELF:
             # Proof that it went out, whatever we remember of it (DESIGN rule 5).
-            self._witness(reading)
             return Filed(mail.message_id)
         if reading.kind is Kind.BOUNCE:
             came_back(source.raw, reading, self.identity, self.now)
@@ -115,18 +115,11 @@ class Desk:
         answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
         return Filed(mail.message_id, is_reply=True)
 
-    def _witness(self, reading: Reading) -> None:
-        """A copy of our own mail proves that it went out, whatever the outbox says; another mail under its Message-ID
-        proves nothing, and is worth a remark.
-        """
-        found = reading.mail
-        mail = OutgoingMail.objects.filter(message_id=found.message_id).exclude(state=OutgoingState.SENT).first()
-        if mail is None:
-            return
-        if is_copy(mail, found):
-            mark_sent(mail.message_id, found.date or self.now, self.now, words="a copy was read")
-        else:
-            moves.remark(mail, "archive", self.now, "another mail with its Message-ID was read: that is no copy of it")
+    def _witness(self, reading: Reading) -> bool:
+        """What a mail in our name tells of what became of ours; False where it is another one under its Message-ID."""
+        ours = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
+        mail = ours.first()
+        return mail is None or testimony.hear(mail, reading, self.identity, self.now)
 
     def file_again(self, reading: Reading) -> None:
         """A filed mail, now that more is known: under the report that it is about first, and with all that it does."""

@@ -43,6 +43,7 @@ def answer(reading: Reading, report: Report, identity: Identity, now: datetime) 
                 raw=to_bytes(mail),
                 sender=identity.return_path(report.tag, mail.message_id),
                 recipients=list(mail.envelope),
+                lists=[identity.list_address],
                 subject=mail.subject,
                 composed_at=now,
             )

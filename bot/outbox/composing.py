@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import OperationalError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from bot.compose.policy import Action, decide
 from bot.compose.report_mail import compose
@@ -103,37 +103,39 @@ class _Round:
         unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=moves.WAITING)
         if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
             before = Q(looked_at__lte=lately) | Q(looked_at=None, composed_at__lte=lately)
-            unsent.filter(before).update(stale=True)  # who gets it may have changed
+            unsent.filter(before).update(stale=True, looked_at=None)  # who gets it may have changed
         over = Q(state=OutgoingState.HELD, by_hand=False, not_before__lte=self.desk.now)  # a hold that passes
         rows = unsent.filter(Q(stale=True) | over).select_related("report__culprit", "report__tree")
         for row in rows.order_by(F("looked_at").asc(nulls_first=True), "pk")[:limit]:
             self._tried_again(row)
 
     def _tried_again(self, row: OutgoingMail) -> None:
-        mine = OutgoingMail.objects.filter(pk=row.pk, state=row.state)
-        if not mine.update(stale=False, looked_at=self.desk.now):  # before we look: what comes meanwhile marks it again
+        # What comes meanwhile takes this mark away; what a person or a worker does shows in the rest.
+        mine = OutgoingMail.objects.filter(
+            pk=row.pk, state=row.state, by_hand=row.by_hand, attempts=row.attempts, looked_at=self.desk.now
+        )
+        if not OutgoingMail.objects.filter(pk=row.pk, state=row.state).update(stale=True, looked_at=self.desk.now):
             return
         try:
             columns = self._looked_at(row)
         except OperationalError as busy:
             log.error("%s: its mail could not be looked at again: %s", row.report.culprit.sha10, busy)
-            mine.update(stale=True)
             return
         except Exception as error:  # as above
             log.exception("%s: its mail could not be composed again", row.report.culprit.sha10)
             reason = f"it could not be composed again: {type(error).__name__}: {error}"
             columns = {"state": OutgoingState.HELD, "reason": reason.replace("\0", "")[:1000], "not_before": None}
-        if columns and self._changed(row, columns) and "subject" in columns:
+        if self._changed(row, mine, {**columns, "stale": False}) and "subject" in columns:
             Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=columns["subject"])
 
-    def _changed(self, row: OutgoingMail, columns: dict[str, Any]) -> bool:
-        """Write down what became of a mail, unless somebody has moved it since it was read."""
+    def _changed(self, row: OutgoingMail, mine: QuerySet[OutgoingMail], columns: dict[str, Any]) -> bool:
+        """Write down what became of a mail, unless it has changed since it was read: then it is looked at again."""
         was = OutgoingState(row.state)
         became = columns.pop("state", was)
         if became == was:
-            return bool(OutgoingMail.objects.filter(pk=row.pk, state=was).update(**columns))
+            return bool(mine.update(**columns))
         words = str(columns.get("reason", ""))
-        return moves.step(OutgoingMail.objects.all(), row.pk, was, became, COMPOSER, self.desk.now, words, **columns)
+        return moves.step(mine, row.pk, was, became, COMPOSER, self.desk.now, words, **columns)
 
     def _looked_at(self, row: OutgoingMail) -> dict[str, Any]:
         """What becomes of a mail that has not gone out; nothing of one that a person has let go, or that may have been

@@ -14,6 +14,9 @@ from bot.replies.reading import Reading
 from bot.replies.trust.verdict import Verdict
 from tracker.models import Correspondent, Mailing, OutgoingMail, RefusedBy
 
+UNPROVEN = "not proven"
+LATELY = 1000  # mails
+
 
 def hear(reading: Reading, identity: Identity, now: datetime) -> None:
     """A person's mail. Whoever asks to be left alone is, at once, unless a proof speaks against its being him: mail too
@@ -22,15 +25,17 @@ def hear(reading: Reading, identity: Identity, now: datetime) -> None:
     """
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
     wish = wish_of(reading, identity) if reading.trust.verdict is not Verdict.FAIL else None
+    if wish and _is_list(author, identity):  # a list has no wishes
+        return
     if wish is None:
         refusals.alive(author, at)
         return
     proven = reading.trust.verdict is Verdict.PASS
     if wish is Wish.COME_BACK and not (proven or identity.trust == "open"):
         left = Correspondent.objects.filter(address=author, since__lt=at)
-        left.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__startswith="<")).delete()
+        left.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
         return
-    proof = f"proven by {reading.trust.by}" if proven else "not proven"
+    proof = f"proven by {reading.trust.by}" if proven else UNPROVEN
     mailing = Mailing.OPTED_OUT if wish is Wish.LEAVE else Mailing.OPTED_IN
     values = {"mailing": mailing, "note": f"<{reading.mail.message_id}>, {proof}"[:500], "since": at}
     row, new = Correspondent.objects.get_or_create(address=author, defaults=values)
@@ -39,13 +44,23 @@ def hear(reading: Reading, identity: Identity, now: datetime) -> None:
         older.exclude(mailing=mailing).update(**values)
 
 
+def _is_list(address: str, identity: Identity) -> bool:
+    """Whether an address is one of our own lists, or a list to which mail of ours went lately."""
+    if address in (identity.list_address, *identity.lists):
+        return True
+    lately = OutgoingMail.objects.order_by("-pk").values_list("lists", flat=True)[:LATELY]
+    return any(address in lists for lists in lately)
+
+
 def came_back(raw: bytes, reading: Reading, identity: Identity, now: datetime) -> None:
-    """A bounce: the mail did go out, and whom it did not reach is noted; of others, a bounce tells us nothing."""
+    """A bounce: the mail did go out, and whom it did not reach is noted; of others, a bounce tells us nothing.
+
+    Which mail it was, its return path tells, and that alone: everything else of a mail is known to the world.
+    """
     bounce = read_bounce(raw)
     addressed = [each.email for each in (*reading.mail.recipients, *reading.mail.delivered_to)]
     paths = [each for each in addressed if identity.mark_in(each)]
-    returned = Q(message_id__in=bounce.message_ids) | Q(sender__in=paths)
-    for mail in OutgoingMail.objects.filter(returned).order_by("pk")[:1]:
+    for mail in OutgoingMail.objects.filter(sender__in=paths, attempts__gt=0).order_by("pk")[:1]:
         at = min(reading.mail.date or now, now)
         states.mark_sent(mail.message_id, at, now, by="bounce", words=f"it came back with <{reading.mail.message_id}>")
         ours = {each.lower() for each in mail.recipients}

@@ -37,6 +37,11 @@ def has_due(now: datetime) -> bool:
     return bool(_due(now, 1))
 
 
+def is_busy() -> bool:
+    """Whether anybody is sending: then he goes on, and nobody else need be rung for."""
+    return OutgoingMail.objects.filter(state=OutgoingState.SENDING).exists()
+
+
 def next_due(now: datetime) -> datetime | None:
     """When the next mail is due that is not yet."""
     return ready().filter(not_before__gt=now).order_by("not_before").values_list("not_before", flat=True).first()
@@ -55,8 +60,8 @@ def _due(now: datetime, limit: int) -> list[int]:
 def _in_turn(due: list[int], rates: Rates, now: datetime) -> list[int]:
     """Those whose turn it is. The others get their moment, once: they come back when it is there."""
     lease.wait_for_turn(TURN)
-    rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "reached", "not_before", "turn_at"))
-    left = {row.pk: [each for each in row.recipients if each not in row.reached] for row in rows}
+    rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
+    left = {row.pk: [each for each in row.recipients if each not in row.settled] for row in rows}
     keys = {key for row in rows for key, _ in rates.keys(left[row.pk])}
     known = dict(Pace.objects.filter(key__in=keys).values_list("key", "used_until"))
     used = dict(known)

@@ -18,8 +18,8 @@ _BEGIN = (
     f" AND NOT EXISTS (SELECT 1 FROM {_STOP} WHERE ended_at IS NULL)"
 )
 _SENT = (
-    f"UPDATE {_MAIL} SET state = 'sent', sent_at = %s, untold = %s, reason = '', lease_until = NULL, data_at = NULL,"
-    " not_before = NULL WHERE id = %s AND attempts = %s AND state = 'sending'"
+    f"UPDATE {_MAIL} SET state = 'sent', sent_at = %s, untold = (untold OR %s), reason = '', lease_until = NULL,"
+    " data_at = NULL, not_before = NULL WHERE id = %s AND attempts = %s AND state = 'sending'"
 )
 _RECORD = f"INSERT INTO {_MOVE} (mail_id, was, became, at, by, words) VALUES (%s, 'sending', 'sent', %s, %s, %s)"
 _CLAIMED = (

@@ -60,7 +60,8 @@ def send_due(transport: Transport, manner: Manner) -> Counter[Fate]:
     doubts.sweep(timezone.now())
     try:
         while not moves.stopped():
-            batch = claim_due(timezone.now(), manner.lease, BATCH, by, manner.rates)
+            few = BATCH if fates or not manner.run else 1  # whether the server is there, one mail finds out
+            batch = claim_due(timezone.now(), manner.lease, few, by, manner.rates)
             outcome = _send(batch, transport, manner, until, by)
             fates += outcome
             if fates.total() - told >= TELL:
@@ -68,11 +69,13 @@ def send_due(transport: Transport, manner: Manner) -> Counter[Fate]:
                 told = fates.total()
             if ENDS_A_ROUND & outcome.keys() or time.monotonic() > until or not (batch or _rest(until)):
                 break
-    finally:
         telling.tell_of_sent(timezone.now())
-        transport.close()
-        if manner.sent_folder:
-            manner.sent_folder.close()
+    finally:
+        try:
+            transport.close()
+        finally:
+            if manner.sent_folder:
+                manner.sent_folder.close()
     return fates
 
 
@@ -113,7 +116,7 @@ def _left(mail: OutgoingMail) -> bool:
 
 def deliver(mail: OutgoingMail, transport: Transport, by: str, away: Mapping[str, str], manner: Manner = PLAIN) -> Fate:
     """Send a claimed mail and record its fate. `away`: who opted out, perhaps since it was approved."""
-    recipients = [each for each in mail.recipients if each not in away and each not in mail.reached]
+    recipients = [each for each in mail.recipients if each.lower() not in away and each not in mail.settled]
     if not recipients:
         states.fail(mail, timezone.now(), "nobody is left who wants it", by)
         return Fate.REFUSED

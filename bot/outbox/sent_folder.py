@@ -21,16 +21,20 @@ class SentFolder:
     def __init__(self, url: SplitResult) -> None:
         self._url = url
         self._server: imaplib.IMAP4 | None = None
+        self._gone = False
 
     def keep(self, raw: bytes, at: datetime) -> bool:
         """File a copy, marked as read; False, with a line in the log, where that failed."""
+        if self._gone:
+            return False
         folder = unquote(self._url.path.strip("/")) or "Sent"
         quoted = '"' + folder.replace("\\", "\\\\").replace('"', '\\"') + '"'
         try:
             server = self._open()
             answer, words = server.append(quoted, "(\\Seen)", imaplib.Time2Internaldate(at), raw)
-        except (OSError, imaplib.IMAP4.error) as error:
+        except (OSError, imaplib.IMAP4.error, UnicodeError) as error:
             self.close()
+            self._gone = True  # until the next round: each mail would wait for it
             log.error("%s: no copy could be kept: %s", self._url.hostname, error)
             return False
         if answer != "OK":
@@ -39,7 +43,7 @@ class SentFolder:
 
     def close(self) -> None:
         """Log out; a server that is gone does not matter any more."""
-        server, self._server = self._server, None
+        server, self._server, self._gone = self._server, None, False
         if server:
             try:
                 server.logout()

@@ -105,6 +105,7 @@ class Desk:
             "raw": to_bytes(mail),
             "recipients": list(mail.envelope),
             "people": people(mail),
+            "lists": [each.email for each in (*mail.recipients.to, *mail.recipients.cc) if each.is_list],
             "subject": mail.subject,
             "body": mail.body,
             "composed_at": self.now,

@@ -22,6 +22,7 @@ MOST_TRIES = 24  # at growing distances: about five days (RFC 5321 section 4.5.4
 MOST_KNOCKS = 480  # at a server that does not answer: about five days, too
 FIRST, LONGEST, LONGEST_KNOCK = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
 FREED = {"lease_until": None, "data_at": None}
+_OURS = (S.SENDING, S.IN_DOUBT)  # where an attempt of ours may have left it
 
 
 def claim(rows: QuerySet[OutgoingMail], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
@@ -32,9 +33,8 @@ def claim(rows: QuerySet[OutgoingMail], now: datetime, lease: timedelta, by: str
     with transaction.atomic():
         found = list(rows.select_for_update(of=("self",), skip_locked=True).values_list("pk", flat=True))
         mine = OutgoingMail.objects.filter(pk__in=found, state=S.APPROVED, stale=False)
-        if mine.update(state=S.SENDING, lease_until=now + lease, attempts=F("attempts") + 1, data_at=None) != len(
-            found
-        ):
+        taken = {"state": S.SENDING, "lease_until": now + lease, "attempts": F("attempts") + 1, "data_at": None}
+        if mine.update(**taken) != len(found):
             transaction.set_rollback(True)  # no database that we know lets this happen; if one does, nobody sends
             return []
         if found:
@@ -71,22 +71,25 @@ def sent(mail: OutgoingMail, outcome: Outcome, now: datetime, by: str) -> None:
         if not quick.sent(mail, mail.sent_at or now, untold, now, by, outcome.words):
             _went_out(mail, now, now, by, f"after its lease had run out: {outcome.words}")
         return
-    again = bool(outcome.deferred) and _tries(mail) < MOST_TRIES
+    again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
     refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
     words = _not_taken(refused, outcome.deferred if again else {})
     columns: dict[str, Any] = {
         **FREED,
         "reason": words[: moves.MOST_WORDS],
         "sent_at": mail.sent_at or now,
-        "untold": untold,
-        "not_before": now + _distance(mail, LONGEST) if again else None,
+        "not_before": now + _distance(mail, mail.tries, LONGEST) if again else None,
+        **({"untold": True} if untold else {}),
     }
     if again:
-        left = {*refused, *outcome.deferred}
-        columns["reached"] = [*mail.reached, *(each for each in mail.recipients if each not in left)]
+        columns["tries"] = mail.tries + 1
+        columns["settled"] = [each for each in mail.recipients if each not in outcome.deferred]
+    became = S.APPROVED if again else S.SENT
     with transaction.atomic():
-        if not moves.step(_held(mail), mail.pk, S.SENDING, S.APPROVED if again else S.SENT, by, now, words, **columns):
+        # Where our lease had run out, it may be in doubt by now: not any more.
+        if not any(moves.step(_held(mail), mail.pk, was, became, by, now, words, **columns) for was in _OURS):
             _went_out(mail, now, now, by, f"after its lease had run out: {words}")
+            refused = {**outcome.refused, **outcome.deferred}
         if refused:
             refusals.note(mail, refused, RefusedBy.SERVER, now)
 
@@ -95,7 +98,9 @@ def _went_out(mail: OutgoingMail, at: datetime, now: datetime, by: str, words: s
     """Whatever the row says: it did go out, and does not again."""
     rows = OutgoingMail.objects.filter(pk=mail.pk).exclude(state=S.SENT)
     untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
-    columns = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or at, "untold": untold}
+    columns: dict[str, Any] = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or at}
+    if untold:
+        columns["untold"] = True
     return bool(moves.move(rows, S.SENT, by, now, words, **columns))
 
 
@@ -105,7 +110,7 @@ def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive",
     Of a mail that some have got and others have not, it tells nothing new.
     """
     mail = OutgoingMail.objects.filter(message_id=message_id).first()
-    if mail is None or mail.state == S.SENT or mail.reached:
+    if mail is None or mail.state == S.SENT or mail.settled:
         return False
     with transaction.atomic():
         if not _went_out(mail, at, now, by, words):
@@ -116,32 +121,31 @@ def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive",
 
 def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_server: bool = False) -> None:
     """Refused for now, or not reached: again after a growing while, and not for ever (DESIGN rule 10)."""
-    tries = _tries(mail)
-    if tries >= (MOST_KNOCKS if no_server else MOST_TRIES):
-        fail(mail, now, f"gave up after {tries} attempts: {reason}", by)
+    before, most, longest = (
+        (mail.knocks, MOST_KNOCKS, LONGEST_KNOCK) if no_server else (mail.tries, MOST_TRIES, LONGEST)
+    )
+    if before + 1 >= most:
+        fail(mail, now, f"gave up after {before + 1} attempts: {reason}", by)
         return
-    due = now + _distance(mail, LONGEST_KNOCK if no_server else LONGEST)
     words = reason[: moves.MOST_WORDS]
-    moves.step(_held(mail), mail.pk, S.SENDING, S.APPROVED, by, now, words, not_before=due, reason=words, **FREED)
+    count = {"knocks" if no_server else "tries": before + 1}
+    columns = {"not_before": now + _distance(mail, before, longest), "reason": words, **count, **FREED}
+    moves.step(_held(mail), mail.pk, S.SENDING, S.APPROVED, by, now, words, **columns)
 
 
 def refused(mail: OutgoingMail, outcome: Outcome, now: datetime, by: str) -> None:
     """Turned down for good, by all or for its content."""
     fail(mail, now, outcome.words, by)
-    if outcome.refused:
-        refusals.note(mail, outcome.refused, RefusedBy.SERVER, now)
+    left = [each for each in mail.recipients if each not in mail.settled]
+    if outcome.refused or mail.settled:
+        refusals.note(mail, outcome.refused or dict.fromkeys(left, outcome.words), RefusedBy.SERVER, now)
 
 
 def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
     """Refused for good, in the server's words; where some have got it, it is done without the others."""
     words = reason[: moves.MOST_WORDS]
-    if not mail.reached:
-        moves.step(_held(mail), mail.pk, S.SENDING, S.FAILED, by, now, words, reason=words, **FREED)
-        return
-    columns = {"reason": words, "not_before": None, **FREED}
-    if moves.step(_held(mail), mail.pk, S.SENDING, S.SENT, by, now, words, **columns):
-        left = [each for each in mail.recipients if each not in mail.reached]
-        refusals.note(mail, dict.fromkeys(left, words), RefusedBy.SERVER, now)
+    became = S.SENT if mail.settled else S.FAILED
+    moves.step(_held(mail), mail.pk, S.SENDING, became, by, now, words, reason=words, not_before=None, **FREED)
 
 
 def doubt(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
@@ -150,17 +154,11 @@ def doubt(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
     moves.step(_held(mail), mail.pk, S.SENDING, S.IN_DOUBT, by, now, words, reason=words, lease_until=None)
 
 
-def _tries(mail: OutgoingMail) -> int:
-    """How often it was tried since it was approved last, this time included."""
-    approved = mail.moves.filter(became=S.APPROVED).exclude(was=S.SENDING).order_by("pk").last()
-    return mail.moves.filter(became=S.SENDING, pk__gt=approved.pk if approved else 0).count()
-
-
-def _distance(mail: OutgoingMail, longest: float) -> timedelta:
-    """How long to wait: four times as long as the last time up to the longest, and a quarter more or less, so that a
-    hundred mails do not come back at once.
+def _distance(mail: OutgoingMail, before: int, longest: float) -> timedelta:
+    """How long to wait when it failed so often before: four times as long as the last time up to the longest, and a
+    quarter more or less, so that a hundred mails do not come back at once.
     """
-    wait = min(FIRST * 4 ** min(_tries(mail) - 1, 10), longest)
+    wait = min(FIRST * 4 ** min(before, 10), longest)
     spread = random.Random(f"{mail.message_id} {mail.attempts}").uniform(0.75, 1.25)
     return timedelta(seconds=wait * spread)
 

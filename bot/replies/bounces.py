@@ -11,10 +11,12 @@ from email.message import Message
 
 from flufl.bounce import all_failures
 
-from bot.replies.mail import MAX_BYTES, without_frame
+from bot.replies.mail import without_frame
 
 MOST_ADDRESSES = 200
+MOST_BYTES = 64_000  # what a mail system has to say stands at the beginning
 MOST_IDS = 20
+_LONG = re.compile(rb"([^\n]{998})[^\n]+")  # RFC 5322 section 2.1.1; the detectors are slow on longer lines
 _ID = re.compile(rb"^message-id:\s*<([^<>\s]{1,900})>", re.I | re.M)
 _ADDRESS = re.compile(r"[^\s<>;,@]+@[^\s<>;,@]+")
 
@@ -32,7 +34,7 @@ class Bounce:
 
 def read_bounce(raw: bytes) -> Bounce:
     """Read a mail that is a bounce. Never raises: of junk, nothing is known."""
-    raw = without_frame(raw[:MAX_BYTES])
+    raw = _LONG.sub(rb"\1", without_frame(raw[:MOST_BYTES]))
     try:
         message = email.message_from_bytes(raw, policy=email.policy.compat32)
         delayed, failed = all_failures(message)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.identity import Identity, mail_mark
+from bot.identity import Identity
 from bot.outbox.refusals import is_dead
 from bot.replies.bounces import Bounce, read_bounce
 
@@ -16,7 +18,7 @@ Return-Path: <>
 Date: Tue, 1 Sep 2026 12:01:00 +0000 (UTC)
 From: MAILER-DAEMON@mx.example.org (Mail Delivery System)
 Subject: Undelivered Mail Returned to Sender
-To: perfbot+7d3e91c0a45b28f6.12345678@bot.example.org
+To: perfbot+7d3e91c0a45b28f6.123456789abc@bot.example.org
 Auto-Submitted: auto-replied
 MIME-Version: 1.0
 Content-Type: multipart/report; report-type=delivery-status; boundary="A.1/mx"
@@ -158,9 +160,10 @@ def test_who_is_dead(words: str, dead: bool) -> None:
 def test_a_return_path_names_a_report_and_one_of_its_mails() -> None:
     bot = Identity(address="perfbot@bot.example.org")
     path = bot.return_path("7d3e91c0a45b28f6", RETURNED)
-    assert path == f"perfbot+7d3e91c0a45b28f6.{mail_mark(RETURNED)}@bot.example.org"
+    assert path.startswith("perfbot+7d3e91c0a45b28f6.")
+    assert path != replace(bot, secret=b"another").return_path("7d3e91c0a45b28f6", RETURNED)
     assert bot.tag_in(path) == "7d3e91c0a45b28f6"
-    assert bot.mark_in(path) == mail_mark(RETURNED)
+    assert len(bot.mark_in(path)) == 12
     assert bot.is_own(path)
     for other in ("perfbot+7d3e91c0a45b28f6@bot.example.org", path.replace("bot.example", "evil.example"), "", "@"):
         assert bot.mark_in(other) == ""

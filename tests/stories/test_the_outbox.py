@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from bot.outbox import states
 from bot.outbox.composing import compose_due
 from tests.world import World
 from tracker.models import Correspondent, Mailing, OutgoingMail
@@ -24,7 +25,15 @@ def mail(world: World) -> OutgoingMail:
     return OutgoingMail.objects.get()
 
 
-def test_a_mail_as_its_receiver_sees_it(mail: OutgoingMail, client: Client, admin_client: Client) -> None:
+def test_a_mail_as_its_receiver_sees_it(world: World, mail: OutgoingMail, client: Client, admin_client: Client) -> None:
+    hidden = client.get(f"/outbox/{mail.pk}/").content.decode()
+    assert "shown once it has gone out" in hidden
+    assert "Perfwork noticed" not in hidden
+    assert "dana@dev.example" not in hidden
+    assert client.get(f"/outbox/{mail.pk}/raw/").status_code == 403
+    assert "Perfwork noticed" in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
+    assert admin_client.get(f"/outbox/{mail.pk}/raw/").content == bytes(mail.raw)
+    states.mark_sent(mail.message_id, world.now, world.now)
     page = client.get(f"/outbox/{mail.pk}/").content.decode()
     for words in (
         "[LKP] [mm] bbbbbbbbbb: -30.0% regression",

@@ -10,14 +10,15 @@ from bot.outbox.circumstances import unwelcome
 from bot.outbox.composing import compose_due
 from bot.replies.addresses import Address
 from tests.bot.test_bounces import POSTFIX, RETURNED
-from tests.outbox import again, claim
+from tests.mail_server import Moody, mail_server
+from tests.outbox import again, claim, send
 from tests.world import DANA, LEE, World, message_id
 from tracker.models import Correspondent, Mailing, Message, OutgoingMail, OutgoingState, RawMessage, Refusal, Report
 
 
 def bounce(world: World, mail: OutgoingMail, text: str = POSTFIX, number: int = 1, **changes: str) -> bytes:
     """The mail comes back to its return path."""
-    text = text.replace("perfbot+7d3e91c0a45b28f6.12345678@bot.example.org", mail.sender)
+    text = text.replace("perfbot+7d3e91c0a45b28f6.123456789abc@bot.example.org", mail.sender)
     text = text.replace(RETURNED, mail.message_id).replace("bounce-1@", f"bounce-{number}@")
     for old, new in changes.items():
         text = text.replace(old, new)
@@ -31,6 +32,7 @@ def mailing(address: str) -> str:
 def test_a_dead_address_gets_no_more_until_somebody_writes_from_it(world: World) -> None:
     report = world.report()
     mail = OutgoingMail.objects.get()
+    OutgoingMail.objects.update(attempts=1)
     world.inbox.add(bounce(world, mail))
     world.read()
     assert mailing(DANA.email) == Mailing.BOUNCING
@@ -65,22 +67,53 @@ def test_a_bounce_proves_that_a_mail_in_doubt_went_out(world: World) -> None:
     assert Report.objects.get().reported_at
 
 
-@pytest.mark.parametrize("keeps", ["return path", "message-id"])
-def test_either_the_return_path_or_the_returned_part_tells_which_mail_it_was(world: World, keeps: str) -> None:
+def test_the_return_path_tells_which_mail_it_was_and_nothing_else(world: World) -> None:
+    """Everything else of a mail is known to the world: whoever reads the list could forge a bounce of it."""
     world.report()
     mail = OutgoingMail.objects.get()
-    odd = {mail.message_id: "lost@x.example"} if keeps == "return path" else {mail.sender: "perfbot@bot.example.org"}
-    world.inbox.add(bounce(world, mail, **odd))
+    OutgoingMail.objects.update(attempts=1)
+    forged = {mail.sender: f"perfbot+{mail.report.tag}@bot.example.org"}
+    world.inbox.add(bounce(world, mail, number=2, **forged))
+    world.read()
+    assert not Correspondent.objects.exists()
+    world.inbox.add(bounce(world, mail, number=3, **{mail.message_id: "lost@x.example"}))
     world.read()
     assert mailing(DANA.email) == Mailing.BOUNCING
 
 
-def test_a_bounce_of_no_mail_of_ours_marks_nobody(world: World) -> None:
-    world.report()
+def test_what_never_began_to_leave_can_not_come_back(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: b"))
+    compose_due(world.identity, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
-    forged = {mail.sender: "perfbot+" + mail.report.tag + "@bot.example.org", mail.message_id: "nothing@x.example"}
-    world.inbox.add(bounce(world, mail, **forged))
+    world.inbox.add(bounce(world, mail))
     world.read()
+    assert (again(mail).state, Correspondent.objects.count()) == (OutgoingState.APPROVED, 0)
+
+
+def test_a_list_neither_bounces_nor_leaves(world: World) -> None:
+    """Its server's word on one mail says nothing of those who read it; and a list writes no mail of its own."""
+    report = world.report()
+    mail = OutgoingMail.objects.get()
+    OutgoingMail.objects.update(attempts=1)
+    ours = world.identity.list_address
+    world.inbox.add(bounce(world, mail, **{"dana@dev.example": ours, "Dana@dev.example": ours}))
+    world.post(Address("", ours), "unsubscribe", to=message_id(report))
+    world.read()
+    assert Refusal.objects.get().address == ours
+    assert not Correspondent.objects.exists()
+
+
+def test_our_own_servers_no_is_nobodys_fault(world: World) -> None:
+    """As when a relay does not know us any more: all are refused, and nobody is struck off for it."""
+    mood = Moody()
+    people = ["dana@dev.example", world.identity.list_address]
+    mood.rcpt = dict.fromkeys(people, "554 5.7.1 Relay access denied")
+    with mail_server(mood) as server:
+        for number in range(4):
+            world.ingest(world.result(f"{number + 1:040x}", f"mm: {number}", id=f"n{number}"))
+            compose_due(world.identity, world.now, approve_first=False)
+            send(server)
+    assert OutgoingMail.objects.filter(state="failed").count() == 4
     assert not Correspondent.objects.exists()
 
 
@@ -88,6 +121,7 @@ def test_a_full_box_counts_when_it_is_full_for_long(world: World) -> None:
     full = {"5.1.1": "5.2.2", "Recipient address rejected: User unknown": "the box is full"}
     for number in range(3):
         world.report(f"mm: {number}")
+        OutgoingMail.objects.update(attempts=1)
         mail = OutgoingMail.objects.last()
         assert mail
         assert mailing(DANA.email) == ""

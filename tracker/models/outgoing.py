@@ -64,9 +64,12 @@ class OutgoingMail(Lease):
         null=True, blank=True, help_text="when its bytes began to leave; before that, a death is harmless"
     )
     sent_at = models.DateTimeField(null=True, blank=True, help_text="when a server took it first, for any of them")
-    reached = models.JSONField(
-        default=list, blank=True, help_text="who has it already, where a server asked to come again for others"
+    settled = models.JSONField(
+        default=list, blank=True, help_text="with whom it is done, where a server asked to come again for others"
     )
+    lists = models.JSONField(default=list, blank=True, help_text="which of the recipients are lists")
+    tries = models.PositiveIntegerField(default=0, help_text="refusals for now since it was approved last")
+    knocks = models.PositiveIntegerField(default=0, help_text="times that no server was there since then")
     untold = models.BooleanField(default=False, help_text="it went out, and its report does not know that yet")
 
     class Meta:

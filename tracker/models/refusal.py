@@ -15,13 +15,16 @@ class RefusedBy(models.TextChoices):
 
 
 class Refusal(models.Model):
-    """One address of one mail, with the words against it. `dead` where nobody is at that address."""
+    """One address of one mail, with the words against it. `dead` where nobody is at that address, `personal` where they
+    say something of the address at all, rather than of the mail or of us.
+    """
 
     mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="refusals")
     address = models.TextField(db_index=True)
     words = models.TextField(blank=True)
     by = models.TextField(choices=RefusedBy.choices)
     dead = models.BooleanField(default=False)
+    personal = models.BooleanField(default=False)
     at = models.DateTimeField()
 
     class Meta:

@@ -21,7 +21,7 @@ SECTIONS: Sequence[tuple[str, str, tuple[OutgoingState, ...]]] = (
     ("Failed", "A server refused them, in these words.", (S.FAILED,)),
     ("Waiting for approval", "", (S.COMPOSED,)),
     ("Held", "", (S.HELD,)),
-    ("Queue", "These go by themselves.", (S.APPROVED, S.SENDING)),
+    ("Queue", "These go by themselves.", (S.SENDING, S.APPROVED)),
     ("Sent lately", "", (S.SENT,)),
 )
 
@@ -41,6 +41,7 @@ class MailPage:
     """One mail: how it reads, the bytes as text, everybody who gets it or was left out, and all that became of it."""
 
     mail: OutgoingMail
+    hidden: bool
     body: str
     raw: str
     told: Sequence[Person]
@@ -97,9 +98,9 @@ def overview(*, with_people: bool = False) -> Overview:
 
 def _section(name: str, says: str, states: tuple[OutgoingState, ...]) -> Section:
     found = [mail for state in states for mail in _rows().filter(state=state)[: ROWS + 1]]
-    verbs = verbs_of(found[:1])
+    verbs = verbs_of(found[-1:])
     more = len(found) > ROWS
-    return Section(name, says, found[:ROWS], verbs, states[0] if more else "", S.IN_DOUBT in states and bool(found))
+    return Section(name, says, found[:ROWS], verbs, states[-1] if more else "", S.IN_DOUBT in states and bool(found))
 
 
 def outbox(state: str = "", before: int | None = None) -> Outbox:
@@ -135,20 +136,24 @@ def _idle(states: set[str]) -> str:
     return "hold" if states == {S.HELD} else ""
 
 
-def page(pk: int) -> MailPage:
-    """Http404 where there is no such mail."""
+def page(pk: int, *, everything: bool = False) -> MailPage:
+    """Http404 where there is no such mail. What has not gone out is shown to those alone who may see `everything`: its
+    receivers read it first, and nobody can post it in our name before us.
+    """
     mail = OutgoingMail.objects.select_related("report__culprit").filter(pk=pk).first()
     if mail is None:
         raise Http404("there is no such mail")
+    hidden = mail.sent_at is None and not everything
     raw = bytes(mail.raw).decode("utf-8", "replace").replace("\r\n", "\n")
     people = [Person(*each) for each in mail.people] or [Person(each, "", "To", "") for each in mail.recipients]
     return MailPage(
         mail,
+        hidden,
         mail.body or raw.partition("\n\n")[2],  # mails of before their text was kept beside them
         raw,
         [each for each in people if each.place],
         [each for each in people if not each.place],
-        list(mail.moves.all()[:PAGE]),
+        list(mail.moves.order_by("-pk")[:PAGE])[::-1],
         list(mail.refusals.all()[:PAGE]),
         witnesses() if mail.state == S.IN_DOUBT else (),
         verbs_of([mail]),

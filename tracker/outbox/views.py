@@ -1,11 +1,11 @@
-"""`/outbox/` and `/outbox/<id>/`: outgoing mail. Anybody may read it; operators act, and see who wants no mail."""
+"""`/outbox/` and `/outbox/<id>/`: outgoing mail. Anybody may read what has gone out; operators read it all, and act."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.contrib.auth.models import AbstractUser
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -36,13 +36,16 @@ def outbox(request: HttpRequest) -> HttpResponse:
 
 def mail(request: HttpRequest, pk: int) -> HttpResponse:
     """One mail as its receiver sees it, with the reason for every recipient, its record, and its raw form."""
-    shown = {"page": queries.page(pk), "may_act": request.user.has_perm(MAY_ACT)}
-    return render(request, "outbox/mail.html", shown)
+    may_act = request.user.has_perm(MAY_ACT)
+    return render(request, "outbox/mail.html", {"page": queries.page(pk, everything=may_act), "may_act": may_act})
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
     """The bytes as they were composed, as text that no browser takes for a page."""
-    response = HttpResponse(bytes(queries.page(pk).mail.raw), content_type="text/plain; charset=utf-8")
+    page = queries.page(pk, everything=request.user.has_perm(MAY_ACT))
+    if page.hidden:
+        return HttpResponseForbidden("it is shown once it has gone out", content_type="text/plain; charset=utf-8")
+    response = HttpResponse(bytes(page.mail.raw), content_type="text/plain; charset=utf-8")
     response["X-Content-Type-Options"] = "nosniff"
     return response
 

@@ -36,7 +36,7 @@ class WebTransport:
         asked = {"action": "receive", "messages": [letter.raw.replace(b"\r\n", b"\n").decode("utf-8", "replace")]}
         try:
             answer = self._session.post(self.url, json=asked, timeout=self.timeout, allow_redirects=False)
-        except (requests.exceptions.ConnectTimeout, requests.exceptions.SSLError) as error:
+        except requests.exceptions.ConnectTimeout as error:
             return Outcome(Fate.NO_SERVER, f"{self.url}: {text_of(str(error))}")
         except requests.exceptions.ConnectionError as error:
             return self._broken(error)
@@ -47,7 +47,8 @@ class WebTransport:
     def _broken(self, error: requests.exceptions.ConnectionError) -> Outcome:
         """A connection that never was is no doubt; one that broke is."""
         reason = getattr(error.args[0], "reason", None) if error.args else None
-        never = type(reason).__name__ in ("NewConnectionError", "NameResolutionError")
+        unproven = "CERTIFICATE_VERIFY_FAILED" in str(error)
+        never = unproven or type(reason).__name__ in ("NewConnectionError", "NameResolutionError")
         return Outcome(Fate.NO_SERVER if never else Fate.DOUBT, f"{self.url}: {text_of(str(error))}")
 
 
@@ -72,7 +73,7 @@ def _read(answer: requests.Response) -> Outcome:
         return Outcome(Fate.SENT, text_of(str(told.get("message", "success"))))
     if result == "error":  # b4's server says so before it mails anything
         return Outcome(Fate.REFUSED, f"{answer.status_code} {text_of(str(told.get('message', 'error')))}")
-    if answer.status_code in (429, 502, 503):
+    if answer.status_code in (429, 503):
         return Outcome(Fate.LATER, f"{answer.status_code} {text_of(answer.reason or '')}")
     if 300 <= answer.status_code < 500:
         return Outcome(Fate.REFUSED, f"{answer.status_code} {text_of(answer.reason or '')}")
