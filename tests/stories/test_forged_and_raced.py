@@ -1,0 +1,172 @@
+"""Stories of mail that others would bend, and of hands that reach for one mail at the same moment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from bot.outbox import composing, sending, states, telling
+from bot.outbox.composing import compose_due, look_again
+from bot.outbox.transport.port import Fate, Outcome
+from bot.replies.bounces import MOST_BYTES, read_bounce
+from tests.outbox import again, by_hand, claim, record_of
+from tests.world import LEE, World, message_id
+from tracker import moves
+from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Report
+
+S = OutgoingState
+
+
+def composed(world: World, *, approve_first: bool = False) -> OutgoingMail:
+    world.ingest(world.result("b" * 40, "mm: b"))
+    compose_due(world.identity, world.now, approve_first=approve_first)
+    return OutgoingMail.objects.get()
+
+
+def test_an_unproven_copy_of_mail_that_waits_makes_a_person_look(world: World) -> None:
+    """A backup was restored, or somebody posted our mail before us: nobody can tell, so nobody sends."""
+    world.identity = replace(world.identity, trust="verified")
+    mail = composed(world)
+    world.inbox.add(bytes(mail.raw))
+    world.read()
+    assert again(mail).state == S.HELD
+    assert "look first" in again(mail).reason
+    assert not Report.objects.get().reported_at
+    look_again(world.identity, world.later(), approve_first=False)
+    assert again(mail).state == S.HELD  # no rule lets it go
+    assert by_hand(mail, "approve")
+
+
+def test_a_forgery_that_is_read_first_does_not_keep_the_real_copy_out(world: World) -> None:
+    mail = composed(world)
+    (claimed,) = claim(world.now)
+    states.begin_data(claimed, world.now)
+    states.doubt(claimed, world.now, "gone", "worker")
+    raw = bytes(mail.raw).replace(b"\r\n", b"\n")
+    (world.place / "forged.eml").write_bytes(raw.replace(b"Perfwork noticed", b"Evil noticed"))
+    world.read(world.place / "forged.eml")
+    assert again(mail).state == S.IN_DOUBT
+    world.inbox.add(raw)
+    world.read()
+    assert again(mail).state == S.SENT
+
+
+def test_a_huge_bounce_is_read_as_far_as_it_matters() -> None:
+    head = b"From: MAILER-DAEMON@x.example\nTo: perfbot@bot.example.org\nSubject: failure notice\n\n"
+    for junk in (b"To: " + b"a," * 500_000, b"<" * 500_000, b"Final-Recipient: rfc822; " + b"a" * 500_000):
+        assert read_bounce(head + junk + b"\n<late@dev.example>:\nno such user\n").failed == {}
+    assert MOST_BYTES < 100_000
+
+
+def test_only_who_left_without_proof_comes_back_without(world: World) -> None:
+    world.identity = replace(world.identity, trust="verified")
+    report = world.report()
+    note = "<1@dev.example>, proven by DKIM of dev.example"
+    Correspondent.objects.create(address=LEE.email, mailing=Mailing.OPTED_OUT, note=note, since=world.now)
+    world.post(LEE, "subscribe", to=message_id(report))
+    world.read()
+    assert Correspondent.objects.get().mailing == Mailing.OPTED_OUT
+
+
+def test_an_hour_without_a_server_uses_up_no_patience(world: World) -> None:
+    mail = composed(world)
+    for _ in range(60):
+        (claimed,) = claim(timezone.now() + timedelta(days=3))
+        sending.record(claimed, Outcome(Fate.NO_SERVER, "nobody there"), "worker")
+    for _ in range(40):  # taken by a worker that had no time left for it
+        (claimed,) = claim(timezone.now() + timedelta(days=3))
+        states.release([claimed], timezone.now(), "worker", "no time left")
+    (claimed,) = claim(timezone.now() + timedelta(days=3))
+    sending.record(claimed, Outcome(Fate.LATER, "451 later"), "worker")
+    assert (again(mail).state, again(mail).tries, again(mail).knocks) == (S.APPROVED, 1, 60)
+
+
+def test_a_report_is_told_though_its_mail_left_in_two_parts_at_once(world: World) -> None:
+    mail = composed(world)
+    (claimed,) = claim()
+    sending.record(claimed, Outcome(Fate.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
+    (claimed,) = claim(timezone.now() + timedelta(days=1))
+    sending.record(claimed, Outcome(Fate.SENT, "250"), "worker")
+    assert again(mail).untold
+    telling.tell_of_sent(timezone.now())
+    assert Report.objects.get().reported_at
+
+
+def test_a_worker_whose_lease_ran_out_forgets_nobody(world: World) -> None:
+    mail = composed(world)
+    (claimed,) = claim()
+    states.begin_data(claimed, timezone.now())
+    states.doubt(claimed, timezone.now(), "its worker died while it left", "sweep")  # as others must think
+    sending.record(claimed, Outcome(Fate.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
+    assert (again(mail).state, again(mail).settled) == (S.APPROVED, ["perf-reports@lists.example.org"])
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
+    """Something happens while a mail is composed again."""
+    real = composing.compose
+
+    def compose(*words: Any) -> Any:
+        happens()
+        return real(*words)
+
+    monkeypatch.setattr(composing, "compose", compose)
+
+
+def test_what_a_person_holds_while_it_is_composed_again_stays_held(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = composed(world, approve_first=True)
+    OutgoingMail.objects.update(stale=True)
+    meanwhile(monkeypatch, lambda: by_hand(mail, "hold"))
+    look_again(world.identity, world.later(), approve_first=False)
+    assert again(mail).state == S.HELD
+    assert record_of(mail) == ["composed", "held"]
+
+
+def test_a_mail_does_not_leave_while_it_is_looked_at_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mail = composed(world)
+    OutgoingMail.objects.update(stale=True)
+    seen: list[int] = []
+    meanwhile(monkeypatch, lambda: seen.append(len(claim(world.now))))
+    look_again(world.identity, world.later(), approve_first=False)
+    assert seen == [0]
+    assert not again(mail).stale
+    assert claim(world.now)
+
+
+def test_what_becomes_known_while_it_is_looked_at_is_looked_at_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = composed(world)
+    OutgoingMail.objects.update(stale=True)
+    with monkeypatch.context() as first:
+        meanwhile(first, lambda: OutgoingMail.objects.update(stale=True, looked_at=None))
+        look_again(world.identity, world.later(), approve_first=False)
+    assert again(mail).stale
+    look_again(world.identity, world.later(), approve_first=False)
+    assert not again(mail).stale
+
+
+def test_bytes_that_a_server_has_seen_stay(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mail = composed(world)
+    OutgoingMail.objects.update(stale=True)
+
+    def leaves() -> None:
+        OutgoingMail.objects.filter(pk=mail.pk).update(attempts=1)
+
+    meanwhile(monkeypatch, leaves)
+    later = world.later()
+    look_again(world.identity, later, approve_first=False)
+    assert bytes(again(mail).raw) == bytes(mail.raw)
+
+
+def test_words_that_no_database_takes_are_cut(world: World) -> None:
+    mail = composed(world)
+    assert by_hand(mail, "hold", "why\0not")
+    assert again(mail).reason == "whynot"
+    assert moves.stop_sending("dana", world.now, "a\0b")
+    assert str(moves.stopped().reason) == "ab"  # type: ignore[union-attr]
