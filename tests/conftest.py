@@ -11,7 +11,9 @@ import hypothesis
 import pytest
 
 from bot.identity import Identity
+from bot.outbox.transport.smtp import Server
 from tests.kernel import ROBOT, Kernel
+from tests.mail_server import Moody, mail_server
 from tests.outbox import unrecorded
 from tests.world import World
 
@@ -88,3 +90,11 @@ def kernel(world: World) -> Kernel:
     """The same with a kernel: branches of a mainline, of linux-next and of maintainers, all in one repository."""
     world.identity = replace(world.identity, robots=frozenset({ROBOT}))
     return Kernel(world)
+
+
+@pytest.fixture
+def moody() -> Iterator[tuple[Moody, Server]]:
+    """A mail server on loopback that does as it is told, and where it is."""
+    mood = Moody()
+    with mail_server(mood) as server:
+        yield mood, server

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,17 +24,10 @@ from bot.outbox.transport.choice import transport_of
 from bot.outbox.transport.port import Fate, Outcome
 from bot.outbox.transport.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
-from tests.mail_server import Moody, free_port, mail_server
+from tests.mail_server import Moody, free_port
 from tests.outbox import LEASE, again, by_hand, claim, record_of, send
 from tests.world import World, standing
 from tracker.models import OutgoingMail, OutgoingState, Report
-
-
-@pytest.fixture
-def moody() -> Iterator[tuple[Moody, Server]]:
-    mood = Moody()
-    with mail_server(mood) as server:
-        yield mood, server
 
 
 @pytest.fixture

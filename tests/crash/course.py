@@ -7,7 +7,6 @@ import threading
 import time
 from typing import Any
 
-from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -30,7 +29,6 @@ class Course:
 
     def __init__(self, receiver: Receiver, worker: Any, dice: random.Random, number: int) -> None:
         self.receiver, self.worker, self.dice, self.number = receiver, worker, dice, number
-        call_command("migrate", verbosity=0)
         made.make(number, timezone.now())
         self._over = threading.Event()
         self._beat = threading.Thread(target=self._ring, daemon=True)

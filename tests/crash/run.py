@@ -14,10 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.crash.receiver import Receiver, serve
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LEASE = 1.0  # seconds
@@ -93,7 +96,6 @@ def environment_of(place: Path, database: str, broker: str, port: int, archive: 
         "PERFWORK_BOT_ADDRESS": "perfbot@bot.example.org",
         "PERFWORK_LIST_ADDRESS": "perf-reports@lists.example.org",
         "PERFWORK_ARCHIVES": str(archive),
-        "PERFWORK_LEASE": str(LEASE),
         "PERFWORK_DOUBT_AFTER": str(DOUBT_AFTER),
         "PERFWORK_RESEND": "on",
         "PERFWORK_APPROVE_FIRST": "off",
@@ -131,31 +133,52 @@ def broker_of(kind: str, place: Path, stack: ExitStack) -> str:
     return f"redis+socket://{socket}"
 
 
-def run(mails: int, kills: int, database: str, broker: str, seed: int) -> Figures:
-    """One run from nothing to a quiet outbox."""
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a run takes place, and with whom; Django is set up for it."""
+
+    place: Path
+    receiver: Receiver
+    worker: Worker
+    stack: ExitStack
+
+
+@contextmanager
+def scene(database: str, broker: str = "filesystem", lease: float = LEASE, **receiver: Any) -> Iterator[Scene]:
+    """A receiver, an empty database, a broker, and workers to be had. Once a process: settings are read once."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
-        from tests.crash.receiver import Receiver, serve
-
-        receiver = Receiver(place / "list.mbox", seed=seed)
-        server = serve(receiver)
+        receives = Receiver(place / "list.mbox", **receiver)
+        server = serve(receives)
         stack.callback(server.stop)
         where = database_of(database, place, stack)
-        environment = environment_of(place, where, broker_of(broker, place, stack), server.port, receiver.archive)
+        environment = environment_of(place, where, broker_of(broker, place, stack), server.port, receives.archive)
+        environment["PERFWORK_LEASE"] = str(lease)
         os.environ.update(environment)
         import django
 
         django.setup()
-        from tests.crash.course import Course, count
+        from django.core.management import call_command
+        from django.db import connection
 
+        call_command("migrate", verbosity=0)
+        stack.callback(connection.close)
         worker = Worker(environment)
         stack.callback(worker.end)
+        yield Scene(place, receives, worker, stack)
+
+
+def run(mails: int, kills: int, database: str, broker: str, seed: int) -> Figures:
+    """One run from nothing to a quiet outbox."""
+    with scene(database, broker, seed=seed) as here:
+        from tests.crash.course import Course, count
+
         begin = time.monotonic()
-        course = Course(receiver, worker, random.Random(seed), mails)
-        stack.callback(course.close)
+        course = Course(here.receiver, here.worker, random.Random(seed), mails)
+        here.stack.callback(course.close)
         killed = course.kill_again_and_again(kills)
         course.come_to_rest(PATIENCE)
-        told: dict[str, Any] = count(receiver)
+        told: dict[str, Any] = count(here.receiver)
         return Figures(
             database=database,
             broker=broker if broker in ("filesystem", "redis") else broker.partition(":")[0],

@@ -7,52 +7,29 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.crash.run import Worker, database_of, environment_of
+from tests.crash.run import scene
 
 PATIENCE = 600.0
 
 
 def run(number: int, database: str) -> dict[str, Any]:
     """Two workers, and a third when a third of the mails has gone; then count."""
-    with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
-        from tests.crash.receiver import Receiver, serve
-
-        receiver = Receiver(place / "list.mbox", slow=0, lost=0)
-        server = serve(receiver)
-        stack.callback(server.stop)
-        where = database_of(database, place, stack)
-        environment = environment_of(place, where, "filesystem://", server.port, receiver.archive)
-        environment["PERFWORK_LEASE"] = "300"
-        os.environ.update(environment)
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-        from django.db import connection
+    with scene(database, lease=300, slow=0, lost=0) as here:
+        from django.utils import timezone
 
         from tests.crash import mails
         from tests.crash.course import count
 
-        call_command("migrate", verbosity=0)
-        stack.callback(connection.close)
-        from django.utils import timezone
-
         mails.make(number, timezone.now(), lines=5)
-        worker = Worker(environment)
-        stack.callback(worker.end)
-        pids = [worker.ask("send") for _ in range(2)]
-        _wait(lambda: len(receiver.taken) > number / 3)
-        pids.append(worker.ask("send"))
+        pids = [here.worker.ask("send") for _ in range(2)]
+        _wait(lambda: len(here.receiver.taken) > number / 3)
+        pids.append(here.worker.ask("send"))
         _wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
-        return {**count(receiver), **_shares()}
+        return {**count(here.receiver), **_shares()}
 
 
 def _shares() -> dict[str, int]:

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import tempfile
 import time
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.crash.run import Worker, database_of, environment_of
+from tests.crash.run import Worker, scene
 
 TOGETHER = 2  # mails of one process
 HOUR = timedelta(hours=1)
@@ -40,30 +37,11 @@ class Statements:
 
 def run(every: int, database: str) -> Statements:
     """Kill before each N-th line; then let time pass, and count."""
-    with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
-        from tests.crash.receiver import Receiver, serve
-
-        receiver = Receiver(place / "list.mbox", slow=0, lost=0)
-        server = serve(receiver)
-        stack.callback(server.stop)
-        where = database_of(database, place, stack)
-        environment = environment_of(place, where, "filesystem://", server.port, receiver.archive)
-        environment["PERFWORK_LEASE"] = "3600"  # what a dead process held is nobody's until all are dead
-        os.environ.update(environment)
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-        from django.db import connection
-
-        call_command("migrate", verbosity=0)
-        stack.callback(connection.close)
-        worker = Worker(environment)
-        stack.callback(worker.end)
-        killed = _kill_at_every_line(worker, place, every)
+    # An hour: what a dead process held is nobody's until all are dead.
+    with scene(database, lease=3600, slow=0, lost=0) as here:
+        killed = _kill_at_every_line(here.worker, here.place, every)
         _recover()
-        return _count(database, killed, receiver)
+        return _count(database, killed, here.receiver)
 
 
 def _kill_at_every_line(worker: Worker, place: Path, every: int) -> int:

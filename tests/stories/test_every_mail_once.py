@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -32,13 +31,6 @@ from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, Outgoi
 
 S = OutgoingState
 TOLD = "currently not merged, no response from author yet"
-
-
-@pytest.fixture
-def moody() -> Iterator[tuple[Moody, Server]]:
-    mood = Moody()
-    with mail_server(mood) as server:
-        yield mood, server
 
 
 def compose(world: World, number: int = 1) -> list[OutgoingMail]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,20 +11,13 @@ from django.utils import timezone
 
 from bot.outbox.composing import compose_due
 from bot.outbox.transport.smtp import Server
-from tests.mail_server import Moody, mail_server
+from tests.mail_server import Moody
 from tests.outbox import again, record_of, send
 from tests.world import World
 from tracker import moves
 from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, OutgoingState, SendingStop
 
 S = OutgoingState
-
-
-@pytest.fixture
-def moody() -> Iterator[tuple[Moody, Server]]:
-    mood = Moody()
-    with mail_server(mood) as server:
-        yield mood, server
 
 
 @pytest.fixture
