@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 
-from bot.config import house, identity_without_keys
+from bot.config import house, identity_without_keys, manner, way_out
 
 
 def settings_can_be_meant(**options: Any) -> list[CheckMessage]:
-    """The mailmap, the keyring, the names of rules and the policy; asks no database."""
+    """The mailmap, the keyring, the names of rules, the policy, the keys and the way out; asks no database."""
     try:
         identity_without_keys()
         house()
-    except ImproperlyConfigured as mistake:
+        manner()
+        if settings.EMAIL_URL:
+            way_out()
+    except (ImproperlyConfigured, ValueError) as mistake:
         return [Error(str(mistake), id="perfwork.E001")]
     return []

@@ -107,6 +107,9 @@ def send_mail() -> int:
     now = timezone.now()
     doubts.sweep(now)
     doubts.resolve(doubt_policy(), now)
+    if not settings.PERFWORK_SENDING:
+        log.info("PERFWORK_SENDING is off: mail stays in the outbox")
+        return 0
     try:
         transport = way_out()
     except ValueError as mistake:

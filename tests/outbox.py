@@ -22,9 +22,9 @@ def send(server: Server, **manner: Any) -> Counter[Fate]:
     return sending.send_due(SmtpTransport(server), sending.Manner(**{"lease": LEASE, **manner}))
 
 
-def claim(now: datetime | None = None, by: str = "worker") -> list[OutgoingMail]:
+def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> list[OutgoingMail]:
     """What a worker would take now."""
-    return queue.claim_due(now or timezone.now(), LEASE, 50, by)
+    return queue.claim_due(now or timezone.now(), LEASE, limit, by)
 
 
 def by_hand(mail: OutgoingMail, verb: str, words: str = "") -> bool:

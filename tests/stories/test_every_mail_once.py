@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from bot import tasks
+from bot.checks import settings_can_be_meant
 from bot.compose.rates import Rates
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
@@ -352,6 +354,28 @@ def test_who_opted_out_since_it_was_approved_gets_nothing(world: World, moody: t
     assert send(moody[1]) == {Fate.SENT: 1, Fate.REFUSED: 1}
     assert moody[0].reached == [["perf-reports@lists.example.org"]]
     assert (again(second).state, again(second).reason) == (S.FAILED, "nobody is left who wants it")
+
+
+def test_a_worker_rings_again_where_more_is_due_and_nobody_at_it(
+    world: World, moody: tuple[Moody, Server], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compose(world, 4)
+    settings.EMAIL_URL = f"smtp://127.0.0.1:{moody[1].port}"
+    rung: list[int] = []
+    monkeypatch.setattr(tasks.send_mail, "delay", lambda: rung.append(1))
+    monkeypatch.setattr(tasks, "SENDING", 0.0001)
+    assert (tasks.send_mail(), len(rung)) == (1, 1)
+    assert len(claim(limit=1)) == 1  # another worker is at it
+    assert (tasks.send_mail(), len(rung)) == (1, 1)
+    settings.PERFWORK_SENDING = False
+    assert (tasks.send_mail(), len(moody[0].taken)) == (0, 2)
+
+
+def test_settings_that_can_not_be_meant_are_said_at_the_start(settings: Any) -> None:
+    settings.EMAIL_URL = "smtp://bot:secret@mail.example.org"
+    (mistake,) = settings_can_be_meant()
+    assert "a password over an open line" in str(mistake)
+    assert "secret" not in str(mistake)
 
 
 # --- a full disk ---

@@ -107,6 +107,8 @@ class Command(BaseCommand):
     def _send(self, options: dict[str, Any]) -> None:
         if options["ids"]:
             self._by_hand("resend", {**options, "reason": ""})
+        if not settings.PERFWORK_SENDING:
+            raise CommandError("PERFWORK_SENDING is off: mail stays in the outbox")
         try:
             transport = way_out()
         except ValueError as mistake:
