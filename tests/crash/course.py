@@ -46,11 +46,12 @@ class Course:
         killed = 0
         self.worker.start()
         while killed < kills and (left := self.number - len(self.receiver.taken)) > 0:
-            quota = sum(self.receiver.taken.values()) + self.dice.randint(0, max(1, 2 * left // (kills - killed)))
+            most = 2 * left // (kills - killed)
+            quota = sum(self.receiver.taken.values()) + self.dice.randint(0, most)
             until = time.monotonic() + 5
             while sum(self.receiver.taken.values()) < quota and time.monotonic() < until:
                 time.sleep(0.002)
-            time.sleep(self.dice.random() * 0.08)
+            time.sleep(self.dice.random() * (0.08 if most else 0.5))
             self.worker.kill()
             killed += 1
             self.worker.start()
