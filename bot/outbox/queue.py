@@ -16,12 +16,15 @@ UNLIMITED = Rates()
 
 
 def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rates = UNLIMITED) -> list[OutgoingMail]:
-    """Claim up to `limit` mails that are due. What follows a report waits until that has gone out."""
+    """Claim up to `limit` mails that are due, in a short transaction. What follows a report waits until it has gone out.
+
+    What another worker is taking at this moment is passed over, not waited for: of several workers each gets others.
+    """
     with transaction.atomic():
-        due = _due(now, limit)
+        due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
         if rates:
             due = _in_turn(due, rates, now)
-        return states.claim(ready().filter(pk__in=due).order_by("pk"), now, length, by) if due else []
+        return states.claim(due, now, length, by) if due else []
 
 
 def ready() -> QuerySet[OutgoingMail]:
@@ -34,7 +37,7 @@ def ready() -> QuerySet[OutgoingMail]:
 
 def has_due(now: datetime) -> bool:
     """Whether anything is due."""
-    return bool(_due(now, 1))
+    return bool(_due(ready(), now, 1))
 
 
 def is_busy() -> bool:
@@ -47,12 +50,12 @@ def next_due(now: datetime) -> datetime | None:
     return ready().filter(not_before__gt=now).order_by("not_before").values_list("not_before", flat=True).first()
 
 
-def _due(now: datetime, limit: int) -> list[int]:
+def _due(rows: QuerySet[OutgoingMail], now: datetime, limit: int) -> list[int]:
     """The keys of what is due: what waited for its time, then what never had to. Each half walks an index, however
     long the queue is.
     """
-    waited = ready().filter(not_before__lte=now).order_by("not_before", "pk").values_list("pk", flat=True)
-    fresh = ready().filter(not_before__isnull=True).order_by("pk").values_list("pk", flat=True)
+    waited = rows.filter(not_before__lte=now).order_by("not_before", "pk").values_list("pk", flat=True)
+    fresh = rows.filter(not_before__isnull=True).order_by("pk").values_list("pk", flat=True)
     found = list(waited[:limit])
     return found + list(fresh[: limit - len(found)]) if len(found) < limit else found
 

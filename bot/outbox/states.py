@@ -25,20 +25,15 @@ FREED = {"lease_until": None, "data_at": None}
 _OURS = (S.SENDING, S.IN_DOUBT)  # where an attempt of ours may have left it
 
 
-def claim(rows: QuerySet[OutgoingMail], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
-    """Take approved mails for sending, in a short transaction; of several workers each gets others.
-
-    One UPDATE takes them all. What another worker is taking at this moment is passed over, not waited for.
-    """
+def claim(found: Sequence[int], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
+    """Take approved mails for sending, all by one conditional UPDATE, or none; the caller's transaction is short."""
     with transaction.atomic():
-        found = list(rows.select_for_update(of=("self",), skip_locked=True).values_list("pk", flat=True))
         mine = OutgoingMail.objects.filter(pk__in=found, state=S.APPROVED, stale=False)
         taken = {"state": S.SENDING, "lease_until": now + lease, "attempts": F("attempts") + 1, "data_at": None}
         if mine.update(**taken) != len(found):
-            transaction.set_rollback(True)  # no database that we know lets this happen; if one does, nobody sends
+            transaction.set_rollback(True)  # where rows can't be locked, another worker was faster
             return []
-        if found:
-            quick.record_claims(found, now, by)
+        quick.record_claims(found, now, by)
     return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).defer("body", "people").order_by("pk"))
 
 

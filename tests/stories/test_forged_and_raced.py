@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from bot.outbox import composing, sending, states, telling
 from bot.outbox.composing import compose_due, look_again
 from bot.outbox.transport.port import Fate, Outcome
 from bot.replies.bounces import MOST_BYTES, read_bounce
+from tests.conftest import ROOT
 from tests.outbox import again, by_hand, claim, record_of
 from tests.world import LEE, World, message_id
 from tracker import moves
@@ -170,3 +175,32 @@ def test_words_that_no_database_takes_are_cut(world: World) -> None:
     assert again(mail).reason == "whynot"
     assert moves.stop_sending("dana", world.now, "a\0b")
     assert str(moves.stopped().reason) == "ab"  # type: ignore[union-attr]
+
+
+def test_a_worker_passes_over_what_another_is_taking(postgres: str, tmp_path: Path) -> None:
+    """On PostgreSQL: one worker is in the middle of a claim; another gets the next mails, at once, not none."""
+    code = """
+import django; django.setup()
+import threading
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.utils import timezone
+from datetime import timedelta
+from bot.outbox import queue
+from tests.crash import mails
+call_command("migrate", verbosity=0)
+mails.make(6, timezone.now(), lines=1)
+def claim(limit): return [m.pk for m in queue.claim_due(timezone.now(), timedelta(minutes=1), limit, "w")]
+other = []
+with transaction.atomic():
+    mine = claim(2)
+    def work():
+        other.extend(claim(3)); connection.close()
+    thread = threading.Thread(target=work); thread.start(); thread.join(20)
+    assert not thread.is_alive(), "it waited"
+print(len(mine), len(other), len(set(mine) & set(other)))
+"""
+    env = {**os.environ, "DATABASE_URL": postgres, "DJANGO_SETTINGS_MODULE": "tracker.settings"}
+    env["PERFWORK_VAR"] = str(tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["2", "3", "0"], done.stderr[-2000:]
