@@ -16,7 +16,7 @@ UNLIMITED = Rates()
 
 
 def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rates = UNLIMITED) -> list[OutgoingMail]:
-    """Claim up to `limit` mails that are due, in a short transaction. What follows a report waits until it has gone out.
+    """Claim up to `limit` mails that are due, in a short transaction. What follows a report waits until it is sent.
 
     What another worker is taking at this moment is passed over, not waited for: of several workers each gets others.
     """
