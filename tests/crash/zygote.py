@@ -60,6 +60,10 @@ def main() -> None:
     for command in sys.stdin:
         word, _, argument = command.strip().partition(" ")
         if pid := os.fork():
+            try:
+                os.setpgid(pid, pid)  # here, too: it may be killed before it comes to do that itself
+            except ProcessLookupError:
+                pass
             print(pid, flush=True)
             continue
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
