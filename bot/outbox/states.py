@@ -21,6 +21,11 @@ S = OutgoingState
 MOST_TRIES = 24  # at growing distances: about five days (RFC 5321 section 4.5.4.1)
 MOST_KNOCKS = 480  # at a server that does not answer: about five days, too
 FIRST, LONGEST, LONGEST_KNOCK = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
+# What sending looks at: the text of a mail, and who was thought of, stay where they are.
+_NEEDED = (
+    *("message_id", "report", "purpose", "sender", "recipients", "settled", "lists", "raw"),
+    *("attempts", "tries", "knocks", "sent_at"),
+)
 FREED = {"lease_until": None, "data_at": None}
 _OURS = (S.SENDING, S.IN_DOUBT)  # where an attempt of ours may have left it
 
@@ -34,7 +39,7 @@ def claim(found: Sequence[int], now: datetime, lease: timedelta, by: str) -> lis
             transaction.set_rollback(True)  # where rows can't be locked, another worker was faster
             return []
         quick.record_claims(found, now, by)
-    return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).defer("body", "people").order_by("pk"))
+    return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).only(*_NEEDED).order_by("pk"))
 
 
 def _held(mail: OutgoingMail) -> QuerySet[OutgoingMail]:
