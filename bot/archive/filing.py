@@ -104,10 +104,9 @@ class Desk:
         first, how = next(iter(relations.items()))
         self._store(reading, self._rows[first], source, how)
         if reading.kind is Kind.SELF:
-            # Proof that it went out, whatever we remember of it (DESIGN rule 5).
-            return Filed(mail.message_id)
+            return Filed(mail.message_id)  # what it proves was heard before
         if reading.kind is Kind.BOUNCE:
-            came_back(source.raw, reading, self.identity, self.now)
+            came_back(reading, self.identity, self.now)
         elif reading.kind in (Kind.PERSON, Kind.BOT_OPERATOR):
             hear(reading, self.identity, self.now)
         for tag, relation in relations.items():

@@ -53,7 +53,8 @@ def keys_in_database() -> Iterator[QuerySet[Report, Any]]:
 def names_in(reading: Reading) -> list[str]:
     """Every Message-ID that a mail names: itself, what it answers, what it links to."""
     links = (link.message_id for link in reading.links)
-    named = dict.fromkeys((reading.mail.message_id, *reading.mail.ancestors, *reading.returned, *links))
+    answered = (*reading.mail.ancestors, *reading.bounce.message_ids)
+    named = dict.fromkeys((reading.mail.message_id, *answered, *links))
     return [name for name in named if _askable(name)]
 
 

@@ -8,7 +8,6 @@ from django.db.models import Q
 
 from bot.identity import Identity
 from bot.outbox import refusals, states
-from bot.replies.bounces import read_bounce
 from bot.replies.leaving import Wish, wish_of
 from bot.replies.reading import Reading
 from bot.replies.trust.verdict import Verdict
@@ -52,17 +51,16 @@ def _is_list(address: str, identity: Identity) -> bool:
     return any(address in lists for lists in lately)
 
 
-def came_back(raw: bytes, reading: Reading, identity: Identity, now: datetime) -> None:
+def came_back(reading: Reading, identity: Identity, now: datetime) -> None:
     """A bounce: the mail did go out, and whom it did not reach is noted; of others, a bounce tells us nothing.
 
     Which mail it was, its return path tells, and that alone: everything else of a mail is known to the world.
     """
-    bounce = read_bounce(raw)
     addressed = [each.email for each in (*reading.mail.recipients, *reading.mail.delivered_to)]
     paths = [each for each in addressed if identity.mark_in(each)]
     for mail in OutgoingMail.objects.filter(sender__in=paths, attempts__gt=0).order_by("pk")[:1]:
         at = min(reading.mail.date or now, now)
         states.mark_sent(mail.message_id, at, now, by="bounce", words=f"it came back with <{reading.mail.message_id}>")
         ours = {each.lower() for each in mail.recipients}
-        failed = {each: words for each, words in bounce.failed.items() if each in ours}
+        failed = {each: words for each, words in reading.bounce.failed.items() if each in ours}
         refusals.note(mail, failed, RefusedBy.BOUNCE, at)

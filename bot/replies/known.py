@@ -94,7 +94,7 @@ class KnownReports:
 
     def thread_of(self, reading: Reading) -> str:
         """The report in whose thread the mail stands, the nearest ancestor first; "" for none."""
-        line = (*reading.mail.ancestors, reading.mail.message_id, *reading.returned)
+        line = (*reading.mail.ancestors, reading.mail.message_id, *reading.bounce.message_ids)
         return next((self.by_message[each] for each in line if each in self.by_message), "")
 
     def relations(self, reading: Reading) -> dict[str, Relation]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bot.identity import Identity
 from bot.replies import text
 from bot.replies.addressed import Audience, audience_of
-from bot.replies.bounces import read_bounce
+from bot.replies.bounces import Bounce, read_bounce
 from bot.replies.commands import Commands, find_commands
 from bot.replies.kinds import Kind, kind_of
 from bot.replies.links import Link, find_links
@@ -41,7 +41,7 @@ class Reading:
     problems: tuple[str, ...]
     trust: Trust = UNPROVEN
     rules_off: frozenset[str] = frozenset()
-    returned: tuple[str, ...] = ()  # of a bounce: the mails that came back
+    bounce: Bounce = field(default_factory=Bounce)  # what came back, where it is one
 
     @property
     def closes(self) -> tuple[Link, ...]:
@@ -80,7 +80,7 @@ def understand(raw: bytes, identity: Identity) -> Reading:
     """Everything that a mail says, of its bytes, with whether it is proven who wrote it."""
     mail = parse(raw)
     reading = read(mail, identity, judge(raw, mail, identity.believed))
-    return replace(reading, returned=read_bounce(raw).message_ids) if reading.kind is Kind.BOUNCE else reading
+    return replace(reading, bounce=read_bounce(raw)) if reading.kind is Kind.BOUNCE else reading
 
 
 def read(mail: Mail, identity: Identity, trust: Trust = UNPROVEN) -> Reading:
