@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required, permission_required
-from django.contrib.auth.models import AbstractUser
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker import decisions
+from tracker.asked import is_key, person, refused
 from tracker.inbox import queries
 from tracker.models import Decision, Suggestion
 from tracker.status import Happening
@@ -22,8 +22,8 @@ def inbox(request: HttpRequest) -> HttpResponse:
     keys: dict[str, int | None] = {}
     for name in ("suggestions", "quarantine"):
         text = request.GET.get(name, "")
-        if text and not (text.isdecimal() and text.isascii() and len(text) < 19):
-            return _refused(f"{name}: expected a number; found {text[:40]!r}")
+        if text and not is_key(text):
+            return refused(f"{name}: expected a number; found {text[:40]!r}")
         keys[name] = int(text) if text else None
     may_decide = request.user.has_perm(MAY_DECIDE)
     shown = {
@@ -46,10 +46,10 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     meant = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}.get(word, Decision.CHANGED)
     instead = Happening(word) if word in decisions.OTHERS else None
     if meant is Decision.CHANGED and instead is None:
-        return _refused(f"decision: expected accept, reject or another state; found {word[:40]!r}")
+        return refused(f"decision: expected accept, reject or another state; found {word[:40]!r}")
     if instead == suggestion.kind:
         meant = Decision.ACCEPTED
-    if decisions.decide(suggestion, meant, _name(request), timezone.now(), instead):
+    if decisions.decide(suggestion, meant, person(request), timezone.now(), instead):
         request.session["decided"] = pk
     return redirect(f"/inbox/#s{_next_open(pk)}")
 
@@ -60,22 +60,13 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a decision back: its event is reversed, and the suggestion waits again."""
     decisions.take_back(
-        get_object_or_404(Suggestion.objects.select_related("report"), pk=pk), _name(request), timezone.now()
+        get_object_or_404(Suggestion.objects.select_related("report"), pk=pk), person(request), timezone.now()
     )
     request.session.pop("decided", None)
     return redirect(f"/inbox/#s{pk}")
-
-
-def _name(request: HttpRequest) -> str:
-    assert isinstance(request.user, AbstractUser)
-    return request.user.get_username()
 
 
 def _next_open(pk: int) -> int:
     """The suggestion below, or the one above at the end."""
     waiting = Suggestion.objects.filter(decision=Decision.OPEN).values_list("pk", flat=True)
     return waiting.filter(pk__lt=pk).order_by("-pk").first() or waiting.order_by("pk").first() or 0
-
-
-def _refused(words: str) -> HttpResponse:
-    return HttpResponseBadRequest(words, content_type="text/plain; charset=utf-8")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
-from django.contrib.auth.models import AbstractUser
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker import moves
+from tracker.asked import is_key, person, refused
 from tracker.models import OutgoingState
 from tracker.outbox import queries
 from tracker.outbox.acts import Act
@@ -22,9 +22,9 @@ def outbox(request: HttpRequest) -> HttpResponse:
     """What waits for a person, what goes by itself; `?state=held` those of one state, `?before=KEY` what is older."""
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
     if state and state not in OutgoingState.values:
-        return _refused(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
-    if before and not _is_key(before):
-        return _refused(f"before: expected a number; found {before[:40]!r}")
+        return refused(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
+    if before and not is_key(before):
+        return refused(f"before: expected a number; found {before[:40]!r}")
     may_act = request.user.has_perm(MAY_ACT)
     shown = {"state": state, "states": OutgoingState.choices, "may_act": may_act}
     if not (state or before or "all" in request.GET):
@@ -57,13 +57,13 @@ def act(request: HttpRequest) -> HttpResponse:
     asked = request.POST if request.method == "POST" else request.GET
     verb, ids = asked.get("verb", ""), asked.getlist("id")
     if verb not in moves.BY_HAND:
-        return _refused(f"verb: expected one of {', '.join(moves.BY_HAND)}; found {verb[:40]!r}")
-    if odd := [each for each in ids if not _is_key(each)]:
-        return _refused(f"id: expected a number; found {odd[0][:40]!r}")
+        return refused(f"verb: expected one of {', '.join(moves.BY_HAND)}; found {verb[:40]!r}")
+    if odd := [each for each in ids if not is_key(each)]:
+        return refused(f"id: expected a number; found {odd[0][:40]!r}")
     meant = Act.on(verb, queries.chosen([int(each) for each in ids]))
     if request.method != "POST":
         return render(request, "outbox/act.html", {"act": meant})
-    done, stuck = meant.carry_out(_name(request), timezone.now(), asked.get("reason", ""))
+    done, stuck = meant.carry_out(person(request), timezone.now(), asked.get("reason", ""))
     messages.info(request, meant.told(done, stuck))
     return redirect("outbox")
 
@@ -75,22 +75,9 @@ def stop(request: HttpRequest) -> HttpResponse:
     """The stop switch: `do` stop or go."""
     word, now = request.POST.get("do", ""), timezone.now()
     if word == "stop":
-        moves.stop_sending(_name(request), now, request.POST.get("reason", ""))
+        moves.stop_sending(person(request), now, request.POST.get("reason", ""))
     elif word == "go":
-        moves.go_on_sending(_name(request), now)
+        moves.go_on_sending(person(request), now)
     else:
-        return _refused(f"do: expected stop or go; found {word[:40]!r}")
+        return refused(f"do: expected stop or go; found {word[:40]!r}")
     return redirect("outbox")
-
-
-def _is_key(text: str) -> bool:
-    return text.isdecimal() and text.isascii() and len(text) < 19
-
-
-def _name(request: HttpRequest) -> str:
-    assert isinstance(request.user, AbstractUser)
-    return request.user.get_username()
-
-
-def _refused(words: str) -> HttpResponse:
-    return HttpResponseBadRequest(words, content_type="text/plain; charset=utf-8")

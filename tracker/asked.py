@@ -1,0 +1,22 @@
+"""What the page families read of a request, and how they turn down what they can't read."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+
+
+def is_key(text: str) -> bool:
+    """Whether a text is the key of a row, in digits that every database takes."""
+    return text.isdecimal() and text.isascii() and len(text) < 19
+
+
+def person(request: HttpRequest) -> str:
+    """Who is logged in."""
+    assert isinstance(request.user, AbstractUser)
+    return request.user.get_username()
+
+
+def refused(words: str) -> HttpResponse:
+    """400, with what is wrong in a line."""
+    return HttpResponseBadRequest(words, content_type="text/plain; charset=utf-8")
