@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
 
+from tracker.asked import is_key
 from tracker.models.result import Outcome
 from tracker.results import queries
 from tracker.results.queries import Question
@@ -15,7 +16,7 @@ def results(request: HttpRequest) -> HttpResponse:
     outcome, before = request.GET.get("outcome", ""), request.GET.get("before", "")
     if outcome and outcome not in Outcome.values:
         return _bad("outcome", ", ".join(Outcome.values), outcome)
-    if before and not (before.isdecimal() and before.isascii() and len(before) < 19):
+    if before and not is_key(before):
         return _bad("before", "a number", before)
     question = Question(outcome, request.GET.get("held") == "1", int(before) if before else None)
     context = {"listing": queries.listing(question), "question": question, "outcomes": Outcome.values}
