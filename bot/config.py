@@ -28,6 +28,7 @@ from bot.replies.aliases import Aliases, read_mailmap
 from bot.replies.rules import RULES
 from bot.replies.trust.believed import Believed
 from bot.signing_keys import KeyCache
+from tracker.listing import relist
 from tracker.models import Tree
 from tracker.registry import tree_for
 
@@ -197,4 +198,5 @@ def _configured(name: str, place: str) -> Tree:
     if (tree.path, tree.branches, tree.role) != (path, branches, role):
         tree.path, tree.branches, tree.role, tree.cursor = path, branches, role, ""
         tree.save(update_fields=["path", "branches", "role", "cursor"])
+        relist(tree.reports.values_list("pk", flat=True))  # a role says in which section they stand
     return tree

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from tracker import decisions, models, regrading
+from tracker.listing import relist, relist_since
 from tracker.models.metric import Direction, DirectionBy
 
 
@@ -34,6 +35,10 @@ class CommitAdmin(admin.ModelAdmin):
 @admin.register(models.Tree)
 class TreeAdmin(admin.ModelAdmin):
     list_display = ("name", "role", "path", "walked_at", "error")
+
+    def save_model(self, request: HttpRequest, obj: models.Tree, form: ModelForm, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        relist(obj.reports.values_list("pk", flat=True))  # a role says in which section they stand
 
 
 @admin.register(models.Landing)
@@ -92,6 +97,27 @@ class NoiseHistoryAdmin(ReadOnly):
 @admin.register(models.Release)
 class ReleaseAdmin(admin.ModelAdmin):
     list_display = ("version", "released_at")
+
+    def save_model(self, request: HttpRequest, obj: models.Release, form: ModelForm, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        relist_since(None)  # a cycle has another end
+
+
+@admin.register(models.Candidate)
+class CandidateAdmin(ReadOnly):
+    list_display = ("version", "tagged_at")
+
+
+@admin.register(models.SavedView)
+class SavedViewAdmin(admin.ModelAdmin):
+    list_display = ("name", "owner", "query", "shared")
+    list_filter = ("shared",)
+
+
+@admin.register(models.SignIn)
+class SignInAdmin(ReadOnly):
+    list_display = ("address", "asked_at", "asked_from", "mailed_at", "used_at")
+    search_fields = ("address",)
 
 
 @admin.register(models.BisectResult)

@@ -116,6 +116,8 @@ class Happening(StrEnum):
     RETITLED = "retitled"
     ASSIGNED = "assigned"
     REMINDERS_OFF = "reminders_off"
+    BLOCKS = "blocks"
+    UNBLOCKED = "unblocked"
     TEST_ASKED = "test_asked"
     READING_REJECTED = "reading_rejected"
     REVERSED = "reversed"

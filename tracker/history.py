@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.db import models, transaction
 from django.db.models import Q
 
-from tracker import bulk, moves, status, versions
+from tracker import bulk, listing, moves, status, versions
 from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
 
 CACHE = (
@@ -27,6 +27,8 @@ CACHE = (
     ),
     *("remark", "reported_at", "responded_at", "changed_at"),
 )
+# Of its line in the tables, what follows from these and from the events.
+LINE = ("closed_at", "blocks", "assignee", "revision", "merged", "shifted", "heard_at", "urgency")
 
 
 def event_row(report: Report, event: status.Event, recorded_at: datetime, quote: str = "") -> Event:
@@ -90,31 +92,67 @@ def _lock(report_ids: Iterable[int]) -> list[Report]:
 
     In the order of their keys, so that nobody waits in a circle. SQLite has one writer at a time anyway.
     """
-    return list(Report.objects.select_for_update().filter(pk__in=set(report_ids)).order_by("pk"))
+    rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
+    return list(rows.filter(pk__in=set(report_ids)).order_by("pk"))
+
+
+def _events(reports: Iterable[int]) -> dict[int, list[Event]]:
+    """The events of these reports, by report."""
+    events: dict[int, list[Event]] = {pk: [] for pk in reports}
+    for event in Event.objects.filter(report__in=events):
+        events[event.report_id].append(event)
+    return events
+
+
+@transaction.atomic
+def amend(report_ids: Iterable[int], tell: Callable[[Report, list[Event]], Event | None]) -> None:
+    """Let `tell` look at each of these reports and its events, and add the one that it gives, if any.
+
+    Five statements for all of them. Nobody else changes them meanwhile. An event must be new.
+    """
+    reports = _lock(report_ids)
+    events = _events(report.pk for report in reports)
+    new = [event for report in reports if (event := tell(report, events[report.pk]))]
+    Event.objects.bulk_create(new)
+    for event in new:
+        events[event.report_id].append(event)
+    _write([report for report in reports if any(event.report_id == report.pk for event in new)], events)
 
 
 @transaction.atomic
 def refold(report_ids: Iterable[int]) -> None:
     """Write the cached columns of these reports from their events: two reads and one write for all."""
-    reports = {report.pk: report for report in _lock(report_ids)}
-    events: dict[int, list[Event]] = {pk: [] for pk in reports}
-    for event in Event.objects.filter(report__in=reports):
-        events[event.report_id].append(event)
+    reports = _lock(report_ids)
+    _write(reports, _events(report.pk for report in reports))
+
+
+def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None:
+    """Fold, and write what is another than before."""
     changed: list[Report] = []
-    for pk, report in reports.items():
-        standing = status.fold(status.Verdict(report.verdict), [event.value() for event in events[pk]])
-        changed_at = max((event.at for event in events[pk]), default=None)
-        before = [getattr(report, name) for name in CACHE]
+    moved: list[int] = []
+    calendar = None
+    for report in reports:
+        standing = status.fold(status.Verdict(report.verdict), [event.value() for event in events[report.pk]])
+        before, line = ([getattr(report, name) for name in names] for names in (CACHE, LINE))
+        when = (report.reported_at, report.cycle)
         for name, value in cached(standing).items():
             setattr(report, name, value)
-        report.changed_at = changed_at
+        report.changed_at = max((event.at for event in events[report.pk]), default=None)
+        report.revision = max((event.pk for event in events[report.pk]), default=0)
+        if when != (report.reported_at, report.cycle):
+            calendar = calendar or listing.Calendar.load()
+            listing.put(report, calendar)
+        else:
+            listing.put(report, None)
         if before != [getattr(report, name) for name in CACHE]:
+            moved.append(report.pk)
+        if report.pk in moved[-1:] or line != [getattr(report, name) for name in LINE]:
             changed.append(report)
-    bulk.update(changed, CACHE)
-    if changed:  # what was composed of them and has not gone out must be looked at again
+    bulk.update(changed, (*CACHE, *LINE))
+    if moved:  # what was composed of them and has not gone out must be looked at again
         unsent = Q(state__in=moves.WAITING, sent_at__isnull=True)
         told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # more may be due behind it
-        mails = OutgoingMail.objects.filter(unsent | told, report__in=[report.pk for report in changed])
+        mails = OutgoingMail.objects.filter(unsent | told, report__in=moved)
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
 
 
@@ -142,4 +180,7 @@ def cached(standing: status.Standing) -> Mapping[str, object]:
         "remark": standing.remark,
         "reported_at": standing.reported_at,
         "responded_at": standing.responded_at,
+        "closed_at": standing.closed_at,
+        "blocks": standing.blocks,
+        "assignee": listing.clipped(standing.assignee),
     }

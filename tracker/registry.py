@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from tracker import status
 from tracker.directions import direction_of
 from tracker.keys import scenario_key, tag_of
+from tracker.listing import clipped
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
 from tracker.models.metric import Direction, DirectionBy
 from tracker.models.tree import TreeRole
@@ -104,7 +105,7 @@ def report_for(
     told: Sequence[str] = (),
 ) -> Report:
     """The report about a culprit: one culprit, one report. What is told now fills what was not known."""
-    nowhere = status.fold(verdict, ())
+    nowhere, subsystem = status.fold(verdict, ()), clipped(subsystem)
     report, made = Report.objects.get_or_create(
         culprit=culprit,
         defaults={

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from django.db import transaction
 
-from tracker import history
+from tracker import history, listing
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.movement import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, word
 from tracker.status import Happening
@@ -34,6 +34,7 @@ def regrade(metrics: Collection[Metric]) -> int:
         if finding.report_id not in gone:
             set_verdict(finding.report, finding)
     history.refold(finding.report_id for finding in heads)
+    listing.relist(finding.report_id for finding in heads)
     outdate({finding.report_id for finding in (*changed, *heads)})
     return len(changed)
 
@@ -99,6 +100,7 @@ def set_headline(finding: Finding) -> bool:
     Finding.objects.filter(pk=finding.pk).update(headline=True)
     set_verdict(finding.report, finding)
     history.refold([finding.report_id])
+    listing.relist([finding.report_id])
     outdate([finding.report_id])
     return True
 
@@ -117,5 +119,6 @@ def release(report: Report) -> bool:
         BisectResult.objects.filter(pk=row.pk).update(held="", note=note)
     waits = "\n".join(reason for reason in report.held.split("\n") if reason.startswith(silence))
     Report.objects.filter(pk=report.pk).update(held=waits)
+    listing.relist([report.pk])
     outdate([report.pk])
     return bool(held or report.held) and not waits

@@ -66,12 +66,14 @@ class Standing:
     fix_reverted_in: str = ""  # the version that took the fix back
     dropped_by_word: bool = False  # and not by a commit
     closed_in: str = ""  # the version in which it was dropped or disappeared
+    closed_at: datetime | None = None  # when it came to its end, where it is closed by something that happened
     duplicate_of: str = ""
     awaited: Awaited = Awaited.NOBODY
     remark: str = ""
     title: str = ""
     assignee: str = ""
     reminders: bool = True
+    blocks: str = ""  # the release that must not go out with it, by the word of a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,15 @@ def fold(verdict: Verdict, events: Iterable[Event]) -> Standing:
         standing = _cured(standing, event)
         if _counts(standing, event):
             standing = _remember(_move(standing, event), event)
+        standing = _closed(standing, event)
     return standing
+
+
+def _closed(standing: Standing, event: Event) -> Standing:
+    """Since when it is closed, be it by this event; what is open again forgets it."""
+    if standing.state in OPEN or standing.state is State.NO_ACTION:
+        return replace(standing, closed_at=None) if standing.closed_at else standing
+    return standing if standing.closed_at else replace(standing, closed_at=event.at)
 
 
 def _cured(standing: Standing, event: Event) -> Standing:
@@ -331,6 +341,10 @@ def _remember_word(standing: Standing, event: Event) -> Standing:
             return replace(standing, assignee=event.remark)
         case Happening.REMINDERS_OFF:
             return replace(standing, reminders=False)
+        case Happening.BLOCKS:
+            return replace(standing, blocks=event.tag)
+        case Happening.UNBLOCKED:
+            return replace(standing, blocks="")
     return standing
 
 

@@ -7,6 +7,8 @@ urlpatterns = [
     path("", include("tracker.releases.urls")),
     path("", include("tracker.triage.urls")),
     path("report/", include("tracker.reports.urls")),
+    path("", include("tracker.people.urls")),
+    path("", include("tracker.things.urls")),
     path("results/", include("tracker.results.urls")),
     path("inbox/", include("tracker.inbox.urls")),
     path("outbox/", include("tracker.outbox.urls")),

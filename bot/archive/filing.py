@@ -21,7 +21,7 @@ from bot.replies.known import KnownReports
 from bot.replies.leaving import wish_of
 from bot.replies.links import find_links
 from bot.replies.reading import Reading
-from tracker import history
+from tracker import history, listing
 from tracker.models import Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
 from tracker.status import Event as EventValue
 from tracker.status import Happening
@@ -46,6 +46,7 @@ class Desk:
         self.identity = identity
         self.now = now
         self._touched: set[int] = set()
+        self._spoken: set[int] = set()  # reports with more mail than before
         self.more_people: set[int] = set()  # reports that were told to more people than before
         self.forget()
 
@@ -62,7 +63,9 @@ class Desk:
     def refold(self) -> None:
         """Bring the cached states up to date; once a batch."""
         history.refold(self._touched)  # reports that were rolled back are not there, and so not folded
+        listing.relist(self._touched | self._spoken)
         self._touched.clear()
+        self._spoken.clear()
 
     def unseen(self, reading: Reading) -> list[str]:
         """The keys of what a mail names and we don't know: mails that it answers or links to, what its patch fixes."""
@@ -131,6 +134,7 @@ class Desk:
         message = Message.objects.filter(message_id=reading.mail.message_id)
         message.exclude(report=report, role=role, relation=how).update(report=report, role=role, relation=how)
         self.known.file_under(reading.mail.message_id, report.tag)
+        self._spoken.add(report.pk)
         for tag, relation in relations.items():
             self._act(reading, tag, relation)
 
@@ -158,6 +162,7 @@ class Desk:
             own_text=(mail.text if reading.kind is Kind.SELF else reading.own_text)[:100_000],
         )
         self.known.file(mail.message_id, report.tag)
+        self._spoken.add(report.pk)
         return message
 
     def _act(self, reading: Reading, tag: str, relation: Relation) -> None:

@@ -17,7 +17,7 @@ from bot.archive.sieve import Passes, Sieve
 from bot.archive.tally import Tally
 from bot.identity import Identity
 from bot.replies.kinds import Kind
-from tracker import history
+from tracker import history, listing
 from tracker.models import Finding, Message, Orphan, RawMessage, Report
 
 AT_ONCE = 200  # mails
@@ -55,6 +55,7 @@ def replay_all(identity: Identity, now: datetime, progress: Callable[[int], None
     mails.delete()
     tally, count = _read_again(RawMessage.objects.exclude(message__kind=Kind.SELF), identity, now, progress)
     history.refold(Report.objects.values_list("pk", flat=True))
+    listing.relist(Report.objects.values_list("pk", flat=True))
     return Replayed(count, tally, _changed(before))
 
 

@@ -17,7 +17,7 @@ from bot.replies.addresses import Address
 from bot.replies.known import known_as
 from bot.subsystem import subsystem_of
 from bot.upstream.inspection import Inspected
-from tracker import bulk, history
+from tracker import bulk, history, listing
 from tracker.keys import tag_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report
 from tracker.models.result import Outcome
@@ -75,6 +75,7 @@ class _Batch:
         Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
         history.record(self._events)
         history.refold(self._changed)
+        listing.relist({each.report for each in self._findings if each.headline} | self._changed.keys())
         outdate(self._outdated)
 
     # --- reports ---
@@ -104,7 +105,7 @@ class _Batch:
             state=nowhere.state,
             status=sentence(nowhere),
             awaited=nowhere.awaited,
-            subsystem=subsystem_of(owner.title),
+            subsystem=listing.clipped(subsystem_of(owner.title)),
             tree=self.things.trees.get(result.tree),
             branch=result.branch,
             authors=sorted(known_as([Address(owner.author_name, owner.author_email)])),

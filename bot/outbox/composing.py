@@ -21,6 +21,7 @@ from bot.outbox.patches import Patches
 from bot.outbox.shelving import COMPOSER, Desk
 from bot.replies.known import known_as
 from tracker import moves
+from tracker.listing import relist
 from tracker.models import Correspondent, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.status import CLOSED, State, Verdict
 
@@ -78,6 +79,7 @@ class _Round:
             log.exception("%s: no mail could be composed", report.culprit.sha10)
             reason = f"no mail could be composed: {type(error).__name__}: {error}".replace("\n", " ").replace("\0", "")
             Report.objects.filter(pk=report.pk).update(held=reason[:500])
+            relist([report.pk])
         return False
 
     def _told(self, report: Report) -> ReportTold:

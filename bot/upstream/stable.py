@@ -10,6 +10,7 @@ from bot.upstream.values import Tag
 from tracker import versions
 from tracker.bulk import in_parts
 from tracker.happenings import Part, TreeRole
+from tracker.listing import relist
 from tracker.models import Landing, StableSeries, Tree
 
 
@@ -39,6 +40,7 @@ def tell(tracked: Tracked, reports: Collection[int]) -> None:
         rows = [row for tree in trees for report in some for row in _rows(tree, tracked, report, tags)]
         StableSeries.objects.filter(report__in=some).delete()
         StableSeries.objects.bulk_create(rows, batch_size=500)
+        relist(some)
 
 
 def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collection[str]]) -> Iterator[StableSeries]:

@@ -24,7 +24,8 @@ from bot.upstream.values import Tag
 from bot.upstream.walk import Route, Walked
 from tracker import versions
 from tracker.happenings import TreeRole
-from tracker.models import Commit, Release, Tree
+from tracker.listing import Calendar, relist_since
+from tracker.models import Candidate, Commit, Release, Tree
 from tracker.models.lease import wait_for_turn
 
 WHOLE = 40  # digits of a sha
@@ -227,8 +228,22 @@ def _row(match: Match) -> Commit:
 
 
 def store_releases(tags: Sequence[Tag]) -> None:
-    """Every cycle that the tags show, with its date once it is released."""
+    """Every cycle that the tags show, with its date once it is released, and its candidates.
+
+    What was reported since the release before the first new one gets its place in the tables again.
+    """
+    before = Calendar.load()
+    _store_cycles(tags)
+    now = Calendar.load()
+    if now != before:
+        same = [old for old, new in zip(before.ends, now.ends, strict=False) if old == new]
+        relist_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
+
+
+def _store_cycles(tags: Sequence[Tag]) -> None:
     known = {release.version: release for release in Release.objects.all()}
+    candidates = set(Candidate.objects.values_list("version", flat=True))
+    rows: list[Candidate] = []
     for tag in tags:
         version = versions.parse(tag.name)
         whole = versions.parse(version.cycle) if version else None
@@ -241,3 +256,6 @@ def store_releases(tags: Sequence[Tag]) -> None:
         if version.is_release and release.released_at is None:
             release.released_at = tag.at
             release.save(update_fields=["released_at"])
+        if version.is_candidate and tag.name not in candidates:
+            rows.append(Candidate(version=tag.name, release=release, number=version.candidate, tagged_at=tag.at))
+    Candidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)

@@ -1,6 +1,7 @@
 """One module a concept (DESIGN section 2)."""
 
 from tracker.models.archive import Archive
+from tracker.models.candidate import Candidate
 from tracker.models.commit import Commit
 from tracker.models.correspondent import Correspondent, Mailing
 from tracker.models.event import Event
@@ -19,8 +20,10 @@ from tracker.models.release import Release
 from tracker.models.report import Report
 from tracker.models.result import BisectResult
 from tracker.models.rule_record import RuleRecord
+from tracker.models.saved_view import SavedView
 from tracker.models.scenario import Scenario
 from tracker.models.sending_stop import SendingStop
+from tracker.models.sign_in import SignIn
 from tracker.models.signing_key import SigningKey
 from tracker.models.suggestion import Decision, Suggestion
 from tracker.models.tree import Landing, Tree
@@ -28,6 +31,7 @@ from tracker.models.tree import Landing, Tree
 __all__ = [
     "Archive",
     "BisectResult",
+    "Candidate",
     "Commit",
     "Correspondent",
     "Decision",
@@ -52,8 +56,10 @@ __all__ = [
     "Release",
     "Report",
     "RuleRecord",
+    "SavedView",
     "Scenario",
     "SendingStop",
+    "SignIn",
     "SigningKey",
     "StableSeries",
     "Suggestion",

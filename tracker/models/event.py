@@ -39,6 +39,8 @@ class Event(models.Model):
     answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
     recorded_at = models.DateTimeField()
+    batch = models.TextField(blank=True, help_text="the act of a person that it belongs to")
+    aloud = models.BooleanField(default=False, help_text="who did it wants the thread to hear of it")
 
     objects = NaturalManager["Event"]()
 
@@ -59,6 +61,8 @@ class Event(models.Model):
             models.Index(
                 fields=["recorded_at"], condition=Q(kind__in=[kind.value for kind in NEWS]), name="news_for_a_thread"
             ),
+            models.Index(fields=["recorded_at"], condition=Q(aloud=True), name="said_aloud"),
+            models.Index(fields=["batch"], condition=~Q(batch=""), name="acts_of_people"),
         ]
 
     def __str__(self) -> str:

@@ -9,6 +9,8 @@ from django.db import models
 from tracker.models.archive import Archive
 from tracker.models.report import Report
 
+PEOPLE = ("person", "bot_operator")  # the kinds of mail that people write
+
 
 class RawMessage(models.Model):
     """The bytes of one relevant mail, kept before it is understood; with an error: quarantined."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from tracker.models.commit import Commit
+from tracker.models.listed import Listed
 from tracker.models.natural import NaturalManager
 from tracker.models.tree import Tree
 from tracker.status import State, Verdict
@@ -13,8 +14,10 @@ from tracker.status import State, Verdict
 SHOWN = models.Q(held="") | models.Q(reported_at__isnull=False)
 
 
-class Report(models.Model):
-    """What is known of one culprit. The columns from `given_title` on are a cache of its folded events."""
+class Report(Listed):
+    """What is known of one culprit. The columns from `given_title` on are a cache of its folded events, and those of
+    `Listed` one of its line in the tables.
+    """
 
     NATURAL = ("culprit__sha",)
     culprit = models.OneToOneField(Commit, on_delete=models.PROTECT, related_name="report")
@@ -55,6 +58,7 @@ class Report(models.Model):
         indexes = [
             models.Index(fields=["state", "reported_at"]),
             models.Index(fields=["cycle", "state"]),
+            *Listed.Meta.indexes,
         ]
 
     def __str__(self) -> str:

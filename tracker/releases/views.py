@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from tracker.releases import queries
 
 
 def releases(request: HttpRequest) -> HttpResponse:
-    """Every release with its counts, the current cycle first."""
-    return render(request, "releases/list.html", {"lines": queries.lines()})
+    """The cycle that goes on, then every other release with its counts."""
+    return render(request, "releases/list.html", {"desk": queries.desk(timezone.now())})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Prefetch, Q
+from django.db.models import BooleanField, Case, ExpressionWrapper, F, Q, Value, When
+from django.db.models.functions import Length, Substr
 from django.http import Http404
 
 from tracker.models import (
@@ -17,37 +18,82 @@ from tracker.models import (
     Landing,
     Message,
     OutgoingMail,
+    RawMessage,
     RelatedCommit,
     Report,
     StableSeries,
     Suggestion,
 )
+from tracker.reports.chart import Chart, chart, groups_of, read_payload
+from tracker.reports.thread import SHOWN, Passage, Reading, passages
+from tracker.status import standing_events
 from tracker.tables import KeptTable, unpack
 
-MESSAGES = 500  # of a thread; the archive has the rest
+MESSAGES = 200  # of a thread at once
 FINDINGS = 500  # of a report, the headline first
 TABLES = 20  # mails with tables
 RELATED = 100  # commits
 RESULTS = 100  # of a culprit; the page of results has the rest
+EVENTS = 1000  # the newest; `export events` has all
+PAYLOAD = 1 << 20  # characters of a result that is looked into for the steps of its bisection
+MBOX = 5000  # mails of a thread as a file
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A mail of the thread: its text in passages, and what it was taken to mean."""
+
+    message: Message
+    passages: Sequence[Passage]
+    readings: Sequence[Reading]
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of the timeline: whether it counts, and whether the mail behind it proves who wrote it."""
+
+    event: Event
+    stands: bool
+    message: Message | None
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """A report with its findings, what happened to it, and its thread."""
+    """A report with its findings, what happened to it, and its thread. `older`: the key to go on with in the thread."""
 
     report: Report
+    headline: Finding | None
     findings: Sequence[Finding]
-    events: Sequence[Event]
-    reversed_keys: frozenset[str]
-    messages: Sequence[Message]
+    chart: Chart | None
+    timeline: Sequence[Told]
+    letters: Sequence[Letter]
+    older: int | None
+    thread: str
     has_tables: bool
-    landings: Sequence[Landing]
+    landings: Mapping[str, Sequence[Landing]]
     related: Sequence[RelatedCommit]
     stable: Sequence[StableSeries]
     outgoing: Sequence[OutgoingMail]
     suggestions: Sequence[Suggestion]
     results: Sequence[BisectResult]
     other_commits: Sequence[Commit]
+
+    @property
+    def losses(self) -> Sequence[Finding]:
+        return self._others("regression")
+
+    @property
+    def wins(self) -> Sequence[Finding]:
+        return self._others("improvement")
+
+    def _others(self, verdict: str) -> Sequence[Finding]:
+        return [each for each in self.findings if not each.headline and each.verdict == verdict]
+
+    @property
+    def mail(self) -> OutgoingMail | None:
+        """The mail that told of it."""
+        return next((each for each in self.outgoing if each.purpose == "report"), None)
 
 
 def find_report(ref: str) -> Report:
@@ -62,31 +108,112 @@ def find_report(ref: str) -> Report:
     return found[0]
 
 
-def page(report: Report) -> ReportPage:
-    """What the page of a report shows."""
-    events = list(report.events.order_by("at", "pk"))
+def page(report: Report, before: int | None = None) -> ReportPage:
+    """What the page of a report shows. `before`: the part of the thread before this key."""
+    events = list(report.events.order_by("-at", "-pk")[:EVENTS])[::-1]
+    findings = list(
+        report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
+    )
+    headline = next((each for each in findings if each.headline), None)
+    messages, older = _messages(report, before)
+    suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
+    results = _results(report, headline)
+    stands = {each.key for each in standing_events([event.value() for event in events])}
+    by_id = {message.message_id: message for message in messages}
+    others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
+    related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
+    shas = [report.culprit.pk, *(each.commit_id for each in related), *(each.pk for each in others)]
     return ReportPage(
         report=report,
-        findings=list(
-            report.findings.select_related("metric", "scenario", "machine", "parent")
-            .defer("old_samples", "new_samples")
-            .order_by("-headline", "pk")[:FINDINGS]
-        ),
-        events=events,
-        reversed_keys=frozenset(event.reverses for event in events if event.reverses),
-        messages=list(report.messages.defer("tables").order_by("sent_at", "pk")[:MESSAGES]),
-        has_tables=report.messages.exclude(tables=b"").exists(),
-        landings=list(Landing.objects.filter(commit=report.culprit).select_related("tree").order_by("at", "pk")),
-        related=list(
-            report.related.select_related("commit")
-            .prefetch_related(Prefetch("commit__landings", Landing.objects.select_related("tree").order_by("at", "pk")))
-            .order_by("pk")[:RELATED]
-        ),
+        headline=headline,
+        findings=findings,
+        chart=_chart(headline, results),
+        timeline=[Told(event, event.key in stands, by_id.get(event.message_id)) for event in events],
+        letters=[_letter(message, events, stands, suggestions) for message in messages],
+        older=older,
+        thread=next((event.message_id for event in events if event.kind == "reported"), ""),
+        has_tables=any(message.with_tables for message in messages),  # type: ignore[attr-defined]
+        landings=_landings(shas),
+        related=related,
         stable=list(report.stable.all()),
-        outgoing=list(report.outgoing.defer("raw").order_by("pk")),
-        suggestions=list(report.suggestions.filter(decision=Decision.OPEN)),
-        results=list(report.results.defer("payload").order_by("pk")[:RESULTS]),
-        other_commits=list(report.culprit.other_commits.order_by("pk")[:RESULTS]),
+        outgoing=list(report.outgoing.defer("raw", "body").order_by("pk")),
+        suggestions=suggestions,
+        results=results,
+        other_commits=others,
+    )
+
+
+def _messages(report: Report, before: int | None) -> tuple[list[Message], int | None]:
+    """A part of the thread in its order, the latest first asked for; and the key before which there is more."""
+    rows = report.messages.defer("tables", "own_text", "source").annotate(
+        text=Substr("own_text", 1, SHOWN + 1),
+        with_tables=ExpressionWrapper(~Q(tables=b""), output_field=BooleanField()),
+    )
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows.order_by("-pk")[: MESSAGES + 1])
+    shown: list[Message] = sorted(
+        found[:MESSAGES], key=lambda message: (message.sent_at is None, message.sent_at, message.pk)
+    )
+    return shown, found[MESSAGES - 1].pk if len(found) > MESSAGES else None
+
+
+def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
+    """The results, with the payload of the one alone that the headline comes from."""
+    own = When(Q(pk=(headline.result_id if headline else None) or 0) & Q(size__lt=PAYLOAD), then=F("payload"))
+    rows = report.results.annotate(size=Length("payload")).annotate(steps=Case(own, default=Value("")))
+    return list(rows.defer("payload", "measured").order_by("pk")[:RESULTS])
+
+
+def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Chart | None:
+    if headline is None:
+        return None
+    payload = next((row.steps for row in results if row.steps), "")  # type: ignore[attr-defined]
+    return chart(groups_of(headline.old_samples, headline.new_samples, read_payload(payload)), headline.metric.unit)
+
+
+def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
+    """Where these commits are, by sha."""
+    found: dict[str, list[Landing]] = {}
+    for landing in Landing.objects.filter(commit__in=commits).select_related("tree", "commit").order_by("at", "pk"):
+        found.setdefault(landing.commit.sha, []).append(landing)
+    return found
+
+
+def _letter(
+    message: Message, events: Sequence[Event], stands: frozenset[str] | set[str], suggestions: Sequence[Suggestion]
+) -> Letter:
+    told = [
+        Reading(event.kind, event.quote, "counts" if event.key in stands else "taken back")
+        for event in events
+        if event.message_id == message.message_id
+    ]
+    told += [
+        Reading(each.kind, each.quote, "suggested", each.rule)
+        for each in suggestions
+        if each.message_id == message.message_id
+    ]
+    text: str = message.text  # type: ignore[attr-defined]
+    return Letter(message, passages(text[:SHOWN], [each.quote for each in told]), told, len(text) > SHOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a row of a table shows more of."""
+
+    report: Report
+    findings: Sequence[Finding]
+    last: Message | None
+    because: Event | None
+
+
+def brief(report: Report) -> Brief:
+    """The first findings, the last answer, and the evidence of the state: three queries."""
+    findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
+    last = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
+    because = report.events.filter(key=report.because).first() if report.because else None
+    return Brief(
+        report, list(findings.order_by("-headline", "pk")[:6]), last.order_by("-sent_at", "-pk").first(), because
     )
 
 
@@ -94,3 +221,9 @@ def tables(report: Report) -> list[KeptTable]:
     """The comparison tables of the robot's mails about a report, unpacked for the one who asks for them."""
     packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
     return [table for each in packed[:TABLES] for table in unpack(bytes(each))]
+
+
+def raw_mails(report: Report) -> Iterator[bytes]:
+    """The mails of the thread as they were received, one after the other."""
+    rows = RawMessage.objects.filter(message__report=report).order_by("message__sent_at", "pk")[:MBOX]
+    return (row.raw for row in rows.iterator(chunk_size=50))

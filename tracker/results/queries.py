@@ -61,7 +61,7 @@ def page(pk: int) -> ResultPage:
         return ResultPage(row, ())
     # Asked for by their report, which has an index; a report has a handful of results.
     findings = Finding.objects.filter(report=row.report, result=row).select_related("metric", "scenario", "machine")
-    shown = findings.defer("old_samples", "new_samples").order_by("-headline", "pk")[:FINDINGS]
+    shown = findings.order_by("-headline", "pk")[:FINDINGS]
     return ResultPage(row, list(shown))
 
 

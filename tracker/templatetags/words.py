@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
+import markdown
+import nh3
 from django import template
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
+from tracker.listing import spark
 from tracker.models import Finding
+from tracker.reports.words import headline
+from tracker.triage.rows import paths
 
 register = template.Library()
+# What a note may hold; nothing that is fetched, run or framed.
+_TAGS = {"p", "br", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "a", "h3", "h4", "hr"}
+
+
+@register.filter
+def as_markdown(value: str) -> SafeString:
+    """A note of a person as HTML: written in Markdown, cleaned by nh3."""
+    made = markdown.markdown(value[:20_000], extensions=["fenced_code", "sane_lists"])
+    clean = nh3.clean(made, tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https", "mailto"})
+    return mark_safe(clean)
 
 
 @register.filter
@@ -78,3 +97,31 @@ def age(value: datetime | None) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return "now"
+
+
+@register.filter
+def get(mapping: Mapping[str, object], key: str) -> object:
+    """What a mapping has under a key; nothing where it has nothing."""
+    return mapping.get(key)
+
+
+@register.filter
+def in_words(finding: Finding) -> str:
+    """The headline of a report in a sentence or two."""
+    return headline(finding)
+
+
+@register.filter
+def dots(finding: Finding) -> SafeString:
+    """The samples of both sides as a little chart; nothing where there are none."""
+    good, bad, width = paths(spark(finding.old_samples, finding.new_samples))
+    words = f"samples: {len(finding.old_samples)} before, {len(finding.new_samples)} after"
+    svg = '<svg width="{}" height="24" role="img" aria-label="{}">{}</svg>'
+    sides = format_html('<path class="good" d="{}"/><path class="bad" d="{}"/>', good, bad)
+    return format_html(svg, width, words, sides) if good else SafeString("")
+
+
+@register.filter
+def page_of(name: str, kind: str) -> str:
+    """The address of the page of a metric, a machine, a subsystem or an author, whatever its name holds."""
+    return f"/{kind}/{quote(name, safe='')}/"

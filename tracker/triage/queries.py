@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
-from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, QuerySet
 
-from tracker.models import Finding, Release, Report, StableSeries
-from tracker.models.report import SHOWN
-from tracker.models.tree import TreeRole
+from tracker.models import Finding, Release, Report
+from tracker.triage import rows as lines
+from tracker.triage.question import Question
 
-LIMIT = 1000  # rows a section: a release of the lab has some fifty
+LIMIT = 1000  # rows a section on a terminal: a release of the lab has some fifty
+BOTH = 50  # rows of each of two sections
+ONE = 100  # of a section alone
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table, with the columns of the 0-Day report."""
+    """One line on a terminal, with the columns of the 0-Day report."""
 
     indicator: str
     report: str
@@ -38,48 +41,96 @@ class Table:
     shift_left: tuple[Row, ...]
 
 
-def cycle_bounds(release: Release) -> tuple[datetime | None, datetime | None]:
-    """When the cycle began (excluded) and ended (included); None: not known, or not yet."""
-    before = Release.objects.filter(number__lt=release.number, released_at__isnull=False).first()
-    return (before.released_at if before else None), release.released_at
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A page of a section. `after`, `before`: the cursors of the pages around it, "" at an end."""
+
+    name: str
+    heading: str
+    rows: Sequence[lines.Row]
+    group: str
+    after: str
+    before: str
+
+    @property
+    def groups(self) -> Iterator[tuple[str, list[lines.Row]]]:
+        """Rows under the value that they share; all under "" where none is asked for."""
+        return ((name, list(some)) for name, some in groupby(self.rows, key=self._name))
+
+    def _name(self, row: lines.Row) -> str:
+        return str(getattr(row, self.group) or "none told").replace("_", " ") if self.group else ""
 
 
-def merged_reports(release: Release) -> QuerySet[Report]:
-    """The reports whose culprit landed in this cycle."""
-    return Report.objects.filter(SHOWN, cycle=release.version)
+HEADINGS = {"merged": "Merged in this release", "shifted": "Shift-left: reported from other trees"}
 
 
-def shift_left_reports(release: Release) -> QuerySet[Report]:
-    """What was reported during the cycle from another tree than the mainline.
+def sections(version: str, question: Question, now: datetime) -> list[Section]:
+    """Both sections of a release, or the one that is asked for: a query each."""
+    names = [question.section] if question.section else list(HEADINGS)
+    size = ONE if question.section else BOTH
+    return [
+        section(name, HEADINGS[name], Report.objects.filter(**{name: version}), question, now, size) for name in names
+    ]
 
-    A culprit in the mainline whose cycle is not known yet stands here too, so that nothing is hidden.
-    """
-    began, ended = cycle_bounds(release)
-    rows = Report.objects.filter(reported_at__isnull=False)
-    if began:
-        rows = rows.filter(reported_at__gt=began)
-    if ended:
-        rows = rows.filter(reported_at__lte=ended)
-    return rows.filter(Q(tree__isnull=True) | ~Q(tree__role=TreeRole.MAINLINE) | Q(cycle=""))
+
+def section(
+    name: str, heading: str, reports: QuerySet[Report], question: Question, now: datetime, size: int = ONE
+) -> Section:
+    """A page of these reports, in one query. What fits is looked for in an index; the rows behind it are then read."""
+    order = question.keys.turned() if question.backwards else question.keys
+    fitting = question.filtered(reports)
+    if (values := question.cursor()) is not None:
+        fitting = fitting.filter(order.beyond(values))
+    chosen = order.sorted(fitting).values("pk")[: size + 1]
+    found = list(order.sorted(Report.objects.filter(pk__in=chosen).select_related("culprit").only(*lines.COLUMNS)))
+    more, found = len(found) > size, found[:size]
+    if question.backwards:
+        found.reverse()
+    forth = "before" in question.place if question.backwards else more
+    back = more if question.backwards else "after" in question.place
+    return Section(
+        name,
+        heading,
+        [lines.row_of(report, now) for report in found],
+        question.group,
+        question.keys.cursor(found[-1]) if found and forth else "",
+        question.keys.cursor(found[0]) if found and back else "",
+    )
+
+
+def chosen(keys: Iterable[int], now: datetime) -> list[lines.Row]:
+    """The rows of some reports, after they have changed."""
+    found = Report.objects.filter(pk__in=set(keys)).select_related("culprit").only(*lines.COLUMNS)
+    return [lines.row_of(report, now) for report in found.order_by("pk")]
+
+
+def misspelt(asked: dict[str, tuple[str, ...]], names: Iterable[str]) -> list[str]:
+    """Which names of a question no report has: to be asked where nothing was found."""
+    told = [(name, value) for name in names for value in asked.get(name, ())]
+    return [f"{name}: no report has {value[:80]!r}" for name, value in told if not _is_there(name, value)]
+
+
+def _is_there(name: str, value: str) -> bool:
+    return Report.objects.filter(**{name: value}).exists()
 
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> Table:
-    """Both sections, each in a constant number of queries; of these states, or what a stable series lacks a fix of."""
-    sections = []
-    for reports in (merged_reports(release), shift_left_reports(release)):
+    """Both sections with all that they hold, for a terminal; of these states, or what a stable series has unfixed."""
+    found = []
+    for reports in (Report.objects.filter(merged=release.version), Report.objects.filter(shifted=release.version)):
         if states:
             reports = reports.filter(state__in=list(states))
         if missing_in_stable:
-            reports = reports.filter(Exists(StableSeries.objects.filter(report=OuterRef("pk"), fixed_in="")))
-        sections.append(_rows(reports))
-    return Table(*sections)
+            reports = reports.filter(lacks_fix=True)
+        found.append(_rows(reports))
+    return Table(*found)
 
 
 def _rows(reports: QuerySet[Report]) -> tuple[Row, ...]:
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     chosen = reports.select_related("culprit").prefetch_related(Prefetch("findings", headlines, to_attr="headlines"))
-    rows = [_row(report) for report in chosen.order_by(F("reported_at").desc(nulls_last=True), "pk")[:LIMIT]]
-    return tuple(sorted(rows, key=lambda row: row.indicator))
+    found = [_row(report) for report in chosen.order_by(F("reported_at").desc(nulls_last=True), "pk")[:LIMIT]]
+    return tuple(sorted(found, key=lambda row: row.indicator))
 
 
 def _row(report: Report) -> Row:

@@ -1,32 +1,118 @@
-"""`/v5.6/`: the triage table of a release."""
+"""`/v5.6/`: the triage table of a release, and the changes that people make in it."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
-from django.shortcuts import get_object_or_404, render
+import secrets
 
-from tracker.models import Release
-from tracker.status import State
-from tracker.triage import queries
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker import by_hand
+from tracker.asked import is_key, person, refused
+from tracker.models import Release, SavedView
+from tracker.nudge import nudge
+from tracker.people.roles import standing_of
+from tracker.people.views import back
+from tracker.triage import counts, queries
+from tracker.triage.controls import controls
+from tracker.triage.filters import NAMES
+from tracker.triage.question import GROUPS, ORDERS, Mistaken, Question
+from tracker.triage.verbs import BY_NAME, VERBS, Verb
 
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
-    """Both sections; `?state=` (more than one may be given) shows only those states, `?stable=missing` only what a
-    stable series carries without its fix.
-    """
-    release = get_object_or_404(Release, version=version)
-    states = request.GET.getlist("state")
-    unknown = [state for state in states if state not in State.__members__.values()]
-    if unknown:
-        return HttpResponseBadRequest(
-            f"state: expected {', '.join(State)}; found {unknown[0][:40]!r}", content_type="text/plain; charset=utf-8"
-        )
-    missing = request.GET.get("stable") == "missing"
-    context = {
+    """Both sections by what the URL asks for (filters.py, question.py); 400 names what can't be understood."""
+    release = counts.stamped(Release.objects.filter(version=version)).first()
+    if release is None:
+        raise Http404(f"there is no release {version}")
+    now = timezone.now()
+    try:
+        question = Question.from_query(request.GET, now)
+    except Mistaken as mistake:
+        return refused(str(mistake))
+    sections = queries.sections(version, question, now)
+    asked = dict(question.asked)
+    if not any(section.rows for section in sections) and (wrong := queries.misspelt(asked, NAMES)):
+        return refused("; ".join(wrong))
+    shown = {
         "release": release,
-        "table": queries.table(release, states, missing_in_stable=missing),
-        "states": list(State),
-        "chosen": states,
-        "missing_in_stable": missing,
+        "sections": sections,
+        "question": question,
+        "controls": controls(question, counts.counts(release)),
+        "orders": ORDERS,
+        "groups": GROUPS,
+        "verbs": VERBS,
+        "views": views_of(request),
+        "may_change": request.user.is_authenticated,
     }
-    return render(request, "triage/table.html", context)
+    return render(request, "triage/table.html", shown)
+
+
+def views_of(request: HttpRequest) -> QuerySet[SavedView]:
+    """The saved views that somebody sees: his own, and the shared ones."""
+    return SavedView.objects.filter(Q(shared=True) | Q(owner=request.user.pk or 0))[:60]
+
+
+@require_POST
+@login_required
+def change(request: HttpRequest) -> HttpResponse:
+    """Do what a verb says to the chosen rows, `row` PK:REVISION each; then back, or the rows as they stand now."""
+    word, rows = request.POST.get("do", ""), request.POST.getlist("row")
+    verb = BY_NAME.get(word)
+    if verb is None:
+        return refused(f"do: expected one of {', '.join(BY_NAME)}; found {word[:40]!r}")
+    seen = {}
+    for each in rows:
+        pk, _, revision = each.partition(":")
+        if not (is_key(pk) and is_key(revision)):
+            return refused(f"row: expected KEY:REVISION; found {each[:40]!r}")
+        seen[int(pk)] = int(revision)
+    if not 0 < len(seen) <= by_hand.MOST:
+        return refused(f"row: expected 1 to {by_hand.MOST} rows; found {len(seen)}")
+    act = _act(request, verb)
+    try:
+        outcome = by_hand.change(seen, act, standing_of(request.user), request.POST.get("release", "")[:20])
+    except by_hand.Unfit as unfit:
+        return refused(f"{verb.label}: {unfit}")
+    if act.aloud and outcome.changed:
+        nudge("bot.tasks.take_results")
+    return _told(request, outcome.words(), list(seen), act.batch if outcome.changed else "")
+
+
+def _act(request: HttpRequest, verb: Verb) -> by_hand.Act:
+    post = request.POST
+    argument = post.get("argument", "") if verb.needs or verb.offers else ""
+    return by_hand.Act(
+        verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, post.get("aloud") == "on"
+    )
+
+
+@require_POST
+@login_required
+def undo(request: HttpRequest) -> HttpResponse:
+    """Take an act back wherever it still stands."""
+    try:
+        changed = by_hand.undo(
+            request.POST.get("batch", ""), person(request), timezone.now(), standing_of(request.user)
+        )
+    except by_hand.Unfit as unfit:
+        return refused(f"batch: {unfit}")
+    words = f"{len(changed)} taken back." if changed else "Nothing of it stands any more."
+    return _told(request, words, changed)
+
+
+def _told(request: HttpRequest, words: str, keys: list[int], batch: str = "") -> HttpResponse:
+    """What became of it: for htmx the words, a way back and the rows as they stand now; else on the page of before.
+
+    `batch`: the act, where it can be taken back.
+    """
+    if not request.headers.get("HX-Request"):
+        messages.info(request, words, extra_tags=batch)
+        return back(request)
+    rows = queries.chosen(keys, timezone.now())
+    return render(request, "triage/told.html", {"words": words, "batch": batch, "rows": rows, "may_change": True})

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from tracker.history import refold
+from tracker.listing import relist
 from tracker.models import Report
 
 
@@ -17,4 +18,5 @@ class Command(BaseCommand):
         pks = list(Report.objects.values_list("pk", flat=True))
         for start in range(0, len(pks), 500):
             refold(pks[start : start + 500])
+            relist(pks[start : start + 500])
         self.stdout.write(f"{len(pks)} reports folded")

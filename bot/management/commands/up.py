@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from bot.supervisor import Supervisor
+from tracker.models import Report
 
 
 class Command(BaseCommand):
@@ -22,6 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, *, bind: str, workers: int, **options: Any) -> None:
         call_command("migrate", verbosity=0)
+        if Report.objects.filter(words="").exists():  # stored before reports had lines in tables
+            call_command("refold", stdout=self.stdout)
         settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
         self.stdout.write(f"pages at http://{bind}/ · results from {settings.PERFWORK_DROP} · Ctrl-C ends all")
         self.stdout.flush()

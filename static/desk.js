@@ -1,0 +1,146 @@
+// The desk by keyboard: j and k walk, x chooses, and a verb's key presses its button and goes on to the next row.
+// Without this file the same forms do the same.
+"use strict";
+(() => {
+  const desk = document.getElementById("desk");
+  const rows = () => [...document.querySelectorAll("table.desk tbody tr[id]")];
+  const here = () => document.activeElement.closest?.("table.desk tbody tr[id]");
+  const box = (row) => row?.querySelector('input[name="row"]');
+  let last = null; // the row that was chosen or left last
+  let armed = null; // the button that waits for words
+  let turn = Promise.resolve(); // changes go one after the other: each must see what the one before has made
+
+  const go = (row) => {
+    if (!row) return;
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  };
+  const step = (by) => {
+    const all = rows();
+    const at = all.indexOf(here() || last);
+    go(all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))]);
+  };
+  const choose = (row, through) => {
+    const all = rows();
+    const from = through && last ? all.indexOf(last) : all.indexOf(row);
+    const [first, end] = [from, all.indexOf(row)].sort((a, b) => a - b);
+    const on = through ? true : !box(row).checked;
+    all.slice(first, end + 1).forEach((each) => (box(each).checked = on));
+    last = row;
+  };
+  const meant = () => {
+    const chosen = rows().filter((row) => box(row)?.checked);
+    return chosen.length ? chosen : [here()].filter(Boolean);
+  };
+  const send = (button, argument) => {
+    const targets = meant().map((row) => row.id);
+    if (!targets.length) return;
+    const all = rows();
+    const next = all[all.findIndex((row) => row.id === targets[targets.length - 1]) + 1];
+    targets.forEach((id) => (box(document.getElementById(id)).checked = false));
+    last = next || document.getElementById(targets[targets.length - 1]);
+    const stay = next ? null : last.id;
+    go(last);
+    turn = turn.then(() => {
+      const values = Object.fromEntries(new FormData(desk));
+      const row = targets.map((id) => box(document.getElementById(id)).value);
+      return htmx.ajax("POST", desk.getAttribute("action"), {
+        source: desk, target: "#told", swap: "afterbegin", values: { ...values, do: button.value, argument, row },
+      }).then(() => stay && !here() && go(document.getElementById(stay)));
+    });
+  };
+  const press = (button) => {
+    const field = desk.elements.argument;
+    if (button.dataset.needs && !field.value.trim()) {
+      armed = button;
+      last = here() || last;
+      field.placeholder = button.dataset.needs;
+      field.focus();
+      return;
+    }
+    send(button, field.value);
+    field.value = "";
+    armed = null;
+  };
+  const undo = () => {
+    const form = document.querySelector("#told form");
+    if (!form) return;
+    turn = turn.then(() => {
+      const values = Object.fromEntries(new FormData(form));
+      form.remove();
+      return htmx.ajax("POST", form.getAttribute("action"), { source: "#told", target: "#told", swap: "afterbegin", values });
+    });
+  };
+  const expand = (row) => {
+    if (row.nextElementSibling?.classList.contains("brief")) return row.nextElementSibling.remove();
+    const more = document.createElement("tr");
+    more.className = "brief";
+    more.insertCell().colSpan = row.cells.length;
+    row.after(more);
+    htmx.ajax("GET", `${row.querySelector("th a").getAttribute("href")}brief/`, { target: more.cells[0], swap: "innerHTML" });
+  };
+  const inField = (event) => {
+    if (!event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return false;
+    if (event.key === "Escape") {
+      armed = null;
+      go(last || rows()[0]);
+    } else if (event.key === "Enter" && armed && event.target.name === "argument") {
+      event.preventDefault();
+      const button = armed;
+      if (event.target.value.trim()) {
+        go(last);
+        press(button);
+      }
+    }
+    return true;
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || inField(event)) return;
+    const row = here();
+    const key = event.key;
+    if (key === "j") step(1);
+    else if (key === "k") step(-1);
+    else if (key === "/") document.getElementById("q")?.focus();
+    else if (key === "?") document.getElementById("keys").toggleAttribute("open");
+    else if (key === "Enter" && event.target === row) row.querySelector("th a").click();
+    else if (key === "s" && row) expand(row);
+    else if ((key === "x" || key === "X") && box(row)) choose(row, event.shiftKey);
+    else if (key === "u" && desk) undo();
+    else {
+      const button = desk && [...desk.querySelectorAll("button[data-key]")].find((each) => each.dataset.key === key);
+      if (!button || !meant().length) return;
+      press(button);
+    }
+    event.preventDefault();
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("#desk button[data-key]");
+    if (button && meant().length) {
+      event.preventDefault();
+      press(button);
+    } else if (event.target.name === "row") {
+      if (event.shiftKey && last) choose(event.target.closest("tr"), true);
+      last = event.target.closest("tr");
+    } else if (event.target.closest?.("#told form button")) {
+      event.preventDefault();
+      undo();
+    }
+  });
+  // A refusal is told in its words, as any other answer is.
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.xhr.status < 400) return;
+    const line = document.createElement("li");
+    line.className = "wrong";
+    line.textContent = event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain")
+      ? event.detail.xhr.responseText : `That failed (${event.detail.xhr.status}); reload the page and look.`;
+    document.getElementById("told").prepend(line);
+  });
+  document.body.addEventListener("htmx:sendError", () => {
+    const line = document.createElement("li");
+    line.className = "wrong";
+    line.textContent = "The server can't be reached: nothing was changed.";
+    document.getElementById("told").prepend(line);
+  });
+  rows().forEach((row) => row.addEventListener("focus", () => (last = row)));
+})();

@@ -1,0 +1,105 @@
+"""Keyset paging: a page begins behind the values of the last row before it, however far down the table that is."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import OrderBy
+
+Row = TypeVar("Row", bound=models.Model)
+MAX_CURSOR = 2000  # characters: an address has to hold it
+
+
+class CursorError(ValueError):
+    """A place in a table that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column to order by. Empty values come first upwards, last downwards."""
+
+    name: str
+    down: bool = False
+
+    def turned(self) -> Key:
+        return Key(self.name, not self.down)
+
+    def order(self) -> OrderBy:
+        if self.down:
+            return F(self.name).desc(nulls_last=True)
+        return F(self.name).asc(nulls_first=True)
+
+    def beyond(self, value: Any) -> Q:
+        """What comes after a value."""
+        if value is None:
+            return Q(pk__in=()) if self.down else Q(**{f"{self.name}__isnull": False})
+        more = Q(**{f"{self.name}__{'lt' if self.down else 'gt'}": value})
+        return more | Q(**{f"{self.name}__isnull": True}) if self.down else more
+
+    def at(self, value: Any) -> Q:
+        return Q(**{f"{self.name}__isnull": True}) if value is None else Q(**{self.name: value})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Columns to order by; the last of them is unique."""
+
+    keys: tuple[Key, ...]
+
+    def turned(self) -> Order:
+        """From the end."""
+        return Order(tuple(key.turned() for key in self.keys))
+
+    def sorted(self, rows: QuerySet[Row]) -> QuerySet[Row]:
+        return rows.order_by(*(key.order() for key in self.keys))
+
+    def beyond(self, values: Sequence[Any]) -> Q:
+        """What comes after the row with these values."""
+        found, same = Q(), Q()
+        for key, value in zip(self.keys, values, strict=True):
+            found |= same & key.beyond(value)
+            same &= key.at(value)
+        return found
+
+    def cursor(self, row: models.Model) -> str:
+        """The place of a row, as text for a URL."""
+        values = [_told(getattr(row, key.name)) for key in self.keys]
+        return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+    def values(self, cursor: str, model: type[models.Model]) -> list[Any]:
+        """What a cursor says, as values of the columns. CursorError where it says nothing of these."""
+        try:
+            padded = cursor[:MAX_CURSOR] + "=" * (-len(cursor) % 4)
+            told = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+            if not isinstance(told, list) or len(told) != len(self.keys):
+                raise CursorError(cursor)
+            return [_value(model, key.name, each) for key, each in zip(self.keys, told, strict=True)]
+        except (binascii.Error, ValueError, ValidationError, TypeError, OverflowError, RecursionError) as error:
+            raise CursorError(cursor) from error
+
+
+def _told(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _value(model: type[models.Model], name: str, told: Any) -> Any:
+    """A value of JSON as the column has it; a ValueError where it can't have it."""
+    if isinstance(told, (list, dict, bool)):
+        raise CursorError(name)
+    field = model._meta.pk if name == "pk" else model._meta.get_field(name)
+    assert isinstance(field, models.Field)
+    value = field.to_python(told)
+    if isinstance(value, str) and "\0" in value:
+        raise CursorError(name)
+    if isinstance(value, int) and abs(value) >= 1 << 63:
+        raise CursorError(name)
+    return value

@@ -1,0 +1,74 @@
+"""Links to sign in with: mailed to an address that the tracker knows, good for a quarter of an hour, and once."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.core import signing
+from django.db import transaction
+from django.db.models import Q
+
+from tracker.models import Message, Report, SignIn
+from tracker.models.lease import wait_for_turn
+
+GOOD_FOR = timedelta(minutes=15)
+WINDOW = timedelta(hours=1)
+TO_AN_ADDRESS, FROM_A_PLACE = 3, 10  # links in a window
+_SALT = "perfwork.sign-in"
+_TURN = 0x7369676E  # names our lock among the advisory locks of a PostgreSQL database
+
+
+def ask(address: str, place: str, now: datetime) -> SignIn | None:
+    """Note that somebody at a network address wants a link; None where the address is not known, or asks too often."""
+    address = address.strip().lower()
+    if not _is_known(address):
+        return None
+    with transaction.atomic():
+        wait_for_turn(_TURN)  # so that many at once are counted one after the other
+        lately = SignIn.objects.filter(asked_at__gt=now - WINDOW)
+        if lately.filter(address=address).count() >= TO_AN_ADDRESS:
+            return None
+        if lately.filter(asked_from=place).count() >= FROM_A_PLACE:
+            return None
+        return SignIn.objects.create(address=address, asked_from=place[:60], asked_at=now)
+
+
+def _is_known(address: str) -> bool:
+    """Whether it belongs to somebody: an author of a culprit, of a mail that was read, or a user. Those who run the
+    place sign in with passwords: who can read their mail shall not be them.
+    """
+    users = User.objects.filter(email__iexact=address)
+    if users.filter(Q(is_staff=True) | Q(is_superuser=True) | Q(is_active=False)).exists():
+        return False
+    if users.exists() or Report.objects.filter(author=address).exists():
+        return True
+    return Message.objects.filter(author_email=address).exists()
+
+
+def token(link: SignIn) -> str:
+    """What stands in the link: signed, so that the database holds nothing to sign in with."""
+    return signing.dumps(link.pk, salt=_SALT)
+
+
+def find(token: str, now: datetime) -> SignIn | None:
+    """The link of a token while it is good; None for a forged, an old or a used one."""
+    try:
+        pk = signing.loads(token, salt=_SALT)
+    except signing.BadSignature:
+        return None
+    return SignIn.objects.filter(pk=pk, used_at__isnull=True, asked_at__gt=now - GOOD_FOR).first()
+
+
+def use(link: SignIn, now: datetime) -> User | None:
+    """Use a link up; who he is, made known where he is new. None where somebody was faster, or he may not any more."""
+    if not SignIn.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=now) or not _is_known(link.address):
+        return None
+    user = User.objects.filter(email__iexact=link.address).order_by("pk").first()
+    if user is None:
+        user, made = User.objects.get_or_create(username=link.address[:150], defaults={"email": link.address})
+        if not made and user.email.lower() != link.address:
+            return None  # another account has taken this name
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user

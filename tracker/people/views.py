@@ -1,0 +1,96 @@
+"""`/sign-in/`: by a link in a mail, or by a password for those who have one; `/sign-out/`; saved views."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_POST
+
+from tracker.asked import refused
+from tracker.models import SavedView
+from tracker.nudge import nudge
+from tracker.people import links
+from tracker.triage.question import Mistaken, Question
+
+MOST_VIEWS = 50  # of a person
+BACKEND = "tracker.people.backend.Backend"
+
+
+@never_cache
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """Ask for an address, and mail a link to it. The answer does not tell whether it is known."""
+    if request.method == "POST":
+        address = request.POST.get("address", "")[:254]
+        if links.ask(address, request.META.get("REMOTE_ADDR", ""), timezone.now()):
+            nudge("bot.tasks.send_mail")
+        return render(request, "people/asked.html", {"address": address})
+    return render(request, "people/sign_in.html")
+
+
+@never_cache
+@sensitive_variables()
+def by_link(request: HttpRequest, token: str) -> HttpResponse:
+    """GET asks, so that a program that looks into links uses none up; POST signs in."""
+    link = links.find(token, timezone.now())
+    if link is None:
+        return render(request, "people/worn_out.html", status=410)
+    if request.method != "POST":
+        return render(request, "people/by_link.html", {"link": link})
+    user = links.use(link, timezone.now())
+    if user is None:
+        return render(request, "people/worn_out.html", status=410)
+    login(request, user, backend=BACKEND)
+    return redirect("releases")
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect("releases")
+
+
+@require_POST
+@login_required
+def save_view(request: HttpRequest) -> HttpResponse:
+    """Keep a question under a name; under a name that is there, instead of the one before."""
+    assert isinstance(request.user, User)
+    name, query = " ".join(request.POST.get("name", "").split())[:80], request.POST.get("query", "")[:2000]
+    if not name:
+        return refused("name: expected a name for the view; found none")
+    try:
+        question = Question.from_query(QueryDict(query), timezone.now())
+    except Mistaken as mistake:
+        return refused(str(mistake))
+    views = SavedView.objects.filter(owner=request.user)
+    if views.exclude(name=name).count() >= MOST_VIEWS:
+        return refused(f"name: you have {MOST_VIEWS} views; delete one first")
+    shared = request.POST.get("shared") == "on"
+    kept = {"query": question.text, "shared": shared, "saved_at": timezone.now()}
+    SavedView.objects.update_or_create(owner=request.user, name=name, defaults=kept)
+    messages.info(request, f"Saved as {name}.")
+    return back(request)
+
+
+@require_POST
+@login_required
+def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
+    SavedView.objects.filter(pk=pk, owner=request.user.pk).delete()
+    return back(request)
+
+
+def back(request: HttpRequest) -> HttpResponse:
+    """To the page that a form was on: `next`, where that is a page of ours."""
+    place = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(
+        place, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    ):
+        place = "/"
+    return redirect(place)
