@@ -52,6 +52,7 @@ test: lint types rooms settings
 	@command -v public-inbox-netd >/dev/null || echo "== NOT TESTED: archives over IMAP, NNTP and HTTP, since public-inbox is missing: apt install public-inbox lei libplack-perl libdbd-sqlite3-perl libsearch-xapian-perl libinline-c-perl liburi-perl"
 	@for each in postfix rabbitmq-server dovecot openssl; do PATH=$$PATH:/usr/sbin command -v $$each >/dev/null || \
 	 echo "== NOT TESTED: what needs $$each, which is missing: .ci/run installs it on Debian"; done
+	@command -v chromium >/dev/null || echo "== chromium is missing, so the tests of pages will fail: apt install chromium"
 	@echo "== tests"
 	@$(RUN) -m pytest -n $(CORES)
 

@@ -23,6 +23,7 @@ from bot.outbox.composing import compose_due
 from bot.outbox.further import compose_further
 from bot.outbox.queue import has_due, is_busy
 from bot.outbox.sending import ENDS_A_ROUND, send_due
+from bot.outbox.sign_in import mail_links
 from bot.upstream.following import Patience, follow
 
 SENDING = 10.0  # seconds: a worker that is told to end can do so soon
@@ -115,8 +116,10 @@ def send_mail() -> int:
     except ValueError as mistake:
         log.info("%s", mistake)
         return 0
+    how = manner(run=SENDING)
+    mail_links(transport, identity(), now, how.signing)
     try:
-        fates = send_due(transport, manner(run=SENDING))
+        fates = send_due(transport, how)
     except DatabaseError as error:  # a full disk, or a server that is gone: what is not recorded is in doubt later
         log.error("sending ended: %s", error)
         return 0

@@ -3,10 +3,12 @@
 "use strict";
 (() => {
   const desk = document.getElementById("desk");
-  const rows = () => [...document.querySelectorAll("table.desk tbody tr[id]")];
-  const here = () => document.activeElement.closest?.("table.desk tbody tr[id]");
+  const rows = () => [...document.querySelectorAll("table.desk tbody tr[data-row]")];
+  const here = () => document.activeElement.closest?.("table.desk tbody tr[data-row]");
+  const byKey = (key) => document.querySelector(`table.desk tr[data-row="${key}"]`);
   const box = (row) => row?.querySelector('input[name="row"]');
-  let last = null; // the row that was chosen or left last
+  let last = null; // the row that was left last
+  let anchor = null; // the row that was chosen last
   let armed = null; // the button that waits for words
   let turn = Promise.resolve(); // changes go one after the other: each must see what the one before has made
 
@@ -22,31 +24,33 @@
   };
   const choose = (row, through) => {
     const all = rows();
-    const from = through && last ? all.indexOf(last) : all.indexOf(row);
+    const from = through && anchor ? all.indexOf(anchor) : all.indexOf(row);
     const [first, end] = [from, all.indexOf(row)].sort((a, b) => a - b);
     const on = through ? true : !box(row).checked;
     all.slice(first, end + 1).forEach((each) => (box(each).checked = on));
-    last = row;
+    anchor = row;
   };
   const meant = () => {
     const chosen = rows().filter((row) => box(row)?.checked);
     return chosen.length ? chosen : [here()].filter(Boolean);
   };
   const send = (button, argument) => {
-    const targets = meant().map((row) => row.id);
-    if (!targets.length) return;
+    const those = meant();
+    if (!those.length) return;
+    const targets = [...new Set(those.map((row) => row.dataset.row))];
+    those.forEach((row) => (box(row).checked = false));
     const all = rows();
-    const next = all[all.findIndex((row) => row.id === targets[targets.length - 1]) + 1];
-    targets.forEach((id) => (box(document.getElementById(id)).checked = false));
-    last = next || document.getElementById(targets[targets.length - 1]);
-    const stay = next ? null : last.id;
+    const end = those[those.length - 1];
+    const next = all[all.indexOf(end) + 1];
+    const stay = next ? null : end.dataset.row;
+    last = next || end;
     go(last);
     turn = turn.then(() => {
       const values = Object.fromEntries(new FormData(desk));
-      const row = targets.map((id) => box(document.getElementById(id)).value);
+      const row = targets.map((key) => box(byKey(key)).value);
       return htmx.ajax("POST", desk.getAttribute("action"), {
         source: desk, target: "#told", swap: "afterbegin", values: { ...values, do: button.value, argument, row },
-      }).then(() => stay && !here() && go(document.getElementById(stay)));
+      }).then(() => stay && !here() && go(byKey(stay)));
     });
   };
   const press = (button) => {
@@ -120,8 +124,8 @@
       event.preventDefault();
       press(button);
     } else if (event.target.name === "row") {
-      if (event.shiftKey && last) choose(event.target.closest("tr"), true);
-      last = event.target.closest("tr");
+      if (event.shiftKey && anchor) choose(event.target.closest("tr"), true);
+      anchor = event.target.closest("tr");
     } else if (event.target.closest?.("#told form button")) {
       event.preventDefault();
       undo();
@@ -142,5 +146,5 @@
     line.textContent = "The server can't be reached: nothing was changed.";
     document.getElementById("told").prepend(line);
   });
-  rows().forEach((row) => row.addEventListener("focus", () => (last = row)));
+  document.addEventListener("focusin", () => (last = here() || last));
 })();

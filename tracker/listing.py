@@ -23,7 +23,7 @@ from tracker.status import OPEN
 
 CLIP = 120  # characters of a name: five of them and the rest of a line must fit an index entry of PostgreSQL, 2.7 kB
 WORDS = 1200
-DOTS = 10  # samples of a side in a row
+DOTS = 8  # samples of a side in a row
 HEIGHT = 20  # of a row's little chart; 0 is its top
 LEAST_NOISE = 2.0  # per cent: below this, reports print no spread
 _BEYOND = (1 << 20) - 1

@@ -14,6 +14,7 @@ from bot.compose.follow_up_mail import compose_follow_up, matters
 from bot.compose.mail import Mail
 from bot.compose.policy import Action, Decision, decide
 from bot.compose.recheck_mail import StillThere, compose_recheck
+from bot.compose.said_mail import Said, compose_said
 from bot.compose.withdrawal_mail import compose_withdrawal
 from bot.identity import Identity
 from bot.outbox.case import Case, case_of, fix_of, is_ours_to_withdraw, waits_for_a_word
@@ -31,6 +32,7 @@ APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # what was learned earlier is no news any more
 LATE = timedelta(hours=1)  # that an event may take from its time to the database
 AT_ONCE = 500
+SAID = "said "  # what the purpose of a mail about the act of a person begins with
 NOBODY = House()
 log = logging.getLogger(__name__)
 
@@ -127,12 +129,16 @@ class _Further:
         mail = "report__outgoing"
         news = Event.objects.filter(
             Q(**{f"{mail}__news_until": None}) | Q(**{f"{mail}__news_until__lt": F("recorded_at")}),
-            kind__in=NEWS,
             recorded_at__gt=self.now - FRESH,
             **{f"{mail}__purpose": Purpose.REPORT, f"{mail}__state": OutgoingState.SENT},
         )
         oldest = news.order_by(F(f"{mail}__news_until").asc(nulls_first=True), "recorded_at")
-        reports = list(dict.fromkeys(oldest.values_list("report", flat=True)[: AT_ONCE * 4]))[:AT_ONCE]
+        found = [
+            pk
+            for kinds in (Q(kind__in=NEWS), Q(aloud=True))  # one after the other: each has an index of its own
+            for pk in oldest.filter(kinds).values_list("report", flat=True)[: AT_ONCE * 4]
+        ]
+        reports = list(dict.fromkeys(found))[:AT_ONCE]
         sent = _sent().filter(report__in=reports).select_related("report__culprit")
         return sorted(sent, key=lambda row: reports.index(row.report_id))
 
@@ -140,13 +146,17 @@ class _Further:
         ours = Q(state=OutgoingState.CANCELLED, by_hand=False)  # set aside, and told again if it is due
         told = set(case.report.outgoing.exclude(ours).values_list("purpose", flat=True))
         since = self.now - FRESH
-        fresh = set(case.report.events.filter(kind__in=NEWS, recorded_at__gt=since).values_list("key", flat=True))
+        lately = case.report.events.filter(recorded_at__gt=since)
+        fresh = set(lately.filter(kind__in=NEWS).values_list("key", flat=True))
+        aloud = set(lately.filter(aloud=True).exclude(kind=Happening.INVALID).values_list("key", flat=True))
         composed = 0
         for event in case.events:
             purpose = _purpose(event)
             if event.key in fresh and purpose not in told and _deserves(case, event):
                 composed += self._tell(case, event, purpose)
                 told.add(purpose)
+            elif event.key in aloud and f"{SAID}{event.key}" not in told:
+                composed += self._tell(case, event, f"{SAID}{event.key}")
         return composed
 
     def _tell(self, case: Case, event: status.Event, purpose: str) -> int:
@@ -165,6 +175,9 @@ class _Further:
     def _mail(self, case: Case, event: status.Event, purpose: str) -> Mail | None:
         """The mail about an event; None where its numbers say nothing that should be told."""
         more = (purpose, self.identity, self.now, self.unwelcome)
+        if purpose.startswith(SAID):
+            said = Said(event.said_by, event.kind.replace("_", " "), case.words_of(event), case.report.status)
+            return compose_said(case.thread, said, *more)
         if event.kind is Happening.INVALID:
             return compose_withdrawal(case.thread, case.words_of(event), *more)
         again = measured_again(case.report, event.result, event.commit)

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -33,6 +34,9 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             nudge("bot.tasks.send_mail")
         return render(request, "people/asked.html", {"address": address})
     return render(request, "people/sign_in.html")
+
+
+by_password = LoginView.as_view(template_name="people/by_password.html", redirect_authenticated_user=True)
 
 
 @never_cache

@@ -11,7 +11,7 @@ from typing import Any
 
 MOST_GROUPS = 24
 MOST_DOTS = 40  # of a group
-_LEFT, _TOP, _HEIGHT, _STEP = 70, 14, 150, 46
+_LEFT, _TOP, _HEIGHT, _STEP = 70, 14, 150, 58
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,25 @@ class Chart:
     words: str
 
 
-def groups_of(good: Sequence[float], bad: Sequence[float], payload: Mapping[str, Any]) -> list[Group]:
-    """The good side, the steps of the bisection in their order, and the bad side; what holds no samples is left out."""
+def groups_of(
+    good: Sequence[float], bad: Sequence[float], payload: Mapping[str, Any], later: Sequence[Group] = ()
+) -> list[Group]:
+    """The good side, the steps of the bisection in their order, the bad side, and what was measured later: rechecks and
+    fixes. What holds no samples is left out.
+    """
     steps = payload.get("bisect")
     told = [Group("parent", "good", _finite(good)), *_steps(steps if isinstance(steps, Mapping) else {})]
-    told.append(Group("culprit", "bad", _finite(bad)))
+    told += [Group("culprit", "bad", _finite(bad)), *later[:MOST_GROUPS]]
     return [group for group in told if group.samples]
+
+
+def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Group]:
+    """What a later result, which became no finding, says of the same metric: its mean alone is kept."""
+    return [
+        Group(name, "bad" if each.get("verdict") == "regression" else "good", _finite([each.get("new")]))
+        for each in measured
+        if isinstance(each, Mapping) and each.get("metric") == metric
+    ][:1]
 
 
 def _steps(bisect: Mapping[str, Any]) -> Iterator[Group]:

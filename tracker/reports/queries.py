@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import BooleanField, Case, ExpressionWrapper, F, Q, Value, When
+from django.db.models import BooleanField, Case, ExpressionWrapper, F, Q, TextField, Value, When
 from django.db.models.functions import Length, Substr
 from django.http import Http404
 
@@ -24,7 +24,7 @@ from tracker.models import (
     StableSeries,
     Suggestion,
 )
-from tracker.reports.chart import Chart, chart, groups_of, read_payload
+from tracker.reports.chart import Chart, chart, groups_of, measured_later, read_payload
 from tracker.reports.thread import SHOWN, Passage, Reading, passages
 from tracker.status import standing_events
 from tracker.tables import KeptTable, unpack
@@ -161,15 +161,21 @@ def _messages(report: Report, before: int | None) -> tuple[list[Message], int | 
 def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
     """The results, with the payload of the one alone that the headline comes from."""
     own = When(Q(pk=(headline.result_id if headline else None) or 0) & Q(size__lt=PAYLOAD), then=F("payload"))
-    rows = report.results.annotate(size=Length("payload")).annotate(steps=Case(own, default=Value("")))
-    return list(rows.defer("payload", "measured").order_by("pk")[:RESULTS])
+    rows = report.results.annotate(size=Length("payload")).annotate(
+        steps=Case(own, default=Value(""), output_field=TextField())
+    )
+    return list(rows.defer("payload").order_by("pk")[:RESULTS])
 
 
 def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Chart | None:
     if headline is None:
         return None
     payload = next((row.steps for row in results if row.steps), "")  # type: ignore[attr-defined]
-    return chart(groups_of(headline.old_samples, headline.new_samples, read_payload(payload)), headline.metric.unit)
+    metric = headline.metric
+    others = [row for row in results if row.pk != headline.result_id]
+    later = [group for row in others for group in measured_later(row.bad_sha[:10], metric.name, row.measured)]
+    groups = groups_of(headline.old_samples, headline.new_samples, read_payload(payload), later)
+    return chart(groups, metric.unit)
 
 
 def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:

@@ -16,7 +16,7 @@ COLUMNS = (
     *("responded_at", "merged", "shifted", "culprit__sha", "culprit__title"),
 )
 TITLE = 300  # characters of a title; the report's page has it all
-_STEP, _DOT = 4, 2  # of the little chart: a sample every four units, the first two from the edge
+_STEP, _DOT = 3, 2  # of the little chart: a sample every three units, the first two from the edge
 _MARKS = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
 
 
@@ -138,7 +138,7 @@ def paths(spark: str) -> tuple[str, str, int]:
     """The two sides of a little chart as SVG paths of dots, and its width; empty where there are no samples.
 
     >>> paths("17,18|3")
-    ('M2 19h0M6 20h0', 'M14 5h0', 16)
+    ('M2 19h0M5 20h0', 'M11 5h0', 12)
     """
     if not spark:
         return "", "", 0

@@ -1,0 +1,88 @@
+"""A browser, a site, and people who are signed in. A browser a file of tests, since Django wants no loop beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.browser.site import CHROMIUM, PASSWORD, Site
+
+_QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="module")
+def made_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    site = Site(tmp_path_factory.mktemp("site"))
+    try:
+        site.start()
+        yield site
+    finally:
+        site.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not Path(CHROMIUM).exists():
+        pytest.fail("Chromium is missing, so no page was looked at: apt install chromium", pytrace=False)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def site(made_site: Site) -> Site:
+    made_site.fresh()
+    return made_site
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(browser: Browser, site: Site) -> Iterator[Open]:
+    """Open a page, as `user` if one is told; whatever the browser complains of fails the test."""
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def visit(path: str, user: str = "", *, width: int = 1280, complains: bool = False, **options: object) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        if not complains:
+            page.on("console", lambda said: complaints.append(said.text) if _is_ours(said) else None)
+            page.on("response", lambda got: complaints.append(f"{got.status} {got.url}") if got.status >= 400 else None)
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+        if user:
+            page.goto(f"{site.url}/sign-in/password/?next=/results/")
+            page.fill("#id_username", user)
+            page.fill("#id_password", PASSWORD)
+            page.click("main button")
+        page.goto(f"{site.url}{path}")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _is_ours(said: ConsoleMessage) -> bool:
+    """Whether it is about the page; what could not be loaded is told with its address besides."""
+    return said.type in ("error", "warning") and not said.text.startswith("Failed to load resource")
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds: its rule, and the first element that breaks it."""
+    found = Axe().run(page).response["violations"]
+    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]

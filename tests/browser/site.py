@@ -1,0 +1,74 @@
+"""A site to look at: a database that is made once and copied for every test, and a web server in front of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PASSWORD = "a-long-password-of-kim"
+CHROMIUM = "/usr/bin/chromium"
+
+
+class Site:
+    """`fresh` puts the database back as it was made; `url` is where pages are."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DATABASE_"))}
+        self.env = {
+            **clean,
+            "PERFWORK_VAR": str(place),
+            "PERFWORK_BASE_URL": self.url,
+            "DJANGO_SETTINGS_MODULE": "tracker.settings",
+            "LOG_LEVEL": "WARNING",
+        }
+        self._server: subprocess.Popen[bytes] | None = None
+
+    @property
+    def database(self) -> Path:
+        return self.place / "perfwork.sqlite3"
+
+    def run(self, *arguments: str) -> str:
+        """A command of ours on this site's database; what it prints."""
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        self.run("-m", "tests.browser.made")
+        shutil.copy(self.database, self.place / "made.sqlite3")
+        web = [*("-m", "gunicorn", "tracker.wsgi", "--bind", f"127.0.0.1:{self.port}"), *("--threads", "4")]
+        log = (self.place / "web.log").open("wb")
+        self._server = subprocess.Popen([sys.executable, *web], cwd=ROOT, env=self.env, stderr=log, stdout=log)
+        log.close()
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(f"{self.url}/sign-in/", timeout=5).close()
+            except OSError:
+                time.sleep(0.1)
+            else:
+                return
+        raise AssertionError((self.place / "web.log").read_text())
+
+    def fresh(self) -> None:
+        for rest in ("-wal", "-shm"):
+            Path(f"{self.database}{rest}").unlink(missing_ok=True)
+        shutil.copy(self.place / "made.sqlite3", self.database)
+
+    def stop(self) -> None:
+        if self._server:
+            self._server.terminate()
+            self._server.wait(10)

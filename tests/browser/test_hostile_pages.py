@@ -1,0 +1,44 @@
+"""Markup in every text that pages show: nothing of it runs, in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+from tests.browser.conftest import Open
+from tests.browser.made import SHA
+from tests.browser.site import Site
+
+
+def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
+    page = visit("/", "kim")
+    ask = "from tracker.models import *; r = Report.objects.get(tag='f' * 16);"
+    ask += "print(r.outgoing.get().pk, r.results.get().pk)"
+    mail, result = site.run("manage.py", "shell", "-v0", "-c", ask).split()
+    seen = {"/", f"/report/{SHA}/", "/inbox/", f"/outbox/{mail}/", "/outbox/", "/results/", f"/results/{result}/"}
+    seen |= {
+        "/v6.19/",
+        f"/report/{SHA}/brief/",
+        f"/report/{SHA}/tables/",
+        "/subsystem/",
+        "/machine/",
+        "/metric/",
+        "/author/",
+    }
+    for kind in ("subsystem", "machine", "metric", "author"):
+        page.goto(f"{site.url}/{kind}/")
+        hostile = page.locator("main a", has_text="<script>")
+        assert hostile.count(), kind
+        seen.add(str(hostile.first.get_attribute("href")))
+    for path in sorted(seen):
+        answer = page.goto(f"{site.url}{path}")
+        assert answer is not None
+        assert answer.status == 200, path
+        text = answer.text()
+        assert "owned" in text or path == "/", f"{path} shows nothing hostile, so it proves nothing"
+        assert "owned" not in page.title() or "<script>" in page.title(), path
+        assert page.evaluate("document.title") != "owned", path
+        assert page.locator("main img, main script").count() == 0, path
+        assert not re.search(r"\b49\b", text) or "{{7*7}}" in text, path
+        policy = answer.header_value("content-security-policy") or ""
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy

@@ -1,0 +1,194 @@
+"""Stories of a release manager at the table of v5.6, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Open, violations
+from tests.browser.site import Site
+
+OPEN = "/v5.6/?state=no_response&section=shifted"
+
+
+def state_of(page: Page, row: int) -> str:
+    """The sentence of a row, counted from 0."""
+    return page.locator("table.desk tbody tr[data-row] td.status").nth(row).inner_text()
+
+
+def here(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.dataset.row"))
+
+
+def test_ten_rows_are_changed_by_eleven_keys(visit: Open) -> None:
+    page = visit(OPEN, "toni")
+    rows = page.locator("table.desk tbody tr[data-row]")
+    ids = [rows.nth(number).get_attribute("data-row") for number in range(11)]
+    pressed = ["j", *"wdewdwewdw"]
+    for key in pressed:
+        page.keyboard.press(key)
+    expect(page.locator("#told li")).to_have_count(10)
+    words = {"w": "the author is working on it", "d": "the report is disputed", "e": "the regression is expected"}
+    for number, key in enumerate(pressed[1:]):
+        expect(page.locator(f".r{ids[number]} td.status")).to_contain_text(words[key])
+    expect(page.locator(f".r{ids[10]} td.status")).to_contain_text("no response from author yet")
+    assert here(page) == ids[10]
+    assert len(pressed) <= 12
+    page.reload()
+    assert page.locator("table.desk tbody tr[data-row]").first.get_attribute("data-row") == ids[10]
+
+
+def test_many_at_once_and_back(visit: Open) -> None:
+    page = visit(OPEN, "toni")
+    first = page.locator("table.desk tbody tr[data-row]").first.get_attribute("data-row")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    for _ in range(3):
+        page.keyboard.press("j")
+    page.keyboard.press("Shift+X")
+    expect(page.locator("input[name=row]:checked")).to_have_count(4)
+    page.keyboard.press("w")
+    expect(page.locator("#told li").first).to_contain_text("4 reports changed.")
+    expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(4)
+    page.keyboard.press("u")
+    expect(page.locator("#told li").first).to_contain_text("4 taken back.")
+    expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(0)
+    page.goto(page.url.partition("/v5.6")[0] + f"/report/{page.locator(f'.r{first} code').inner_text()}/")
+    expect(page.locator(".timeline")).to_contain_text("taken back")
+    expect(page.locator(".timeline")).to_contain_text("said by toni")
+
+
+def test_a_note_and_a_name_are_asked_for_in_a_field(visit: Open) -> None:
+    page = visit(OPEN, "toni")
+    page.keyboard.press("j")
+    row = here(page)
+    page.keyboard.press("n")
+    assert page.evaluate("document.activeElement.id") == "argument"
+    page.keyboard.type("waits for j and x")  # keys of verbs, which a field must not obey
+    page.keyboard.press("Enter")
+    expect(page.locator(f".r{row} td.status")).to_contain_text("waits for j and x")
+    page.keyboard.press("k")
+    assert here(page) == row
+    page.keyboard.press("a")
+    page.keyboard.type("me")
+    page.keyboard.press("Enter")
+    expect(page.locator(f".r{row}")).to_contain_text("toni")
+
+
+def test_what_it_needs_is_told_in_words(visit: Open) -> None:
+    page = visit(OPEN, "toni", complains=True)  # a browser lists a refused request
+    page.keyboard.press("j")
+    page.fill("#argument", "tomorrow")
+    page.keyboard.press("Escape")
+    page.keyboard.press("f")
+    expect(page.locator("#told li")).to_contain_text("Fixed: expected a version like v6.12-rc4; found 'tomorrow'")
+
+
+def test_who_was_slower_is_told(visit: Open) -> None:
+    one, other = visit(OPEN, "toni"), visit(OPEN, "kim")
+    for page, key in ((one, "d"), (other, "w")):
+        page.keyboard.press("j")
+        page.keyboard.press(key)
+        expect(page.locator("#told li")).to_have_count(1)
+    expect(other.locator("#told li")).to_contain_text("was changed meanwhile, and is left as it is")
+    expect(other.locator("#told li")).to_contain_text("the report is disputed")
+    assert "the report is disputed" in state_of(other, 0)
+
+
+def test_keys_are_left_alone_where_they_are_others(visit: Open) -> None:
+    page = visit(OPEN, "toni")
+    page.keyboard.press("j")
+    for key in ("Control+w", "Alt+d", "Meta+e"):
+        page.keyboard.press(key)
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "q"
+    page.keyboard.type("wde")
+    page.keyboard.press("Escape")
+    expect(page.locator("#told li")).to_have_count(0)
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_have_attribute("open", "")
+    page.keyboard.press("s")
+    expect(page.locator("tr.brief")).to_contain_text("ops_per_sec")
+    page.keyboard.press("s")
+    expect(page.locator("tr.brief")).to_have_count(0)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/report/**")
+
+
+def test_filters_work_by_mouse(visit: Open) -> None:
+    page = visit("/v5.6/")
+    page.select_option("select[name=state]", "working")
+    page.click("text=Show")
+    expect(page.locator("table.desk tbody tr[data-row]")).to_have_count(2)
+    page.click("a[aria-label^='turn round']")
+    assert "state!=working" in page.url
+    expect(page.locator("td.status", has_text="is working")).to_have_count(0)
+    page.click("text=show all")
+    page.check("input[name=improvements]")
+    page.click("text=Show")
+    expect(page.locator("table.desk tbody tr.improvement")).to_have_count(26)  # one stands in both
+
+
+def test_a_view_is_saved_and_shared(visit: Open) -> None:
+    page = visit("/v5.6/?state=working", "toni")
+    page.fill("input[name=name]", "in work")
+    page.check("input[name=shared]")
+    page.click("text=Save this view")
+    expect(page.locator(".chips")).to_contain_text("in work")
+    stranger = visit("/v5.6/")
+    stranger.click("text=in work")
+    expect(stranger.locator("table.desk tbody tr[data-row]")).to_have_count(2)
+
+
+def test_the_same_without_a_line_of_script(visit: Open) -> None:
+    page = visit(OPEN, "toni", java_script_enabled=False)
+    page.locator("input[name=row]").nth(0).check()
+    page.locator("input[name=row]").nth(1).check()
+    page.click("button[value=disputed]")
+    expect(page.locator("#told")).to_contain_text("2 reports changed.")
+    page.click("#told button")
+    expect(page.locator("#told")).to_contain_text("2 taken back.")
+    page.locator("th a").first.click()
+    page.select_option("select[name=do]", "note")
+    page.fill("textarea", "**bold** words")
+    page.click("button:text-is('Set')")
+    expect(page.locator(".note strong")).to_have_text("bold")
+
+
+def test_a_phone_shows_it_all(visit: Open) -> None:
+    page = visit("/v5.6/", width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect(page.locator("table.desk tbody tr[data-row]").first).to_contain_text("v5.6-rc")
+
+
+def test_a_row_is_one_line(visit: Open) -> None:
+    page = visit("/v5.6/")
+    heights = page.evaluate(
+        "[...document.querySelectorAll('table.desk tbody tr[data-row]')].map(row => row.offsetHeight)"
+    )
+    assert heights
+    assert max(heights) <= 28
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing(visit: Open, site: Site, scheme: str, width: int) -> None:
+    page = visit("/", "kim", width=width, color_scheme=scheme, complains=True)  # of the worn-out link
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")
+    found = {path: faults for path in PAGES if (faults := _faults(page, f"{site.url}{path}", width))}
+    assert found == {}
+
+
+PAGES = (
+    *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/inbox/", "/outbox/"),
+    *("/machine/", "/machine/lkp-csl-2sp5/", "/subsystem/", "/metric/", "/author/", "/results/", "/sign-in/"),
+    *("/help/answering/", f"/report/{'f' * 40}/", "/report/d8c90a1f3e/", "/sign-in/nonsense/"),
+)
+
+
+def _faults(page: Page, url: str, width: int) -> list[str]:
+    """What keeps people out of a page: what axe finds, and what has to be scrolled sideways to be seen."""
+    page.goto(url)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    return [*violations(page), *([f"{wide} pixels wide"] if wide > width else [])]
