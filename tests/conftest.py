@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from django.core.cache import cache
 
 from bot.identity import Identity
 from bot.outbox.transport.smtp import Server
@@ -35,6 +36,12 @@ OPERATORS = frozenset(
         *("feng.tang@intel.com", "zhengjun.xing@linux.intel.com", "beibei.si@intel.com"),
     }
 )
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """What pages keep in memory is of another test's database."""
+    cache.clear()
 
 
 @pytest.fixture

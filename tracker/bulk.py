@@ -35,30 +35,39 @@ def insert(model: type[models.Model], fields: Sequence[str], rows: Rows) -> None
             cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(fields))})", rows)
 
 
+def stored(model: type[models.Model]) -> list[str]:
+    """The names of what a new row holds: all but its key, and what the database works out."""
+    return [field.name for field in model._meta.concrete_fields if not field.primary_key and not field.generated]
+
+
+def values(row: models.Model) -> tuple[Any, ...]:
+    """What a new row holds, as the database takes it, in the order of `stored`."""
+    fields = (_field(type(row), name) for name in stored(type(row)))
+    return tuple([field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields])
+
+
 def create(rows: Sequence[models.Model], *key: str) -> None:
     """Insert instances of one class, and give them their primary keys; `key` names what is unique together."""
     if not rows:
         return
     model = type(rows[0])
-    fields = [field for field in model._meta.concrete_fields if not field.primary_key and not field.generated]
-    insert(
-        model,
-        [field.name for field in fields],
-        [tuple([field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]) for row in rows],
-    )
+    insert(model, stored(model), [values(row) for row in rows])
     asked = {f"{name}__in": {getattr(row, name) for row in rows} for name in key}
     found = {tuple(names): pk for pk, *names in model._default_manager.filter(**asked).values_list("pk", *key)}
     for row in rows:
         row.pk = found[tuple([getattr(row, name) for name in key])]
 
 
-def update(rows: Sequence[models.Model], fields: Sequence[str]) -> None:
-    """Write these fields of instances of one class. `bulk_update` takes 1.5 ms a row of fourteen; this takes 0.05."""
+def update(rows: Sequence[models.Model], fields: Sequence[str], computed: str = "") -> None:
+    """Write these fields of instances of one class. `bulk_update` takes 1.5 ms a row of fourteen; this takes 0.05.
+
+    `computed`: SQL of our own for a column that the database works out: "revision = (SELECT …)".
+    """
     if not rows:
         return
     model = type(rows[0])
     chosen = [_field(model, name) for name in fields]
-    changes = ", ".join(f"{name} = %s" for name in _columns(model, fields))
+    changes = ", ".join([*(f"{name} = %s" for name in _columns(model, fields)), *([computed] if computed else [])])
     table, key = (connection.ops.quote_name(str(name)) for name in (model._meta.db_table, model._meta.pk.column))
     values = [
         [*(field.get_db_prep_save(getattr(row, field.attname), connection) for field in chosen), row.pk] for row in rows

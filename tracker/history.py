@@ -28,7 +28,8 @@ CACHE = (
     *("remark", "reported_at", "responded_at", "changed_at"),
 )
 # Of its line in the tables, what follows from these and from the events.
-LINE = ("closed_at", "blocks", "assignee", "revision", "merged", "shifted", "heard_at", "urgency")
+LINE = ("closed_at", "blocks", "assignee", "merged", "shifted", "heard_at", "urgency")
+_NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
 
 
 def event_row(report: Report, event: status.Event, recorded_at: datetime, quote: str = "") -> Event:
@@ -113,7 +114,7 @@ def amend(report_ids: Iterable[int], tell: Callable[[Report, list[Event]], Event
     reports = _lock(report_ids)
     events = _events(report.pk for report in reports)
     new = [event for report in reports if (event := tell(report, events[report.pk]))]
-    Event.objects.bulk_create(new)
+    bulk.insert(Event, bulk.stored(Event), [bulk.values(event) for event in new])
     for event in new:
         events[event.report_id].append(event)
     _write([report for report in reports if any(event.report_id == report.pk for event in new)], events)
@@ -138,7 +139,6 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
         for name, value in cached(standing).items():
             setattr(report, name, value)
         report.changed_at = max((event.at for event in events[report.pk]), default=None)
-        report.revision = max((event.pk for event in events[report.pk]), default=0)
         if when != (report.reported_at, report.cycle):
             calendar = calendar or listing.Calendar.load()
             listing.put(report, calendar)
@@ -148,7 +148,7 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
             moved.append(report.pk)
         if report.pk in moved[-1:] or line != [getattr(report, name) for name in LINE]:
             changed.append(report)
-    bulk.update(changed, (*CACHE, *LINE))
+    bulk.update(changed, (*CACHE, *LINE), f"revision = {_NEWEST}")
     if moved:  # what was composed of them and has not gone out must be looked at again
         unsent = Q(state__in=moves.WAITING, sent_at__isnull=True)
         told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # more may be due behind it

@@ -36,7 +36,7 @@ def urgency(blocking: bool, weight: float, heard_at: datetime | None) -> int:
     >>> urgency(True, 1.0, None) > urgency(False, 900.0, None) > urgency(False, 1.0, None) > 0
     True
     """
-    effect = min(_BEYOND, round(weight * 8)) if weight > 0 else 0
+    effect = round(min(float(_BEYOND), weight * 8)) if weight > 0 else 0
     heard = min(_SECONDS, max(0, int(heard_at.timestamp()))) if heard_at else 0
     return (int(blocking) << 52) | (effect << 32) | (_SECONDS - heard)
 
@@ -55,7 +55,7 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
     size = high - low
     if not math.isfinite(size):
         return ""
-    heights = ((round(HEIGHT * (high - each) / size) if size else HEIGHT // 2 for each in side) for side in sides)
+    heights = ((round(HEIGHT * ((high - each) / size)) if size else HEIGHT // 2 for each in side) for side in sides)
     return "|".join(",".join(map(str, side)) for side in heights)
 
 
@@ -112,7 +112,8 @@ def put(report: Report, calendar: Calendar | None) -> None:
         at = report.reported_at
         elsewhere = report.tree is None or report.tree.role != TreeRole.MAINLINE or not report.cycle
         report.shifted = calendar.cycle_at(at) if at and elsewhere else ""
-    heard = [each for each in (report.heard_at, report.reported_at, report.responded_at) if each]
+    # An answer tells when it was written, be it in the future; when its mail came is known better.
+    heard = [each for each in (report.heard_at or report.responded_at, report.reported_at) if each]
     report.heard_at = max(heard, default=None)
     blocking = bool(report.blocks) and report.state in OPEN
     report.urgency = urgency(blocking, report.weight, report.heard_at)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 
-from celery import current_app
+from django.utils.module_loading import import_string
 from kombu.exceptions import OperationalError
 
 log = logging.getLogger(__name__)
+QUEUE = "bot.celery.app"  # by its name only: nothing here imports the bot
 
 
 def nudge(task: str) -> None:
     """Ring for a task by its name; a broker that is not there is no trouble of who asked."""
     try:
-        current_app.send_task(task, retry=False)
+        import_string(QUEUE).send_task(f"bot.tasks.{task}", retry=False)
     except (OperationalError, OSError) as error:
         log.warning("%s: no worker could be told: %s", task, error)

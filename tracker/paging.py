@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -70,9 +70,9 @@ class Order:
             same &= key.at(value)
         return found
 
-    def cursor(self, row: models.Model) -> str:
+    def cursor(self, row: Mapping[str, Any]) -> str:
         """The place of a row, as text for a URL."""
-        values = [_told(getattr(row, key.name)) for key in self.keys]
+        values = [_told(row[key.name]) for key in self.keys]
         return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
     def values(self, cursor: str, model: type[models.Model]) -> list[Any]:

@@ -31,7 +31,7 @@ def compose_said(
     told = {
         "lines": _wrapped(f"{one_line(said.person, 80)} has marked this report: {one_line(said.what, 80)}."),
         "note": _wrapped(note),
-        "status": _wrapped(f"Where it stands: {one_line(said.status, 600)}."),
+        "status": _wrapped(f"Where it stands: {one_line(said.status, 600).rstrip('.')}."),
     }
     return further(thread, purpose, "said", told, identity, now, unwelcome)
 

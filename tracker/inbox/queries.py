@@ -52,7 +52,7 @@ class Inbox:
 
 def inbox(suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
     """The newest of each section, or those before a key."""
-    suggestions = Suggestion.objects.filter(decision=Decision.OPEN).select_related("report__culprit").order_by("-pk")
+    suggestions = Suggestion.objects.filter(decision=Decision.OPEN).prefetch_related("report__culprit").order_by("-pk")
     quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")
     if suggestions_before is not None:
         suggestions = suggestions.filter(pk__lt=suggestions_before)

@@ -23,7 +23,7 @@ class RawMessage(models.Model):
     received_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["received_at"], condition=~models.Q(error=""), name="quarantine")]
+        indexes = [models.Index(fields=["id"], condition=~models.Q(error=""), name="quarantined")]
 
     def __str__(self) -> str:
         return f"{self.archive or 'mail'} {self.position}"

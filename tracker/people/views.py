@@ -31,7 +31,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         address = request.POST.get("address", "")[:254]
         if links.ask(address, request.META.get("REMOTE_ADDR", ""), timezone.now()):
-            nudge("bot.tasks.send_mail")
+            nudge("send_mail")
         return render(request, "people/asked.html", {"address": address})
     return render(request, "people/sign_in.html")
 

@@ -139,13 +139,13 @@ def _lives(release: Release) -> list[Life]:
     key = f"lives:{stamp(release)}"
     lives: list[Life] | None = cache.get(key)
     if lives is None:
-        columns = ("pk", "reported_at", "responded_at", "closed_at", "state", "verdict", "blocks")
-        merged, shifted = (
-            Report.objects.filter(**{name: release.version}).values_list(*columns) for name in ("merged", "shifted")
-        )
+        columns = ("reported_at", "responded_at", "closed_at", "state", "verdict", "blocks")
+        merged = Report.objects.filter(merged=release.version).values_list(*columns)
+        shifted = Report.objects.filter(shifted=release.version).exclude(merged=release.version).values_list(*columns)
         lives = [
             Life(reported, responded, closed, state in OPEN, state, bool(blocks), verdict != Verdict.IMPROVEMENT)
-            for _, reported, responded, closed, state, verdict, blocks in merged.union(shifted)
+            for rows in (merged, shifted)
+            for reported, responded, closed, state, verdict, blocks in rows
         ]
         cache.set(key, lives, KEEP)
     return lives

@@ -107,7 +107,7 @@ def chart(groups: Sequence[Group], unit: str = "") -> Chart | None:
         return None
 
     def y(value: float) -> int:
-        return round(_TOP + _HEIGHT * (high - value) / size)
+        return round(_TOP + _HEIGHT * ((high - value) / size))
 
     columns = [_column(group, _LEFT + 24 + _STEP * place, y) for place, group in enumerate(groups)]
     values = sorted({low, (low + high) / 2, high})

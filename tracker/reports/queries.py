@@ -29,7 +29,7 @@ from tracker.reports.thread import SHOWN, Passage, Reading, passages
 from tracker.status import standing_events
 from tracker.tables import KeptTable, unpack
 
-MESSAGES = 200  # of a thread at once
+MESSAGES = 100  # of a thread at once
 FINDINGS = 500  # of a report, the headline first
 TABLES = 20  # mails with tables
 RELATED = 100  # commits
@@ -101,8 +101,10 @@ def find_report(ref: str) -> Report:
     another tree, or of a report tag; Http404 for none or several.
     """
     ref = ref.lower()
-    names = Q(culprit__sha__startswith=ref) | Q(tag=ref) | Q(culprit__other_commits__sha__startswith=ref)
-    found = list(Report.objects.filter(names).select_related("culprit", "tree").distinct()[:2])
+    beginning = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
+    same = beginning.filter(same_patch_as__isnull=False).values("same_patch_as")
+    names = Q(culprit__in=beginning.values("pk")) | Q(culprit__in=same) | Q(tag=ref)
+    found = list(Report.objects.filter(names).select_related("culprit", "tree")[:2])
     if len(found) != 1:
         raise Http404("more than one report begins so" if found else "there is no such report")
     return found[0]
@@ -145,13 +147,15 @@ def page(report: Report, before: int | None = None) -> ReportPage:
 
 def _messages(report: Report, before: int | None) -> tuple[list[Message], int | None]:
     """A part of the thread in its order, the latest first asked for; and the key before which there is more."""
-    rows = report.messages.defer("tables", "own_text", "source").annotate(
+    keys = report.messages.order_by("-pk").values("pk")
+    if before is not None:
+        keys = keys.filter(pk__lt=before)
+    rows = Message.objects.filter(pk__in=keys[: MESSAGES + 1]).defer("tables", "own_text", "source")
+    told = rows.annotate(
         text=Substr("own_text", 1, SHOWN + 1),
         with_tables=ExpressionWrapper(~Q(tables=b""), output_field=BooleanField()),
     )
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
-    found = list(rows.order_by("-pk")[: MESSAGES + 1])
+    found = list(told.order_by("-pk"))
     shown: list[Message] = sorted(
         found[:MESSAGES], key=lambda message: (message.sent_at is None, message.sent_at, message.pk)
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
 import markdown
 import nh3
 from django import template
+from django.template import engines
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -16,7 +17,9 @@ from django.utils.safestring import SafeString, mark_safe
 from tracker.listing import spark
 from tracker.models import Finding
 from tracker.reports.words import headline
-from tracker.triage.rows import paths
+from tracker.triage.controls import Controls
+from tracker.triage.question import Question
+from tracker.triage.rows import Row, paths
 
 register = template.Library()
 # What a note may hold; nothing that is fetched, run or framed.
@@ -97,6 +100,20 @@ def age(value: datetime | None) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return "now"
+
+
+@register.simple_tag
+def desk_rows(rows: Sequence[Row], may_change: bool = False, swap: bool = False) -> SafeString:
+    """The rows of the desk, with boxes for those who may change them; `swap`: to take the place of those on a page."""
+    told = {"rows": rows, "may_change": may_change, "swap": swap}
+    return mark_safe(engines["fast"].get_template("desk_rows.html").render(told))
+
+
+@register.simple_tag
+def filter_form(controls: Controls, question: Question, orders: Iterable[str], groups: Iterable[str]) -> SafeString:
+    """The form above a table, with hundreds of values to choose from."""
+    told = {"controls": controls, "question": question, "orders": orders, "groups": groups}
+    return mark_safe(engines["fast"].get_template("controls.html").render(told))
 
 
 @register.filter

@@ -11,6 +11,7 @@ from tracker.triage.filters import IMPROVEMENTS, NOT
 from tracker.triage.question import Question
 
 OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
+LONGEST = 40  # characters of a name in a list
 SPANS = ("3d", "1w", "2w", "1m", "3m", "1y")
 
 
@@ -71,11 +72,16 @@ def controls(question: Question, counts: Counts) -> Controls:
 
 
 def _control(name: str, told: Sequence[Count], chosen: tuple[str, ...]) -> Control:
-    offered = [(each.value, f"{each.value.replace('_', ' ')} ({each.number})") for each in told]
+    offered = [(each.value, f"{_short(each.value)} ({each.number})") for each in told]
     if name == "state":
         offered = [("open", "all open"), ("closed", "all closed"), *offered]
     known = {value for value, _ in offered}
-    return Control(name, [*offered, *((value, value) for value in chosen if value not in known)], chosen)
+    return Control(name, [*offered, *((value, _short(value)) for value in chosen if value not in known)], chosen)
+
+
+def _short(value: str) -> str:
+    words = value.replace("_", " ")
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
 def _chips(question: Question) -> Iterator[Chip]:

@@ -82,7 +82,7 @@ def section(
     if (values := question.cursor()) is not None:
         fitting = fitting.filter(order.beyond(values))
     chosen = order.sorted(fitting).values("pk")[: size + 1]
-    found = list(order.sorted(Report.objects.filter(pk__in=chosen).select_related("culprit").only(*lines.COLUMNS)))
+    found = list(order.sorted(Report.objects.filter(pk__in=chosen)).values(*lines.COLUMNS))
     more, found = len(found) > size, found[:size]
     if question.backwards:
         found.reverse()
@@ -91,7 +91,7 @@ def section(
     return Section(
         name,
         heading,
-        [lines.row_of(report, now) for report in found],
+        [lines.row_of(told, now) for told in found],
         question.group,
         question.keys.cursor(found[-1]) if found and forth else "",
         question.keys.cursor(found[0]) if found and back else "",
@@ -100,8 +100,8 @@ def section(
 
 def chosen(keys: Iterable[int], now: datetime) -> list[lines.Row]:
     """The rows of some reports, after they have changed."""
-    found = Report.objects.filter(pk__in=set(keys)).select_related("culprit").only(*lines.COLUMNS)
-    return [lines.row_of(report, now) for report in found.order_by("pk")]
+    found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*lines.COLUMNS)
+    return [lines.row_of(told, now) for told in found]
 
 
 def misspelt(asked: dict[str, tuple[str, ...]], names: Iterable[str]) -> list[str]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from tracker.models import Report
-from tracker.status import CLOSED, State, Verdict
+from tracker.status import CLOSED, Verdict
 
 # The columns that a row is made of; nothing else is loaded.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
     *("metric", "machine", "suite", "scenario", "base", "author", "change_pct", "noise_pct", "spark", "weight"),
     *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "heard_at"),
-    *("responded_at", "merged", "shifted", "culprit__sha", "culprit__title"),
+    *("culprit__sha", "culprit__title"),
 )
 TITLE = 300  # characters of a title; the report's page has it all
 _STEP, _DOT = 3, 2  # of the little chart: a sample every three units, the first two from the edge
-_MARKS = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
+_MARKS: Mapping[str, str] = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,6 @@ class Row:
     lacks_fix: bool
     state: str
     status: str
-    closed: bool
 
     @property
     def url(self) -> str:
@@ -70,51 +70,50 @@ class Row:
         return self.state.replace("_", " ")
 
 
-def row_of(report: Report, now: datetime) -> Row:
-    """The row of a report of which COLUMNS were loaded."""
-    good, bad, width = paths(report.spark)
-    change = report.change_pct
-    fixes = report.fix_title or report.fix_sha[:12]
+def row_of(told: Mapping[str, Any], now: datetime) -> Row:
+    """The row of a report, of which COLUMNS were loaded."""
+    good, bad, width = paths(told["spark"])
+    change, noise, weight = told["change_pct"], told["noise_pct"], told["weight"]
+    closed = told["state"] in CLOSED
     return Row(
-        pk=report.pk,
-        revision=report.revision,
-        sha=report.culprit.sha,
-        title=_title(report),
-        subsystem=report.subsystem,
-        verdict=report.verdict,
-        mark=_MARKS[Verdict(report.verdict)],
-        blocks=report.blocks,
-        metric=report.metric,
+        pk=told["pk"],
+        revision=told["revision"],
+        sha=told["culprit__sha"],
+        title=_title(told),
+        subsystem=told["subsystem"],
+        verdict=told["verdict"],
+        mark=_MARKS[told["verdict"]],
+        blocks="" if closed else told["blocks"],
+        metric=told["metric"],
         change="—" if change is None else f"{change:+.1f}%",
-        noise=f"± {report.noise_pct:.0f}%" if report.noise_pct and report.noise_pct >= 2 else "",
-        weight=f"{report.weight:.0f}×" if report.weight >= 0.5 else "",
+        noise=f"± {noise:.0f}%" if noise and noise >= 2 else "",
+        weight=f"{weight:.0f}×" if weight >= 0.5 else "",
         good=good,
         bad=bad,
         width=width,
-        samples=_samples(report.spark),
-        scenario=report.scenario,
-        suite=report.suite,
-        machine=report.machine,
-        base=report.base,
-        author=report.author,
-        age=length(report.reported_at, now),
-        reported=f"{report.reported_at:%Y-%m-%d}" if report.reported_at else "",
-        silence=length(report.heard_at, now),
-        awaited="" if report.awaited == "nobody" or report.state in CLOSED else report.awaited,
-        assignee=report.assignee,
-        fix=fixes[:TITLE],
-        landing=report.fix_landing,
-        lacks_fix=report.lacks_fix,
-        state=report.state,
-        status=report.status,
-        closed=report.state in CLOSED and report.state != State.NO_ACTION,
+        samples=_samples(told["spark"]),
+        scenario=told["scenario"],
+        suite=told["suite"],
+        machine=told["machine"],
+        base=told["base"],
+        author=told["author"],
+        age=length(told["reported_at"], now),
+        reported=f"{told['reported_at']:%Y-%m-%d}" if told["reported_at"] else "",
+        silence=length(told["heard_at"], now),
+        awaited="" if told["awaited"] == "nobody" or closed else told["awaited"],
+        assignee=told["assignee"],
+        fix=(told["fix_title"] or told["fix_sha"][:12])[:TITLE],
+        landing=told["fix_landing"],
+        lacks_fix=told["lacks_fix"],
+        state=told["state"],
+        status=told["status"],
     )
 
 
-def _title(report: Report) -> str:
+def _title(told: Mapping[str, Any]) -> str:
     """What is shown beside the sha: a title that was given, the commit's, or what the subject says behind the sha."""
-    subject = report.title.rpartition(f"{report.culprit.sha10}: ")[2]
-    return (report.given_title or report.culprit.title or subject)[:TITLE]
+    title: str = told["given_title"] or told["culprit__title"] or told["title"].rpartition(": ")[2]
+    return title[:TITLE]
 
 
 def length(moment: datetime | None, now: datetime) -> str:

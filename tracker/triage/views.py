@@ -80,7 +80,7 @@ def change(request: HttpRequest) -> HttpResponse:
     except by_hand.Unfit as unfit:
         return refused(f"{verb.label}: {unfit}")
     if act.aloud and outcome.changed:
-        nudge("bot.tasks.take_results")
+        nudge("take_results")
     return _told(request, outcome.words(), list(seen), act.batch if outcome.changed else "")
 
 

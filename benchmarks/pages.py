@@ -1,0 +1,207 @@
+"""Pages: the triage table of a release with every filter and order, its first and last page, and a long thread.
+
+`pages.py [REPORTS] [MESSAGES]`: made data, spread over thirty releases; on SQLite, or where DATABASE_URL says. Prints
+medians of server time in milliseconds, queries and compressed size, beside a page that asks nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+ROUNDS = 7
+BUDGET_MS, BUDGET_QUERIES, BUDGET_KB, BUDGET_REPORT = 40.0, 6, 100, 12
+RELEASES = 30
+SHARE = 0.1  # of all reports are of the release that is looked at: three times its share
+LONG = 5000  # mails of the longest thread
+
+
+def made(reports: int, messages: int) -> str:
+    """Fill an empty database; the release with the most reports. Rows go past the models, as a lab's would in years."""
+    from django.db import connection, transaction
+
+    from tracker import listing, models
+    from tracker.kernel_releases import RELEASED
+    from tracker.status import Happening, State
+
+    dice = random.Random(10)
+    base = models.Machine.objects.bulk_create([models.Machine(name=f"lab-{n:02}-2sp{n % 9}") for n in range(40)])
+    metrics = models.Metric.objects.bulk_create([models.Metric(name=f"suite-{n % 25}.ops_{n}") for n in range(200)])
+    scenarios = models.Scenario.objects.bulk_create(
+        [
+            models.Scenario(key=f"s{n}", suite=f"suite-{n % 25}", params={"nr_task": f"{n}%", "mode": "process"})
+            for n in range(300)
+        ]
+    )
+    tree = models.Tree.objects.create(name="bench-next", role="next")
+    versions = list(RELEASED)[-RELEASES:]
+    ends = [datetime.fromisoformat(RELEASED[version]).replace(tzinfo=UTC) for version in versions]
+    states = [*(["no_response"] * 5), *State]
+    subsystems = [f"area/{n}" for n in range(60)]
+    with transaction.atomic():
+        commits, rows, findings, events = [], [], [], []
+        for n in range(reports):
+            title, email = f"area/{n % 60}: change number {n}", f"author{n % 700}@dev.example"
+            commits.append(models.Commit(pk=n + 1000, sha=f"{n:08x}" * 5, title=title, author_email=email))
+        models.Commit.objects.bulk_create(commits, batch_size=5000)
+        for n in range(reports):
+            place = 0 if dice.random() < SHARE else dice.randrange(1, RELEASES)
+            at = ends[place] - timedelta(days=dice.randrange(1, 60), minutes=dice.randrange(1440))
+            merged = versions[place] if dice.random() < 0.5 else ""
+            state = dice.choice(states)
+            metric, scenario, machine = dice.choice(metrics), dice.choice(scenarios), dice.choice(base)
+            change = -dice.expovariate(0.1)
+            old = [dice.gauss(1000, 10) for _ in range(6)]
+            new = [each * (1 + change / 100) for each in old]
+            effect = abs(change) / 2
+            rows.append(models.Report(
+                pk=n + 1000, culprit_id=n + 1000, tag=f"{n:016x}", tree=tree, title=f"[LKP] {n}", state=state,
+                verdict="improvement" if dice.random() < 0.2 else "regression", subsystem=subsystems[n % 60],
+                status=f"merged at {versions[place]}-rc{n % 7 + 1}, {state.replace('_', ' ')}", awaited="author",
+                reported_at=at, heard_at=at, merged=merged, cycle=merged, shifted="" if merged else versions[place],
+                author=f"author{n % 700}@dev.example", suite=scenario.suite, metric=metric.name, machine=machine.name,
+                scenario="nr_task=50% mode=process", base=versions[place], change_pct=change, noise_pct=2.5,
+                spark=listing.spark(old, new), weight=effect, urgency=listing.urgency(False, effect, at),
+                closed_at=at + timedelta(days=9) if state in ("fixed", "dropped") else None, revision=n + 1,
+                lacks_fix=n % 97 == 0, words=f"{n:08x} area/{n % 60}: change number {n} {metric.name} {machine.name}",
+            ))  # fmt: skip
+            findings.append(models.Finding(
+                report_id=n + 1000, metric=metric, scenario=scenario, machine=machine, headline=True,
+                verdict="regression", change_pct=change, change_pct_raw=change, old_samples=old, new_samples=new,
+                old_mean=1000.0, new_mean=900.0, effect=effect,
+            ))  # fmt: skip
+            events += [models.Event(report_id=n + 1000, key=f"reported:{n}", kind=Happening.REPORTED, at=at,
+                                    message_id=f"r{n}@x", recorded_at=at)]  # fmt: skip
+        for model, made_rows in ((models.Report, rows), (models.Finding, findings), (models.Event, events)):
+            model.objects.bulk_create(made_rows, batch_size=2000)
+        _mails(reports, messages)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE" if connection.vendor == "sqlite" else "VACUUM ANALYZE")
+    return versions[0]
+
+
+def _mails(reports: int, messages: int) -> None:
+    """Mails of all threads; LONG of them are of the first report."""
+    import zlib
+
+    from tracker import bulk, models
+
+    now, body = datetime(2026, 1, 1, tzinfo=UTC), zlib.compress(b"From: a@dev.example\n\nwords\n" * 20)
+    text = "I can reproduce this here, and I will have a look at it tomorrow. " * 8
+    for start in range(0, messages, 50_000):
+        some = range(start, min(messages, start + 50_000))
+        stored = str(now) if bulk.connection.vendor == "sqlite" else now
+        bulk.insert(models.RawMessage, ["id", "digest", "position", "compressed", "error", "received_at"],
+                    [(n + 1000, f"d{n}", "", body, "", stored) for n in some])  # fmt: skip
+        columns = ["message_id", "report", "source", "in_reply_to", "author_name", "author_email", "subject", "sent_at",
+                   "kind", "role", "relation", "trust", "trust_by", "tables", "own_text"]  # fmt: skip
+        bulk.insert(models.Message, columns, [
+            (f"m{n}@x", 1000 if n < LONG else 1000 + n % reports, n + 1000, "", "A. Author", "a@dev.example",
+             "Re: the report", stored, "person", "author", "thread", "pass", "dev.example", b"", text)
+            for n in some
+        ])  # fmt: skip
+
+
+def questions(version: str) -> dict[str, str]:
+    """Every filter, every order, every group, and the ends of the table."""
+    from tracker.triage.question import GROUPS, ORDERS
+
+    filters = ["state=working", "state=open", "state!=fixed", "kind=improvement", "awaiting=author", "subsystem=area/7",
+               "suite=suite-3", "metric=suite-3.ops_3", "machine=lab-01-2sp1", "machine!=lab-01-2sp1",
+               "author=author7@dev.example", "assigned=nobody", "stable=missing", "age=1y", "silence=1y", "q=number 12",
+               "improvements=on", "state=working&machine=lab-01-2sp1&q=change", "blocking=yes"]  # fmt: skip
+    base = f"/{version}/"
+    asked = {"first page": base, "last page": f"{base}?section=merged&end=1", "one section": f"{base}?section=shifted"}
+    asked |= {each: f"{base}?{each}" for each in filters}
+    asked |= {f"order {name}": f"{base}?order={name}" for name in ORDERS}
+    asked |= {f"last by {name}": f"{base}?order={name}&section=shifted&end=1" for name in ORDERS}
+    return asked | {f"group {name}": f"{base}?group={name}" for name in GROUPS}
+
+
+def measure(path: str) -> tuple[float, int, int]:
+    """The median of some requests in milliseconds, its queries, and its size in bytes, compressed."""
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    client = Client(SERVER_NAME="127.0.0.1", headers={"Accept-Encoding": "gzip"})
+    client.get(path)
+    spent = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        answer = client.get(path)
+        spent.append(1000 * (time.perf_counter() - begin))
+        assert answer.status_code in (200, 410), (path, answer.content[:200])
+    from django.core.cache import cache
+
+    cache.clear()
+    with CaptureQueriesContext(connection) as asked:
+        client.get(path)
+    size = len(answer.content if answer.get("Content-Encoding") == "gzip" else gzip.compress(answer.content))
+    return median(spent), len(asked), size
+
+
+def counting(version: str) -> float:
+    """The first page where the counts are not known, in milliseconds."""
+    from django.core.cache import cache
+    from django.test import Client
+
+    client, spent = Client(SERVER_NAME="127.0.0.1"), []
+    for _ in range(ROUNDS):
+        cache.clear()
+        begin = time.perf_counter()
+        client.get(f"/{version}/")
+        spent.append(1000 * (time.perf_counter() - begin))
+    return median(spent)
+
+
+def told(name: str, path: str, queries: int) -> tuple[float, bool]:
+    spent, asked, size = measure(path)
+    fits = spent <= BUDGET_MS and asked <= queries and size <= BUDGET_KB * 1024
+    print(f"  {name:46} {spent:7.1f} ms {asked:3} queries {size / 1024:6.1f} kB{'' if fits else '   OVER'}")
+    return spent, fits
+
+
+def main() -> None:
+    reports, messages = (int(each) for each in (sys.argv[1:] + ["20000", "100000"][len(sys.argv) - 1 :])[:2])
+    with tempfile.TemporaryDirectory() as place:
+        os.environ |= {"PERFWORK_VAR": place, "DJANGO_SETTINGS_MODULE": "tracker.settings", "LOG_LEVEL": "ERROR"}
+        os.environ.setdefault("DATABASE_URL", f"sqlite:///{place}/bench.sqlite3")
+        import django
+
+        django.setup()
+        from django.conf import settings
+        from django.core.management import call_command
+        from django.db import connection
+
+        settings.ALLOWED_HOSTS = ["127.0.0.1"]
+        call_command("migrate", verbosity=0)
+        begin = time.perf_counter()
+        version = made(reports, messages)
+        spent = time.perf_counter() - begin
+        print(f"pages: {reports:,} reports, {messages:,} mails on {connection.vendor}, made in {spent:.0f} s")
+        floor, _, _ = measure("/sign-in/")
+        budget = f"budget: {BUDGET_MS:.0f} ms, {BUDGET_QUERIES} queries, {BUDGET_KB} kB"
+        print(f"  a page that asks nothing takes {floor:.1f} ms here; {budget}")
+        every = [told(name, path, BUDGET_QUERIES) for name, path in questions(version).items()]
+        usual, worst = median(spent for spent, _ in every), max(spent for spent, _ in every)
+        print(f"  of {len(every)} questions the median takes {usual:.1f} ms, the slowest {worst:.1f} ms")
+        print(f"  after a change, the first page counts again: {counting(version):.1f} ms")
+        others: list[tuple[str, str]] = [("a report with a long thread", f"/report/{'00000000' * 5}/"),
+                  ("the front page", "/"), ("a machine", "/machine/lab-01-2sp1/"), ("machines", "/machine/"),
+                  ("inbox", "/inbox/"), ("outbox", "/outbox/")]  # fmt: skip
+        for name, path in others:
+            told(name, path, BUDGET_REPORT)
+
+
+if __name__ == "__main__":
+    main()

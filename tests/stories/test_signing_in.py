@@ -1,0 +1,154 @@
+"""Stories of signing in: by a link in a mail that works once and soon, and by roles that say who may what."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.policy import default
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from bot.identity import Identity
+from bot.outbox.sign_in import mail_links
+from bot.outbox.transport.smtp import Server, SmtpTransport
+from tests.mail_server import Moody
+from tests.tracker.lines import line
+from tracker import moves
+from tracker.models import Report, SignIn
+from tracker.people import links
+from tracker.people.roles import CHANGE_REPORTS, DECIDE, SEND
+
+Mailed = tuple[Moody, Server]
+
+
+@pytest.fixture
+def known(db: None) -> str:
+    """An address that the tracker knows: of a culprit's author."""
+    line(1, author="dana@dev.example", authors=["dana@dev.example"])
+    return "dana@dev.example"
+
+
+@pytest.fixture(autouse=True)
+def no_nudge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracker.people.views.nudge", lambda task: None)
+
+
+def mail(moody: Mailed, identity: Identity) -> int:
+    return mail_links(SmtpTransport(moody[1]), identity, datetime.now(UTC))
+
+
+def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, identity: Identity) -> None:
+    page = client.post("/sign-in/", {"address": " Dana@Dev.example "}).content.decode()
+    assert "If <b> Dana@Dev.example </b> is known here" in page
+    assert mail(moody, identity) == 1
+    assert mail(moody, identity) == 0  # never twice
+    (received,) = moody[0].taken
+    message = message_from_bytes(received, policy=default)
+    assert message["To"] == "dana@dev.example"
+    text = message.get_content()
+    assert max(map(len, text.splitlines())) <= 78 + 60  # the link alone may be longer
+    path = re.search(r"https://perf\.example\.org(/sign-in/\S+/)", text)
+    assert path
+    assert "Sign in as dana@dev.example?" in client.get(path[1]).content.decode()
+    assert "_auth_user_id" not in client.session  # who looks uses nothing up
+    assert client.post(path[1])["Location"] == "/"
+    user = User.objects.get()
+    assert (user.username, user.email, user.has_usable_password(), user.is_staff) == (known, known, False, False)
+    stranger = Client()
+    assert stranger.post(path[1]).status_code == 410
+    report = Report.objects.get()
+    client.post("/triage/change/", {"do": "working", "row": f"{report.pk}:{report.revision}"})
+    assert Report.objects.get().state == "working"
+    client.post("/sign-out/")
+    assert "Sign in</a>" in client.get("/").content.decode()
+
+
+def test_strangers_get_the_same_answer_and_no_mail(
+    client: Client, known: str, moody: Mailed, identity: Identity
+) -> None:
+    User.objects.create_superuser("kim", "kim@lab.example")
+    User.objects.create_user("gone", "gone@lab.example", is_active=False)
+    for address in ("nobody@dev.example", "kim@lab.example", "gone@lab.example", "", "x\r\nBcc: y@z", "a" * 5000):
+        page = client.post("/sign-in/", {"address": address})
+        assert page.status_code == 200
+        assert "a link is on its way" in page.content.decode()
+    assert mail(moody, identity) == 0
+    assert not SignIn.objects.exists()
+
+
+def test_nobody_is_flooded(known: str) -> None:
+    now = datetime.now(UTC)
+    asked = [links.ask(known, f"10.0.0.{number}", now) for number in range(5)]
+    assert [bool(each) for each in asked] == [True] * 3 + [False] * 2
+    assert links.ask(known, "10.0.0.9", now + timedelta(minutes=61))
+    for number in range(12):
+        line(100 + number, author=f"a{number}@dev.example")
+    asked = [links.ask(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
+    assert sum(map(bool, asked)) == links.FROM_A_PLACE
+
+
+@pytest.mark.parametrize("change", ["old", "forged", "cut", "other salt", "used"])
+def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: str) -> None:
+    from django.core import signing
+
+    link = links.ask(known, "", datetime.now(UTC))
+    assert link
+    token = links.token(link)
+    if change == "old":
+        SignIn.objects.update(asked_at=datetime.now(UTC) - links.GOOD_FOR)
+    elif change == "used":
+        SignIn.objects.update(used_at=datetime.now(UTC))
+    token = {"forged": token[:-3] + "abc", "cut": token[:10], "other salt": signing.dumps(link.pk, salt="x")}.get(
+        change, token
+    )
+    assert client.get(f"/sign-in/{token}/").status_code == 410
+    assert client.post(f"/sign-in/{token}/").status_code == 410
+    assert not User.objects.exists()
+
+
+def test_what_a_server_refuses_or_a_stop_holds_is_lost_without_harm(
+    known: str, moody: Mailed, identity: Identity
+) -> None:
+    now = datetime.now(UTC)
+    links.ask(known, "", now)
+    moves.stop_sending("kim", now)
+    assert mail(moody, identity) == 0
+    moves.go_on_sending("kim", now)
+    assert mail_links(SmtpTransport(Server("127.0.0.1", 1)), identity, now) == 0  # nobody is there: it waits
+    assert SignIn.objects.get().mailed_at is None
+    assert mail(moody, identity) == 1
+    links.ask(known, "", now)
+    assert mail_links(SmtpTransport(moody[1]), identity, now + timedelta(hours=1)) == 0  # too late to be of use
+
+
+def test_an_account_of_that_name_is_not_taken_over(known: str) -> None:
+    User.objects.create_user(known, "somebody.else@dev.example")
+    link = links.ask(known, "", datetime.now(UTC))
+    assert link
+    assert links.use(link, datetime.now(UTC)) is None
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [("", set()), ("triager", {CHANGE_REPORTS, DECIDE}), ("operator", {CHANGE_REPORTS, DECIDE, SEND})],
+)
+def test_roles_say_who_may_what(db: None, client: Client, role: str, may: set[str]) -> None:
+    user = User.objects.create_user("toni", password="a-long-password")
+    if role:
+        user.groups.add(Group.objects.get(name=role))
+    assert {each for each in (CHANGE_REPORTS, DECIDE, SEND) if User.objects.get().has_perm(each)} == may
+    client.force_login(user)
+    assert ("Stop all sending" in client.get("/outbox/").content.decode()) == (SEND in may)
+    user.is_active = False
+    user.save()
+    assert "Sign in</a>" in client.get("/").content.decode()  # at once
+
+
+def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) -> None:
+    User.objects.create_user("toni", password="a-long-password")
+    told = {"username": "toni", "password": "a-long-password", "next": "https://evil.example/"}
+    assert "no name and password" in client.post("/sign-in/password/", {**told, "password": "x"}).content.decode()
+    assert client.post("/sign-in/password/", told)["Location"] == "/"

@@ -1,0 +1,403 @@
+"""Stories of the triage desk: what its pages show, what they cost, and what becomes of odd questions and odd data."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from bot.outbox import states
+from bot.outbox.composing import compose_due
+from bot.outbox.further import compose_further
+from tests.tracker.lines import NOW, line
+from tests.world import DANA, World, message_id
+from tracker.models import Commit, Event, Machine, Message, Metric, OutgoingMail, RawMessage, Release, Report, SavedView
+
+
+@pytest.fixture
+def toni(db: None) -> Client:
+    """A triager."""
+    user = User.objects.create_user("toni", "toni@lab.example")
+    user.groups.add(Group.objects.get(name="triager"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def rows(*reports: Report) -> list[str]:
+    return [f"{each.pk}:{Report.objects.get(pk=each.pk).revision}" for each in reports]
+
+
+def text(client: Client, path: str, status: int = 200) -> str:
+    answer = client.get(path)
+    assert answer.status_code == status, answer.content[:300]
+    return answer.content.decode()
+
+
+# --- what pages cost ------------------------------------------------------------------------------
+
+
+def statements(client: Client, path: str, **posted: Any) -> list[str]:
+    with CaptureQueriesContext(connection) as asked:
+        answer = client.post(path, posted) if posted else client.get(path)
+    assert answer.status_code < 400, answer.content[:300]
+    transactions = ("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT")
+    return [each["sql"] for each in asked.captured_queries if not each["sql"].startswith(transactions)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", "?state=open&machine!=m1", "?section=merged&end=1", "?group=machine&order=effect", "?q=mm", "?age=1w"),
+        *("?improvements=on", "?blocking=yes", "?subsystem=mm", "?author=a%40b.example"),
+    ],
+)
+def test_a_table_takes_six_queries_at_most(toni: Client, query: str) -> None:
+    made = [
+        line(n, merged="v5.6", shifted="v5.5", subsystem="mm", author="a@b.example", machine="m2") for n in range(60)
+    ]
+    SavedView.objects.create(owner=User.objects.get(), name="mine", query="state=open", saved_at=NOW)
+    assert len(made) == 60
+    for client in (Client(), toni):
+        assert len(statements(client, f"/v5.6/{query}")) <= 6
+
+
+def test_many_are_changed_in_six_queries(toni: Client) -> None:
+    reports = [line(number, merged="v5.6") for number in range(100)]
+    asked = statements(toni, "/triage/change/", do="working", row=rows(*reports), next="/v5.6/")
+    assert len(asked) <= 6, asked
+    assert Report.objects.filter(state="working").count() == 100
+
+
+def test_a_report_takes_twelve_queries_whatever_its_thread(world: World, toni: Client) -> None:
+    report = world.report()
+    few = len(statements(toni, f"/report/{report.culprit.sha}/"))
+    sources = RawMessage.objects.bulk_create(
+        RawMessage(digest=f"d{n}", compressed=b"", received_at=NOW) for n in range(2000)
+    )
+    Message.objects.bulk_create(
+        Message(message_id=f"m{n}@x", report=report, source=source, sent_at=NOW + timedelta(minutes=n), kind="person",
+                author_name=f"Writer {n}", own_text="words " * 1000)
+        for n, source in enumerate(sources)
+    )  # fmt: skip
+    asked = statements(toni, f"/report/{report.culprit.sha}/")
+    assert len(asked) == few <= 12
+    page = text(toni, f"/report/{report.culprit.sha}/")
+    assert ("Writer 1999" in page, "Writer 1900" in page, "Writer 1899" in page) == (True, True, False)
+    assert len(page) < 1_500_000
+    older = page.partition('href="?mails=')[2].partition("#")[0]
+    assert "Writer 1899" in text(toni, f"/report/{report.culprit.sha}/?mails={older}")
+    assert text(toni, f"/report/{report.culprit.sha}/?mails=x", 400) == "mails: expected a number; found 'x'"
+
+
+# --- odd questions --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/v99.9/", 404, "there is no release v99.9"),
+        ("/v5.6/?order=beauty", 400, "order: expected one of urgency"),
+        ("/v5.6/?sort=age", 400, "'sort': there is no such filter"),
+        ("/v5.6/?machine=m3", 400, "machine: no report has 'm3'"),
+        (
+            "/v5.6/?machine=m1&metric=nothing&suite=no",
+            400,
+            "suite: no report has 'no'; metric: no report has 'nothing'",
+        ),
+        ("/machine/nowhere/", 404, "there is no machine nowhere"),
+        ("/machine/m1/?order=beauty", 400, "order: expected one of"),
+        ("/subsystem/%00/", 404, "there is no subsystem"),
+    ],
+)
+def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: int, words: str) -> None:
+    line(1, merged="v5.6", machine="m1")
+    assert words in text(client, path, status)
+
+
+@pytest.mark.parametrize(
+    ("posted", "words"),
+    [
+        ({"do": "dance", "row": ["1:0"]}, "do: expected one of responded, working"),
+        ({"do": "working"}, "row: expected 1 to 500 rows; found 0"),
+        ({"do": "working", "row": ["x"]}, "row: expected KEY:REVISION; found 'x'"),
+        ({"do": "working", "row": ["1:-1"]}, "row: expected KEY:REVISION"),
+        ({"do": "fixed", "row": ["1:0"], "argument": "soon"}, "Fixed: expected a version like v6.12-rc4"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused(toni: Client, posted: dict[str, Any], words: str) -> None:
+    answer = toni.post("/triage/change/", posted)
+    assert (answer.status_code, words in answer.content.decode()) == (400, True)
+    assert toni.post("/triage/undo/", {"batch": "../../etc"}).status_code == 400
+    assert toni.get("/triage/change/").status_code == 405
+
+
+# --- odd data -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "100%", "50%2F50", "häufig ☃", "a b?c#d&e=f", "'\"<>", "..", "a//b", "x" * 500]
+)
+def test_names_of_every_kind_have_pages(client: Client, db: None, name: str) -> None:
+    from tracker.listing import clipped
+
+    Machine.objects.create(name=name)
+    Metric.objects.create(name=name)
+    line(1, merged="v5.6", machine=clipped(name), metric=clipped(name), subsystem=clipped(name), author=clipped(name))
+    for kind in ("machine", "metric", "subsystem", "author"):
+        listed = text(client, f"/{kind}/")
+        link = listed.partition("<tbody>")[2].partition('href="')[2].partition('"')[0]
+        assert "mm: change 1" in text(client, link), (kind, link)
+
+
+@pytest.mark.parametrize("name", ["a/b@x", "100%@x", "häuf☃@x", "50%2F@x", "a?b#c@x", '"quoted id"@x'])
+def test_message_ids_of_every_kind_are_linked_whole(world: World, client: Client, name: str) -> None:
+    from urllib.parse import unquote
+
+    report = world.report()
+    Event.objects.create(
+        report=report, key="k", kind="responded", at=NOW, by="author", message_id=name, recorded_at=NOW
+    )
+    page = text(client, f"/report/{report.tag}/")
+    links = [each.partition('"')[0] for each in page.split('href="https://lore.kernel.org/r/')[1:]]
+    assert name in [unquote(each) for each in links]
+    assert not any(set(each) & set("/?# ") for each in links)
+
+
+def test_a_title_of_five_thousand_letters_stays_in_its_place(world: World, client: Client) -> None:
+    report = world.report()
+    Commit.objects.filter(pk=report.culprit_id).update(title="mm: " + "long " * 1000)
+    Report.objects.update(title="[LKP] " + "long " * 1000)
+    release = Report.objects.values_list("shifted", flat=True).get()
+    call_command("refold", verbosity=0)
+    assert len(text(client, f"/{release}/")) < 60_000
+    assert len(text(client, f"/report/{report.tag}/")) < 60_000
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def test_the_front_page_tells_of_the_cycle_that_goes_on(world: World, client: Client) -> None:
+    Release.objects.all().delete()
+    first = world.report("mm: a")
+    world.tag("v9.1-rc1")
+    world.track()
+    second = world.report("mm: b")
+    world.later(200)
+    world.tag("v9.1-rc2")
+    world.track()
+    world.post(DANA, "I am working on a fix.", to=message_id(first))
+    world.read()
+    release = Release.objects.get(version="v9.1")
+    assert [each.version for each in release.candidates.order_by("number")] == ["v9.1-rc1", "v9.1-rc2"]
+    page = text(client, "/")
+    assert '<a href="/v9.1/">v9.1</a>' in page
+    assert "v9.1-rc2 of 2026-09-" in page
+    assert "v9.1-rc3 expected about" not in page  # the story is of September: nobody knows any more
+    assert "<b>2</b> open" in page
+    assert "<b>1</b> unanswered" in page
+    assert "Open regressions: " in page
+    assert Report.objects.get(pk=second.pk).merged == "v9.1"
+    again = text(client, "/")
+    assert again == page
+
+
+def test_a_report_moves_to_the_next_cycle_when_a_release_is_tagged(world: World) -> None:
+    Release.objects.all().delete()
+    world.commit("mm: a")
+    world.tag("v9.1-rc1")
+    world.track()
+    early = world.report("mm: early", "e" * 40, tree={"name": "mm", "branch": "x"})
+    assert Report.objects.get(pk=early.pk).shifted == "v9.1"
+    world.commit("Linux 9.1")
+    world.tag("v9.1")
+    world.track()
+    late = world.report("mm: late", "d" * 40, tree={"name": "mm", "branch": "x"})
+    world.commit("Linux 9.2-rc1")
+    world.tag("v9.2-rc1")
+    world.track()
+    shifted = dict(Report.objects.values_list("pk", "shifted"))
+    assert shifted == {early.pk: "v9.1", late.pk: "v9.2"}
+
+
+def test_a_machine_tells_how_it_went(world: World, client: Client) -> None:
+    report = world.report()
+    world.post(DANA, "I am working on a fix.", to=message_id(report))
+    world.read()
+    page = text(client, "/machine/lab7-m1/")
+    for words in ("64", "half within", "100 % were answered", "nothing has come to an end yet", "Release by release"):
+        assert words in page
+    assert report.culprit.sha10 in page
+    assert "higher, says lab" in text(client, "/metric/vm-scan.ops_per_sec/")
+    assert report.culprit.sha10 in text(client, "/author/dana@dev.example/")
+    assert report.culprit.sha10 in text(client, "/subsystem/mm/vmscan/")
+
+
+def test_a_report_as_data(world: World, client: Client) -> None:
+    report = world.report()
+    world.post(DANA, "I can reproduce it.\nFrom here on I look.", to=message_id(report))
+    world.read()
+    told = client.get(f"/report/{report.culprit.sha[:12]}.json").json()
+    assert told["culprit"] == report.culprit.sha
+    assert told["state"] == Report.objects.get().state
+    assert told["message_id"] == message_id(report)
+    assert told["events"][0]["kind"] == "reported"
+    assert told["findings"][0]["old"]["samples"] == [1000, 1010, 990]
+    mbox = b"".join(client.get(f"/report/{report.culprit.sha}.mbox"))  # type: ignore[arg-type]
+    assert mbox.count(b"From mboxrd@z") == 2
+    assert b"\n>From here on" in mbox
+    page = text(client, f"/report/{report.culprit.sha}/")
+    assert f"b4 mbox {message_id(report)}" in page
+    assert "vm-scan.ops_per_sec is 30.0 % worse: 1,000 before, 700 1/s since" in page
+    assert "<mark>" in page
+    brief = text(client, f"/report/{report.culprit.sha}/brief/")
+    assert "I can reproduce it." in brief
+    assert "<html" not in brief
+
+
+def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
+    report = world.report()
+    found = Report.objects.get()
+    assert (found.metric, found.machine, found.suite, found.author) == (
+        "vm-scan.ops_per_sec",
+        "lab7-m1",
+        "vm-scan",
+        "dana@dev.example",
+    )
+    assert (found.change_pct, found.spark, found.base) == (pytest.approx(-30.0), "1,0,1|20,19,20", "v9.0")
+    before = found.heard_at
+    world.post(DANA, "Thanks.", to=message_id(report))
+    world.read()
+    found = Report.objects.get()
+    assert before is not None
+    assert found.heard_at is not None
+    assert found.heard_at > before
+    late = world.letter(DANA, "From the future.", to=message_id(report)).replace(b"Date: ", b"X-Date: ")
+    world.inbox.add(late.replace(b"X-Date:", b"Date: Fri, 01 Jan 2100 00:00:00 +0000\nX-Date:"))
+    world.read()
+    assert Report.objects.get().heard_at <= world.now
+    everything = {
+        name: getattr(Report.objects.get(), name) for name in ("urgency", "words", "merged", "shifted", "heard_at")
+    }
+    Report.objects.update(urgency=0, words="", merged="", shifted="", heard_at=None)
+    call_command("refold", verbosity=0)
+    assert {name: getattr(Report.objects.get(), name) for name in everything} == everything
+
+
+# --- who may what ---------------------------------------------------------------------------------
+
+
+def test_strangers_read_and_change_nothing(client: Client, db: None) -> None:
+    report = line(1, merged="v5.6")
+    page = text(client, "/v5.6/")
+    assert 'name="row"' not in page
+    answer = client.post("/triage/change/", {"do": "working", "row": rows(report)})
+    assert (answer.status_code, answer["Location"]) == (302, "/sign-in/?next=/triage/change/")
+    assert client.post("/views/", {"name": "x"}).status_code == 302
+    assert Report.objects.get().state == "no_response"
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.create_superuser("kim"))
+    assert strict.post("/triage/change/", {"do": "working", "row": rows(report)}).status_code == 403
+
+
+def test_a_maintainer_changes_what_he_was_told_of(client: Client, db: None) -> None:
+    user = User.objects.create_user("dana@dev.example", "Dana@dev.example")
+    client.force_login(user)
+    own, told, other = line(1, authors=["dana@dev.example"]), line(2, told=["dana@dev.example"]), line(3)
+    client.post("/triage/change/", {"do": "working", "row": rows(own, told, other)})
+    assert [each.state for each in Report.objects.order_by("pk")] == ["working", "working", "no_response"]
+    assert [each.by for each in Event.objects.order_by("pk")] == ["author", "maintainer"]
+    event = Event.objects.order_by("pk")[0]
+    assert client.post(f"/report/{own.culprit.sha}/take-back/", {"key": event.key}).status_code == 403
+    assert text(client, f"/report/{other.culprit.sha}/").count("<option") == 0
+
+
+def test_a_timeline_is_taken_back_by_triagers(toni: Client, world: World) -> None:
+    report = world.report()
+    world.post(DANA, "I am working on a fix.", to=message_id(report))
+    world.read()
+    assert Report.objects.get().state == "working"
+    event = Event.objects.get(kind="working")
+    toni.post(f"/report/{report.culprit.sha}/take-back/", {"key": event.key})
+    assert Report.objects.get().state != "working"
+    page = text(toni, f"/report/{report.culprit.sha}/")
+    assert "Taken back." in page
+    assert 'class="reversed"' in page
+
+
+def test_views_are_kept_and_shared(toni: Client, client: Client) -> None:
+    line(1, merged="v5.6", state="working")
+    toni.post("/views/", {"name": "in work", "query": "state=working", "next": "/v5.6/"})
+    assert "in work" in text(toni, "/v5.6/")
+    assert "in work" not in text(client, "/v5.6/")
+    toni.post("/views/", {"name": "in work", "query": "state!=working", "shared": "on"})
+    assert '<a href="?state!=working">in work</a>' in text(client, "/v5.6/")
+    refused = toni.post("/views/", {"name": "bad", "query": "state=sleeping"})
+    assert (refused.status_code, b"state: expected" in refused.content) == (400, True)
+    assert toni.post("/views/", {"name": " ", "query": ""}).status_code == 400
+    view = SavedView.objects.get()
+    eve = Client()
+    eve.force_login(User.objects.create_user("eve"))
+    eve.post(f"/views/{view.pk}/delete/")
+    assert SavedView.objects.exists()
+    toni.post(f"/views/{view.pk}/delete/", {"next": "https://evil.example/"})
+    assert not SavedView.objects.exists()
+    assert toni.post(f"/views/{view.pk}/delete/", {"next": "https://evil.example/"})["Location"] == "/"
+
+
+# --- said on the list, too ------------------------------------------------------------------------
+
+
+def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> None:
+    report = world.report()
+    posted = {"do": "note", "row": rows(report), "argument": "It is the <lock>, see v9.1.", "aloud": "on"}
+    toni.post("/triage/change/", posted)
+    toni.post("/triage/change/", {"do": "block", "row": rows(report), "release": "v9.1"})  # not aloud
+    compose_further(world.identity, world.later(), approve_first=False)
+    mail = OutgoingMail.objects.exclude(purpose="report").get()
+    assert (mail.state, mail.purpose) == ("approved", f"said {Event.objects.get(kind='noted').key}")
+    assert "toni has marked this report: noted." in mail.body
+    assert '  "It is the <lock>, see v9.1."' in mail.body
+    assert max(len(each) for each in mail.body.splitlines() if report.culprit.sha not in each) <= 78
+    assert f"In-Reply-To: <{message_id(report)}>".encode() in bytes(mail.raw)
+    compose_further(world.identity, world.later(), approve_first=False)
+    assert OutgoingMail.objects.exclude(purpose="report").count() == 1  # and once
+    states.mark_sent(mail.message_id, world.now, world.now)
+    compose_due(world.identity, world.later())
+    compose_further(world.identity, world.later(), approve_first=False)
+    assert OutgoingMail.objects.count() == 2
+
+
+def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, toni: Client) -> None:
+    report = world.report()
+    toni.post("/triage/change/", {"do": "disputed", "row": rows(report), "aloud": "on"})
+    batch = Event.objects.get(kind="disputed").batch
+    compose_further(world.identity, world.later())
+    assert OutgoingMail.objects.exclude(purpose="report").get().state == "composed"
+    toni.post("/triage/undo/", {"batch": batch})
+    compose_further(world.identity, world.later())
+    assert OutgoingMail.objects.exclude(purpose="report").get().state == "cancelled"
+
+
+def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bot.celery import app
+    from tracker.nudge import nudge
+
+    rung: list[str] = []
+    monkeypatch.setattr(app, "send_task", lambda name, **more: rung.append(name))
+    nudge("send_mail")
+    assert rung == ["bot.tasks.send_mail"]
+    assert {f"bot.tasks.{name}" for name in ("send_mail", "take_results")} <= set(app.tasks)
+
+    def gone(name: str, **more: Any) -> None:
+        raise ConnectionRefusedError("nobody there")
+
+    monkeypatch.setattr(app, "send_task", gone)
+    nudge("send_mail")
+    assert "send_mail: no worker could be told: nobody there" in caplog.text

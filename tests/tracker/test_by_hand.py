@@ -1,0 +1,207 @@
+"""What people do to reports: an event each, in few statements, with a way back, and nobody overwrites anybody."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.tracker.lines import NOW, line
+from tracker import by_hand, history
+from tracker.by_hand import Act, Unfit
+from tracker.happenings import Happening, Role
+from tracker.models import Event, OutgoingMail, Report
+from tracker.triage.verbs import VERBS
+
+H = Happening
+BATCH = "0123456789ab"
+
+
+def anybody(report: Report) -> Role:
+    return Role.REPORTER
+
+
+def act(kind: Happening, argument: str = "", batch: str = BATCH, **more: Any) -> Act:
+    return Act(kind, "kim", batch, NOW, argument, **more)
+
+
+def seen(*reports: Report) -> dict[int, int]:
+    return {report.pk: Report.objects.get(pk=report.pk).revision for report in reports}
+
+
+@pytest.fixture
+def report(db: None) -> Report:
+    made = line(1, merged="v5.6", cycle="v5.6")
+    history.refold([made.pk])
+    return made
+
+
+def status(report: Report) -> str:
+    return Report.objects.get(pk=report.pk).status
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "sentence"),
+    [
+        (H.RESPONDED, "", "currently not merged, the author has responded"),
+        (H.WORKING, "", "currently not merged, the author is working on it"),
+        (H.ASKED, "", "currently not merged, more information was asked for"),
+        (H.DISPUTED, "", "currently not merged, the report is disputed"),
+        (H.FIX_PROPOSED, "mm: charge once", "currently not merged, a fix is proposed"),
+        (H.FIX_CONFIRMED, "mm: charge once", "currently not merged, a fix is proposed and confirmed"),
+        (H.FIX_QUEUED, "akpm", "currently not merged, a fix is queued in akpm"),
+        (H.FIX_LANDED, "v5.6-rc4", "currently not merged, the regression has been fixed in v5.6-rc4"),
+        (H.FIX_LANDED, "", "currently not merged, the regression has been fixed"),
+        (H.DROPPED, "", "currently not merged, the commit has been dropped"),
+        (H.EXPECTED, "", "currently not merged, the regression is expected"),
+        (H.INVALID, "", "currently not merged, the report was withdrawn"),
+        (H.DUPLICATE, "ABCDEF0123456", "currently not merged, a duplicate of abcdef0123"),
+        (H.DISAPPEARED, "v5.6-rc5", "currently not merged, but the regression has disappeared in v5.6-rc5"),
+        (H.NOTED, "cache  align\nissue", "currently not merged, cache align issue"),
+    ],
+)
+def test_an_act_is_an_event_with_the_person(report: Report, kind: Happening, argument: str, sentence: str) -> None:
+    outcome = by_hand.change(seen(report), act(kind, argument), anybody)
+    assert outcome.changed == [report.pk]
+    assert outcome.words() == "1 report changed."
+    assert status(report) == sentence
+    event = Event.objects.get()
+    assert (event.said_by, event.by, event.at, event.batch, event.aloud) == ("kim", "reporter", NOW, BATCH, False)
+    assert by_hand.undo(BATCH, "lee", NOW, anybody) == [report.pk]
+    assert status(report) == "currently not merged, no response from author yet"
+    assert by_hand.undo(BATCH, "lee", NOW, anybody) == []
+    reversal = Event.objects.get(kind="reversed")
+    assert (reversal.said_by, reversal.reverses) == ("lee", f"hand:{BATCH}")
+    assert by_hand.take_back([report.pk], reversal.key, "kim", NOW, anybody) == [report.pk]  # and back again
+    assert status(report) == sentence
+
+
+def test_every_verb_is_tried_above() -> None:
+    tried = {
+        *[
+            "responded",
+            "working",
+            "asked",
+            "disputed",
+            "fix_proposed",
+            "fix_confirmed",
+            "fix_queued",
+            "fix_landed",
+            "dropped",
+            "expected",
+        ]
+    }
+    tried |= {*["invalid", "duplicate", "disappeared", "noted", "reopened", "blocks", "unblocked", "assigned"]}
+    assert {verb.kind.value for verb in VERBS} == tried
+    keys = [verb.key for verb in VERBS]
+    assert len(set(keys)) == len(keys)
+    assert not set(keys) & set("jkxXus/?")
+
+
+def test_blocking_assigning_and_reopening(report: Report) -> None:
+    by_hand.change(seen(report), act(H.BLOCKS), anybody, "v5.7")
+    by_hand.change(seen(report), act(H.ASSIGNED, "me", "b" * 12), anybody)
+    found = Report.objects.get()
+    assert (found.blocks, found.assignee) == ("v5.7", "kim")
+    assert found.urgency >> 52 == 1
+    by_hand.change(seen(report), act(H.EXPECTED, "", "c" * 12), anybody)
+    found = Report.objects.get()
+    assert (found.urgency >> 52, found.closed_at) == (0, NOW)  # what is closed blocks nothing
+    by_hand.change(seen(report), act(H.REOPENED, "", "d" * 12), anybody)
+    found = Report.objects.get()
+    assert (found.urgency >> 52, found.closed_at, found.state) == (1, None, "no_response")
+    by_hand.change(seen(report), act(H.UNBLOCKED, "", "e" * 12), anybody)
+    by_hand.change(seen(report), act(H.ASSIGNED, "nobody", "f" * 12), anybody)
+    found = Report.objects.get()
+    assert (found.blocks, found.assignee, found.urgency >> 52) == ("", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "words"),
+    [
+        (H.FIX_LANDED, "soon", "expected a version like v6.12-rc4; found 'soon'"),
+        (H.DUPLICATE, "", "expected the sha of another report's culprit; found ''"),
+        (H.DUPLICATE, "mm: charge", "expected the sha of another report's culprit; found 'mm: charge'"),
+        (H.NOTED, " \n ", "expected some words beside it"),
+        (H.ASSIGNED, "", "expected some words beside it"),
+    ],
+)
+def test_what_does_not_fit_is_told_before_anything_is_done(
+    report: Report, kind: Happening, argument: str, words: str
+) -> None:
+    with pytest.raises(Unfit, match=words):
+        by_hand.change(seen(report), act(kind, argument), anybody)
+    assert not Event.objects.exists()
+
+
+def test_who_saw_an_older_state_changes_nothing_and_is_told(report: Report) -> None:
+    old = seen(report)
+    by_hand.change(old, act(H.DISPUTED), anybody)
+    outcome = by_hand.change(old, act(H.WORKING, batch="b" * 12), anybody)
+    assert (outcome.changed, [each.pk for each in outcome.overtaken]) == ([], [report.pk])
+    assert "0 reports changed. 0000000002 was changed meanwhile, and is left as it is" in outcome.words()
+    assert "now: currently not merged, the report is disputed" in outcome.words()
+    assert Event.objects.count() == 1
+
+
+def test_what_moves_nothing_is_not_written_down(report: Report) -> None:
+    by_hand.change(seen(report), act(H.FIX_PROPOSED, "mm: a"), anybody)
+    outcome = by_hand.change(seen(report), act(H.WORKING, batch="b" * 12), anybody)  # no promise moves it back
+    assert [each.pk for each in outcome.idle] == [report.pk]
+    assert "stays as it is: this moves nothing there" in outcome.words()
+    again = by_hand.change(seen(report), act(H.UNBLOCKED, batch="c" * 12), anybody)
+    assert again.idle
+    assert Event.objects.count() == 1
+
+
+def test_who_may_not_is_told(report: Report) -> None:
+    other = line(2)
+    mine = {report.pk: Role.AUTHOR}
+    outcome = by_hand.change(seen(report, other), act(H.WORKING), lambda each: mine.get(each.pk))
+    assert (outcome.changed, [each.pk for each in outcome.forbidden]) == ([report.pk], [other.pk])
+    assert "is not yours to change" in outcome.words()
+    assert Event.objects.get().by == "author"
+    assert by_hand.undo(BATCH, "eve", NOW, lambda each: None) == []
+
+
+def test_a_long_note_is_kept_whole_and_short_in_the_sentence(report: Report) -> None:
+    note = "first line\n\n- **a** list\n" + "and more words " * 40
+    by_hand.change(seen(report), act(H.NOTED, note), anybody)
+    event = Event.objects.get()
+    assert event.quote == note.strip()
+    assert len(event.remark) <= by_hand.IN_A_SENTENCE + 2
+    assert event.remark.startswith("first line - **a** list")
+    assert "\n" not in status(report)
+
+
+def test_a_hundred_reports_are_changed_in_five_statements(db: None) -> None:
+    reports = [line(number) for number in range(100)]
+    history.refold([report.pk for report in reports])
+    for number, report in enumerate(reports[:50]):
+        OutgoingMail.objects.create(
+            report=report,
+            message_id=f"m{number}",
+            raw=b"",
+            sender="a@b.example",
+            recipients=[],
+            subject="",
+            composed_at=NOW,
+        )
+    with CaptureQueriesContext(connection) as asked:
+        outcome = by_hand.change(seen_all(reports), act(H.WORKING), anybody)
+    assert len(outcome.changed) == 100
+    statements = [
+        each["sql"] for each in asked.captured_queries if not each["sql"].startswith(("SAVEPOINT", "RELEASE"))
+    ]
+    assert len(statements) <= 5 + 1, statements  # the first of them is `seen_all`
+    assert set(Report.objects.values_list("state", flat=True)) == {"working"}
+    assert OutgoingMail.objects.filter(stale=True).count() == 50
+    later = by_hand.undo(BATCH, "kim", NOW + timedelta(hours=1), anybody)
+    assert len(later) == 100
+
+
+def seen_all(reports: list[Report]) -> dict[int, int]:
+    return dict(Report.objects.filter(pk__in=[each.pk for each in reports]).values_list("pk", "revision"))

@@ -1,0 +1,129 @@
+"""The filters of a table: each with a value that shows a row, one that does not, and its opposite."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.http import QueryDict
+
+from tests.tracker.lines import NOW, line
+from tracker.listing import CLIP, clipped
+from tracker.models import Report
+from tracker.triage.filters import TableFilters
+from tracker.triage.question import Mistaken, Question
+
+LONG = "suite." + "very-" * 60 + "long"
+
+
+def shown(query: str) -> str:
+    """Which of the rows a query shows, by their letters."""
+    question = Question.from_query(QueryDict(query), NOW)
+    return "".join(sorted(question.filtered(Report.objects.all()).values_list("scenario", flat=True)))
+
+
+@pytest.fixture
+def rows(db: None) -> None:
+    """Row i is an improvement."""
+    line(1, scenario="a", state="working", subsystem="mm/slub", suite="fio", metric="fio.iops", machine="m 1/2%",
+         author="dana@dev.example", assignee="kim", blocks="v5.6", words="abc def",
+         reported_at=NOW - timedelta(days=30), heard_at=NOW - timedelta(days=2))  # fmt: skip
+    line(2, scenario="b", state="fixed", subsystem="fs", suite="aim7", metric=clipped(LONG), machine="mäschine",
+         awaited="nobody", lacks_fix=True, words="abc 100% ghi",
+         reported_at=NOW - timedelta(days=3), heard_at=NOW - timedelta(hours=5))  # fmt: skip
+    line(3, scenario="i", verdict="improvement", state="no_action", awaited="nobody")
+    line(4, scenario="c", verdict="unknown")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", "abc"),
+        ("improvements=on", "abci"),
+        ("kind=improvement", "i"),
+        ("kind!=regression", "ci"),
+        ("kind=unknown&kind=improvement", "ci"),
+        ("state=working", "a"),
+        ("state=working&state=fixed", "ab"),
+        ("state=open", "ac"),
+        ("state!=open", "b"),
+        ("state=closed", "b"),
+        ("state!=working&state!=fixed", "c"),
+        ("awaiting=nobody", "b"),
+        ("subsystem=mm/slub", "a"),
+        ("subsystem=mm%2Fslub&subsystem=fs", "ab"),
+        ("suite!=fio", "bc"),
+        (f"metric={LONG}", "b"),
+        ("machine=m+1/2%25", "a"),
+        ("machine=m%C3%A4schine", "b"),
+        ("machine=Mäschine", ""),
+        ("author=dana@dev.example", "a"),
+        ("assigned=kim", "a"),
+        ("assigned=nobody", "bc"),
+        ("assigned!=nobody", "a"),
+        ("blocking=yes", "a"),
+        ("blocking!=yes", "bc"),
+        ("stable=missing", "b"),
+        ("stable!=missing", "ac"),
+        ("age=2w", "a"),
+        ("age=1d", "ab"),
+        ("age!=2w", "bc"),  # what was never reported is of no age
+        ("silence=1d", "a"),
+        ("silence=99999y", ""),
+        ("q=ABC", "ab"),
+        ("q=abc&q=DEF", "a"),
+        ("q=100%25", "b"),
+        ("q=_", ""),
+        ("q!=def", "bc"),
+        ("state=&q=", "abc"),
+    ],
+)
+def test_a_filter_shows(rows: None, query: str, expected: str) -> None:
+    assert shown(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("state=sleeping", "state: expected open, closed, no_response"),
+        ("state!=sleeping", "state!: expected open"),
+        ("kind=worse", "kind: expected regression, improvement, unknown; found 'worse'"),
+        ("awaiting=god", "awaiting: expected author"),
+        ("age=soon", "age: expected a length of time like 36h, 3d, 2w, 6m or 1y; found 'soon'"),
+        ("blocking=maybe", "blocking: expected yes; found 'maybe'"),
+        ("stable=there", "stable: expected missing"),
+        ("order=beauty", "order: expected one of urgency, effect"),
+        ("group=colour", "group: expected one of state, subsystem"),
+        ("section=middle", "section: expected one of merged, shifted"),
+        ("after=x", "section: expected one of merged, shifted beside after"),
+        ("after=x&section=merged", "after: expected a place in this table; found 'x'"),
+        ("before=eyJ9&section=merged", "before: expected a place in this table"),
+        ("colour=red", "'colour': there is no such filter; expected one of state, kind"),
+        ("machine=" + "x" * 501, "machine: expected one name"),
+        ("machine=a%00b", "machine: expected one name"),
+        ("&".join(f"suite=s{n}" for n in range(51)), "suite: expected at most 50 values; found 51"),
+        ("state=a&kind=b", "state: expected open, closed"),
+    ],
+)
+def test_what_is_wrong_is_named(query: str, words: str) -> None:
+    with pytest.raises(Mistaken) as mistake:
+        Question.from_query(QueryDict(query), NOW)
+    assert str(mistake.value).startswith(words)
+
+
+def test_every_filter_has_its_opposite() -> None:
+    names = set(TableFilters.base_filters) - {"improvements"}
+    assert {name for name in names if not name.endswith("!")} == {name[:-1] for name in names if name.endswith("!")}
+
+
+def test_a_question_is_written_as_it_was_read() -> None:
+    query = "state=working&state=fixed&machine!=m%2F1&order=effect&group=suite"
+    question = Question.from_query(QueryDict(f"{query}&section=merged&end=1"), NOW)
+    assert question.text == query
+    assert question.url(group="") == f"?{query.removesuffix('&group=suite')}"
+
+
+def test_long_names_are_told_apart() -> None:
+    one, other = clipped(LONG + "1"), clipped(LONG + "2")
+    assert one != other
+    assert len(one) == len(other) == CLIP

@@ -1,0 +1,148 @@
+"""What a report's page is made of: the chart of a bisection, a mail with its readings, the record of a machine."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.listing import HEIGHT, spark, urgency
+from tracker.reports.chart import chart, groups_of, measured_later, read_payload
+from tracker.reports.exports import as_mbox
+from tracker.reports.thread import passages
+from tracker.templatetags.words import as_markdown
+from tracker.things.record import Past, record
+from tracker.triage.rows import paths
+
+STEPS = {
+    "bisect": {"steps": [{"sha": "a" * 40, "verdict": "bad", "samples": [8.0]}, {"sha": "b" * 40, "verdict": "skip"}]}
+}
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_a_bisection_is_drawn_in_its_order() -> None:
+    later = measured_later("c" * 10, "m", [{"metric": "other", "new": 1}, {"metric": "m", "new": 9.5, "verdict": "x"}])
+    groups = groups_of([10, 10.2], [8.1, 8.2], STEPS, later)
+    assert [(group.name, group.verdict) for group in groups] == [
+        ("parent", "good"),
+        ("a" * 10, "bad"),
+        ("culprit", "bad"),
+        ("c" * 10, "good"),
+    ]
+    drawn = chart(groups, "1/s")
+    assert drawn is not None
+    assert drawn.words.startswith("Samples in 1/s: parent (good): mean 10.1 of 2; aaaaaaaaaa (bad): mean 8 of 1; ")
+    assert [column.x for column in drawn.columns] == sorted(column.x for column in drawn.columns)
+    assert drawn.columns[0].mean < drawn.columns[2].mean  # more is higher up
+    assert drawn.grid[0][1] == "8"
+    assert chart(groups[:1]) is None
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["steps", "sha", "samples", "x"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON, st.lists(st.floats(), max_size=60), st.lists(st.floats(), max_size=60))
+def test_any_payload_is_drawn_or_not(bisect: Any, good: list[float], bad: list[float]) -> None:
+    drawn = chart(groups_of(good, bad, {"bisect": bisect}, measured_later("x", "m", [bisect])))
+    if drawn:
+        assert all(0 <= y <= drawn.height for column in drawn.columns for _, y in column.dots)
+    assert read_payload("{") == {}
+    assert read_payload("[1]") == {}
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=30), st.lists(st.floats(allow_nan=False), max_size=30))
+def test_a_little_chart_stays_in_its_frame(old: list[float], new: list[float]) -> None:
+    made = spark(old, new)
+    heights = [int(each) for side in made.split("|") for each in side.split(",") if each]
+    assert all(0 <= each <= HEIGHT for each in heights)
+    good, bad, width = paths(made)
+    assert (bool(good), bool(bad), width > 0) == (bool(made),) * 3
+
+
+@given(st.booleans(), st.floats(allow_nan=False), st.none() | st.datetimes(timezones=st.just(UTC)))
+def test_urgency_fits_its_column_and_blocking_comes_first(blocks: bool, weight: float, heard: datetime | None) -> None:
+    found = urgency(blocks, weight, heard)
+    assert 0 <= found < 1 << 63
+    assert urgency(True, 0, DAY) > urgency(False, weight, heard)
+
+
+def test_urgency_goes_by_effect_then_by_silence() -> None:
+    assert urgency(False, 3.0, DAY) > urgency(False, 2.5, None)
+    assert urgency(False, 3.0, DAY) > urgency(False, 3.0, DAY + timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "quotes", "marked"),
+    [
+        ("I can reproduce it.", ["can reproduce"], ["can reproduce"]),
+        ("I can\nreproduce it.", ["can reproduce"], ["can\nreproduce"]),
+        ("one two three", ["two", "one two"], ["one two"]),
+        ("one two one", ["one", "one"], ["one"]),
+        ("a.c abc", ["abc"], ["abc"]),
+        ("nothing", ["else", ""], []),
+    ],
+)
+def test_the_words_that_were_relied_on_are_marked(text: str, quotes: list[str], marked: list[str]) -> None:
+    found = passages(text, quotes)
+    assert [each.text for each in found if each.marked] == marked
+    assert "".join(each.text for each in found) == text
+
+
+@given(st.text(), st.lists(st.text(max_size=5), max_size=4))
+def test_no_letter_of_a_mail_is_lost(text: str, quotes: list[str]) -> None:
+    assert "".join(each.text for each in passages(text, quotes)) == text
+
+
+def test_an_mbox_can_be_read_again() -> None:
+    mails = [b"Subject: a\r\n\r\nFrom here\r\n>From there\r\n", b"Subject: b\n\nx"]
+    made = b"".join(as_mbox(mails))
+    assert made.count(b"From mboxrd@z") == 2
+    assert b"\n>From here\n>>From there\n\n" in made
+
+
+def test_notes_are_markdown_and_nothing_else() -> None:
+    assert as_markdown("**yes** [it](https://x.example)") == (
+        '<p><strong>yes</strong> <a href="https://x.example" rel="noopener noreferrer">it</a></p>'
+    )
+    for bad in (
+        "<script>alert(1)</script>",
+        "![x](http://x/y.png)",
+        "[x](javascript:alert(1))",
+        "<img src=x onerror=y>",
+    ):
+        made = as_markdown(bad)
+        for word in ("<script", "<img", "javascript:", "onerror="):
+            assert word not in made, bad
+
+
+def test_a_record_says_how_it_went() -> None:
+    def past(state: str, release: str = "v5.6", answer: float | None = None, verdict: str = "regression") -> Past:
+        at = DAY + timedelta(days=answer) if answer is not None else None
+        return Past(release, state, verdict, DAY, at, 3.0)
+
+    told = record(
+        [
+            past("fixed", answer=1),
+            past("invalid", answer=3),
+            past("no_response"),
+            past("disputed", "v5.7", answer=8),
+            past("no_action", verdict="improvement"),
+        ]
+    )
+    whole = told.whole
+    assert (whole.reports, whole.regressions, whole.improvements, whole.open, whole.fixed) == (5, 4, 1, 2, 1)
+    assert (whole.false, whole.ended, whole.false_pct) == (2, 3, pytest.approx(200 / 3))
+    assert (whole.answer, whole.slow_answer, whole.answered_pct) == (timedelta(days=3), timedelta(days=8), 75.0)
+    assert whole.noise == 3.0
+    assert [each.name for each in told.by_release] == ["v5.7", "v5.6"]
+    empty = record([]).whole
+    assert (empty.answer, empty.slow_answer, empty.answered_pct, empty.false_pct, empty.noise) == (None,) * 5
