@@ -130,7 +130,7 @@ def test_who_may_not_act_does_not(world: World, client: Client, operator: Client
     assert moves.stopped() is None
     page = client.get("/outbox/").content.decode()
     assert "checkbox" not in page
-    assert "log in</a>" in page
+    assert "sign in</a>" in page
 
 
 def test_odd_requests_are_refused_in_a_line(world: World, operator: Client) -> None:

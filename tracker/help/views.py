@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 PAGES = {
     "answering": "Answering a report",
     "archives": "Reading archives",
+    "desk": "The triage desk",
     "mail": "The mail that we send",
     "outbox": "How mail leaves",
     "reading": "How replies are read",

@@ -36,7 +36,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required(login_url="admin:login")
+@login_required
 @permission_required(MAY_DECIDE, raise_exception=True)
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """One decision: `decision` accept, reject, or set with another kind of event in `instead`; then on to the next."""
@@ -55,7 +55,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@login_required(login_url="admin:login")
+@login_required
 @permission_required(MAY_DECIDE, raise_exception=True)
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a decision back: its event is reversed, and the suggestion waits again."""

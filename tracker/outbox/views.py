@@ -50,7 +50,7 @@ def raw(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
-@login_required(login_url="admin:login")
+@login_required
 @permission_required(MAY_ACT, raise_exception=True)
 def act(request: HttpRequest) -> HttpResponse:
     """Approve, hold, cancel or resend mails: GET shows what is about to happen, POST does it."""
@@ -69,7 +69,7 @@ def act(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required(login_url="admin:login")
+@login_required
 @permission_required(MAY_ACT, raise_exception=True)
 def stop(request: HttpRequest) -> HttpResponse:
     """The stop switch: `do` stop or go."""

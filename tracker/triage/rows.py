@@ -79,7 +79,7 @@ def row_of(told: Mapping[str, Any], now: datetime) -> Row:
         pk=told["pk"],
         revision=told["revision"],
         sha=told["culprit__sha"],
-        title=_title(told),
+        title=_title(told).removeprefix(f"{told['subsystem']}: "),
         subsystem=told["subsystem"],
         verdict=told["verdict"],
         mark=_MARKS[told["verdict"]],
