@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, QueryDict
 
 
 def is_key(text: str) -> bool:
     """Whether a text is the key of a row, in digits that every database takes."""
     return text.isdecimal() and text.isascii() and len(text) < 19
+
+
+def told(form: QueryDict, name: str, most: int = 2000) -> str:
+    """A text of a form, as every database can hold it: without NULs, and no longer than that."""
+    return form.get(name, "")[:most].replace("\0", "")
 
 
 def person(request: HttpRequest) -> str:

@@ -113,7 +113,7 @@ def test_a_report_takes_twelve_queries_whatever_its_thread(world: World, toni: C
         ),
         ("/machine/nowhere/", 404, "there is no machine nowhere"),
         ("/machine/m1/?order=beauty", 400, "order: expected one of"),
-        ("/subsystem/%00/", 404, "there is no subsystem"),
+        ("/subsystem/%00/", 404, "there is no such subsystem"),
     ],
 )
 def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: int, words: str) -> None:
@@ -128,6 +128,7 @@ def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: 
         ({"do": "working"}, "row: expected 1 to 500 rows; found 0"),
         ({"do": "working", "row": ["x"]}, "row: expected KEY:REVISION; found 'x'"),
         ({"do": "working", "row": ["1:-1"]}, "row: expected KEY:REVISION"),
+        ({"do": "note", "row": ["1:0"], "argument": "\0"}, "Note: expected some words"),
         ({"do": "fixed", "row": ["1:0"], "argument": "soon"}, "Fixed: expected a version like v6.12-rc4"),
     ],
 )

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
-from tracker.asked import refused
+from tracker.asked import refused, told
 from tracker.models import SavedView
 from tracker.nudge import nudge
 from tracker.people import links
@@ -29,7 +29,7 @@ BACKEND = "tracker.people.backend.Backend"
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Ask for an address, and mail a link to it. The answer does not tell whether it is known."""
     if request.method == "POST":
-        address = request.POST.get("address", "")[:254]
+        address = told(request.POST, "address", 254)
         if links.ask(address, request.META.get("REMOTE_ADDR", ""), timezone.now()):
             nudge("send_mail")
         return render(request, "people/asked.html", {"address": address})
@@ -66,7 +66,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 def save_view(request: HttpRequest) -> HttpResponse:
     """Keep a question under a name; under a name that is there, instead of the one before."""
     assert isinstance(request.user, User)
-    name, query = " ".join(request.POST.get("name", "").split())[:80], request.POST.get("query", "")[:2000]
+    name, query = " ".join(told(request.POST, "name", 80).split()), told(request.POST, "query")
     if not name:
         return refused("name: expected a name for the view; found none")
     try:

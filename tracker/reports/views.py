@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker import by_hand
-from tracker.asked import is_key, person, refused
+from tracker.asked import is_key, person, refused, told
 from tracker.people.roles import CHANGE_REPORTS, standing_of
 from tracker.reports import exports, queries
 from tracker.triage.verbs import VERBS
@@ -59,7 +59,7 @@ def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
 @permission_required(CHANGE_REPORTS, raise_exception=True)
 def take_back(request: HttpRequest, ref: str) -> HttpResponse:
     """Reverse one event of the timeline; done to a reversal, the event counts again."""
-    found, key = queries.find_report(ref), request.POST.get("key", "")
+    found, key = queries.find_report(ref), told(request.POST, "key")
     done = by_hand.take_back([found.pk], key, person(request), timezone.now(), standing_of(request.user))
     messages.info(request, "Taken back." if done else "It does not count any more: somebody was faster.")
     return redirect("report", found.culprit.sha)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker import by_hand
-from tracker.asked import is_key, person, refused
+from tracker.asked import is_key, person, refused, told
 from tracker.models import Release, SavedView
 from tracker.nudge import nudge
 from tracker.people.roles import standing_of
@@ -76,7 +76,7 @@ def change(request: HttpRequest) -> HttpResponse:
         return refused(f"row: expected 1 to {by_hand.MOST} rows; found {len(seen)}")
     act = _act(request, verb)
     try:
-        outcome = by_hand.change(seen, act, standing_of(request.user), request.POST.get("release", "")[:20])
+        outcome = by_hand.change(seen, act, standing_of(request.user), told(request.POST, "release", 20))
     except by_hand.Unfit as unfit:
         return refused(f"{verb.label}: {unfit}")
     if act.aloud and outcome.changed:
@@ -85,11 +85,9 @@ def change(request: HttpRequest) -> HttpResponse:
 
 
 def _act(request: HttpRequest, verb: Verb) -> by_hand.Act:
-    post = request.POST
-    argument = post.get("argument", "") if verb.needs or verb.offers else ""
-    return by_hand.Act(
-        verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, post.get("aloud") == "on"
-    )
+    argument = told(request.POST, "argument") if verb.needs or verb.offers else ""
+    aloud = request.POST.get("aloud") == "on"
+    return by_hand.Act(verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, aloud)
 
 
 @require_POST

@@ -1,0 +1,24 @@
+"""The stories of the desk once more, on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+AGAIN = (
+    *("tests/stories/test_the_desk.py", "tests/stories/test_signing_in.py", "tests/tracker/test_paging.py"),
+    *("tests/tracker/test_filters.py", "tests/tracker/test_by_hand.py"),
+)
+
+
+def test_the_desk_is_the_same_on_postgresql(postgres: str, tmp_path: Path) -> None:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    env = {**ours, "DATABASE_URL": postgres.replace("postgresql://", "postgres://", 1)}
+    alone = ["-p", "no:cacheprovider", "-p", "no:xdist", "--basetemp", str(tmp_path / "again")]
+    command = [sys.executable, "-m", "pytest", *alone, *AGAIN]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5000:]
