@@ -25,25 +25,26 @@ class CursorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A column to order by. Empty values come first upwards, last downwards."""
+    """A column to order by. Where it may be empty (`gaps`), such rows come first upwards and last downwards."""
 
     name: str
     down: bool = False
+    gaps: bool = False
 
     def turned(self) -> Key:
-        return Key(self.name, not self.down)
+        return Key(self.name, not self.down, self.gaps)
 
     def order(self) -> OrderBy:
         if self.down:
-            return F(self.name).desc(nulls_last=True)
-        return F(self.name).asc(nulls_first=True)
+            return F(self.name).desc(nulls_last=self.gaps or None)
+        return F(self.name).asc(nulls_first=self.gaps or None)
 
     def beyond(self, value: Any) -> Q:
         """What comes after a value."""
         if value is None:
             return Q(pk__in=()) if self.down else Q(**{f"{self.name}__isnull": False})
         more = Q(**{f"{self.name}__{'lt' if self.down else 'gt'}": value})
-        return more | Q(**{f"{self.name}__isnull": True}) if self.down else more
+        return more | Q(**{f"{self.name}__isnull": True}) if self.down and self.gaps else more
 
     def at(self, value: Any) -> Q:
         return Q(**{f"{self.name}__isnull": True}) if value is None else Q(**{self.name: value})

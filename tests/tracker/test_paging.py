@@ -18,7 +18,7 @@ from tracker.paging import CursorError, Key, Order
 from tracker.triage.queries import Section, section
 from tracker.triage.question import ORDERS, Mistaken, Question
 
-ORDER = Order((Key("subsystem"), Key("reported_at", down=True), Key("pk")))
+ORDER = Order((Key("subsystem"), Key("reported_at", down=True, gaps=True), Key("pk")))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from django.db import models
 # ten thousand lines reads none of the rows behind them.
 ASKED = (
     *("state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks"),
-    *("lacks_fix", "reported_at", "heard_at", "weight", "id"),
+    *("lacks_fix", "reported_at", "heard_at", "weight"),
 )
 
 
@@ -42,8 +42,8 @@ class Listed(models.Model):
     class Meta:
         abstract = True
         indexes = [
-            models.Index(fields=["merged", "-urgency", *ASKED], name="lines_merged"),
-            models.Index(fields=["shifted", "-urgency", *ASKED], name="lines_shifted"),
+            models.Index(fields=["merged", "-urgency", "id", *ASKED], name="lines_merged"),
+            models.Index(fields=["shifted", "-urgency", "id", *ASKED], name="lines_shifted"),
             models.Index(fields=["merged", "-revision"], name="news_of_merged"),
             models.Index(fields=["shifted", "-revision"], name="news_of_shifted"),
             models.Index(fields=["subsystem", "-urgency"], name="lines_of_a_subsystem"),

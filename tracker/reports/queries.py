@@ -103,8 +103,11 @@ def find_report(ref: str) -> Report:
     ref = ref.lower()
     beginning = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
     same = beginning.filter(same_patch_as__isnull=False).values("same_patch_as")
-    names = Q(culprit__in=beginning.values("pk")) | Q(culprit__in=same) | Q(tag=ref)
-    found = list(Report.objects.filter(names).select_related("culprit", "tree")[:2])
+    # Each by an index of its own; asked for at once, PostgreSQL would look at every report.
+    ways = (Q(culprit__in=beginning.values("pk")), Q(culprit__in=same), Q(tag=ref))
+    by_sha, by_other, by_tag = (Report.objects.filter(way).values("pk") for way in ways)
+    named = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
+    found = list(named.select_related("culprit", "tree")[:2])
     if len(found) != 1:
         raise Http404("more than one report begins so" if found else "there is no such report")
     return found[0]
@@ -147,18 +150,17 @@ def page(report: Report, before: int | None = None) -> ReportPage:
 
 def _messages(report: Report, before: int | None) -> tuple[list[Message], int | None]:
     """A part of the thread in its order, the latest first asked for; and the key before which there is more."""
-    keys = report.messages.order_by("-pk").values("pk")
+    keys = report.messages.order_by("-sent_at", "-pk").values("pk")
     if before is not None:
-        keys = keys.filter(pk__lt=before)
+        then = Message.objects.filter(pk=before).values("sent_at")[:1]
+        keys = keys.filter(Q(sent_at__lt=then) | Q(sent_at=then, pk__lt=before))
     rows = Message.objects.filter(pk__in=keys[: MESSAGES + 1]).defer("tables", "own_text", "source")
     told = rows.annotate(
         text=Substr("own_text", 1, SHOWN + 1),
         with_tables=ExpressionWrapper(~Q(tables=b""), output_field=BooleanField()),
     )
-    found = list(told.order_by("-pk"))
-    shown: list[Message] = sorted(
-        found[:MESSAGES], key=lambda message: (message.sent_at is None, message.sent_at, message.pk)
-    )
+    found: list[Message] = list(told.order_by("-sent_at", "-pk"))
+    shown = found[:MESSAGES][::-1]
     return shown, found[MESSAGES - 1].pk if len(found) > MESSAGES else None
 
 

@@ -21,9 +21,9 @@ URGENT = (Key("urgency", down=True), PK)
 ORDERS: Mapping[str, tuple[Key, ...]] = {
     "urgency": URGENT,
     "effect": (Key("weight", down=True), PK),
-    "silence": (Key("heard_at"), PK),
-    "oldest": (Key("reported_at"), PK),
-    "newest": (Key("reported_at", down=True), Key("pk", down=True)),
+    "silence": (Key("heard_at", gaps=True), PK),
+    "oldest": (Key("reported_at", gaps=True), PK),
+    "newest": (Key("reported_at", down=True, gaps=True), Key("pk", down=True)),
     **{name: (Key(name), *URGENT) for name in ("subsystem", "metric", "machine", "author", "state")},
 }
 GROUPS = ("state", "subsystem", "suite", "machine", "author")
