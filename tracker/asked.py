@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, QueryDict
 
@@ -14,6 +15,13 @@ def is_key(text: str) -> bool:
 def told(form: QueryDict, name: str, most: int = 2000) -> str:
     """A text of a form, as every database can hold it: without NULs, and no longer than that."""
     return form.get(name, "")[:most].replace("\0", "")
+
+
+def place(request: HttpRequest) -> str:
+    """The network address of who asks; behind a proxy of ours, the one that it has told last."""
+    if settings.SECURE_PROXY_SSL_HEADER:
+        return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def person(request: HttpRequest) -> str:

@@ -22,7 +22,7 @@ LONGEST = 2000  # characters of what is told beside it
 IN_A_SENTENCE = 160  # of a note
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
 _BATCH = re.compile(r"[0-9a-f]{12}\Z")
-Standing = Callable[[Report], Role | None]  # in which role a person may change a report; None: he may not
+Permit = Callable[[Report], Role | None]  # in which role a person may change a report; None: he may not
 
 
 class Unfit(ValueError):
@@ -113,7 +113,7 @@ class Outcome:
 
 
 @transaction.atomic
-def change(seen: Mapping[int, int], act: Act, may: Standing, release: str = "") -> Outcome:
+def change(seen: Mapping[int, int], act: Act, may: Permit, release: str = "") -> Outcome:
     """Do it to these reports, each with the revision at which it was looked at. Unfit where it can't be done at all."""
     act.event(Role.MACHINE, release)  # a bad argument is told before anything is locked
     outcome = Outcome()
@@ -145,7 +145,7 @@ def _moves(report: Report, events: Sequence[status.Event], event: status.Event) 
     return replace(before, because="", closed_at=None) != replace(after, because="", closed_at=None)
 
 
-def undo(batch: str, person: str, now: datetime, may: Standing) -> list[int]:
+def undo(batch: str, person: str, now: datetime, may: Permit) -> list[int]:
     """Take an act back wherever it still stands. Returns the keys of the reports that changed."""
     if not _BATCH.match(batch):
         raise Unfit(f"expected the name of an act; found {batch[:40]!r}")
@@ -154,7 +154,7 @@ def undo(batch: str, person: str, now: datetime, may: Standing) -> list[int]:
 
 
 @transaction.atomic
-def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may: Standing) -> list[int]:
+def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may: Permit) -> list[int]:
     """Reverse an event where it stands: it stays in the record, and counts no longer."""
     changed: list[int] = []
 

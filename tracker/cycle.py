@@ -24,14 +24,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """When a report was told, answered and closed, as far as it was; and what stands now."""
+    """When a report was told and closed, as far as it was; and whether it is open now."""
 
     reported_at: datetime | None
-    responded_at: datetime | None
     closed_at: datetime | None
     is_open: bool
-    state: str
-    blocks: bool
     is_regression: bool
 
 

@@ -32,6 +32,7 @@ class Site:
             "PERFWORK_BASE_URL": self.url,
             "DJANGO_SETTINGS_MODULE": "tracker.settings",
             "LOG_LEVEL": "WARNING",
+            "EMAIL_URL": f"maildir://{place}/mail",
         }
         self._server: subprocess.Popen[bytes] | None = None
 

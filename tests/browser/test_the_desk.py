@@ -192,3 +192,22 @@ def _faults(page: Page, url: str, width: int) -> list[str]:
     page.goto(url)
     wide = page.evaluate("document.documentElement.scrollWidth")
     return [*violations(page), *([f"{wide} pixels wide"] if wide > width else [])]
+
+
+def test_a_maintainer_signs_in_by_the_link_in_a_mail(visit: Open, site: Site) -> None:
+    page = visit("/sign-in/")
+    page.fill("input[name=address]", "dana@dev.example")
+    page.click("main button")
+    expect(page.locator("h1")).to_have_text("Look into your mail")
+    site.run("manage.py", "shell", "-v0", "-c", "from bot.tasks import send_mail; send_mail()")
+    (mail,) = (site.place / "mail" / "new").iterdir()
+    link = next(line for line in mail.read_text().splitlines() if line.startswith(site.url))
+    page.goto(link)
+    page.click("main button")
+    expect(page.locator(".who")).to_contain_text("dana@dev.example")
+    page.goto(f"{site.url}/report/d8c90a1f3e/")  # his own
+    page.select_option("select[name=do]", "working")
+    page.click("button:text-is('Set')")
+    expect(page.locator(".standing").first).to_contain_text("the author is working on it")
+    page.click("text=Sign out")
+    expect(page.locator(".who")).to_have_text("Sign in")

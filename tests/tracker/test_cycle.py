@@ -60,7 +60,7 @@ def test_the_next_one(tagged: dict[int, datetime], now: datetime, expected: Poin
 
 
 def life(told: int, closed: int | None = None, *, regression: bool = True) -> Life:
-    return Life(day(told), None, day(closed) if closed is not None else None, closed is None, "x", False, regression)
+    return Life(day(told), day(closed) if closed is not None else None, closed is None, regression)
 
 
 def test_a_burn_down_counts_regressions() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
-from tracker.by_hand import Standing
+from tracker.by_hand import Permit
 from tracker.happenings import Role
 from tracker.models import Report
 
@@ -20,19 +20,19 @@ ROLES: Mapping[str, frozenset[str]] = {
 }
 
 
-def standing_of(user: AbstractBaseUser | AnonymousUser) -> Standing:
+def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
     """In which role this person may change a report: triagers any; authors and those who were told of it, that one."""
     everything = user.has_perm(CHANGE_REPORTS)  # type: ignore[union-attr]
     address = str(getattr(user, "email", "")).lower()
 
-    def standing(report: Report) -> Role | None:
+    def permit(report: Report) -> Role | None:
         if address and address in report.authors:
             return Role.AUTHOR
         if everything:
             return Role.REPORTER
         return Role.MAINTAINER if address and address in report.told else None
 
-    return standing
+    return permit
 
 
 def granted(rows: list[Any]) -> frozenset[str]:
@@ -42,6 +42,3 @@ def granted(rows: list[Any]) -> frozenset[str]:
         found |= ROLES.get(row.role or "", frozenset())
         found |= {f"{app}.{code}" for app, code in ((row.app, row.code), (row.own_app, row.own_code)) if code}
     return frozenset(found)
-
-
-__all__ = ["CHANGE_REPORTS", "DECIDE", "ROLES", "SEND", "User", "granted", "standing_of"]

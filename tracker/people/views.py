@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
-from tracker.asked import refused, told
+from tracker.asked import place, refused, told
 from tracker.models import SavedView
 from tracker.nudge import nudge
 from tracker.people import links
@@ -30,7 +30,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """Ask for an address, and mail a link to it. The answer does not tell whether it is known."""
     if request.method == "POST":
         address = told(request.POST, "address", 254)
-        if links.ask(address, request.META.get("REMOTE_ADDR", ""), timezone.now()):
+        if links.ask(address, place(request), timezone.now()):
             nudge("send_mail")
         return render(request, "people/asked.html", {"address": address})
     return render(request, "people/sign_in.html")
@@ -92,9 +92,7 @@ def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
 
 def back(request: HttpRequest) -> HttpResponse:
     """To the page that a form was on: `next`, where that is a page of ours."""
-    place = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(
-        place, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    ):
-        place = "/"
-    return redirect(place)
+    page = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
+        page = "/"
+    return redirect(page)

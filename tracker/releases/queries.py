@@ -139,13 +139,13 @@ def _lives(release: Release) -> list[Life]:
     key = f"lives:{stamp(release)}"
     lives: list[Life] | None = cache.get(key)
     if lives is None:
-        columns = ("reported_at", "responded_at", "closed_at", "state", "verdict", "blocks")
+        columns = ("reported_at", "closed_at", "state", "verdict")
         merged = Report.objects.filter(merged=release.version).values_list(*columns)
         shifted = Report.objects.filter(shifted=release.version).exclude(merged=release.version).values_list(*columns)
         lives = [
-            Life(reported, responded, closed, state in OPEN, state, bool(blocks), verdict != Verdict.IMPROVEMENT)
+            Life(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
             for rows in (merged, shifted)
-            for reported, responded, closed, state, verdict, blocks in rows
+            for reported, closed, state, verdict in rows
         ]
         cache.set(key, lives, KEEP)
     return lives

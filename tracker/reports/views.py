@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from tracker import by_hand
 from tracker.asked import is_key, person, refused, told
-from tracker.people.roles import CHANGE_REPORTS, standing_of
+from tracker.people.roles import CHANGE_REPORTS, permit_of
 from tracker.reports import exports, queries
 from tracker.triage.verbs import VERBS
 
@@ -26,7 +26,7 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
     shown = {
         "page": queries.page(found, int(before) if before else None),
         "verbs": VERBS,
-        "may_change": request.user.is_authenticated and standing_of(request.user)(found) is not None,
+        "may_change": request.user.is_authenticated and permit_of(request.user)(found) is not None,
         "may_take_back": request.user.has_perm(CHANGE_REPORTS),
     }
     return render(request, "reports/report.html", shown)
@@ -60,6 +60,6 @@ def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
 def take_back(request: HttpRequest, ref: str) -> HttpResponse:
     """Reverse one event of the timeline; done to a reversal, the event counts again."""
     found, key = queries.find_report(ref), told(request.POST, "key")
-    done = by_hand.take_back([found.pk], key, person(request), timezone.now(), standing_of(request.user))
+    done = by_hand.take_back([found.pk], key, person(request), timezone.now(), permit_of(request.user))
     messages.info(request, "Taken back." if done else "It does not count any more: somebody was faster.")
     return redirect("report", found.culprit.sha)

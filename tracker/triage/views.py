@@ -16,7 +16,7 @@ from tracker import by_hand
 from tracker.asked import is_key, person, refused, told
 from tracker.models import Release, SavedView
 from tracker.nudge import nudge
-from tracker.people.roles import standing_of
+from tracker.people.roles import permit_of
 from tracker.people.views import back
 from tracker.triage import counts, queries
 from tracker.triage.controls import controls
@@ -76,12 +76,12 @@ def change(request: HttpRequest) -> HttpResponse:
         return refused(f"row: expected 1 to {by_hand.MOST} rows; found {len(seen)}")
     act = _act(request, verb)
     try:
-        outcome = by_hand.change(seen, act, standing_of(request.user), told(request.POST, "release", 20))
+        outcome = by_hand.change(seen, act, permit_of(request.user), told(request.POST, "release", 20))
     except by_hand.Unfit as unfit:
         return refused(f"{verb.label}: {unfit}")
     if act.aloud and outcome.changed:
         nudge("take_results")
-    return _told(request, outcome.words(), list(seen), act.batch if outcome.changed else "")
+    return _answer(request, outcome.words(), list(seen), act.batch if outcome.changed else "")
 
 
 def _act(request: HttpRequest, verb: Verb) -> by_hand.Act:
@@ -95,16 +95,14 @@ def _act(request: HttpRequest, verb: Verb) -> by_hand.Act:
 def undo(request: HttpRequest) -> HttpResponse:
     """Take an act back wherever it still stands."""
     try:
-        changed = by_hand.undo(
-            request.POST.get("batch", ""), person(request), timezone.now(), standing_of(request.user)
-        )
+        changed = by_hand.undo(request.POST.get("batch", ""), person(request), timezone.now(), permit_of(request.user))
     except by_hand.Unfit as unfit:
         return refused(f"batch: {unfit}")
     words = f"{len(changed)} taken back." if changed else "Nothing of it stands any more."
-    return _told(request, words, changed)
+    return _answer(request, words, changed)
 
 
-def _told(request: HttpRequest, words: str, keys: list[int], batch: str = "") -> HttpResponse:
+def _answer(request: HttpRequest, words: str, keys: list[int], batch: str = "") -> HttpResponse:
     """What became of it: for htmx the words, a way back and the rows as they stand now; else on the page of before.
 
     `batch`: the act, where it can be taken back.
