@@ -220,9 +220,8 @@ def main() -> None:
         print(f"  a page that asks nothing takes {floor:.1f} ms here: the measure of this machine and hour; {budget}")
         every = [told(name, path, BUDGET_QUERIES, BUDGET_MS) for name, path in questions(version).items()]
         usual, worst = median(spent for spent, _ in every), max(spent for spent, _ in every)
-        print(
-            f"  of {len(every)} questions the median takes {usual:.1f} ms, {usual / floor:.0f} times that; the slowest {worst:.1f} ms"
-        )
+        many = f"{usual:.1f} ms, {usual / floor:.0f} times that"
+        print(f"  of {len(every)} questions the median takes {many}; the slowest {worst:.1f} ms")
         print(f"  after a change, the first page counts again: {counting(version):.1f} ms")
         others: list[tuple[str, str]] = [("a report with a long thread", f"/report/{'00000000' * 5}/"),
                   ("the front page", "/"), ("a machine", "/machine/lab-01-2sp1/"), ("machines", "/machine/"),
