@@ -28,7 +28,7 @@ CACHE = (
     *("remark", "reported_at", "responded_at", "changed_at"),
 )
 # Of its line in the tables, what follows from these and from the events.
-LINE = ("closed_at", "blocks", "assignee", "merged", "shifted", "heard_at", "urgency")
+LINE = ("closed_at", "blocks", "assignee", "merged", "shifted", "heard_at", "urgency", "words")
 _NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
 
 

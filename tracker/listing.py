@@ -117,6 +117,7 @@ def put(report: Report, calendar: Calendar | None) -> None:
     report.heard_at = max(heard, default=None)
     blocking = bool(report.blocks) and report.state in OPEN
     report.urgency = urgency(blocking, report.weight, report.heard_at)
+    report.words = _words(report)
 
 
 def relist(report_ids: Iterable[int]) -> None:
@@ -135,7 +136,6 @@ def relist(report_ids: Iterable[int]) -> None:
             report.heard_at = heard.get(report.pk)
             report.lacks_fix = report.pk in lacking
             put(report, calendar)
-            report.words = _words(report)
         bulk.update([each for each in reports if before[each.pk] != [getattr(each, name) for name in LINE]], LINE)
 
 

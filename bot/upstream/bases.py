@@ -9,6 +9,7 @@ from bot import git
 from bot.errors import Unreadable
 from bot.upstream.refs import Refs, resolve
 from tracker import versions
+from tracker.listing import relist
 from tracker.models import Commit, Finding
 
 _ASKED = 5000  # parents that a tree is asked about at once, the newest first
@@ -27,9 +28,13 @@ def find(repository: Path, refs: Refs) -> dict[str, str]:
 
 def store(bases: Mapping[str, str]) -> None:
     """What a lab told as the base stands only as long as git was not asked."""
+    changed: set[int] = set()
     for sha, base in bases.items():
         Commit.objects.filter(sha=sha).update(base=base)
-        Finding.objects.filter(parent__sha=sha).exclude(base=base).update(base=base)
+        others = Finding.objects.filter(parent__sha=sha).exclude(base=base)
+        changed.update(others.filter(headline=True).values_list("report", flat=True))
+        others.update(base=base)
+    relist(changed)
 
 
 def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) -> dict[str, str]:

@@ -85,6 +85,8 @@ def test_the_base_of_a_finding_is_the_version_before_its_parent(kernel: Kernel) 
     report = kernel.report(kernel.git.commit(TITLE), parent={"sha": parent, "subject": "mm: prepare"})
     kernel.walk("linus")
     assert {finding.base for finding in report.findings.all()} == {"v9.1-rc2"}
+    report.refresh_from_db()
+    assert report.base == "v9.1-rc2"  # and the tables show it
 
 
 def released(kernel: Kernel, series: str = "9.1") -> str:

@@ -283,6 +283,11 @@ def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
     world.inbox.add(late.replace(b"X-Date:", b"Date: Fri, 01 Jan 2100 00:00:00 +0000\nX-Date:"))
     world.read()
     assert Report.objects.get().heard_at <= world.now
+    toni = User.objects.create_superuser("kim")
+    client = Client()
+    client.force_login(toni)
+    client.post("/triage/change/", {"do": "note", "row": rows(found), "argument": "Cache ALIGN issue"})
+    assert "cache align issue" in Report.objects.get().words
     everything = {
         name: getattr(Report.objects.get(), name) for name in ("urgency", "words", "merged", "shifted", "heard_at")
     }
