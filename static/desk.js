@@ -6,6 +6,8 @@
   const rows = () => [...document.querySelectorAll("table.desk tbody tr[data-row]")];
   const here = () => document.activeElement.closest?.("table.desk tbody tr[data-row]");
   const byKey = (key) => document.querySelector(`table.desk tr[data-row="${key}"]`);
+  // A row that was replaced by its newer form stands where it stood.
+  const now = (row) => (row && !row.isConnected && byKey(row.dataset.row)) || row;
   const box = (row) => row?.querySelector('input[name="row"]');
   let last = null; // the row that was left last
   let anchor = null; // the row that was chosen last
@@ -17,14 +19,20 @@
     row.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
   };
+  const tell = (words) => {
+    const line = document.createElement("li");
+    line.className = "wrong";
+    line.textContent = words;
+    document.getElementById("told")?.prepend(line);
+  };
   const step = (by) => {
     const all = rows();
-    const at = all.indexOf(here() || last);
+    const at = all.indexOf(here() || now(last));
     go(all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))]);
   };
   const choose = (row, through) => {
     const all = rows();
-    const from = through && anchor ? all.indexOf(anchor) : all.indexOf(row);
+    const from = through && anchor ? all.indexOf(now(anchor)) : all.indexOf(row);
     const [first, end] = [from, all.indexOf(row)].sort((a, b) => a - b);
     const on = through ? true : !box(row).checked;
     all.slice(first, end + 1).forEach((each) => (box(each).checked = on));
@@ -32,7 +40,7 @@
   };
   const meant = () => {
     const chosen = rows().filter((row) => box(row)?.checked);
-    return chosen.length ? chosen : [here()].filter(Boolean);
+    return chosen.length ? chosen : [here() || now(last)].filter((row) => box(row));
   };
   const send = (button, argument) => {
     const those = meant();
@@ -45,8 +53,9 @@
     const stay = next ? null : end.dataset.row;
     last = next || end;
     go(last);
-    turn = turn.then(() => {
-      const values = Object.fromEntries(new FormData(desk));
+    const values = Object.fromEntries(new FormData(desk));
+    desk.elements.aloud.checked = false;
+    turn = turn.catch(() => {}).then(() => {
       const row = targets.map((key) => box(byKey(key)).value);
       return htmx.ajax("POST", desk.getAttribute("action"), {
         source: desk, target: "#told", swap: "afterbegin", values: { ...values, do: button.value, argument, row },
@@ -69,7 +78,7 @@
   const undo = () => {
     const form = document.querySelector("#told form");
     if (!form) return;
-    turn = turn.then(() => {
+    turn = turn.catch(() => {}).then(() => {
       const values = Object.fromEntries(new FormData(form));
       form.remove();
       return htmx.ajax("POST", form.getAttribute("action"), { source: "#told", target: "#told", swap: "afterbegin", values });
@@ -88,10 +97,10 @@
     if (event.key === "Escape") {
       armed = null;
       go(last || rows()[0]);
-    } else if (event.key === "Enter" && armed && event.target.name === "argument") {
-      event.preventDefault();
+    } else if (event.key === "Enter" && event.target.name === "argument") {
+      event.preventDefault(); // a browser would press the first button
       const button = armed;
-      if (event.target.value.trim()) {
+      if (button && event.target.value.trim()) {
         go(last);
         press(button);
       }
@@ -107,22 +116,23 @@
     else if (key === "k") step(-1);
     else if (key === "/") document.getElementById("q")?.focus();
     else if (key === "?") document.getElementById("keys").toggleAttribute("open");
-    else if (key === "Enter" && event.target === row) row.querySelector("th a").click();
+    else if (key === "Enter" && row && !event.target.closest("a, button")) row.querySelector("th a").click();
     else if (key === "s" && row) expand(row);
     else if ((key === "x" || key === "X") && box(row)) choose(row, event.shiftKey);
     else if (key === "u" && desk) undo();
     else {
       const button = desk && [...desk.querySelectorAll("button[data-key]")].find((each) => each.dataset.key === key);
-      if (!button || !meant().length) return;
-      press(button);
+      if (!button || !here() && !desk.querySelector("input[name=row]:checked")) return;
+      if (!event.repeat) press(button); // a key that is held down is pressed once
     }
     event.preventDefault();
   });
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("#desk button[data-key]");
-    if (button && meant().length) {
+    if (button) {
       event.preventDefault();
-      press(button);
+      if (meant().length) press(button);
+      else tell("Choose a row first.");
     } else if (event.target.name === "row") {
       if (event.shiftKey && anchor) choose(event.target.closest("tr"), true);
       anchor = event.target.closest("tr");
@@ -134,17 +144,11 @@
   // A refusal is told in its words, as any other answer is.
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.xhr.status < 400) return;
-    const line = document.createElement("li");
-    line.className = "wrong";
-    line.textContent = event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain")
-      ? event.detail.xhr.responseText : `That failed (${event.detail.xhr.status}); reload the page and look.`;
-    document.getElementById("told").prepend(line);
+    tell(event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain")
+      ? event.detail.xhr.responseText : `That failed (${event.detail.xhr.status}); reload the page and look.`);
   });
   document.body.addEventListener("htmx:sendError", () => {
-    const line = document.createElement("li");
-    line.className = "wrong";
-    line.textContent = "The server can't be reached: nothing was changed.";
-    document.getElementById("told").prepend(line);
+    tell("The server can't be reached, so this may not have been done: reload the page and look.");
   });
   document.addEventListener("focusin", () => (last = here() || last));
 })();

@@ -30,6 +30,8 @@ CACHE = (
 # Of its line in the tables, what follows from these and from the events.
 LINE = ("closed_at", "blocks", "assignee", "merged", "shifted", "heard_at", "urgency", "words")
 _NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
+# The newest event, and in any case another than before: an event of a lower key may be committed later.
+_REVISION = f"revision = CASE WHEN {_NEWEST} > revision THEN {_NEWEST} ELSE revision + 1 END"
 
 
 def event_row(report: Report, event: status.Event, recorded_at: datetime, quote: str = "") -> Event:
@@ -148,7 +150,7 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
             moved.append(report.pk)
         if report.pk in moved[-1:] or line != [getattr(report, name) for name in LINE]:
             changed.append(report)
-    bulk.update(changed, (*CACHE, *LINE), f"revision = {_NEWEST}")
+    bulk.update(changed, (*CACHE, *LINE), _REVISION)
     if moved:  # what was composed of them and has not gone out must be looked at again
         unsent = Q(state__in=moves.WAITING, sent_at__isnull=True)
         told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # more may be due behind it

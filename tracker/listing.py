@@ -12,8 +12,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Least
+from django.utils import timezone
 
 from tracker import bulk
 from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries
@@ -112,8 +114,9 @@ def put(report: Report, calendar: Calendar | None) -> None:
         at = report.reported_at
         elsewhere = report.tree is None or report.tree.role != TreeRole.MAINLINE or not report.cycle
         report.shifted = calendar.cycle_at(at) if at and elsewhere else ""
-    # An answer tells when it was written, be it in the future; when its mail came is known better.
-    heard = [each for each in (report.heard_at or report.responded_at, report.reported_at) if each]
+    told = (report.heard_at, report.reported_at, report.responded_at)
+    now = timezone.now()  # what says to be of the future was not heard yet
+    heard = [each for each in told if each and each <= now]
     report.heard_at = max(heard, default=None)
     blocking = bool(report.blocks) and report.state in OPEN
     report.urgency = urgency(blocking, report.weight, report.heard_at)
@@ -125,18 +128,24 @@ def relist(report_ids: Iterable[int]) -> None:
     calendar = None
     for some in bulk.in_parts(set(report_ids)):
         calendar = calendar or Calendar.load()
-        reports = list(Report.objects.filter(pk__in=some).select_related("culprit", "tree"))
-        before = {report.pk: [getattr(report, name) for name in LINE] for report in reports}
-        heads = _headlines(some)
-        heard = _heard(some)
-        lacking = set(StableSeries.objects.filter(report__in=some, fixed_in="").values_list("report", flat=True))
-        for report in reports:
-            _head(report, heads.get(report.pk))
-            report.author = clipped(report.culprit.author_email.lower())
-            report.heard_at = heard.get(report.pk)
-            report.lacks_fix = report.pk in lacking
-            put(report, calendar)
-        bulk.update([each for each in reports if before[each.pk] != [getattr(each, name) for name in LINE]], LINE)
+        with transaction.atomic():  # locked in the order in which a fold locks them, so that none writes what is old
+            _relist(some, calendar)
+
+
+def _relist(some: Collection[int], calendar: Calendar) -> None:
+    rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
+    reports = list(rows.filter(pk__in=some).order_by("pk"))
+    before = {report.pk: [getattr(report, name) for name in LINE] for report in reports}
+    heads = _headlines(some)
+    heard = _heard(some)
+    lacking = set(StableSeries.objects.filter(report__in=some, fixed_in="").values_list("report", flat=True))
+    for report in reports:
+        _head(report, heads.get(report.pk))
+        report.author = clipped(report.culprit.author_email.lower())
+        report.heard_at = heard.get(report.pk)
+        report.lacks_fix = report.pk in lacking
+        put(report, calendar)
+    bulk.update([each for each in reports if before[each.pk] != [getattr(each, name) for name in LINE]], LINE)
 
 
 def relist_since(moment: datetime | None) -> None:

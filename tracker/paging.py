@@ -7,7 +7,7 @@ import binascii
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -16,7 +16,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import OrderBy
 
 Row = TypeVar("Row", bound=models.Model)
-MAX_CURSOR = 2000  # characters: an address has to hold it
+MAX_CURSOR = 4000  # characters: an address has to hold it
 
 
 class CursorError(ValueError):
@@ -74,7 +74,7 @@ class Order:
     def cursor(self, row: Mapping[str, Any]) -> str:
         """The place of a row, as text for a URL."""
         values = [_told(row[key.name]) for key in self.keys]
-        return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+        return base64.urlsafe_b64encode(json.dumps(values, ensure_ascii=False).encode()).decode().rstrip("=")
 
     def values(self, cursor: str, model: type[models.Model]) -> list[Any]:
         """What a cursor says, as values of the columns. CursorError where it says nothing of these."""
@@ -99,8 +99,10 @@ def _value(model: type[models.Model], name: str, told: Any) -> Any:
     field = model._meta.pk if name == "pk" else model._meta.get_field(name)
     assert isinstance(field, models.Field)
     value = field.to_python(told)
-    if isinstance(value, str) and "\0" in value:
+    if isinstance(value, str) and ("\0" in value or len(value.encode()) > MAX_CURSOR):
         raise CursorError(name)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, int) and abs(value) >= 1 << 63:
         raise CursorError(name)
     return value

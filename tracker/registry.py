@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from tracker import status
 from tracker.directions import direction_of
 from tracker.keys import scenario_key, tag_of
-from tracker.listing import clipped
+from tracker.listing import clipped, relist
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
 from tracker.models.metric import Direction, DirectionBy
 from tracker.models.tree import TreeRole
@@ -35,6 +35,7 @@ def commit_for(sha: str, **told: object) -> Commit:
         changed.append("sha")
     if changed:
         commit.save(update_fields=changed)
+        relist(Report.objects.filter(culprit=commit).values_list("pk", flat=True))
     return commit
 
 

@@ -13,7 +13,8 @@ from typing import TypeVar
 from django.db import models
 
 from tracker import bulk
-from tracker.models import Commit, Machine, Metric, Scenario, Tree
+from tracker.listing import relist
+from tracker.models import Commit, Machine, Metric, Report, Scenario, Tree
 from tracker.models.metric import Direction, DirectionBy
 
 Row = TypeVar("Row", bound=models.Model)
@@ -97,6 +98,7 @@ def commits(wanted: Iterable[Commit]) -> dict[str, Commit]:
     changed = [row for sha, row in rows.items() if _fill(row, told[sha])]
     if changed:
         Commit.objects.bulk_update(changed, ["sha", *_TOLD], batch_size=50)
+        relist(Report.objects.filter(culprit__in=changed).values_list("pk", flat=True))
     return rows | _ensure("sha", {sha: each for sha, each in told.items() if sha not in rows})
 
 

@@ -148,14 +148,14 @@ class _Further:
         since = self.now - FRESH
         lately = case.report.events.filter(recorded_at__gt=since)
         fresh = set(lately.filter(kind__in=NEWS).values_list("key", flat=True))
-        aloud = set(lately.filter(aloud=True).exclude(kind=Happening.INVALID).values_list("key", flat=True))
+        aloud = set(lately.filter(aloud=True).values_list("key", flat=True))
         composed = 0
         for event in case.events:
             purpose = _purpose(event)
             if event.key in fresh and purpose not in told and _deserves(case, event):
                 composed += self._tell(case, event, purpose)
                 told.add(purpose)
-            elif event.key in aloud and f"{SAID}{event.key}" not in told:
+            elif event.key in aloud and f"{SAID}{event.key}" not in told and not _withdraws(case, event):
                 composed += self._tell(case, event, f"{SAID}{event.key}")
         return composed
 
@@ -215,6 +215,11 @@ class _Further:
 def _sent() -> QuerySet[OutgoingMail]:
     """The mails by which people were told of reports."""
     return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
+
+
+def _withdraws(case: Case, event: status.Event) -> bool:
+    """Whether a withdrawal says it already."""
+    return event.kind is Happening.INVALID and _deserves(case, event)
 
 
 def _purpose(event: status.Event) -> str:

@@ -33,7 +33,11 @@ def mail_links(transport: Transport, identity: Identity, now: datetime, signing:
     for link in waiting.order_by("pk")[:AT_ONCE]:
         if not SignIn.objects.filter(pk=link.pk, mailed_at__isnull=True).update(mailed_at=now):
             continue  # another worker is at it
-        raw = compose(link, identity, now)
+        try:
+            raw = compose(link, identity, now)
+        except ValueError as odd:  # an address that no header takes: it keeps no other mail back
+            log.error("no link for %r: %s", link.address, odd)
+            continue
         letter = Letter(_id(link, identity), identity.address, [link.address], signing.sign(raw) if signing else raw)
         outcome = transport.send(letter, lambda: not moves.stopped())
         taken += outcome.fate is Fate.SENT

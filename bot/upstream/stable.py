@@ -24,7 +24,10 @@ def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
         return False
     tree.series = now
     Tree.objects.filter(pk=tree.pk).update(series=now)
-    StableSeries.objects.filter(tree=tree).exclude(series__in=now).delete()
+    gone = StableSeries.objects.filter(tree=tree).exclude(series__in=now)
+    reports = list(gone.values_list("report", flat=True))
+    gone.delete()
+    relist(reports)
     for series, newest in now.items():
         StableSeries.objects.filter(tree=tree, series=series).exclude(newest=newest).update(newest=newest)
     return now.keys() != before.keys()

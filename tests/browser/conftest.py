@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,7 +25,8 @@ _QUIET = (
 def made_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site(tmp_path_factory.mktemp("site"))
     try:
-        site.start()
+        own = tmp_path_factory.getbasetemp()
+        site.start((own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "made.sqlite3")
         yield site
     finally:
         site.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
@@ -47,9 +48,15 @@ class Site:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def start(self) -> None:
-        self.run("-m", "tests.browser.made")
-        shutil.copy(self.database, self.place / "made.sqlite3")
+    def start(self, made: Path) -> None:
+        """Serve a copy of `made`, the database that all tests begin with; whoever is first makes it."""
+        with Path(f"{made}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait: they would only make the same
+            if not made.exists():
+                self.run("-m", "tests.browser.made")
+                shutil.copy(self.database, made)
+        self.made = made
+        self.fresh()
         web = [*("-m", "gunicorn", "tracker.wsgi", "--bind", f"127.0.0.1:{self.port}"), *("--threads", "4")]
         log = (self.place / "web.log").open("wb")
         self._server = subprocess.Popen([sys.executable, *web], cwd=ROOT, env=self.env, stderr=log, stdout=log)
@@ -67,7 +74,7 @@ class Site:
     def fresh(self) -> None:
         for rest in ("-wal", "-shm"):
             Path(f"{self.database}{rest}").unlink(missing_ok=True)
-        shutil.copy(self.place / "made.sqlite3", self.database)
+        shutil.copy(self.made, self.database)
 
     def stop(self) -> None:
         if self._server:

@@ -211,3 +211,43 @@ def test_a_maintainer_signs_in_by_the_link_in_a_mail(visit: Open, site: Site) ->
     expect(page.locator(".standing").first).to_contain_text("the author is working on it")
     page.click("text=Sign out")
     expect(page.locator(".who")).to_have_text("Sign in")
+
+
+def test_a_slip_of_the_hand_changes_nothing(visit: Open) -> None:
+    page = visit(OPEN, "toni")
+    box = page.locator("input[name=row]").first
+    box.click()
+    page.fill("#argument", "v5.6-rc4")
+    page.keyboard.press("Enter")  # a browser would press the first button
+    page.wait_for_timeout(200)
+    expect(page.locator("#told li")).to_have_count(0)
+    page.keyboard.press("Escape")
+    box.click()
+    page.click("button[value=working]")  # nothing is chosen but the row that one was at last
+    expect(page.locator("#told li")).to_have_count(1)
+    for _ in range(4):
+        page.keyboard.down("d")  # held down: one press, and repeats
+    page.keyboard.up("d")
+    expect(page.locator("#told li")).to_have_count(2)
+    page.wait_for_timeout(200)
+    expect(page.locator("#told li")).to_have_count(2)
+
+
+def test_after_a_lost_connection_it_goes_on(visit: Open) -> None:
+    page = visit(OPEN, "toni", complains=True)
+    page.keyboard.press("j")
+    page.route("**/triage/change/", lambda route: route.abort())
+    page.keyboard.press("w")
+    expect(page.locator("#told li.wrong")).to_contain_text("can't be reached")
+    page.unroute("**/triage/change/")
+    page.keyboard.press("w")
+    expect(page.locator("#told li").first).to_contain_text("1 report changed.")
+
+
+def test_said_aloud_is_said_once(visit: Open) -> None:
+    page = visit(OPEN, "toni")
+    page.check("input[name=aloud]")
+    page.keyboard.press("j")
+    page.keyboard.press("w")
+    expect(page.locator("#told li")).to_have_count(1)
+    assert not page.is_checked("input[name=aloud]")

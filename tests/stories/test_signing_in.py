@@ -17,9 +17,9 @@ from bot.outbox.transport.smtp import Server, SmtpTransport
 from tests.mail_server import Moody
 from tests.tracker.lines import line
 from tracker import moves
-from tracker.models import Report, SignIn
+from tracker.models import Message, RawMessage, Report, SignIn
 from tracker.people import links
-from tracker.people.roles import CHANGE_REPORTS, DECIDE, SEND
+from tracker.people.roles import CHANGE_REPORTS, DECIDE, SEND, permit_of
 
 Mailed = tuple[Moody, Server]
 
@@ -152,3 +152,50 @@ def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) ->
     told = {"username": "toni", "password": "a-long-password", "next": "https://evil.example/"}
     assert "no name and password" in client.post("/sign-in/password/", {**told, "password": "x"}).content.decode()
     assert client.post("/sign-in/password/", told)["Location"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [("mike@example.org", "m\u0131ke@example.org"), ("sid@kernel.example", "\u017fid@kernel.example")],
+)
+def test_no_other_spelling_is_somebody(db: None, own: str, told: str) -> None:
+    """PostgreSQL takes a dotless i for an i where case does not count; a mail server does not."""
+    User.objects.create_user("victim", own)
+    assert links.ask(told, "", datetime.now(UTC)) is None
+    link = SignIn.objects.create(address=told, asked_at=datetime.now(UTC))
+    assert links.use(link, datetime.now(UTC)) is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("linux-kernel@vger.kernel.org", "linux-mm@kvack.org", "x@lists.linux.dev", "a@list.example.org"),
+        *("perfbot@localhost", "lkp@intel.com", "lists@lists.example.org", "=?utf-8?q?z=40evil=2Eorg?=@x.example"),
+        *("a@x.example\x0bb", "a b@x.example", "a@localhost", "A@x.example"),
+    ],
+)
+def test_what_everybody_reads_signs_nobody_in(db: None, address: str) -> None:
+    report = line(1, author=address, authors=[address], told=[address])
+    source = RawMessage.objects.create(digest="d", compressed=b"", received_at=datetime.now(UTC))
+    Message.objects.create(
+        message_id="m", report=report, source=source, author_email=address, kind="person", trust="pass"
+    )
+    assert links.ask(address, "", datetime.now(UTC)) is None or address == "A@x.example"
+    assert permit_of(User(username="x", email=address))(report) is None or address == "A@x.example"
+
+
+def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
+    report = line(1)
+    source = RawMessage.objects.create(digest="d", compressed=b"", received_at=datetime.now(UTC))
+    mail = Message.objects.create(
+        message_id="m", report=report, source=source, author_email="eve@x.example", kind="person", trust="none"
+    )
+    assert links.ask("eve@x.example", "", datetime.now(UTC)) is None
+    Message.objects.filter(pk=mail.pk).update(trust="pass")
+    assert links.ask("eve@x.example", "", datetime.now(UTC))
+
+
+def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, identity: Identity) -> None:
+    SignIn.objects.create(address="a@x.example\nBcc: b@x.example", asked_at=datetime.now(UTC))
+    links.ask(known, "", datetime.now(UTC))
+    assert mail(moody, identity) == 1

@@ -54,7 +54,7 @@ def statements(client: Client, path: str, **posted: Any) -> list[str]:
 @pytest.mark.parametrize(
     "query",
     [
-        *("", "?state=open&machine!=m1", "?section=merged&end=1", "?group=machine&order=effect", "?q=mm", "?age=1w"),
+        *("", "?state=open&machine!=m2", "?section=merged&end=1", "?group=machine&order=effect", "?q=mm", "?age=1w"),
         *("?improvements=on", "?blocking=yes", "?subsystem=mm", "?author=a%40b.example"),
     ],
 )
@@ -111,6 +111,10 @@ def test_a_report_takes_twelve_queries_whatever_its_thread(world: World, toni: C
             400,
             "suite: no report has 'no'; metric: no report has 'nothing'",
         ),
+        ("/v5.6/?machine=m1&machine=m4", 400, "machine: no report has 'm4'"),
+        ("/v5.6/?machine!=m5", 400, "machine: no report has 'm5'"),
+        ("/v99.9/?machine=m1", 404, "there is no release v99.9"),
+        ("/v99.9/?order=beauty", 404, "there is no release v99.9"),
         ("/machine/nowhere/", 404, "there is no machine nowhere"),
         ("/machine/m1/?order=beauty", 400, "order: expected one of"),
         ("/subsystem/%00/", 404, "there is no such subsystem"),
@@ -129,6 +133,7 @@ def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: 
         ({"do": "working", "row": ["x"]}, "row: expected KEY:REVISION; found 'x'"),
         ({"do": "working", "row": ["1:-1"]}, "row: expected KEY:REVISION"),
         ({"do": "note", "row": ["1:0"], "argument": "\0"}, "Note: expected some words"),
+        ({"do": "block", "row": ["1:0"], "release": "<b>"}, "release: expected a version like v6.12; found '<b>'"),
         ({"do": "fixed", "row": ["1:0"], "argument": "soon"}, "Fixed: expected a version like v6.12-rc4"),
     ],
 )
@@ -150,7 +155,14 @@ def test_names_of_every_kind_have_pages(client: Client, db: None, name: str) -> 
 
     Machine.objects.create(name=name)
     Metric.objects.create(name=name)
-    line(1, merged="v5.6", machine=clipped(name), metric=clipped(name), subsystem=clipped(name), author=clipped(name))
+    line(
+        1,
+        merged="v5.6",
+        machine=clipped(name),
+        metric=clipped(name),
+        subsystem=clipped(name),
+        author=clipped(name.lower()),
+    )
     for kind in ("machine", "metric", "subsystem", "author"):
         listed = text(client, f"/{kind}/")
         link = listed.partition("<tbody>")[2].partition('href="')[2].partition('"')[0]
@@ -408,3 +420,44 @@ def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, mo
     monkeypatch.setattr(app, "send_task", gone)
     nudge("send_mail")
     assert "send_mail: no worker could be told: nobody there" in caplog.text
+
+
+def test_a_long_name_is_there_whatever_else_is_asked(client: Client, db: None) -> None:
+    from tracker.listing import clipped
+
+    line(1, merged="v5.6", machine=clipped("m" * 130))
+    assert "mm: change 1" in text(client, f"/v5.6/?machine={'m' * 130}")
+    assert "No reports." in text(client, f"/v5.6/?machine={'m' * 130}&state=fixed")
+
+
+def test_who_is_signed_out_is_told_in_a_line(client: Client, db: None) -> None:
+    answer = client.post("/triage/change/", {"do": "working", "row": "1:0"}, headers={"HX-Request": "true"})
+    assert (answer.status_code, answer["Content-Type"]) == (401, "text/plain; charset=utf-8")
+    assert "signed out, so nothing was changed" in answer.content.decode()
+
+
+def test_an_answer_by_hand_ends_a_silence(world: World) -> None:
+    report = world.report()
+    before = Report.objects.get()
+    maintainer = Client()
+    maintainer.force_login(User.objects.create_user("dana", "dana@dev.example"))
+    maintainer.post("/triage/change/", {"do": "responded", "row": rows(report)})
+    after = Report.objects.get()
+    assert before.heard_at is not None
+    assert after.heard_at is not None
+    assert after.heard_at > before.heard_at
+    assert after.revision > before.revision
+    call_command("refold", verbosity=0)
+    assert Report.objects.get().heard_at == after.heard_at
+
+
+def test_an_author_who_is_learned_later_has_the_report_on_his_page(world: World, client: Client) -> None:
+    sha = world.commit("mm: a")
+    world.ingest(world.result(sha, "mm: a"))
+    Commit.objects.update(author_email="")  # as of a report that came by mail
+    call_command("refold", verbosity=0)
+    assert Report.objects.get().author == ""
+    again = world.result(sha, "mm: a", id="again", machine={"id": "lab7-m2", "cpus": 8})
+    world.ingest(again)
+    assert Report.objects.get().author == "dana@dev.example"
+    assert sha[:10] in text(client, "/author/Dana@dev.example/?state=open&state=closed")

@@ -75,6 +75,11 @@ def rows(db: None) -> None:
         ("q=100%25", "b"),
         ("q=_", ""),
         ("q!=def", "bc"),
+        ("q!=def&q!=ghi", "c"),
+        ("q=abc+ghi", "b"),
+        ("q=+", "abc"),
+        ("q!=+", "abc"),
+        ("author=Dana@Dev.example", "a"),
         ("state=&q=", "abc"),
     ],
 )

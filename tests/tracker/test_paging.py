@@ -103,7 +103,8 @@ def _text(told: Any) -> str:
     [
         *("x", "AAAA", "%%%", "ü", _text({}), _text([]), _text(["mm", None]), _text(["mm", "tomorrow", 1])),
         *(_text(["mm", None, "one"]), _text(["m\0m", None, 1]), _text(["mm", None, 2**70]), _text([["mm"], None, 1])),
-        *(_text([1.5, True, 1]), _text("[[[" * 400)),
+        *(_text([1.5, True, 1]), _text("[[[" * 400), _text(["\ud800", None, 1])),
+        *(_text(["mm", "0001-01-01T00:00:00+14:00", 1]), _text(["mm", "9999-12-31T23:59:59-14:00", 1])),
     ],
 )
 def test_what_is_no_cursor_is_refused(cursor: str) -> None:

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
-from django.db.models import Q
 
 from tracker.models import Message, Report, SignIn
 from tracker.models.lease import wait_for_turn
+from tracker.models.message import PEOPLE
+from tracker.people.addresses import is_of_a_person
 
 GOOD_FOR = timedelta(minutes=15)
 WINDOW = timedelta(hours=1)
@@ -35,15 +36,24 @@ def ask(address: str, place: str, now: datetime) -> SignIn | None:
 
 
 def _is_known(address: str) -> bool:
-    """Whether it belongs to somebody: an author of a culprit, of a mail that was read, or a user. Those who run the
-    place sign in with passwords: who can read their mail shall not be them.
+    """Whether it belongs to somebody: an author of a culprit, of a mail that was proven to be his, or a user. Those who
+    run the place sign in with passwords: who can read their mail shall not be them.
     """
-    users = User.objects.filter(email__iexact=address)
-    if users.filter(Q(is_staff=True) | Q(is_superuser=True) | Q(is_active=False)).exists():
+    if not is_of_a_person(address):
         return False
-    if users.exists() or Report.objects.filter(author=address).exists():
+    users = _users(address)
+    if any(user.is_staff or user.is_superuser or not user.is_active for user in users):
+        return False
+    if users or Report.objects.filter(author=address).exists():
         return True
-    return Message.objects.filter(author_email=address).exists()
+    # What a From line says alone, anybody can write.
+    return Message.objects.filter(author_email=address, kind__in=PEOPLE, trust="pass").exists()
+
+
+def _users(address: str) -> list[User]:
+    """Those of this address, compared here: databases have their own ideas of upper and lower case."""
+    found = User.objects.filter(email__iexact=address).order_by("pk")
+    return [user for user in found if user.email.lower() == address]
 
 
 def token(link: SignIn) -> str:
@@ -64,11 +74,11 @@ def use(link: SignIn, now: datetime) -> User | None:
     """Use a link up; who he is, made known where he is new. None where somebody was faster, or he may not any more."""
     if not SignIn.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=now) or not _is_known(link.address):
         return None
-    user = User.objects.filter(email__iexact=link.address).order_by("pk").first()
-    if user is None:
-        user, made = User.objects.get_or_create(username=link.address[:150], defaults={"email": link.address})
-        if not made and user.email.lower() != link.address:
-            return None  # another account has taken this name
-        user.set_unusable_password()
-        user.save(update_fields=["password"])
+    if found := _users(link.address):
+        return found[0]
+    user, made = User.objects.get_or_create(username=link.address[:150], defaults={"email": link.address})
+    if not made:
+        return None  # another account has taken this name
+    user.set_unusable_password()
+    user.save(update_fields=["password"])
     return user

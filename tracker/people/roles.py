@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from tracker.by_hand import Permit
 from tracker.happenings import Role
 from tracker.models import Report
+from tracker.people.addresses import is_of_a_person
 
 CHANGE_REPORTS = "tracker.change_report"
 DECIDE = "tracker.change_suggestion"
@@ -24,13 +25,14 @@ def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
     """In which role this person may change a report: triagers any; authors and those who were told of it, that one."""
     everything = user.has_perm(CHANGE_REPORTS)  # type: ignore[union-attr]
     address = str(getattr(user, "email", "")).lower()
+    address = address if is_of_a_person(address) else "nobody's"
 
     def permit(report: Report) -> Role | None:
-        if address and address in report.authors:
+        if address in report.authors:
             return Role.AUTHOR
         if everything:
             return Role.REPORTER
-        return Role.MAINTAINER if address and address in report.told else None
+        return Role.MAINTAINER if address in report.told else None
 
     return permit
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+
 from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
@@ -88,6 +91,19 @@ def save_view(request: HttpRequest) -> HttpResponse:
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
     SavedView.objects.filter(pk=pk, owner=request.user.pk).delete()
     return back(request)
+
+
+def signed_in(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """For those who are signed in. Others are led to the door; what a script asked for is told in a line."""
+
+    @wraps(view)
+    def inner(request: HttpRequest) -> HttpResponse:
+        if request.user.is_authenticated or not request.headers.get("HX-Request"):
+            return login_required(view)(request)
+        words = "You are signed out, so nothing was changed: sign in, and do it again."
+        return HttpResponse(words, status=401, content_type="text/plain; charset=utf-8")
+
+    return inner
 
 
 def back(request: HttpRequest) -> HttpResponse:

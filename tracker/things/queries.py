@@ -51,6 +51,7 @@ def page(kind: str, name: str, question: Question, now: datetime) -> ThingPage:
     """Http404 where nothing is known under this name."""
     if "\0" in name:  # which no database can hold, so nothing has it
         raise Http404(f"there is no such {kind}")
+    name = name.lower() if kind == "author" else name
     reports = Report.objects.filter(**{kind: clipped(name)})
     machine = Machine.objects.filter(name=name).first() if kind == "machine" else None
     metric = Metric.objects.filter(name=name).first() if kind == "metric" else None

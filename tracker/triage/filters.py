@@ -81,10 +81,21 @@ class AnyOf(django_filters.Filter):
         if not value:
             return qs
         asked = self.asked(value)
-        return qs.exclude(asked) if self.exclude else qs.filter(asked)
+        return qs.exclude(asked) if self.exclude and asked else qs.filter(asked)
 
     def asked(self, values: list[str]) -> Q:
         return Q(**{f"{self.field_name}__in": [clipped(each) for each in values]})
+
+
+class Addresses(Texts):
+    """Addresses, in the lower case that they are kept in."""
+
+    def one(self, text: str) -> str:
+        return super().one(text).lower()
+
+
+class ByAuthor(AnyOf):
+    field_class = Addresses
 
 
 class OneOfWords(AnyOf):
@@ -112,12 +123,12 @@ class Since(AnyOf):
 
 
 class Said(AnyOf):
-    """Rows in whose words a text stands; several must all stand there."""
+    """Rows in which all the words stand; with a not, rows in which none does."""
 
     def asked(self, values: list[str]) -> Q:
         found = Q()
-        for each in values:
-            found &= Q(words__contains=each.lower())
+        for each in " ".join(values).lower().split():
+            found = found | Q(words__contains=each) if self.exclude else found & Q(words__contains=each)
         return found
 
 
@@ -143,7 +154,7 @@ _POSITIVE: dict[str, Any] = {
     "suite": AnyOf(field_name="suite"),
     "metric": AnyOf(field_name="metric"),
     "machine": AnyOf(field_name="machine"),
-    "author": AnyOf(field_name="author"),
+    "author": ByAuthor(field_name="author"),
     "assigned": Assigned(),
     "blocking": Flag(field_name="blocks", known=["yes"]),
     "stable": Flag(field_name="lacks_fix", known=["missing"]),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from django.db.models import F, Prefetch, QuerySet
+from django.db.models import Exists, F, Prefetch, QuerySet
 
+from tracker.listing import clipped
 from tracker.models import Finding, Release, Report
 from tracker.triage import rows as lines
+from tracker.triage.filters import NAMES, NOT
 from tracker.triage.question import Question
 
 LIMIT = 1000  # rows a section on a terminal: a release of the lab has some fifty
@@ -104,14 +106,22 @@ def chosen(keys: Iterable[int], now: datetime) -> list[lines.Row]:
     return [lines.row_of(told, now) for told in found]
 
 
-def misspelt(asked: dict[str, tuple[str, ...]], names: Iterable[str]) -> list[str]:
-    """Which names of a question no report has: to be asked where nothing was found."""
-    told = [(name, value) for name in names for value in asked.get(name, ())]
-    return [f"{name}: no report has {value[:80]!r}" for name, value in told if not _is_there(name, value)]
+def known(asked: Mapping[str, tuple[str, ...]]) -> dict[str, Exists]:
+    """Whether any report has the names that are asked for, as annotations of a query that is made anyway."""
+    return {
+        f"known_{number}": Exists(Report.objects.filter(**{name: clipped(value)}))
+        for number, (name, value) in enumerate(_names(asked))
+    }
 
 
-def _is_there(name: str, value: str) -> bool:
-    return Report.objects.filter(**{name: value}).exists()
+def misspelt(asked: Mapping[str, tuple[str, ...]], answer: object) -> list[str]:
+    """Which of them no report has, by what `known` found out."""
+    told = enumerate(_names(asked))
+    return [f"{name}: no report has {value[:80]!r}" for at, (name, value) in told if not getattr(answer, f"known_{at}")]
+
+
+def _names(asked: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    return [(name, value) for name in NAMES for each in (name, f"{name}{NOT}") for value in asked.get(each, ())]
 
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> Table:

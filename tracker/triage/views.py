@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 import secrets
+from typing import NoReturn
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from tracker import by_hand
+from tracker import by_hand, versions
 from tracker.asked import is_key, person, refused, told
 from tracker.models import Release, SavedView
 from tracker.nudge import nudge
 from tracker.people.roles import permit_of
-from tracker.people.views import back
+from tracker.people.views import back, signed_in
 from tracker.triage import counts, queries
 from tracker.triage.controls import controls
-from tracker.triage.filters import NAMES
 from tracker.triage.question import GROUPS, ORDERS, Mistaken, Question
 from tracker.triage.verbs import BY_NAME, VERBS, Verb
 
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
     """Both sections by what the URL asks for (filters.py, question.py); 400 names what can't be understood."""
-    release = counts.stamped(Release.objects.filter(version=version)).first()
-    if release is None:
-        raise Http404(f"there is no release {version}")
     now = timezone.now()
+    releases = counts.stamped(Release.objects.filter(version=version))
     try:
         question = Question.from_query(request.GET, now)
     except Mistaken as mistake:
-        return refused(str(mistake))
-    sections = queries.sections(version, question, now)
-    asked = dict(question.asked)
-    if not any(section.rows for section in sections) and (wrong := queries.misspelt(asked, NAMES)):
+        return refused(str(mistake)) if releases.exists() else _no_release(version)
+    release = releases.annotate(**queries.known(question.asked)).first()
+    if release is None:
+        return _no_release(version)
+    if wrong := queries.misspelt(question.asked, release):
         return refused("; ".join(wrong))
+    sections = queries.sections(version, question, now)
     shown = {
         "release": release,
         "sections": sections,
@@ -53,13 +52,17 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
     return render(request, "triage/table.html", shown)
 
 
+def _no_release(version: str) -> NoReturn:
+    raise Http404(f"there is no release {version}")
+
+
 def views_of(request: HttpRequest) -> QuerySet[SavedView]:
     """The saved views that somebody sees: his own, and the shared ones."""
     return SavedView.objects.filter(Q(shared=True) | Q(owner=request.user.pk or 0))[:60]
 
 
 @require_POST
-@login_required
+@signed_in
 def change(request: HttpRequest) -> HttpResponse:
     """Do what a verb says to the chosen rows, `row` PK:REVISION each; then back, or the rows as they stand now."""
     word, rows = request.POST.get("do", ""), request.POST.getlist("row")
@@ -74,9 +77,11 @@ def change(request: HttpRequest) -> HttpResponse:
         seen[int(pk)] = int(revision)
     if not 0 < len(seen) <= by_hand.MOST:
         return refused(f"row: expected 1 to {by_hand.MOST} rows; found {len(seen)}")
-    act = _act(request, verb)
+    act, release = _act(request, verb), told(request.POST, "release", 20)
+    if release and versions.parse(release) is None:
+        return refused(f"release: expected a version like v6.12; found {release!r}")
     try:
-        outcome = by_hand.change(seen, act, permit_of(request.user), told(request.POST, "release", 20))
+        outcome = by_hand.change(seen, act, permit_of(request.user), release)
     except by_hand.Unfit as unfit:
         return refused(f"{verb.label}: {unfit}")
     if act.aloud and outcome.changed:
@@ -91,7 +96,7 @@ def _act(request: HttpRequest, verb: Verb) -> by_hand.Act:
 
 
 @require_POST
-@login_required
+@signed_in
 def undo(request: HttpRequest) -> HttpResponse:
     """Take an act back wherever it still stands."""
     try:
