@@ -49,7 +49,7 @@ def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, identit
     message = message_from_bytes(received, policy=default)
     assert message["To"] == "dana@dev.example"
     text = message.get_content()
-    assert max(map(len, text.splitlines())) <= 78 + 60  # the link alone may be longer
+    assert max(len(each) for each in text.splitlines() if "https://" not in each) <= 78
     path = re.search(r"https://perf\.example\.org(/sign-in/\S+/)", text)
     assert path
     assert "Sign in as dana@dev.example?" in client.get(path[1]).content.decode()
@@ -171,7 +171,7 @@ def test_no_other_spelling_is_somebody(db: None, own: str, told: str) -> None:
     [
         *("linux-kernel@vger.kernel.org", "linux-mm@kvack.org", "x@lists.linux.dev", "a@list.example.org"),
         *("perfbot@localhost", "lkp@intel.com", "lists@lists.example.org", "=?utf-8?q?z=40evil=2Eorg?=@x.example"),
-        *("a@x.example\x0bb", "a b@x.example", "a@localhost", "A@x.example"),
+        *("a@x.example\x0bb", "a b@x.example", "a@localhost"),
     ],
 )
 def test_what_everybody_reads_signs_nobody_in(db: None, address: str) -> None:
@@ -180,8 +180,8 @@ def test_what_everybody_reads_signs_nobody_in(db: None, address: str) -> None:
     Message.objects.create(
         message_id="m", report=report, source=source, author_email=address, kind="person", trust="pass"
     )
-    assert links.ask(address, "", datetime.now(UTC)) is None or address == "A@x.example"
-    assert permit_of(User(username="x", email=address))(report) is None or address == "A@x.example"
+    assert links.ask(address, "", datetime.now(UTC)) is None
+    assert permit_of(User(username="x", email=address))(report) is None
 
 
 def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
