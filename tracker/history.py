@@ -119,7 +119,8 @@ def amend(report_ids: Iterable[int], tell: Callable[[Report, list[Event]], Event
     bulk.insert(Event, bulk.stored(Event), [bulk.values(event) for event in new])
     for event in new:
         events[event.report_id].append(event)
-    _write([report for report in reports if any(event.report_id == report.pk for event in new)], events)
+    told = {event.report_id for event in new}
+    _write([report for report in reports if report.pk in told], events)
 
 
 @transaction.atomic
@@ -141,14 +142,14 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
         for name, value in cached(standing).items():
             setattr(report, name, value)
         report.changed_at = max((event.at for event in events[report.pk]), default=None)
-        if when != (report.reported_at, report.cycle):
-            calendar = calendar or listing.Calendar.load()
-            listing.put(report, calendar)
-        else:
-            listing.put(report, None)
-        if before != [getattr(report, name) for name in CACHE]:
+        elsewhen = when != (report.reported_at, report.cycle)
+        if elsewhen and calendar is None:
+            calendar = listing.Calendar.load()
+        listing.put(report, calendar if elsewhen else None)
+        has_moved = before != [getattr(report, name) for name in CACHE]
+        if has_moved:
             moved.append(report.pk)
-        if report.pk in moved[-1:] or line != [getattr(report, name) for name in LINE]:
+        if has_moved or line != [getattr(report, name) for name in LINE]:
             changed.append(report)
     bulk.update(changed, (*CACHE, *LINE), _REVISION)
     if moved:  # what was composed of them and has not gone out must be looked at again

@@ -86,11 +86,13 @@ def test_a_report_takes_twelve_queries_whatever_its_thread(world: World, toni: C
                 author_name=f"Writer {n}", own_text="words " * 1000)
         for n, source in enumerate(sources)
     )  # fmt: skip
+    Message.objects.filter(pk=Message.objects.order_by("sent_at").values("pk")[:1]).update(tables=b"packed")
     asked = statements(toni, f"/report/{report.culprit.sha}/")
     assert len(asked) == few <= 12
     page = text(toni, f"/report/{report.culprit.sha}/")
     assert ("Writer 1999" in page, "Writer 1900" in page, "Writer 1899" in page) == (True, True, False)
     assert len(page) < 1_500_000
+    assert "All that was measured" in page  # which the first mail told, far up the thread
     older = page.partition('href="?mails=')[2].partition("#")[0]
     assert "Writer 1899" in text(toni, f"/report/{report.culprit.sha}/?mails={older}")
     assert text(toni, f"/report/{report.culprit.sha}/?mails=x", 400) == "mails: expected a number; found 'x'"

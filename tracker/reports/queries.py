@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import BooleanField, Case, ExpressionWrapper, F, Q, TextField, Value, When
+from django.db.models import Case, Exists, F, Q, TextField, Value, When
 from django.db.models.functions import Length, Substr
 from django.http import Http404
 
@@ -137,7 +137,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         letters=[_letter(message, events, stands, suggestions) for message in messages],
         older=older,
         thread=next((event.message_id for event in events if event.kind == "reported"), ""),
-        has_tables=any(message.with_tables for message in messages),  # type: ignore[attr-defined]
+        has_tables=bool(messages) and messages[0].with_tables,  # type: ignore[attr-defined]
         landings=_landings(shas),
         related=related,
         stable=list(report.stable.all()),
@@ -157,7 +157,7 @@ def _messages(report: Report, before: int | None) -> tuple[list[Message], int | 
     rows = Message.objects.filter(pk__in=keys[: MESSAGES + 1]).defer("tables", "own_text", "source")
     told = rows.annotate(
         text=Substr("own_text", 1, SHOWN + 1),
-        with_tables=ExpressionWrapper(~Q(tables=b""), output_field=BooleanField()),
+        with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, be this a part of it
     )
     found: list[Message] = list(told.order_by("-sent_at", "-pk"))
     shown = found[:MESSAGES][::-1]
