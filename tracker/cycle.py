@@ -15,11 +15,10 @@ USUAL = 8  # the last candidate that is reckoned with
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A candidate, or the release itself. `known`: by its tag, else reckoned."""
+    """A candidate, or another moment by its name."""
 
     version: str
     at: datetime
-    known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +41,9 @@ class Step:
     open: int
 
 
-def points(version: str, began: datetime | None, ended: datetime | None, tagged: Mapping[int, datetime]) -> list[Point]:
-    """The candidates of a cycle in their order, and its release where it is out. Where no tag tells, they are reckoned
-    from the release before.
-    """
-    found = [Point(f"{version}-rc{number}", at, known=True) for number, at in sorted(tagged.items())]
-    if not found and began and ended:
-        days = (began + MERGE_WINDOW + WEEK * number for number in range(USUAL + 2))
-        found = [Point(f"{version}-rc{place}", at, known=False) for place, at in enumerate(days, 1) if at < ended]
-    if ended:
-        found.append(Point(version, ended, known=True))
-    return found
+def points(version: str, tagged: Mapping[int, datetime]) -> list[Point]:
+    """The candidates of a cycle in their order, as tags tell them."""
+    return [Point(f"{version}-rc{number}", at) for number, at in sorted(tagged.items())]
 
 
 def upcoming(version: str, began: datetime | None, tagged: Mapping[int, datetime], now: datetime) -> Point | None:
@@ -65,7 +56,7 @@ def upcoming(version: str, began: datetime | None, tagged: Mapping[int, datetime
         name, at = f"{version}-rc1", began + MERGE_WINDOW
     else:
         return None
-    return Point(name, at, known=False) if now - at < 2 * WEEK else None
+    return Point(name, at) if now - at < 2 * WEEK else None
 
 
 def steps(found: Sequence[Point], lives: Iterable[Life]) -> list[Step]:

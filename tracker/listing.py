@@ -89,7 +89,12 @@ class Calendar:
 
     @classmethod
     def load(cls) -> Calendar:
-        releases = list(Release.objects.order_by("number"))
+        return cls.of(Release.objects.order_by("number"))
+
+    @classmethod
+    def of(cls, releases: Iterable[Release]) -> Calendar:
+        """Of all releases, the oldest first."""
+        releases = list(releases)
         ended = [each for each in releases if each.released_at]
         later = [each for each in releases if not ended or each.number > ended[-1].number]
         ends = tuple(each.released_at for each in ended if each.released_at)

@@ -9,7 +9,7 @@ from tracker.models.release import Release
 
 
 class Candidate(models.Model):
-    """As a followed tree's tags tell; of other cycles the days are reckoned (tracker/cycle.py)."""
+    """As a followed tree's tags tell."""
 
     NATURAL = ("version",)
     version = models.TextField(unique=True)

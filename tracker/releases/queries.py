@@ -5,7 +5,7 @@ Counted once after a change, as the filters of a table are (tracker/triage/count
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.db.models import Count, F, Q
 
 from tracker.cycle import Chart, Life, Point, Step, chart, points, steps, upcoming
+from tracker.listing import Calendar
 from tracker.models import Candidate, Release, Report
 from tracker.status import OPEN, State, Verdict
 from tracker.triage.counts import KEEP, stamp, stamped
@@ -66,18 +67,20 @@ class Desk:
 
 def lines() -> list[Line]:
     """Every release that has a report, and the current cycle; the newest first."""
-    releases = list(stamped(Release.objects.order_by("-number")))
-    current = _current(releases)
+    return _lines()[1]
+
+
+def _lines() -> tuple[Calendar, list[Line]]:
+    releases = list(stamped(Release.objects.order_by("number")))
+    calendar = Calendar.of(releases)
     known = {release.version: found for release in releases if (found := cache.get(f"line:{stamp(release)}"))}
     missing = [release for release in releases if release.version not in known]
     for version, line in _counted(missing).items():
         known[version] = line
-        cache.set(f"line:{stamp(line.release)}", line, KEEP * 60)
-    return [
-        known[release.version]
-        for release in releases
-        if release is current or known[release.version].regressions or known[release.version].improvements
-    ]
+        cache.set(f"line:{stamp(line.release)}", line, KEEP)
+    every = [known[release.version] for release in reversed(releases)]
+    told = [line for line in every if line.release.version == calendar.current or line.regressions or line.improvements]
+    return calendar, told
 
 
 def _counted(releases: Sequence[Release]) -> dict[str, Line]:
@@ -99,31 +102,21 @@ def _counted(releases: Sequence[Release]) -> dict[str, Line]:
     return found
 
 
-def _current(releases: Sequence[Release]) -> Release | None:
-    """The cycle after the last release: the first that no tag has ended yet."""
-    last = max((release.number for release in releases if release.released_at), default=0)
-    return min((each for each in releases if each.number > last), key=lambda each: each.number, default=None)
-
-
 def desk(now: datetime) -> Desk:
     """The front page: three queries for the releases, three for the cycle that goes on; less where nothing changed."""
-    told = lines()
-    current = _current([line.release for line in told])
-    older = [line for line in told if line.release is not current]
-    line = next((line for line in told if line.release is current), None)
-    return Desk(cycle(line, older, now) if line else None, older)
+    calendar, told = _lines()
+    older = [line for line in told if line.release.version != calendar.current]
+    line = next((line for line in told if line.release.version == calendar.current), None)
+    began = calendar.ends[-1] if calendar.ends else None
+    return Desk(_cycle(line, began, now) if line else None, older)
 
 
-def cycle(line: Line, older: Sequence[Line], now: datetime) -> Cycle:
-    """What happened in a cycle, candidate by candidate."""
+def _cycle(line: Line, began: datetime | None, now: datetime) -> Cycle:
+    """What happened in a cycle since it began, candidate by candidate."""
     version = line.release.version
-    ends = Release.objects.filter(number__lt=line.release.number, released_at__isnull=False)
-    began = ends.order_by("-number").values_list("released_at", flat=True).first()
-    tags = Candidate.objects.filter(release=line.release).values_list("number", "tagged_at")
-    tagged: Mapping[int, datetime] = dict(tags)
-    found = points(version, began, None, tagged)
-    lives = _lives(line.release)
-    told = steps([*found, Point("now", now, known=True)], lives)
+    tagged = dict(Candidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
+    found = points(version, tagged)
+    told = steps([*found, Point("now", now)], _lives(line.release))
     return Cycle(
         line,
         told,
