@@ -75,7 +75,8 @@ def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Readin
     sent: dict[str, int] = {}
     for some in _slices(sorted(names)):
         read |= dict(Message.objects.filter(message_id__in=some).values_list("message_id", "report_id"))
-        sent |= dict(OutgoingMail.objects.filter(message_id__in=some).values_list("message_id", "report_id"))
+        ours = OutgoingMail.objects.filter(message_id__in=some, report__isnull=False)  # a bulletin is of no report
+        sent |= {name: pk for name, pk in ours.values_list("message_id", "report_id") if pk}
     filed = sent | read
     tags: dict[int, str] = {report.pk: tag for tag, report in rows.items()}
     wanted = [Q(pk__in=some) for some in _slices(sorted(set(filed.values()) - tags.keys()))]

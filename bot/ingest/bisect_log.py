@@ -20,7 +20,7 @@ from typing import Any
 
 from bot.ingest import numbers
 from bot.ingest.errors import Refused
-from bot.ingest.perf_bisect_result import canonical
+from bot.ingest.schema import canonical
 from bot.ingest.value import CommitTold, MachineTold, Measurement, Result, TestRun
 from bot.replies.addresses import parse_addresses
 

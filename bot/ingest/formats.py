@@ -14,11 +14,13 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from bot.ingest import bisect_log, kcidb, lkp, lkp_roots
+from bot.ingest import bisect_log, kcidb, lkp, lkp_roots, perf_release_result
 from bot.ingest import perf_bisect_result as perf
 from bot.ingest.errors import Refused
 from bot.ingest.files import HEAD, head_of, read_text, text
-from bot.ingest.limits import checked
+from bot.ingest.limits import checked, checked_release
+from bot.ingest.released import KernelResult
+from bot.ingest.schema import canonical
 from bot.ingest.value import Result
 
 # By the name that a stored payload has for its format.
@@ -41,7 +43,7 @@ class Input:
     """
 
     where: str
-    result: Result | None
+    result: Result | KernelResult | None
     refusal: Refused | None = None
     raw: bytes = b""
 
@@ -204,7 +206,7 @@ def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[
 
 def _value(value: Any, where: str) -> Iterator[Input]:
     """The results of one JSON value; what is refused of it goes along."""
-    answers: Iterable[Result | Refused] = (
+    answers: Iterable[Result | KernelResult | Refused] = (
         kcidb.parse_all(value, where) if kcidb.is_report(value) else [_parsed(value, where)]
     )
     kept = b""
@@ -212,7 +214,10 @@ def _value(value: Any, where: str) -> Iterator[Input]:
         try:
             if isinstance(answer, Refused):
                 raise answer
-            yield Input(where, checked(answer, where))
+            if isinstance(answer, KernelResult):
+                yield Input(where, checked_release(answer, where))
+            else:
+                yield Input(where, checked(answer, where))
         except Refused as refusal:
             # Of a report that is refused in many places, the bytes are kept once.
             kept, before = kept or _bytes_of(value), kept
@@ -222,13 +227,15 @@ def _value(value: Any, where: str) -> Iterator[Input]:
 def _bytes_of(value: Any) -> bytes:
     """A refused value, to be kept; what is nested too deeply to be written is too deep to be kept."""
     try:
-        return perf.canonical(value).encode("utf-8", "replace")
+        return canonical(value).encode("utf-8", "replace")
     except Refused:
         return b""
 
 
-def _parsed(value: Any, where: str) -> Result | Refused:
+def _parsed(value: Any, where: str) -> Result | KernelResult | Refused:
     try:
+        if perf_release_result.is_result(value):
+            return perf_release_result.parse(value, where)
         return perf.parse(value, where)
     except Refused as refusal:
         return refusal

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from bot.ingest.errors import Refused
 from bot.ingest.formats import Input
+from bot.ingest.release_store import ReleaseReceipt, take
+from bot.ingest.released import KernelResult
 from bot.ingest.store import Receipt, take_all
 from bot.ingest.value import Result
 from bot.upstream.inspection import Inspected, inspect
@@ -22,8 +24,8 @@ class Answer:
     """What became of one input: a receipt, or the refusal, with the bytes that nobody else keeps."""
 
     where: str
-    result: Result | None
-    receipt: Receipt | None
+    result: Result | KernelResult | None
+    receipt: Receipt | ReleaseReceipt | None
     refusal: Refused | None
     raw: bytes = b""
 
@@ -51,7 +53,7 @@ def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
 
 
 def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iterator[Answer]:
-    results = [each.result for each in inputs if each.result]
+    results = [each.result for each in inputs if isinstance(each.result, Result)]
     seen = inspect(trees, list(_commits(results))) if trees else {}
     results = [_settled(result, seen) for result in results]
     taken = iter(zip(results, take_all(results, now, seen), strict=True)) if results else iter(())
@@ -59,7 +61,12 @@ def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iter
         if each.result is None:
             yield Answer(each.where, None, None, each.refusal or Refused(each.where, "nothing to take"), each.raw)
             continue
-        result, answer = next(taken)
+        result: Result | KernelResult
+        answer: Receipt | ReleaseReceipt | Refused
+        if isinstance(each.result, KernelResult):
+            result, answer = each.result, take(each.result, now)
+        else:
+            result, answer = next(taken)
         if isinstance(answer, Refused):
             yield Answer(each.where, result, None, answer.at(each.where), result.payload.encode())
         else:

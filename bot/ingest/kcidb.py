@@ -19,7 +19,7 @@ import kcidb_io
 
 from bot.ingest import numbers
 from bot.ingest.errors import Refused
-from bot.ingest.perf_bisect_result import canonical, pointer
+from bot.ingest.schema import canonical, pointer
 from bot.ingest.value import CommitTold, MachineTold, Measurement, Result, TestRun
 from bot.replies.trailers import find_trailers
 

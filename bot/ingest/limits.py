@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from bot.ingest.errors import Refused
+from bot.ingest.released import KernelResult
 from bot.ingest.value import CommitTold, Result
 
 NAME = 500  # characters of what things are known by
@@ -17,13 +18,7 @@ _SHA = re.compile(r"[0-9a-f]{40}\Z")
 
 def checked(result: Result, where: str) -> Result:
     """The same result; Refused where a text can't be stored, found or shown in a line, or a count is too large."""
-    if not _can_be_stored(result.payload):
-        raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
-    for what, name, limit in _names(result):
-        if len(name) > limit:
-            raise Refused(where, f"expected a {what} of at most {limit} characters, found {len(name)}")
-        if _CONTROL.search(name):
-            raise Refused(where, f"expected a {what} on one line, found {name[:60]!r}")
+    _check_texts(result.payload, _names(result), where)
     for commit in _commits(result):
         if not _SHA.match(commit.sha):
             raise Refused(where, f"expected a sha of 40 digits, found {commit.sha[:60]!r}")
@@ -34,6 +29,25 @@ def checked(result: Result, where: str) -> Result:
             if not 0 < max(each.old.n, each.new.n) <= RUNS:
                 raise Refused(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
     return result
+
+
+def checked_release(result: KernelResult, where: str) -> KernelResult:
+    """The same for a result of a released kernel."""
+    _check_texts(result.payload, _names_of_release(result), where)
+    for each in (each for test in result.tests for each in test.measured):
+        if not 0 < each.side.n <= RUNS:
+            raise Refused(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
+    return result
+
+
+def _check_texts(payload: str, names: Iterator[tuple[str, str, int]], where: str) -> None:
+    if not _can_be_stored(payload):
+        raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
+    for what, name, limit in names:
+        if len(name) > limit:
+            raise Refused(where, f"expected a {what} of at most {limit} characters, found {len(name)}")
+        if _CONTROL.search(name):
+            raise Refused(where, f"expected a {what} on one line, found {name[:60]!r}")
 
 
 def _can_be_stored(payload: str) -> bool:
@@ -63,4 +77,15 @@ def _names(result: Result) -> Iterator[tuple[str, str, int]]:
     for run in result.runs:
         yield from (("suite", run.suite, NAME), ("machine", run.machine.id, NAME))
         for each in run.measurements:
+            yield from (("metric", each.metric, NAME), ("unit", each.unit, NAME))
+
+
+def _names_of_release(result: KernelResult) -> Iterator[tuple[str, str, int]]:
+    yield from (("producer", result.producer, NAME), ("id", result.id, NAME))
+    yield from (("kernel", result.kernel.name, NAME), ("variant", result.kernel.variant, NAME))
+    yield ("description", result.kernel.describe, TEXT)
+    yield from (("name of evidence", each.name, NAME) for each in result.evidence)
+    for test in result.tests:
+        yield from (("suite", test.suite, NAME), ("machine", test.machine.id, NAME))
+        for each in test.measured:
             yield from (("metric", each.metric, NAME), ("unit", each.unit, NAME))

@@ -11,36 +11,19 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import cache
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
-import jsonschema
-import jsonschema_rs
 import orjson
 
 from bot.ingest import numbers
 from bot.ingest.errors import Refused
+from bot.ingest.schema import Schema, canonical
 from bot.ingest.value import CommitTold, MachineTold, Measurement, Recheck, Result, TestRun
 from tracker.samples import Side
 
 FORMAT = "perf-bisect-result/1"
-_LARGE = 1 << 20  # bytes of a result
-MAX_FAULTS = 100  # told of one result
 MAX_BYTES = 64 * 1024 * 1024  # of one result: a million samples fit
-_SCHEMA_FILE = Path(__file__).parent / "schemas" / "perf-bisect-result-1.schema.json"
-
-
-@cache
-def _validator() -> jsonschema.Draft202012Validator:
-    schema = json.loads(_SCHEMA_FILE.read_text())
-    return jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker(["email"]))
-
-
-@cache
-def _fast_validator() -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(json.loads(_SCHEMA_FILE.read_text()), validate_formats=True)
+SCHEMA = Schema("perf-bisect-result-1")
 
 
 def decode(text: str, where: str) -> Any:
@@ -104,51 +87,16 @@ def _decode_carefully(text: str, where: str) -> Any:
 
 def parse(value: Any, where: str) -> Result:
     """A result from decoded JSON, or Refused with the JSON pointer of the first fault."""
-    if not _is_surely_valid(value):
-        try:
-            faults = sorted(islice(_faults(value), MAX_FAULTS))
-        except RecursionError:
-            raise Refused(where, "nested too deeply") from None
-        if faults:
-            place, why = faults[0]
-            raise Refused(f"{where}, {place}" if place else where, why, faults)
+    SCHEMA.check(value, where)
     payload = canonical(value)
     return _result(value, payload, where)
-
-
-def _is_surely_valid(value: Any) -> bool:
-    """Whether a validator 200 times as fast says yes; on a no, or where it can't read, jsonschema has the word."""
-    try:
-        return _fast_validator().is_valid(value)
-    except (ValueError, RecursionError):  # half a character, a number beyond all measure, too deep
-        return False
-
-
-def _faults(value: Any) -> Iterator[tuple[str, str]]:
-    if len(canonical(value)) > _LARGE:  # jsonschema would take a minute for it
-        for each in _fast_validator().iter_errors(value):
-            yield pointer(each.instance_path), _sentence(each)
-        return
-    for error in _validator().iter_errors(value):
-        error = jsonschema.exceptions.best_match([error])
-        yield pointer(error.absolute_path), _sentence(error)
-
-
-def _sentence(error: Any) -> str:
-    """The fault in a line that a huge value can't flood."""
-    return error.message if len(error.message) <= 200 else f"{error.message[:120]} … {error.message[-60:]}"
-
-
-def pointer(path: Any) -> str:
-    """A JSON pointer (RFC 6901); the whole document is ""."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
     return Result(
         producer=told["producer"]["name"],
         id=told["id"],
-        created_at=_moment(told["created_at"], f"{where}, /created_at"),
+        created_at=moment(told["created_at"], f"{where}, /created_at"),
         outcome=told["outcome"],
         tree=told["tree"]["name"],
         branch=told["tree"]["branch"],
@@ -167,37 +115,30 @@ def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
     )
 
 
-def canonical(value: Any) -> str:
-    """One text for one JSON value, whatever its spacing and the order of its keys; Refused where it is too deep."""
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # integers past 64 bits, half of a character: always so for the same value
-        pass
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    except RecursionError:
-        raise Refused("", "nested too deeply") from None
+def tests_of(told: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
+    """The test of a result and the additional ones, each with its JSON pointer."""
+    return [(told, ""), *((each, f"/additional/{n}") for n, each in enumerate(told.get("additional", ())))]
 
 
 def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:
-    for run, place in [(told, ""), *((each, f"/additional/{n}") for n, each in enumerate(told.get("additional", ())))]:
+    for run, place in tests_of(told):
         yield TestRun(
             suite=run["test"]["suite"],
-            params=_params(run["test"]),
-            machine=_machine(run["machine"]),
+            params=params_of(run["test"]),
+            machine=machine_of(run["machine"]),
             measurements=tuple(
                 _measurement(each, f"{where}, {place}/measurements/{n}") for n, each in enumerate(run["measurements"])
             ),
         )
 
 
-def _machine(told: Mapping[str, Any]) -> MachineTold:
+def machine_of(told: Mapping[str, Any]) -> MachineTold:
     """The machine; 64.0 CPUs are 64, as JSON Schema has it."""
     known: dict[str, Any] = {key: int(value) if isinstance(value, float) else value for key, value in told.items()}
     return MachineTold(**{key: value for key, value in known.items() if key != "microcode"})
 
 
-def _params(test: Mapping[str, Any]) -> dict[str, str]:
+def params_of(test: Mapping[str, Any]) -> dict[str, str]:
     """The parameters; the name of the test within its suite stands among them, where no parameter says so."""
     params: dict[str, str] = dict(test["params"])
     if "name" in test:
@@ -212,7 +153,7 @@ def _commit(told: Mapping[str, Any], where: str) -> CommitTold:
         title=told.get("subject", ""),
         author_name=author.get("name", ""),
         author_email=author.get("email", ""),
-        date=_moment(told["date"], f"{where}/date") if "date" in told else None,
+        date=moment(told["date"], f"{where}/date") if "date" in told else None,
         describe=told.get("describe", ""),
         trailers=tuple((each["tag"], each["value"]) for each in told.get("trailers", ())),
         is_merge=told.get("is_merge", False),
@@ -220,15 +161,16 @@ def _commit(told: Mapping[str, Any], where: str) -> CommitTold:
 
 
 def _measurement(told: Mapping[str, Any], where: str) -> Measurement:
-    old, old_samples = _side(told["good"], f"{where}/good")
-    new, new_samples = _side(told["bad"], f"{where}/bad")
+    old, old_samples = side_of(told["good"], f"{where}/good")
+    new, new_samples = side_of(told["bad"], f"{where}/bad")
     direction = told.get("direction", "unknown")
     return Measurement(
         told["metric"], told.get("unit", ""), direction, told["role"], old, new, old_samples, new_samples
     )
 
 
-def _side(told: Mapping[str, Any], where: str) -> tuple[Side, tuple[float, ...]]:
+def side_of(told: Mapping[str, Any], where: str) -> tuple[Side, tuple[float, ...]]:
+    """One side by its samples, or by what they come to."""
     samples = told.get("samples")
     try:
         if samples is None:
@@ -239,7 +181,7 @@ def _side(told: Mapping[str, Any], where: str) -> tuple[Side, tuple[float, ...]]
         raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None
 
 
-def _moment(text: str, where: str) -> datetime:
+def moment(text: str, where: str) -> datetime:
     """An RFC 3339 time, in UTC."""
     try:
         if "T" not in text.upper():

@@ -45,6 +45,13 @@ class Receipt:
     def held(self) -> str:
         return self.row.held
 
+    @property
+    def words(self) -> str:
+        """In a line: the report, why it is held, what it says of others."""
+        report = f"report {self.report.culprit.sha10}" if self.report else f"{self.row.outcome}, no report"
+        held = f"held: {self.held.replace(chr(10), '; ')}" if self.held else ""
+        return "; ".join(each for each in (report, held, self.row.note) if each)
+
 
 def take(result: Result, now: datetime, seen: Mapping[str, Inspected] | None = None) -> Receipt:
     """Store one result. The same again is a duplicate; another payload under its key is Refused."""
@@ -131,10 +138,14 @@ def _row(result: Result, digest: str, now: datetime) -> BisectResult:
 
 
 def _conflict(row: BisectResult, paths: Sequence[str]) -> Conflict:
+    return Conflict("", conflict_words(str(row), paths), [(path, "differs") for path in paths])
+
+
+def conflict_words(name: str, paths: Sequence[str]) -> str:
+    """Why a result is not taken whose key is taken already; `paths`: where the two differ."""
     told = ", ".join(each or "the whole of it" for each in paths[:5])
     more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
-    why = f"{row} was taken with another content before; they differ at {told}{more}"
-    return Conflict("", why, [(path, "differs") for path in paths])
+    return f"{name} was taken with another content before; they differ at {told}{more}"
 
 
 _MISSING = object()

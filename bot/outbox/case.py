@@ -65,7 +65,7 @@ class Case:
 
 def case_of(sent: OutgoingMail) -> Case:
     """The case of a report by the mail that told people of it."""
-    report = sent.report
+    report = sent.about
     mail = parse(bytes(sent.raw))
     events = [event.value() for event in report.events.all()]
     return Case(

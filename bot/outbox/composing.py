@@ -121,14 +121,14 @@ class _Round:
         try:
             columns = self._looked_at(row)
         except OperationalError as busy:
-            log.error("%s: its mail could not be looked at again: %s", row.report.culprit.sha10, busy)
+            log.error("%s: its mail could not be looked at again: %s", row.about.culprit.sha10, busy)
             return
         except Exception as error:  # as above
-            log.exception("%s: its mail could not be composed again", row.report.culprit.sha10)
+            log.exception("%s: its mail could not be composed again", row.about.culprit.sha10)
             reason = f"it could not be composed again: {type(error).__name__}: {error}"
             columns = {"state": OutgoingState.HELD, "reason": reason.replace("\0", "")[:1000], "not_before": None}
         if self._changed(row, mine, {**columns, "stale": False}) and "subject" in columns:
-            Report.objects.filter(pk=row.report.pk, title=row.subject).update(title=columns["subject"])
+            Report.objects.filter(pk=row.about.pk, title=row.subject).update(title=columns["subject"])
 
     def _changed(self, row: OutgoingMail, mine: QuerySet[OutgoingMail], columns: dict[str, Any]) -> bool:
         """Write down what became of a mail, unless it has changed since it was read: then it is looked at again."""
@@ -146,13 +146,13 @@ class _Round:
         if row.attempts or (row.by_hand and row.state == OutgoingState.APPROVED):
             return {}
         by_hand = row.by_hand or (row.state == OutgoingState.HELD and not row.reason)
-        if reason := _why_not(row.report):
+        if reason := _why_not(row.about):
             return {} if by_hand else {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
         return self._again(row, by_hand)
 
     def _again(self, row: OutgoingMail, by_hand: bool) -> dict[str, Any]:
         """The columns of a mail that is composed again. What a person holds stays held, what waits for him waits."""
-        desk, report = self.desk, row.report
+        desk, report = self.desk, row.about
         newest, later = newest_finding(report), withheld(report)
         told = self._told(report)
         mail = compose(told, desk.identity, desk.now, row.message_id, desk.house.conventions, self.unwelcome)

@@ -64,13 +64,13 @@ class _Further:
         mine = OutgoingMail.objects.filter(pk=sent.pk)
         try:
             with transaction.atomic():
-                Report.objects.select_for_update().filter(pk=sent.report_id).first()
+                Report.objects.select_for_update().filter(pk=sent.about.pk).first()
                 mine.update(**looked)  # before we look: what comes meanwhile marks it again
                 return tell(case_of(sent))
         except OperationalError as busy:  # the next round tries again
-            log.error("%s: no further mail could be composed: %s", sent.report.culprit.sha10, busy)
+            log.error("%s: no further mail could be composed: %s", sent.about.culprit.sha10, busy)
         except Exception:  # whatever a lab, a tree or a mail has told us
-            log.exception("%s: no further mail could be composed", sent.report.culprit.sha10)
+            log.exception("%s: no further mail could be composed", sent.about.culprit.sha10)
             mine.update(**looked)
         return 0
 
@@ -86,7 +86,7 @@ class _Further:
         over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
         rows = unsent.filter(Q(stale=True) | over, by_hand=False, attempts=0).select_related("report")
         for row in rows.order_by("pk")[:AT_ONCE]:
-            reason = f"not due any more: {row.report.status}"[:1000]
+            reason = f"not due any more: {row.about.status}"[:1000]
             with transaction.atomic():
                 mine = OutgoingMail.objects.filter(pk=row.pk, state__in=moves.WAITING, by_hand=False)
                 columns = {"reason": reason, "stale": False, "not_before": None}
@@ -140,7 +140,7 @@ class _Further:
         ]
         reports = list(dict.fromkeys(found))[:AT_ONCE]
         sent = _sent().filter(report__in=reports).select_related("report__culprit")
-        return sorted(sent, key=lambda row: reports.index(row.report_id))
+        return sorted(sent, key=lambda row: reports.index(row.about.pk))
 
     def _news(self, case: Case) -> int:
         ours = Q(state=OutgoingState.CANCELLED, by_hand=False)  # set aside, and told again if it is due

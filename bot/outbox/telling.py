@@ -40,6 +40,6 @@ def _event(mail: OutgoingMail, now: datetime) -> Event:
         at=mail.sent_at.replace(microsecond=0),  # as precise as the Date of an answer, which must not seem older
         by=Role.REPORTER,
         message_id=mail.message_id,
-        tree=mail.report.tree.name if mail.report.tree else "",
+        tree=mail.about.tree.name if mail.about.tree else "",
     )
-    return history.event_row(mail.report, value, now, mail.subject)
+    return history.event_row(mail.about, value, now, mail.subject)

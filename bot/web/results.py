@@ -18,6 +18,7 @@ from bot.ingest import refused
 from bot.ingest.errors import Conflict
 from bot.ingest.formats import read_bytes
 from bot.ingest.intake import Answer, take_in
+from bot.ingest.release_store import ReleaseReceipt
 from bot.ingest.store import Taken
 
 MAX_BYTES = 16 * 1024 * 1024  # of a body; larger ones go by `ingest` or the drop directory
@@ -80,6 +81,8 @@ def _told(answer: Answer) -> dict[str, Any]:
             "error": str(answer.refusal),
             "faults": [{"pointer": pointer, "why": why} for pointer, why in answer.refusal.faults],
         }
+    if isinstance(answer.receipt, ReleaseReceipt):
+        return _told_of_release(answer.receipt)
     row, report = answer.receipt.row, answer.receipt.report
     return {
         "status": answer.receipt.taken.value,
@@ -89,4 +92,15 @@ def _told(answer: Answer) -> dict[str, Any]:
         "report": reverse("report", args=[report.culprit.sha]) if report else None,
         "held": row.held.splitlines(),
         "note": row.note,
+    }
+
+
+def _told_of_release(receipt: ReleaseReceipt) -> dict[str, Any]:
+    row = receipt.row
+    return {
+        "status": receipt.taken.value,
+        "producer": row.producer,
+        "id": row.external_id,
+        "location": reverse("api-kernel", args=[str(row.kernel)]),
+        "kernel": str(row.kernel),
     }

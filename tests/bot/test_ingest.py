@@ -349,14 +349,14 @@ def test_the_fast_decoder_leaves_every_trap_to_the_careful_one(text: str) -> Non
 @given(st.sampled_from(sorted(RESULT)), JSON)
 def test_what_the_fast_validator_accepts_the_slow_one_accepts(key: str, value: Any) -> None:
     told = {**RESULT, key: value}
-    if perf._is_surely_valid(told):
-        assert list(perf._faults(told)) == []
+    if perf.SCHEMA.is_surely_valid(told):
+        assert list(perf.SCHEMA.faults(told)) == []
 
 
 def test_the_fast_validator_accepts_good_results(shared: Path) -> None:
     """Else every result would take the slow way, and nobody would notice."""
-    assert perf._is_surely_valid(RESULT)
-    assert perf._is_surely_valid(json.loads((shared / "bisect-result" / "example.json").read_text()))
+    assert perf.SCHEMA.is_surely_valid(RESULT)
+    assert perf.SCHEMA.is_surely_valid(json.loads((shared / "bisect-result" / "example.json").read_text()))
 
 
 def test_the_address_of_a_tree_is_learned_when_it_is_told(world: World) -> None:

@@ -2,6 +2,9 @@
 
 from django.urls import path
 
-from tracker.api import results
+from tracker.api import kernels, results
 
-urlpatterns = [path("results/<int:pk>", results.result, name="api-result")]
+urlpatterns = [
+    path("results/<int:pk>", results.result, name="api-result"),
+    path("kernels/<path:handle>", kernels.kernel, name="api-kernel"),
+]

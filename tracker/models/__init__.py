@@ -1,12 +1,18 @@
 """One module a concept (DESIGN section 2)."""
 
 from tracker.models.archive import Archive
+from tracker.models.basket import BasketEntry
 from tracker.models.candidate import Candidate
 from tracker.models.commit import Commit
 from tracker.models.correspondent import Correspondent, Mailing
+from tracker.models.detail import Detail
 from tracker.models.event import Event
+from tracker.models.evidence import Evidence
 from tracker.models.finding import Finding
+from tracker.models.kernel import Kernel
+from tracker.models.lab_text import Parameter, Suite
 from tracker.models.machine import Machine
+from tracker.models.measurement import MeasuredRole, Measurement, ReleaseResult
 from tracker.models.message import Message, RawMessage
 from tracker.models.metric import Metric
 from tracker.models.move import Move
@@ -25,21 +31,29 @@ from tracker.models.scenario import Scenario
 from tracker.models.sending_stop import SendingStop
 from tracker.models.sign_in import SignIn
 from tracker.models.signing_key import SigningKey
+from tracker.models.study import Study, StudyKernel, StudyKind
 from tracker.models.suggestion import Decision, Suggestion
 from tracker.models.tree import Landing, Tree
+from tracker.models.writing import Writing
 
 __all__ = [
     "Archive",
+    "BasketEntry",
     "BisectResult",
     "Candidate",
     "Commit",
     "Correspondent",
     "Decision",
+    "Detail",
     "Event",
+    "Evidence",
     "Finding",
+    "Kernel",
     "Landing",
     "Machine",
     "Mailing",
+    "MeasuredRole",
+    "Measurement",
     "Message",
     "Metric",
     "Move",
@@ -48,12 +62,14 @@ __all__ = [
     "OutgoingMail",
     "OutgoingState",
     "Pace",
+    "Parameter",
     "Purpose",
     "RawMessage",
     "Refusal",
     "RefusedBy",
     "RelatedCommit",
     "Release",
+    "ReleaseResult",
     "Report",
     "RuleRecord",
     "SavedView",
@@ -62,6 +78,11 @@ __all__ = [
     "SignIn",
     "SigningKey",
     "StableSeries",
+    "Study",
+    "StudyKernel",
+    "StudyKind",
     "Suggestion",
+    "Suite",
     "Tree",
+    "Writing",
 ]

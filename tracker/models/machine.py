@@ -17,6 +17,7 @@ class Machine(models.Model):
     sockets = models.PositiveIntegerField(null=True, blank=True)
     cpu_model = models.TextField(blank=True)
     codename = models.TextField(blank=True)
+    family = models.TextField(blank=True, help_text='"IVB Desktop": its place in the list of a release report')
     memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
 
     objects = NaturalManager["Machine"]()

@@ -27,13 +27,16 @@ class Purpose:
     REPORT = "report"
     ANSWER = "answer "
     FOLLOW_UP = "follow_up "
+    BULLETIN = "bulletin "  # of no single report: a release report, a digest, a study
 
 
 class OutgoingMail(Lease):
     """One mail of ours. Its Message-ID and its bytes are fixed when it is composed (DESIGN rule 5)."""
 
     message_id = models.TextField(unique=True)
-    report = models.ForeignKey(Report, on_delete=models.PROTECT, related_name="outgoing")
+    report = models.ForeignKey(
+        Report, null=True, blank=True, on_delete=models.PROTECT, related_name="outgoing", help_text="none: a bulletin"
+    )
     purpose = models.TextField(default=Purpose.REPORT, help_text="what it tells: a report tells each thing once")
     raw = models.BinaryField()
     sender = models.TextField()
@@ -75,6 +78,9 @@ class OutgoingMail(Lease):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["report", "purpose"], name="a_report_tells_each_thing_once"),
+            models.UniqueConstraint(
+                fields=["purpose"], condition=models.Q(report__isnull=True), name="a_bulletin_is_told_once"
+            ),
             models.CheckConstraint(condition=models.Q(state__in=OutgoingState.values), name="outgoing_state_is_known"),
             models.CheckConstraint(
                 condition=~models.Q(state=OutgoingState.SENT) | models.Q(sent_at__isnull=False),
@@ -91,3 +97,9 @@ class OutgoingMail(Lease):
 
     def __str__(self) -> str:
         return f"{self.state}: {self.subject}"
+
+    @property
+    def about(self) -> Report:
+        """The report that it tells of: every mail but a bulletin has one."""
+        assert self.report
+        return self.report

@@ -62,9 +62,7 @@ class Command(BaseCommand):
             return "refused"
         receipt = answer.receipt
         if verbosity:
-            report = f"report {receipt.report.culprit.sha10}" if receipt.report else f"{receipt.row.outcome}, no report"
-            told = [report, receipt.held and f"held: {receipt.held.replace(chr(10), '; ')}", receipt.row.note]
-            self.stdout.write(f"{receipt.taken}: {answer.where}: {answer.result.id} ({'; '.join(filter(None, told))})")
+            self.stdout.write(f"{receipt.taken}: {answer.where}: {answer.result.id} ({receipt.words})")
         return receipt.taken.value
 
 

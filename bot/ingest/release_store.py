@@ -1,0 +1,132 @@
+"""Results of released kernels into the database: each once, whole, with its measurements and its evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import DataError, IntegrityError, OperationalError, transaction
+
+from bot.ingest.errors import Conflict, Refused
+from bot.ingest.released import KernelResult, TestTold
+from bot.ingest.store import Taken, changed_paths, conflict_words
+from tracker import bulk, registry, shelf
+from tracker.evidence import filing
+from tracker.keys import scenario_key
+from tracker.models import Kernel, Machine, Measurement, ReleaseResult, Scenario
+from tracker.regrading import regrade
+
+log = logging.getLogger(__name__)
+_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseReceipt:
+    """What became of a result of a released kernel: its row."""
+
+    taken: Taken
+    row: ReleaseResult
+
+    @property
+    def words(self) -> str:
+        return f"{self.row.kernel}, measured"
+
+
+def take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
+    """Store one result. The same again is a duplicate; another payload under its key is a Conflict."""
+    for attempt in range(_TRIES):
+        try:
+            with transaction.atomic():
+                return _take(result, now)
+        except (DataError, ArithmeticError, ValueError) as error:
+            words = (str(error) or type(error).__name__).splitlines()[0]
+            return Refused("", f"the database can't hold it: {words}")
+        except (IntegrityError, OperationalError) as error:  # somebody made the same machine at this moment
+            log.info("once more (%d): %s", attempt + 1, error)
+            if attempt == _TRIES - 1:
+                raise
+    raise AssertionError("never reached")
+
+
+def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
+    digest = hashlib.sha256(result.payload.encode()).hexdigest()
+    known = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
+    if row := known.select_related("kernel").first():
+        if row.digest != digest:
+            paths = changed_paths(json.loads(row.payload), json.loads(result.payload))
+            return Conflict("", conflict_words(str(row), paths), [(path, "differs") for path in paths])
+        return ReleaseReceipt(Taken.DUPLICATE, row)
+    row = ReleaseResult.objects.create(
+        producer=result.producer,
+        external_id=result.id,
+        digest=digest,
+        payload=result.payload,
+        kernel=_kernel(result),
+        created_at=result.created_at,
+        received_at=now,
+    )
+    _store_measurements(result, row)
+    place = _place(result)
+    for each in result.evidence:
+        filing.attach_to_kernel(row.kernel, each.name, each.text, result.producer, now, row, *place)
+    return ReleaseReceipt(Taken.NEW, row)
+
+
+def _kernel(result: KernelResult) -> Kernel:
+    told = result.kernel
+    first = {"measured_at": result.created_at, "describe": told.describe}
+    return Kernel.objects.get_or_create(name=told.name, variant=told.variant, defaults=first)[0]
+
+
+def _place(result: KernelResult) -> tuple[Machine, Scenario]:
+    """Where evidence was taken: on the machine and in the scenario of the first test."""
+    first = result.tests[0]
+    key = scenario_key(first.suite, first.params)
+    return Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
+
+
+def _store_measurements(result: KernelResult, row: ReleaseResult) -> None:
+    machines = shelf.machines(_machine(test) for test in result.tests)
+    scenarios = shelf.scenarios(
+        Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))
+        for test in result.tests
+    )
+    metrics, turned = shelf.metrics(
+        registry.new_metric(each.metric, each.unit, each.direction, test.suite)
+        for test in result.tests
+        for each in test.measured
+    )
+    if turned:
+        regrade(turned)
+    rows = [
+        Measurement(
+            kernel=row.kernel,
+            scenario=scenarios[scenario_key(test.suite, test.params)],
+            machine=machines[test.machine.id],
+            metric=metrics[each.metric],
+            result=row,
+            role=each.role,
+            mean=each.side.mean,
+            stddev=each.side.stddev,
+            runs=each.side.n,
+            samples=list(each.samples),
+        )
+        for test in result.tests
+        for each in test.measured
+    ]
+    bulk.insert(Measurement, bulk.stored(Measurement), [bulk.values(each) for each in rows])
+
+
+def _machine(test: TestTold) -> Machine:
+    told = test.machine
+    return Machine(
+        name=told.id,
+        cpus=told.cpus,
+        sockets=told.sockets,
+        cpu_model=told.cpu_model,
+        codename=told.codename,
+        memory_bytes=told.memory_bytes,
+    )

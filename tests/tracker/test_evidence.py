@@ -1,0 +1,119 @@
+"""What tools print is read as tables, laid side by side, and kept as it came; junk is text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.evidence import filing
+from tracker.evidence.diff import diff
+from tracker.evidence.kinds import KINDS, TEXT, kind_of, read
+from tracker.evidence.listing import Listing, Row, number
+from tracker.models import Evidence, Kernel
+
+FOLDER = Path(__file__).parent / "evidence"
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+# The file, its kind, what its numbers are, how many rows it has, and one of them.
+FILES = [
+    ("perf-report.txt", "perf report", "cycles, the first of 2 events", 5,
+     Row("shrink_folio_list", (14.87,), "[kernel.kallsyms]")),
+    ("perf-report-flat.txt", "perf report", "cycles:ppp", 2,
+     Row("native_queued_spin_lock_slowpath", (30.10,), "[kernel.kallsyms]")),
+    ("perf-annotate.txt", "perf annotate", "shrink_folio_list, vmlinux, cycles", 2,
+     Row("lock cmpxchg %edx,(%rdi)", (62.50,))),
+    ("opreport.txt", "opreport", "CPU_CLK_UNHALTED", 4, Row("Page::lock(unsigned int)", (71002, 4.489), "ledgerd")),
+    ("opreport-images.txt", "opreport", "CPU_CLK_UNHALTED", 2, Row("vmlinux", (701345, 71.221))),
+    ("vmstat.txt", "vmstat", "mean of 3 lines, the one since boot left out", 17, Row("cs", (43500,))),
+    ("slabinfo.txt", "slabinfo -AD", "caches", 3,
+     Row("kmalloc-8192", (203, 12908333, 12908210, 1, 0, 8812, 2, 0, 0))),
+    ("proc-stat.txt", "/proc/stat", "counters since boot", 27, Row("ctxt", (1990846,))),
+    ("proc-interrupts.txt", "/proc per CPU", "sums over 2 CPUs", 4,
+     Row("98", (1004512,), "PCI-MSI 524288-edge nvme0q1")),
+    ("proc-vmstat.txt", "/proc counters", "counters", 4, Row("pgfault", (99181234,))),
+    ("proc-meminfo.txt", "/proc counters", "counters", 4, Row("Active(anon)", (1224,), "kB")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "kind", "title", "rows", "one"), FILES)
+def test_each_tool_is_known_and_read(name: str, kind: str, title: str, rows: int, one: Row) -> None:
+    text = (FOLDER / name).read_text()
+    assert kind_of(text) == kind
+    listing = read(kind, text)
+    assert listing
+    assert (listing.title, len(listing.rows)) == (title, rows)
+    (found,) = [row for row in listing.rows if row.name == one.name]
+    assert (found.values, found.note) == (pytest.approx(one.values), one.note)
+    assert {len(row.values) for row in listing.rows} == {len(listing.columns)}
+
+
+def test_every_kind_has_a_sample() -> None:
+    assert {kind for _, kind, *_ in FILES} == set(KINDS)
+    assert {name for name, *_ in FILES} == {each.name for each in FOLDER.glob("*.txt")}
+
+
+def test_shares_of_a_profile_add_up() -> None:
+    listing = read("perf report", (FOLDER / "perf-report.txt").read_text())
+    assert listing
+    assert sum(row.values[0] or 0 for row in listing.rows) == pytest.approx(40.0)  # Self, not Children
+
+
+@pytest.mark.parametrize("text", ["We saw more time in the slow path.\nSee below.\n\nBye\n", "", "\n\n", "1 2 3\n"])
+def test_prose_is_text(text: str) -> None:
+    assert kind_of(text) == TEXT
+    assert read(TEXT, text) is None
+
+
+WORDS = [line for name, *_ in FILES for line in (FOLDER / name).read_text().splitlines()]
+
+
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=60), max_size=12))
+def test_junk_never_fails(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    kind = kind_of(text)
+    for name in KINDS:
+        listing = read(name, text)
+        if listing is None:
+            assert name != kind
+            continue
+        assert {len(row.values) for row in listing.rows} == {len(listing.columns)}
+        assert all(pair.name for pair in diff(listing, listing).pairs) or not listing.rows
+        assert all(place.change in (0.0, None) for pair in diff(listing, listing).pairs for place in pair.places)
+
+
+def test_the_top_functions_before_and_after() -> None:
+    old = Listing("cycles", ("share",), (Row("a", (30.0,)), Row("b", (20.0,)), Row("c", (1.0,))), is_share=True)
+    new = Listing("cycles", ("share",), (Row("b", (45.0,)), Row("d", (5.0,)), Row("c", (1.0,))), is_share=True)
+    found = diff(old, new, most=3)
+    told = [(pair.name, pair.places[0].old, pair.places[0].new, pair.places[0].change) for pair in found.pairs]
+    assert told == [("b", 20.0, 45.0, 25.0), ("a", 30.0, None, -30.0), ("d", None, 5.0, 5.0)]
+    assert found.left_out == 1
+
+
+def test_counters_change_in_per_cent() -> None:
+    old = Listing("mean", ("mean",), (Row("in", (200.0,)), Row("cs", (0.0,)), Row("gone", (1.0,))))
+    new = Listing("mean", ("mean",), (Row("in", (300.0,)), Row("cs", (9.0,))))
+    assert [pair.places[0].change for pair in diff(old, new).pairs] == [50.0, None, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1,234", 1234.0), ("12.5%", 12.5), ("nan", None), ("1_0", None), ("", None)]
+)
+def test_numbers_as_tools_print_them(text: str, value: float | None) -> None:
+    assert number(text) == value
+
+
+def test_a_file_is_kept_once_and_whole(db: None) -> None:
+    kernel = Kernel.objects.create(name="v6.12", measured_at=NOW)
+    text = (FOLDER / "vmstat.txt").read_text()
+    first = filing.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "kim", NOW)
+    assert filing.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "toni", NOW) == first
+    assert (Evidence.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
+    for bad, why in ((" ", "it is empty"), ("x" * (filing.MOST + 1), "expected at most")):
+        with pytest.raises(filing.Unfit, match=why):
+            filing.attach_to_kernel(kernel, "a", bad, "kim", NOW)
+    filing.attach_to_kernel(kernel, "odd", "NUL \0 and half \ud800", "kim", NOW)
+    assert Evidence.objects.get(name="odd").text == "NUL \ufffd and half ?"

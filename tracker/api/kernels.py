@@ -1,0 +1,33 @@
+"""`/api/v1/kernels/v6.12`: what a kernel was measured to do."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, JsonResponse
+
+from tracker.comparison.queries import MOST, named
+from tracker.models import Measurement
+
+
+def kernel(request: HttpRequest, handle: str) -> JsonResponse:
+    """Every measurement of a kernel ("v6.12", "v6.12/2M"), in the order in which they came in."""
+    (found,) = named([handle])
+    if found is None:
+        return JsonResponse({"error": f"no kernel {handle[:100]} was measured"}, status=404)
+    rows = Measurement.objects.filter(kernel=found).select_related("metric", "scenario", "machine").order_by("pk")
+    measurements = [
+        {
+            "metric": each.metric.name,
+            "unit": each.metric.unit,
+            "direction": each.metric.direction,
+            "role": each.role,
+            "suite": each.scenario.suite,
+            "params": each.scenario.params,
+            "machine": each.machine.name,
+            "mean": each.mean,
+            "stddev": each.stddev,
+            "n": each.runs,
+            "samples": each.samples,
+        }
+        for each in rows[:MOST]
+    ]
+    return JsonResponse({"kernel": found.name, "variant": found.variant, "measurements": measurements})

@@ -1,0 +1,69 @@
+"""The kernels that are known, and what they were measured to do: a query each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from django.db.models import Q
+
+from tracker import versions
+from tracker.comparison.lines import Box, Cell, Line, Test, lines, pooled
+from tracker.models import Kernel, MeasuredRole, Measurement, Suite
+from tracker.samples import Side
+
+MOST = 20_000  # measurements of a page
+_COLUMNS = (
+    *("kernel_id", "scenario_id", "machine_id", "metric_id", "mean", "stddev", "runs", "samples"),
+    *("scenario__suite", "scenario__params", "metric__name", "metric__unit", "metric__direction"),
+    *("machine__name", "machine__codename", "machine__cpu_model", "machine__cpus", "machine__memory_bytes"),
+    "machine__family",
+)
+
+
+def kernels() -> list[Kernel]:
+    """All that were measured: versions in the order of their making, the newest first, then the others."""
+    return sorted(Kernel.objects.all(), key=order, reverse=True)
+
+
+def order(kernel: Kernel) -> tuple[Any, ...]:
+    """Orders kernels as they were made."""
+    version = versions.parse(kernel.name)
+    return (version is not None, version or versions.Version(0, 0, 0, 0, 0), kernel.measured_at, kernel.variant)
+
+
+def named(handles: Sequence[str]) -> list[Kernel | None]:
+    """The kernels of these handles ("v5.6", "v5.6/2M"), in their order; None where there is no such kernel."""
+    pairs = [handle.partition("/")[::2] for handle in handles]
+    wanted = Q(pk__in=[])
+    for name, variant in pairs:
+        wanted |= Q(name=name, variant=variant)
+    found = {(kernel.name, kernel.variant): kernel for kernel in Kernel.objects.filter(wanted)}
+    return [found.get((name, variant)) for name, variant in pairs]
+
+
+def compare(compared: Sequence[Kernel], roles: Collection[str] = (MeasuredRole.HEADLINE,)) -> list[Line]:
+    """What these kernels did, test by test: by the place of the suite, then as the tests came in. Two queries."""
+    rows = Measurement.objects.filter(kernel__in=compared, role__in=roles).order_by("pk").values_list(*_COLUMNS)
+    places: dict[tuple[int, int, int], Test] = {}
+    cells: dict[tuple[int, int, int], dict[int, list[Cell]]] = {}
+    for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST]:
+        place = (scenario, machine, metric)
+        if place not in places:
+            places[place] = _test(*test)
+            cells[place] = {}
+        cells[place].setdefault(kernel, []).append(Cell(Side(mean, stddev, runs), tuple(samples)))
+    positions = dict(Suite.objects.values_list("name", "position"))
+    ordered = sorted(places, key=lambda place: positions.get(places[place].suite, 1000))
+    told = []
+    for place in ordered:
+        own = cells[place]
+        told.append((places[place], [pooled(own[each.pk]) if each.pk in own else None for each in compared]))
+    return lines(told)
+
+
+def _test(
+    suite: str, params: dict[str, str], metric: str, unit: str, direction: str, name: str, model: str, brand: str,
+    cpus: int | None, memory: int | None, family: str,
+) -> Test:  # fmt: skip
+    return Test(suite, tuple(params.items()), Box(name, model, brand, cpus, memory, family), metric, unit, direction)

@@ -1,0 +1,56 @@
+"""Files into the database: each once, in one piece, as they came."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import datetime
+
+from tracker.evidence.kinds import kind_of
+from tracker.models import Evidence, Kernel, Machine, ReleaseResult, Report, Scenario
+
+MOST = 4 << 20  # letters of a file
+MOST_FILES = 200  # of a report, or of a kernel
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
+
+
+class Unfit(ValueError):
+    """A file that is not taken; its words say why."""
+
+
+def attach_to_report(report: Report, side: str, name: str, text: str, said_by: str, now: datetime) -> Evidence:
+    """A file that was taken on one side of a report; the same again is the one that is there. Unfit says why not."""
+    return _attach(Evidence(report=report, side=side), f"report {report.pk} {side}", name, text, said_by, now)
+
+
+def attach_to_kernel(
+    kernel: Kernel,
+    name: str,
+    text: str,
+    said_by: str,
+    now: datetime,
+    result: ReleaseResult | None = None,
+    machine: Machine | None = None,
+    scenario: Scenario | None = None,
+) -> Evidence:
+    """A file that was taken while a kernel was measured."""
+    row = Evidence(kernel=kernel, result=result, machine=machine, scenario=scenario)
+    where = [f"{what} {each.pk}" for what, each in (("machine", machine), ("scenario", scenario)) if each]
+    return _attach(row, " ".join([f"kernel {kernel.pk}", *where]), name, text, said_by, now)
+
+
+def _attach(row: Evidence, owner: str, name: str, text: str, said_by: str, now: datetime) -> Evidence:
+    if not text.strip():
+        raise Unfit(f"{name[:80]}: it is empty")
+    if len(text) > MOST:
+        raise Unfit(f"{name[:80]}: expected at most {MOST:,} letters, found {len(text):,}")
+    row.name = _UNFIT.sub(" ", name).strip()[:200] or "a file"
+    row.text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    row.key = hashlib.sha256(f"{owner}\0{row.name}\0{row.text}".encode()).hexdigest()
+    if known := Evidence.objects.filter(key=row.key).first():
+        return known
+    if Evidence.objects.filter(report=row.report, kernel=row.kernel).count() >= MOST_FILES:
+        raise Unfit(f"{row.name[:80]}: there are {MOST_FILES} files already")
+    row.kind, row.said_by, row.at = kind_of(row.text), said_by, now
+    row.save()
+    return row

@@ -1,0 +1,53 @@
+"""What a tool printed, as a table of names and numbers. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A function, a counter, a cache. `note`: where it belongs, the module of a function."""
+
+    name: str
+    values: tuple[float | None, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`title`: what the numbers are. `is_share`: they are per cent of a whole, and a change of them is in points."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    is_share: bool = False
+
+
+def number(text: str) -> float | None:
+    """A finite number as tools print it: "1,234", "12.3%"; None for anything else."""
+    try:
+        value = float(text.strip().removesuffix("%").replace(",", ""))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None
+
+
+def summed(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Rows of one name and note added up, in the order of their first ones; at most MOST_ROWS."""
+    found: dict[tuple[str, str], Sequence[float | None]] = {}
+    for row in rows:
+        key = (row.name, row.note)
+        if key in found:
+            found[key] = [_plus(a, b) for a, b in zip(found[key], row.values, strict=True)]
+        elif len(found) < MOST_ROWS:
+            found[key] = row.values
+    return tuple(Row(name, tuple(values), note) for (name, note), values in found.items())
+
+
+def _plus(a: float | None, b: float | None) -> float | None:
+    return b if a is None else a if b is None else a + b
