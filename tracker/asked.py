@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 
 
 def is_key(text: str) -> bool:
@@ -30,6 +30,6 @@ def person(request: HttpRequest) -> str:
     return request.user.get_username()
 
 
-def refused(words: str) -> HttpResponse:
-    """400, with what is wrong in a line."""
-    return HttpResponseBadRequest(words, content_type="text/plain; charset=utf-8")
+def refused(words: str, status: int = 400) -> HttpResponse:
+    """400 or what else fits, with what is wrong in a line."""
+    return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")

@@ -6,6 +6,7 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("tracker.releases.urls")),
     path("", include("tracker.triage.urls")),
+    path("", include("tracker.release_report.urls")),
     path("report/", include("tracker.reports.urls")),
     path("", include("tracker.people.urls")),
     path("", include("tracker.things.urls")),

@@ -50,6 +50,7 @@ class Measurement(models.Model):
     samples side by side, and of bare means the newest.
     """
 
+    NATURAL = ("kernel__name", "kernel__variant", "scenario__key", "machine__name", "metric__name", "result_id")
     kernel = models.ForeignKey(Kernel, on_delete=models.CASCADE, related_name="measurements", db_index=False)
     scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="+", db_index=False)
     machine = models.ForeignKey(Machine, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -60,6 +61,8 @@ class Measurement(models.Model):
     stddev = models.FloatField(null=True, blank=True, help_text="the population's; null: not told")
     runs = models.PositiveIntegerField(default=1)
     samples = models.JSONField(default=list, blank=True)
+
+    objects = NaturalManager["Measurement"]()
 
     class Meta:
         constraints = [
@@ -77,3 +80,7 @@ class Measurement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric.name} of {self.kernel} on {self.machine.name}"
+
+    def natural_key(self) -> tuple[str | int | None, ...]:
+        place = (*self.kernel.natural_key(), self.scenario.key, self.machine.name, self.metric.name)
+        return (*place, self.result.pk if self.result else None)

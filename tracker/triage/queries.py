@@ -13,34 +13,12 @@ from tracker.listing import clipped
 from tracker.models import Finding, Release, Report
 from tracker.triage import rows as lines
 from tracker.triage.filters import NAMES, NOT
+from tracker.triage.printed import Row, Table
 from tracker.triage.question import Question
 
 LIMIT = 1000  # rows a section on a terminal: a release of the lab has some fifty
 BOTH = 50  # rows of each of two sections
 ONE = 100  # of a section alone
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line on a terminal, with the columns of the 0-Day report."""
-
-    indicator: str
-    report: str
-    sha: str
-    scenario: tuple[tuple[str, str], ...]
-    machine: str
-    base: str
-    status: str
-    state: str
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The two sections of a release (DESIGN 4.3). A report may stand in both."""
-
-    merged: tuple[Row, ...]
-    shift_left: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)

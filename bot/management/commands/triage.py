@@ -17,6 +17,7 @@ from tracker.models import Release
 from tracker.releases.queries import lines
 from tracker.status import State
 from tracker.triage import queries
+from tracker.triage.printed import Row
 
 
 class Command(BaseCommand):
@@ -53,7 +54,7 @@ def _width() -> int:
     return os.get_terminal_size().columns if sys.stdout.isatty() else 200
 
 
-def _print(console: Console, title: str, rows: Iterable[queries.Row]) -> None:
+def _print(console: Console, title: str, rows: Iterable[Row]) -> None:
     rows = list(rows)
     grid = RichTable(title=f"{title} ({len(rows)})", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for name in ("indicator", "report", "scenario", "machine", "base", "status"):

@@ -1,0 +1,36 @@
+"""`report RELEASE`: the release report, on standard output."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
+
+from tracker.document import markdown, text
+from tracker.models import Release
+from tracker.release_report.queries import document
+
+
+class Command(BaseCommand):
+    help = "Write the report of a release: text for a terminal, Markdown, or a page that prints well."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("release", metavar="RELEASE", help="v6.12")
+        parser.add_argument("--format", choices=("txt", "md", "html"), default="txt")
+
+    def handle(self, *, release: str, format: str, **options: Any) -> None:
+        found = Release.objects.filter(version=release).first()
+        if found is None:
+            raise CommandError(f"there is no release {json.dumps(release)}; `track` learns of releases from git")
+        told = document(found, settings.PERFWORK_LAB)
+        if format == "html":
+            style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file
+            self.stdout.write(render_to_string("release_report/alone.html", {"document": told, "style": style}))
+        else:
+            write_out = text.render if format == "txt" else markdown.render
+            self.stdout.write(write_out(told, settings.PERFWORK_BASE_URL), ending="")

@@ -1,0 +1,28 @@
+"""The tables of a release as they are printed: on a terminal, in a release report. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line, with the columns of the 0-Day report."""
+
+    indicator: str
+    report: str
+    sha: str
+    scenario: tuple[tuple[str, str], ...]
+    machine: str
+    base: str
+    status: str
+    state: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The two sections of a release (DESIGN 4.3). A report may stand in both."""
+
+    merged: tuple[Row, ...]
+    shift_left: tuple[Row, ...]
