@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracker.evidence import filing
-from tracker.evidence.diff import diff
+from tracker.evidence.diff import Place, diff
 from tracker.evidence.kinds import KINDS, TEXT, kind_of, read
 from tracker.evidence.listing import Listing, Row, number
 from tracker.models import Evidence, Kernel
@@ -85,12 +85,13 @@ def test_junk_never_fails(lines: list[str]) -> None:
 
 
 def test_the_top_functions_before_and_after() -> None:
-    old = Listing("cycles", ("share",), (Row("a", (30.0,)), Row("b", (20.0,)), Row("c", (1.0,))), is_share=True)
+    old = Listing("cycles", ("share",), (Row("a", (30.0,)), Row("b", (20.0,)), Row("c", (50.0,))), is_share=True)
     new = Listing("cycles", ("share",), (Row("b", (45.0,)), Row("d", (5.0,)), Row("c", (1.0,))), is_share=True)
     found = diff(old, new, most=3)
     told = [(pair.name, pair.places[0].old, pair.places[0].new, pair.places[0].change) for pair in found.pairs]
-    assert told == [("b", 20.0, 45.0, 25.0), ("a", 30.0, None, -30.0), ("d", None, 5.0, 5.0)]
+    assert told == [("c", 50.0, 1.0, -49.0), ("b", 20.0, 45.0, 25.0), ("a", 30.0, None, None)]  # new may be cut off
     assert found.left_out == 1
+    assert diff(old, new).pairs[-1].places == (Place(0.0, 5.0, 5.0),)  # old is whole, so it had none of d
 
 
 def test_counters_change_in_per_cent() -> None:

@@ -9,11 +9,14 @@ from tracker.evidence.listing import Listing, Row
 from tracker.movement import change_pct
 
 TOP = 30  # functions, as profiles in mail have them
+_WHOLE = 99.0  # per cent: of a listing with less, a function that is missing may only be cut off
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One column of one name before and after. `change`: in points of shares, else in per cent of the old value."""
+    """One column of one name before and after. `change`: in points of shares, else in per cent of the old value; None
+    where one of both is not told. A function that a whole profile does not name has a share of 0.
+    """
 
     old: float | None
     new: float | None
@@ -43,26 +46,40 @@ class Diff:
 def diff(old: Listing, new: Listing, most: int = TOP) -> Diff:
     """Shares by the larger of both sides, everything else in the order of the tool; the `most` first of them."""
     columns = tuple(name for name in old.columns if name in new.columns)
+    wholes = [each.is_share and _is_whole(each) for each in (old, new)]
     before, after = ({row.name: row for row in each.rows} for each in (old, new))
     names = list(dict.fromkeys([*before, *after]))
-    pairs = [_pair(name, before.get(name), after.get(name), old, new, columns) for name in names]
+    pairs = [_pair(name, (before.get(name), after.get(name)), (old, new), wholes, columns) for name in names]
     if old.is_share:
         pairs.sort(key=lambda pair: -max(pair.places[-1].old or 0.0, pair.places[-1].new or 0.0))
     title = old.title if old.title == new.title else f"{old.title}; {new.title}"
     return Diff(title, columns, tuple(pairs[:most]), old.is_share, max(0, len(pairs) - most))
 
 
-def _pair(name: str, before: Row | None, after: Row | None, old: Listing, new: Listing, columns: Sequence[str]) -> Pair:
-    told = after or before
+def _pair(
+    name: str,
+    rows: tuple[Row | None, Row | None],
+    listings: tuple[Listing, Listing],
+    wholes: Sequence[bool],
+    columns: Sequence[str],
+) -> Pair:
+    told = rows[1] or rows[0]
     places = []
     for column in columns:
-        a = before.values[old.columns.index(column)] if before else None
-        b = after.values[new.columns.index(column)] if after else None
-        places.append(Place(a, b, _change(a, b, old.is_share and column == "share")))
+        in_points = listings[0].is_share and column == "share"
+        values = []
+        for row, listing, whole in zip(rows, listings, wholes, strict=True):
+            absent = 0.0 if in_points and whole else None
+            values.append(row.values[listing.columns.index(column)] if row else absent)
+        places.append(Place(values[0], values[1], _change(values[0], values[1], in_points)))
     return Pair(name, told.note if told else "", tuple(places))
 
 
 def _change(old: float | None, new: float | None, in_points: bool) -> float | None:
-    if in_points:
-        return (new or 0.0) - (old or 0.0)
-    return None if old is None or new is None else change_pct(old, new)
+    if old is None or new is None:
+        return None
+    return new - old if in_points else change_pct(old, new)
+
+
+def _is_whole(listing: Listing) -> bool:
+    return sum(row.values[listing.columns.index("share")] or 0.0 for row in listing.rows) >= _WHOLE

@@ -1,0 +1,307 @@
+"""Kernels side by side: who wins, how versions follow each other, and the two studies of the fixtures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import ROOT
+from tracker.comparison.lines import Box, Cell, Line, Word, lines, pooled, summary
+from tracker.comparison.lines import Test as Tried
+from tracker.document import text
+from tracker.document.blocks import Document, Heading, Table
+from tracker.evidence.listing import Listing, Row
+from tracker.models import Evidence, Kernel, Measurement, ReleaseResult, Study
+from tracker.samples import Side, side
+from tracker.studies.queries import document
+from tracker.studies.system import system
+from tracker.studies.wins import average_pct, outcomes, speedup, tally
+
+FIXTURES = ROOT / "fixtures" / "studies"
+
+
+def tried(direction: str = "higher", box: str = "m1") -> Tried:
+    return Tried("suite", (("test", "a"),), Box(box), "suite.ops", "ops/s", direction)
+
+
+def cell(*samples: float) -> Cell:
+    return Cell(side(samples), tuple(samples))
+
+
+def mean(value: float) -> Cell:
+    return Cell(Side(value, None, 1))
+
+
+def line(*cells: Cell | None, direction: str = "higher") -> Line:
+    (found,) = lines([(tried(direction), cells)])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "direction", "word", "percent"),
+    [
+        (cell(100, 101, 99), cell(91, 92, 90), "higher", Word.REGRESSION, "-9%"),
+        (cell(100, 101, 99), cell(91, 92, 90), "lower", Word.IMPROVEMENT, "9%"),
+        (cell(100, 101, 99), cell(91, 92, 90), "unknown", Word.UNKNOWN, "-9%"),
+        (cell(100, 120, 80), cell(95, 118, 79), "higher", Word.SAME, "-2.67%"),  # within chance
+        (cell(100, 100.01), cell(100.5, 100.51), "higher", Word.SAME, "0.5%"),  # sure, and too small to matter
+        (mean(100), mean(91.32), "higher", Word.REGRESSION, "-8.68%"),  # no samples: the size decides
+        (mean(100), mean(100), "higher", Word.SAME, "0%"),
+        (mean(0), mean(5), "higher", Word.IMPROVEMENT, ""),
+        (mean(0), mean(0), "higher", Word.SAME, ""),
+        (mean(-100), mean(-50), "higher", Word.IMPROVEMENT, "50%"),
+    ],
+)
+def test_how_two_kernels_differ(old: Cell, new: Cell, direction: str, word: Word, percent: str) -> None:
+    change = line(old, new, direction=direction).changes[1]
+    assert change
+    assert (change.word, change.percent) == (word, percent)
+    assert change.tested == (len(old.samples) > 1)
+
+
+def test_the_interval_turns_with_the_direction() -> None:
+    old, new = cell(100, 101, 99, 100), cell(91, 92, 90, 91)
+    up, down = line(old, new).changes[1], line(old, new, direction="lower").changes[1]
+    assert up
+    assert down
+    assert up.low is not None
+    assert up.high is not None
+    assert up.low < -9 < up.high
+    assert (down.low, down.high) == (-up.high, -up.low)
+
+
+def test_what_is_missing_stays_missing() -> None:
+    found = line(None, mean(5), mean(6))
+    assert found.changes == (None, None, None)
+    assert found.relative == (None, None, None)
+    assert line(mean(50), None, mean(75)).relative == (100.0, None, 150.0)
+
+
+def test_several_results_of_one_place_are_read_together() -> None:
+    assert pooled([cell(1, 2), cell(3)]).samples == (1, 2, 3)
+    assert pooled([mean(1), mean(2)]).mean == 2
+    assert pooled([cell(1, 3), mean(9)]).mean == 2  # samples say more than a mean
+
+
+def test_the_words_of_a_change() -> None:
+    changes = [line(mean(100), mean(each)).changes[1] for each in (91.32, 100.2, 253.32)]
+    told = [summary(tried(), change, "v5.6", "v5.5") for change in changes if change]
+    assert told == [
+        "suite.ops on kernel v5.6 has -8.68% regression when comparing to v5.5",
+        "suite.ops on kernel v5.6 is almost the same as that in v5.5",
+        "suite.ops on kernel v5.6 has 153.32% improvement when comparing to v5.5",
+    ]
+
+
+def test_a_winner_or_a_tie() -> None:
+    clear = line(cell(100, 101), cell(110, 111), cell(90, 91))
+    shared = line(cell(100, 101), cell(110, 111), cell(110.1, 111.1))
+    lower = line(cell(100, 101), cell(110, 111), cell(90, 91), direction="lower")
+    nobody_knows = line(cell(1, 2), cell(3, 4), cell(5, 6), direction="unknown")
+    found = outcomes([clear, shared, lower, nobody_knows, line(cell(1, 2), None, cell(5, 6))])
+    assert [each.winner for each in found] == [1, None, 2]
+    assert sorted(found[1].best) == [1, 2]
+    whole = tally(found, 3)
+    assert [share.wins for share in whole.shares] == [0, 1, 1]
+    assert (whole.tests, whole.ties) == (3, 1)
+
+
+def test_the_average_is_geometric_and_leaves_zeros_out() -> None:
+    twice, half = line(mean(10), mean(20)), line(mean(10), mean(5))
+    assert speedup([twice, half], 1) == pytest.approx(1.0)
+    assert average_pct([twice, line(mean(0), mean(3)), line(mean(3), mean(0))], 1) == pytest.approx(100.0)
+    assert speedup([line(mean(10), mean(5), direction="lower")], 1) == pytest.approx(2.0)
+    assert speedup([line(mean(0), mean(3))], 1) is None
+    assert speedup([twice], 0) == 1.0
+
+
+numbers = st.floats(0.001, 1e9)
+cells = st.lists(numbers, min_size=1, max_size=4).map(lambda some: cell(*some)) | numbers.map(mean) | st.none()
+tests = st.builds(tried, st.sampled_from(["higher", "lower", "unknown"]), st.sampled_from(["m1", "m2"]))
+many = st.integers(1, 4).flatmap(
+    lambda n: st.lists(st.tuples(tests, st.lists(cells, min_size=n, max_size=n)), max_size=8)
+)
+
+
+@given(many)
+def test_shares_add_up(told: list[tuple[Tried, list[Cell | None]]]) -> None:
+    kernels = len(told[0][1]) if told else 1
+    found = outcomes(lines(told))
+    whole = tally(found, kernels)
+    assert sum(share.wins for share in whole.shares) + whole.ties == whole.tests == len(found)
+    if found:
+        assert sum(share.pct for share in whole.shares) + whole.ties_pct == pytest.approx(100)
+        if kernels == 1:
+            assert whole.ties == 0
+        boxes = {each.line.test.box for each in found}
+        parts = [tally([each for each in found if each.line.test.box == box], kernels) for box in boxes]
+        assert sum(part.ties for part in parts) == whole.ties
+
+
+@given(many, st.floats(0.001, 1000))
+def test_the_unit_of_a_metric_changes_nothing(told: list[tuple[Tried, list[Cell | None]]], factor: float) -> None:
+    scaled = [(test, [Cell(Side(one.mean * factor, None, 1)) if one else None for one in row]) for test, row in told]
+    plain = [(test, [Cell(Side(one.mean, None, 1)) if one else None for one in row]) for test, row in told]
+    kernels = len(told[0][1]) if told else 1
+    for place in range(kernels):
+        before, after = (speedup(lines(each), place) for each in (plain, scaled))
+        assert after is before is None or after == pytest.approx(before, rel=1e-9)
+
+
+def test_what_the_machine_did_by_monitors_or_by_vmstat() -> None:
+    printed = Listing("mean", ("mean",), (Row("in", (200.0,)), Row("us", (70.0,)), Row("wa", (1.0,))))
+    found = system({"vmstat.system.in": [100.0, 300.0]}, [printed])
+    assert found.values == (200.0, None, 70.0, None, None, 1.0)
+    assert not system({}, [])
+
+
+# --- the studies of the fixtures ---
+
+
+@pytest.fixture
+def studies(db: None) -> None:
+    call_command("ingest", str(FIXTURES / "direct-map.jsonl"), str(FIXTURES / "oltp.jsonl"), verbosity=0)
+    call_command("loaddata", "lab_texts", "studies", verbosity=0)
+
+
+def told(slug: str) -> Document:
+    return document(Study.objects.get(slug=slug))
+
+
+def table(found: Document, caption: str) -> Table:
+    (one,) = [block for block in found.blocks if isinstance(block, Table) and block.caption == caption]
+    return one
+
+
+def test_the_direct_map(studies: None) -> None:
+    found = told("direct-map")
+    assert found.aside == "v5.10/1G, v5.10/2M, v5.10/4K: 72 tests of 11 benchmarks on 4 machines"
+    shares = table(found, "How often each variant is best").rows
+    assert [row[0] for row in shares] == ["1G", "2M", "4K", "ties", "all"]
+    assert sum(int(str(row[1])) for row in shares[:4]) == int(str(shares[4][1])) == 72
+    assert sum(float(str(row[2])) for row in shares[:4]) == pytest.approx(100.0, abs=0.2)
+    by_machine = table(found, "Wins by machine")
+    assert [row[0] for row in by_machine.rows] == ["lab-a-2sp1", "lab-b-2sp2", "lab-c-4sp1", "lab-d-2sp3"]
+    for column, total in ((1, 72), (2, shares[0][1]), (3, shares[1][1]), (4, shares[2][1]), (5, shares[3][1])):
+        assert sum(int(str(row[column])) for row in by_machine.rows) == int(str(total))
+    assert {str(row[-1]) for row in by_machine.rows} <= {"1G", "2M", "4K", "none"}
+    matrix = table(found, "The best variant of each benchmark on each machine")
+    assert (len(matrix.rows), len(matrix.columns)) == (11, 5)
+    assert sum(str(each) == "–" for row in matrix.rows for each in row) == 3  # not every benchmark on every machine
+
+
+def test_a_win_of_the_direct_map_by_hand(studies: None) -> None:
+    """The test with the clearest winner, reckoned from the file itself."""
+    results = [json.loads(each) for each in (FIXTURES / "direct-map.jsonl").read_text().splitlines()]
+    means: dict[str, float] = {}
+    for each in results:
+        for test in (each, *each["additional"]):
+            if test["test"]["suite"] == "memtier" and test["machine"]["id"] == "lab-b-2sp2":
+                samples = test["measurements"][0]["samples"]
+                means[each["kernel"]["variant"]] = sum(samples) / len(samples)
+    best = max(means, key=lambda variant: means[variant])
+    lead = 100 * (means[best] / means["1G"] - 1)
+    rows = {
+        str(row[0]): row for row in table(told("direct-map"), "The best variant of each benchmark on each machine").rows
+    }
+    assert rows["memtier"][2] == f"{best} {lead:+.1f} % (1)"
+
+
+def test_the_versions_under_oltp(studies: None) -> None:
+    found = told("oltp")
+    columns = ["Kernel", "Speedup (x)", "Intr/s", "CtxSw/s", "us%", "sys%", "idle%", "iowait%"]
+    assert list(table(found, "Speedup").columns) == columns
+    assert [tuple(map(str, row)) for row in table(found, "Speedup").rows] == [
+        ("2.6.24.2", "1.000", "21969", "43425", "76", "24", "0", "0"),
+        ("2.6.27.2", "0.973", "30402", "43523", "74", "25", "0", "1"),
+        ("2.6.28-rc8", "0.966", "30429", "42608", "74", "25", "0", "0"),
+    ]
+    profile = {str(row[0]): row for row in table(found, "opreport of 2.6.24.2 and 2.6.27.2").rows}
+    assert profile["qla24xx_intr_handler"] == ("qla24xx_intr_handler", "0.3953", "0.6209", "+0.23")
+    assert profile["schedule"][2:] == ("–", "–")  # the list is cut, so nobody knows
+    slabs = {str(row[0]): row for row in table(found, "slabinfo -AD of 2.6.24.2 and 2.6.27.2").rows}
+    assert slabs["sgpool-16"][1] == "640 → 1,280 (+100.0 %)"
+    counters = {str(row[0]): row for row in table(found, "vmstat of 2.6.24.2 and 2.6.28-rc8").rows}
+    assert counters["in"] == ("in", "21,969", "30,429", "+38.5")
+    assert {each.kind for each in Evidence.objects.all()} == {"opreport", "slabinfo -AD", "vmstat"}
+
+
+def test_they_round_trip(studies: None, tmp_path: Path) -> None:
+    """What is kept of the results makes the same studies again."""
+    before = {slug: told(slug) for slug in ("direct-map", "oltp")}
+    kept = tmp_path / "kept.jsonl"
+    payloads = ReleaseResult.objects.order_by("pk").values_list("payload", flat=True)
+    kept.write_text("".join(f"{each}\n" for each in payloads))
+    lines_of_file = [*(FIXTURES / "direct-map.jsonl").open(), *(FIXTURES / "oltp.jsonl").open()]
+    assert [json.loads(each) for each in kept.open()] == [json.loads(each) for each in lines_of_file]
+    for model in (Study, Evidence, Measurement, ReleaseResult, Kernel):
+        model.objects.all().delete()
+    call_command("ingest", str(kept), verbosity=0)
+    call_command("loaddata", "studies", verbosity=0)
+    assert {slug: told(slug) for slug in before} == before
+
+
+def test_the_fixture_is_what_its_maker_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "fixtures"))
+    import make_studies
+
+    for name, results in (("direct-map", make_studies.direct_map()), ("oltp", make_studies.oltp())):
+        made = "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in results)
+        assert made == (FIXTURES / f"{name}.jsonl").read_text()
+
+
+Queries = Callable[[int], Any]
+
+
+def test_the_pages(studies: None, client: Client, django_assert_max_num_queries: Queries) -> None:
+    for slug in ("direct-map", "oltp"):
+        with django_assert_max_num_queries(10):
+            page = client.get(f"/study/{slug}/").content.decode()
+        for block in told(slug).blocks:
+            if isinstance(block, Heading):
+                assert block.text.replace("'", "&#x27;") in page
+        plain = client.get(f"/study/{slug}.txt").content.decode()
+        assert plain == text.render(told(slug), "http://127.0.0.1:8000")
+        assert max(map(len, plain.splitlines())) <= 78
+        assert client.get(f"/study/{slug}.md").content.decode().startswith("# ")
+    listed = client.get("/studies/").content.decode()
+    assert "/study/oltp/" in listed
+    with django_assert_max_num_queries(9):
+        page = client.get("/compare/?of=v2.6.24.2&of=v2.6.28-rc8").content.decode()
+    assert "v2.6.24.2 beside v2.6.28-rc8" in page
+    assert "How often each is best" in client.get("/compare/?of=v5.10/1G&of=v5.10/4K").content.decode()
+    assert client.get("/compare.txt?of=v5.10/1G&of=v5.10/4K").content.decode().startswith("v5.10/1G beside v5.10/4K")
+    for path, status, said in (
+        ("/compare/?of=v9.9", 400, "of: no kernel &#x27;v9.9&#x27; was measured"),
+        ("/compare.txt", 400, "of: expected kernels, found none"),
+        ("/compare/?" + "of=v5.10/1G&" * 13, 400, "of: expected at most 12 kernels, found 13"),
+        ("/study/none/", 404, "there is no study none"),
+        ("/study/oltp/?edit=x", 400, "edit: expected one of"),
+    ):
+        answer = client.get(path)
+        assert answer.status_code == status, path
+        assert said.replace("&#x27;", "'") in answer.content.decode().replace("&#x27;", "'")
+
+
+def test_a_comparison_is_kept_and_written_about(studies: None, client: Client) -> None:
+    form = {"of": ["v2.6.24.2", "v2.6.27.2"], "slug": "old-ones", "title": "Old kernels", "kind": "versions"}
+    toni = User.objects.create_user("toni", "toni@lab.example", "x")
+    client.force_login(toni)
+    assert client.post("/studies/keep/", form).status_code == 403
+    toni.groups.add(Group.objects.get(name="triager"))
+    assert client.post("/studies/keep/", {**form, "slug": "../x"}).status_code == 400
+    assert client.post("/studies/keep/", {**form, "of": ["v2.6.24.2"]}).status_code == 400
+    assert client.post("/studies/keep/", form)["Location"] == "/study/old-ones/"
+    assert client.post("/studies/keep/", form).status_code == 400  # the address is taken
+    told = {"slug": "old-ones", "name": "conclusions", "text": "The *middle* one is slower."}
+    assert client.post("/studies/write/", told).status_code == 302
+    assert "The <em>middle</em> one is slower." in client.get("/study/old-ones/").content.decode()

@@ -1,0 +1,263 @@
+"""A study's facts to a document, in the shape that such reports have on the lists: conclusions first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from tracker.comparison.lines import Box, Change, Line
+from tracker.document.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, Table
+from tracker.evidence.diff import Diff, Pair, Place
+from tracker.studies.facts import Beside, StudyFacts
+from tracker.studies.system import COLUMNS
+from tracker.studies.wins import Outcome, Tally, outcomes, speedup, tally
+
+PLACES = {"conclusions": "Conclusions", "setup": "How it was done"}
+_DIGITS = 6  # of measured values
+
+
+def compose(facts: StudyFacts) -> Document:
+    """The whole study."""
+    boxes = _boxes(facts.lines)
+    suites = {line.test.suite for line in facts.lines}
+    aside = f"{', '.join(facts.kernels)}: {_many(len(facts.lines), 'test')} of {_many(len(suites), 'benchmark')}"
+    aside += f" on {_many(len(boxes), 'machine')}"
+    blocks: list[Block] = []
+    for name, words in PLACES.items():
+        if name in facts.prose:
+            blocks += [Heading(2, words), Prose(facts.prose[name], name)]
+    if not facts.lines:
+        blocks.append(Paragraph("Nothing was measured on these kernels."))
+    elif facts.has_wins:
+        blocks += _variants(facts, boxes)
+    else:
+        blocks += _versions(facts)
+    if facts.lines:
+        blocks += [*_machines(facts, boxes), *_tests(facts, boxes)]
+    return Document(facts.title, aside, (*blocks, *_beside(facts)))
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _boxes(lines: Sequence[Line]) -> list[Box]:
+    return list(dict.fromkeys(line.test.box for line in lines))
+
+
+# --- which variant wins ---
+
+
+def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
+    found = outcomes(facts.lines)
+    whole = tally(found, len(facts.labels))
+    yield Heading(2, "Summary of results")
+    yield Bullets(list(_summary(facts, boxes, found, whole)))
+    if not found:
+        return
+    yield Heading(3, "How often each is best")
+    yield _shares(facts, whole)
+    if len(boxes) > 1:
+        yield Heading(3, "By machine")
+        yield Paragraph(
+            "In how many tests each is best, and the average change of the others against"
+            f" {facts.labels[0]}, in per cent."
+        )
+        yield _by_machine(facts, boxes, found)
+    yield Heading(3, "By benchmark and machine")
+    yield Paragraph(
+        f"Which is best by the average over a benchmark's tests there, and its lead on {facts.labels[0]}; in brackets"
+        " the number of tests."
+    )
+    yield _matrix(facts, boxes, found)
+
+
+def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome], whole: Tally) -> Iterator[str]:
+    labels = ", ".join(facts.labels[:-1]) + f" and {facts.labels[-1]}" if len(facts.labels) > 1 else facts.labels[0]
+    suites = {line.test.suite for line in facts.lines}
+    told = f"{_many(len(boxes), 'machine')} ran {_many(len(suites), 'benchmark')} with {labels}"
+    everywhere = len(suites) * len(boxes) == len({(line.test.suite, line.test.box) for line in facts.lines})
+    told += "" if everywhere else ", not every benchmark on every machine"
+    yield f"{told}: {_many(len(facts.lines), 'test')}."
+    if left := len(facts.lines) - len(found):
+        yield f"{left} of them are left out below: one of the variants is missing, or nobody knows which way is better."
+    if found:
+        wins = ", ".join(
+            f"{label} in {share.pct:.0f} %" for label, share in zip(facts.labels, whole.shares, strict=True)
+        )
+        yield f"Best of all is {wins} of the tests; {whole.ties_pct:.0f} % are ties, within noise."
+        best = _best_by_machine(facts, boxes, found)
+        yield (
+            "By the average change, " + "; ".join(f"{label} is best on {', '.join(some)}" for label, some in best) + "."
+        )
+
+
+def _best_by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> list[tuple[str, list[str]]]:
+    best: dict[str, list[str]] = {}
+    for box in boxes:
+        place = tally([each for each in found if each.line.test.box == box], len(facts.labels)).best
+        best.setdefault("none" if place is None else facts.labels[place], []).append(box.name)
+    return sorted(best.items(), key=lambda pair: -len(pair[1]))
+
+
+def _shares(facts: StudyFacts, whole: Tally) -> Table:
+    rows = [
+        (label, str(share.wins), f"{share.pct:.1f}", "" if place == 0 else _signed(share.average_pct))
+        for place, (label, share) in enumerate(zip(facts.labels, whole.shares, strict=True))
+    ]
+    rows += [("ties", str(whole.ties), f"{whole.ties_pct:.1f}", ""), ("all", str(whole.tests), "100.0", "")]
+    columns = ("Variant", "Best in tests", "Share, %", f"Average change against {facts.labels[0]}, %")
+    return Table("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
+
+
+def _by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> Table:
+    columns = ["Machine", "Tests", *facts.labels, "Ties", *(f"{label}, %" for label in facts.labels[1:]), "Best"]
+    rows = []
+    for box in boxes:
+        own = tally([each for each in found if each.line.test.box == box], len(facts.labels))
+        averages = [_signed(share.average_pct) for share in own.shares[1:]]
+        best = "none" if own.best is None else facts.labels[own.best]
+        wins = [str(share.wins) for share in own.shares]
+        rows.append((box.name, str(own.tests), *wins, str(own.ties), *averages, best))
+    return Table("Wins by machine", columns, rows, frozenset(range(1, len(columns) - 1)))
+
+
+def _matrix(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> Table:
+    suites = list(dict.fromkeys(each.line.test.suite for each in found))
+    rows = []
+    for suite in suites:
+        row = [suite]
+        for box in boxes:
+            some = [each for each in found if each.line.test.suite == suite and each.line.test.box == box]
+            row.append(_best_of(tally(some, len(facts.labels)), facts.labels))
+        rows.append(row)
+    return Table(
+        "The best variant of each benchmark on each machine", ("Benchmark", *(box.name for box in boxes)), rows
+    )
+
+
+def _best_of(own: Tally, labels: Sequence[str]) -> str:
+    if not own.tests:
+        return "–"
+    if own.best is None or own.ties == own.tests:
+        return f"tie ({own.tests})"
+    lead = own.shares[own.best].average_pct
+    return f"{labels[own.best]}{f' {lead:+.1f} %' if own.best and lead is not None else ''} ({own.tests})"
+
+
+# --- how versions follow each other ---
+
+
+def _versions(facts: StudyFacts) -> Iterator[Block]:
+    yield Heading(2, "Performance summary")
+    has_system = any(facts.systems)
+    columns = ["Kernel", "Speedup (x)", *(name for name, _, _ in COLUMNS if has_system)]
+    rows = []
+    for place, label in enumerate(facts.labels):
+        ratio = speedup(facts.lines, place)
+        cells = [label, "–" if ratio is None else f"{ratio:.3f}"]
+        if has_system:
+            cells += ["–" if value is None else f"{value:.0f}" for value in facts.systems[place].values]
+        rows.append(cells)
+    yield Table("Speedup", columns, rows, frozenset(range(1, len(columns))))
+    several = "" if len(facts.lines) == 1 else ", the geometric mean over the tests that both ran"
+    yield Paragraph(f"Speedup: how many times as fast as {facts.labels[0]}{several}.")
+
+
+# --- every test ---
+
+
+def _machines(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
+    yield Heading(2, "Machines" if len(boxes) > 1 else "Machine")
+    for box in boxes:
+        yield Facts([("name", box.name), *box.facts])
+
+
+def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
+    yield Heading(2, "Every test")
+    yield Paragraph(f"Means; behind them the change against {facts.labels[0]} in per cent, plus is better.")
+    ordered = sorted(facts.lines, key=lambda line: boxes.index(line.test.box))
+    for box, some in groupby(ordered, lambda line: line.test.box):
+        if len(boxes) > 1:
+            yield Heading(3, box.name)
+        rows = [_test_row(line) for line in some]
+        columns = ("Test", "Metric", *facts.labels)
+        numeric = frozenset(range(2, len(columns)))
+        yield Table(f"Every test on {box.name}", columns, rows, numeric)
+
+
+def _test_row(line: Line) -> list[str]:
+    test = line.test
+    name = f"{test.suite}, {test.scenario}" if test.params else test.suite
+    cells = []
+    for cell, change in zip(line.cells, line.changes, strict=True):
+        cells.append("–" if cell is None else f"{_number(cell.mean)}{_beside_mean(change)}")
+    return [name, f"{test.metric}{f', {test.unit}' if test.unit else ''}", *cells]
+
+
+def _beside_mean(change: Change | None) -> str:
+    if change is None:
+        return ""
+    if change.word.value == "same":
+        return " (same)"
+    return f" ({change.pct:+.1f})" if change.pct is not None else " (from zero)"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.{_DIGITS - 2}g}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.1f}"
+
+
+# --- what tools printed ---
+
+
+def _beside(facts: StudyFacts) -> Iterator[Block]:
+    if not facts.beside:
+        return
+    yield Heading(2, "What tools printed")
+    for each in sorted(facts.beside, key=lambda each: not each.diff.is_share):  # profiles first
+        yield Heading(3, f"{each.kind}: {each.diff.title}", aside=f"({each.where})" if each.where else "")
+        if each.diff.left_out:
+            what = "functions by share" if each.diff.is_share else "rows"
+            yield Paragraph(f"The first {len(each.diff.pairs)} {what}; {each.diff.left_out} more are left out.")
+        yield side_by_side(each)
+
+
+def side_by_side(each: Beside) -> Table:
+    """Two listings as one table: name, before, after, change; of several columns each in one cell."""
+    if each.diff.is_share:
+        columns = ("Function", f"{each.old}, %", f"{each.new}, %", "Change, points")
+        rows = [_share_row(pair, each.diff) for pair in each.diff.pairs]
+        return Table(f"{each.kind} of {each.old} and {each.new}", columns, rows, frozenset({1, 2, 3}))
+    if len(each.diff.columns) == 1:
+        columns = ("Name", each.old, each.new, "Change, %")
+        rows = [(_name(pair), *_values(pair.places[0])) for pair in each.diff.pairs]
+        return Table(f"{each.kind} of {each.old} and {each.new}", columns, rows, frozenset({1, 2, 3}))
+    rows = [(_name(pair), *map(_both, pair.places)) for pair in each.diff.pairs]
+    numeric = frozenset(range(1, len(each.diff.columns) + 1))
+    return Table(f"{each.kind} of {each.old} and {each.new}", ("Name", *each.diff.columns), rows, numeric)
+
+
+def _share_row(pair: Pair, diff: Diff) -> tuple[str, ...]:
+    place = pair.places[diff.columns.index("share")]
+    old, new = (f"{value:.4g}" if value is not None else "–" for value in (place.old, place.new))
+    return (pair.name, old, new, f"{place.change:+.2f}" if place.change is not None else "–")
+
+
+def _name(pair: Pair) -> str:
+    return f"{pair.name} ({pair.note})" if pair.note else pair.name
+
+
+def _values(place: Place) -> tuple[str, str, str]:
+    told = ["–" if value is None else _number(value) for value in (place.old, place.new)]
+    return (told[0], told[1], _signed(place.change))
+
+
+def _both(place: Place) -> str:
+    old, new, change = _values(place)
+    if place.old == place.new:
+        return old
+    return f"{old} → {new}" + (f" ({change} %)" if place.change is not None else "")

@@ -1,0 +1,37 @@
+"""What a study is made of, as values. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tracker.comparison.lines import Line
+from tracker.evidence.diff import Diff
+from tracker.studies.system import System
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A file of the first kernel beside one of another: where both were taken, and the difference."""
+
+    kind: str
+    where: str
+    old: str
+    new: str
+    diff: Diff
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFacts:
+    """`labels` name the kernels, the first is what the others are compared with. `kernels`: their whole names.
+    `has_wins`: the question is which variant wins; else how versions follow each other.
+    """
+
+    title: str
+    labels: tuple[str, ...]
+    kernels: tuple[str, ...]
+    has_wins: bool
+    lines: Sequence[Line]
+    systems: Sequence[System]
+    beside: Sequence[Beside]
+    prose: Mapping[str, str]
