@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 PAGES = {
     "answering": "Answering a report",
     "archives": "Reading archives",
+    "comparisons": "Reports of releases, comparisons and the index",
     "desk": "The triage desk",
     "mail": "The mail that we send",
     "outbox": "How mail leaves",

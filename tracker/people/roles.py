@@ -14,10 +14,11 @@ from tracker.people.addresses import is_of_a_person
 
 CHANGE_REPORTS = "tracker.change_report"
 DECIDE = "tracker.change_suggestion"
+CHANGE_BASKET = "tracker.change_basketentry"
 SEND = "tracker.change_outgoingmail"
 ROLES: Mapping[str, frozenset[str]] = {
     "triager": frozenset({CHANGE_REPORTS, DECIDE}),
-    "operator": frozenset({CHANGE_REPORTS, DECIDE, SEND, "tracker.release_report"}),
+    "operator": frozenset({CHANGE_REPORTS, DECIDE, SEND, CHANGE_BASKET, "tracker.release_report"}),
 }
 
 

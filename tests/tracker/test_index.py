@@ -1,0 +1,365 @@
+"""The performance index: by hand, by its properties, and on its pages."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.comparison.lines import Cell
+from tracker.index.basket import Entry, at, read_params
+from tracker.index.chart import chart, words
+from tracker.index.reckoning import Measured, Point, series
+from tracker.models import BasketEntry, Commit, Metric, Report, Writing
+from tracker.samples import Side, side
+
+
+def mean(value: float) -> Cell:
+    return Cell(Side(value, None, 1))
+
+
+def entry(name: str, weight: float = 1.0, direction: str = "higher") -> Entry:
+    return Entry(name, (), direction, weight)
+
+
+A, B, C = entry("a.ops", 2.0), entry("b.seconds", 1.0, "lower"), entry("c.ops", 1.0)
+
+
+def measured(name: str, basket: Sequence[Entry], **values: Any) -> Measured:
+    """Values by the first letter of the benchmark: one, or a mapping from machine to value."""
+    readings: dict[str, Mapping[str, Cell]] = {}
+    for each in {item.key: item for item in (*basket, A, B, C)}.values():
+        told = values.get(each.metric[0])
+        if told is not None:
+            places = told if isinstance(told, dict) else {"m1": told}
+            readings[each.key] = {place: mean(float(value)) for place, value in places.items()}
+    return Measured(name, tuple(basket), readings)
+
+
+def test_two_releases_by_hand() -> None:
+    first = measured("v6.1", [A, B], a=100, b=10)
+    second = measured("v6.2", [A, B], a=110, b=8)
+    one, two = series([first, second])
+    # 100 · exp((2 · ln(110/100) + 1 · -ln(8/10)) / 3)
+    assert one.value == 100.0
+    assert two.value == pytest.approx(100 * math.exp((2 * math.log(1.1) - math.log(0.8)) / 3))
+    assert two.value == pytest.approx(114.788521, abs=1e-6)
+    assert (two.matched, two.total, two.against) == (2, 2, "v6.1")
+    by_key = {each.key: each for each in two.contributions}
+    assert by_key["a.ops"].pct == pytest.approx(10.0)
+    assert by_key["b.seconds"].pct == pytest.approx(25.0)  # 8 instead of 10 seconds: 1.25 times as fast
+    assert by_key["a.ops"].share_pct == pytest.approx(66.667, abs=1e-3)
+    assert sum(each.points for each in two.contributions) == pytest.approx(two.value - 100)
+
+
+def test_machines_are_averaged_within_a_benchmark_first() -> None:
+    first = measured("v6.1", [A, C], a={"m1": 100, "m2": 10, "m3": 1}, c=50)
+    second = measured("v6.2", [A, C], a={"m1": 121, "m2": 10}, c=50)  # m3 is missing: two places match
+    _, two = series([first, second])
+    assert two.value == pytest.approx(100 * math.exp(2 * (math.log(1.21) / 2) / 3))
+    assert two.contributions[0].places == 2
+
+
+def test_a_missing_benchmark_is_said_and_comes_back() -> None:
+    first = measured("v6.1", [A, B, C], a=100, b=10, c=50)
+    second = measured("v6.2", [A, B, C], a=110, c=50)
+    third = measured("v6.3", [A, B, C], a=110, b=5, c=50)
+    _, two, three = series([first, second, third])
+    assert two.value == pytest.approx(100 * math.exp(2 * math.log(1.1) / 3))
+    assert (two.matched, two.total, two.missing) == (2, 3, (("b.seconds", "not measured"),))
+    assert three.value == pytest.approx(100 * math.exp((2 * math.log(1.1) + math.log(2)) / 4))
+    assert (three.matched, three.against) == (3, "v6.1")
+
+
+def test_a_zero_is_said_and_left_out() -> None:
+    first = measured("v6.1", [A, C], a=100, c=50)
+    zero = measured("v6.2", [A, C], a=110, c=0)
+    negative = measured("v6.3", [A, C], a=110, c=-1)
+    partly = measured("v6.4", [A, C], a={"m1": 110, "m2": 0}, c=50)
+    _, two, three, four = series([first, zero, negative, partly])
+    assert two.value == three.value == pytest.approx(110.0)
+    assert two.missing == (("c.ops", "zero was measured"),)
+    assert three.missing == (("c.ops", "a negative number was measured"),)
+    assert four.missing == (("a.ops", "zero was measured in some places, which are left out"),)
+    assert four.matched == 2
+
+
+def test_a_metric_without_a_direction_is_said() -> None:
+    odd = replace(C, direction="unknown")
+    _, two = series([measured("v6.1", [A, odd], a=1, c=1), measured("v6.2", [A, odd], a=1, c=9)])
+    assert (two.value, two.matched) == (100.0, 1)
+    assert two.missing == (("c.ops", "nobody has told which direction is better"),)
+
+
+def test_a_changed_basket_is_chained() -> None:
+    """By hand: v6.2 with the old basket, v6.3 with the new one against v6.2, whose index takes the place of 100."""
+    first = measured("v6.1", [A, B], a=100, b=10, c=50)
+    second = measured("v6.2", [A, B], a=110, b=8, c=40)
+    third = measured("v6.3", [A, C], a=110, b=1, c=60)
+    fourth = measured("v6.4", [A, C], a=220, c=60)
+    _, two, three, four = series([first, second, third, fourth])
+    linked = 100 * math.exp((2 * math.log(1.1) - math.log(0.8)) / 3)
+    assert two.value == pytest.approx(linked)
+    assert three.value == pytest.approx(linked * math.exp((2 * math.log(1.0) + math.log(60 / 40)) / 3))
+    assert three.against == "v6.2"
+    assert four.value == pytest.approx(linked * math.exp((2 * math.log(2.0) + math.log(60 / 40)) / 3))
+    assert four.against == "v6.2"
+
+
+def test_a_changed_weight_moves_nothing_by_itself() -> None:
+    heavy = replace(C, weight=100.0)
+    kernels = [measured("v6.1", [A, C], a=1, c=1), measured("v6.2", [A, C], a=2, c=3)]
+    same = measured("v6.3", [A, heavy], a=2, c=3)
+    _, two, three = series([*kernels, same])
+    assert two.value == three.value
+
+
+def test_a_new_benchmark_counts_from_where_it_was_first_measured() -> None:
+    first = measured("v6.1", [A, C], a=100)
+    second = measured("v6.2", [A, C], a=110, c=50)
+    third = measured("v6.3", [A, C], a=110, c=100)
+    one, two, three = series([first, second, third])
+    assert one.missing == (("c.ops", "not measured"),)
+    assert two.missing == (("c.ops", "not measured on v6.1"),)
+    assert two.value == pytest.approx(110.0)
+    assert three.value == pytest.approx(110.0 * math.exp(math.log(2) / 3))
+
+
+def test_nothing_in_common_is_no_index() -> None:
+    empty, first = measured("v6.0", [A]), measured("v6.1", [A], a={"m1": 1})
+    other, again = measured("v6.2", [A], a={"m2": 5}), measured("v6.3", [A], a={"m1": 2})
+    none, one, two, three = series([empty, first, other, again])
+    assert (none.value, one.value, two.value) == (None, 100.0, None)
+    assert two.missing == (("a.ops", "not measured on v6.1 on the same machines"),)
+    assert three.value == pytest.approx(200.0)
+    assert series([]) == []
+
+
+def test_the_interval_covers_the_index_and_is_always_the_same() -> None:
+    def sampled(name: str, *samples: float) -> Measured:
+        return Measured(name, (A,), {"a.ops": {"m1": Cell(side(samples), samples)}})
+
+    kernels = [sampled("v6.1", 100, 104, 97, 101), sampled("v6.2", 110, 113, 106, 111)]
+    _, two = series(kernels)
+    assert two.low is not None
+    assert two.high is not None
+    assert two.value is not None
+    assert two.low < two.value < two.high
+    assert two.low > 105
+    assert two.high < 115
+    assert series(kernels) == series(kernels)
+    _, bare = series([measured("v6.1", [A], a=1), measured("v6.2", [A], a=2)])
+    assert (bare.low, bare.high) == (200.0, 200.0)  # without samples there is no spread
+
+
+values = st.floats(1e-3, 1e6)
+places = st.dictionaries(st.sampled_from(["m1", "m2"]), values, max_size=2)
+releases = st.lists(st.fixed_dictionaries({"a": places, "b": places, "c": places}), min_size=1, max_size=4)
+
+
+def told(some: Sequence[Mapping[str, Any]], factor: float = 1.0) -> list[Measured]:
+    kernels = []
+    for number, each in enumerate(some):
+        scaled = {**each, "a": {place: value * factor for place, value in each["a"].items()}}
+        kernels.append(measured(f"v6.{number}", [A, B, C], **{name: value for name, value in scaled.items() if value}))
+    return kernels
+
+
+@given(releases, st.floats(1e-3, 1e3))
+def test_the_unit_of_a_benchmark_changes_nothing(some: list[Mapping[str, Any]], factor: float) -> None:
+    for plain, scaled in zip(series(told(some)), series(told(some, factor)), strict=True):
+        assert (plain.value is None) == (scaled.value is None)
+        assert plain.value is None or scaled.value == pytest.approx(plain.value, rel=1e-9)
+        assert (plain.matched, plain.missing, plain.against) == (scaled.matched, scaled.missing, scaled.against)
+
+
+@given(releases)
+def test_every_benchmark_is_in_it_or_left_out(some: list[Mapping[str, Any]]) -> None:
+    for point in series(told(some)):
+        assert point.matched + len(point.missing) == point.total == 3
+        assert (point.value is None) == (point.matched == 0)
+        if point.contributions and point.value is not None:
+            assert sum(each.share_pct for each in point.contributions) == pytest.approx(100)
+        assert words(point).startswith(point.name)
+    chart(series(told(some)))
+
+
+def test_the_basket_of_a_release() -> None:
+    old = Entry("a.ops", (), "higher", 1.0, "", "v6.3")
+    new = Entry("a.ops", (), "higher", 3.0, "v6.4")
+    late = Entry("c.ops", (), "higher", 1.0, "v6.4")
+    for version, expected in (
+        ("v6.3", [1.0]),
+        ("v6.3-rc2", [1.0]),
+        ("v6.4-rc1", [3.0, 1.0]),
+        ("v6.4", [3.0, 1.0]),
+        ("v7.0", [3.0, 1.0]),
+        ("mine", [3.0, 1.0]),
+    ):
+        assert [each.weight for each in at([old, new, late], version)] == expected, version
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("", ()), ("mode=process, test=a", (("mode", "process"), ("test", "a"))), ("x=,", (("x", ""),))]
+)
+def test_parameters_as_people_write_them(text: str, found: Any) -> None:
+    assert read_params(text) == found
+
+
+def test_a_gap_in_the_chart() -> None:
+    def point(name: str, value: float | None) -> Point:
+        return Point(name, value, value, value, 1, 1, "v6.1")
+
+    drawn = chart([point("v6.1", 100.0), point("v6.2", 90.0), point("v6.3", None), point("v6.4", 95.0)])
+    assert drawn
+    assert [dot.name for dot in drawn.dots] == ["v6.1", "v6.2", "v6.4"]
+    assert len(drawn.lines) == 1
+    assert drawn.dots[1].y > drawn.dots[2].y > drawn.dots[0].y  # worse is lower
+    assert chart([point("v6.1", 100.0)]) is None
+
+
+# --- the pages ---
+
+
+@pytest.fixture
+def index(db: None, tmp_path: Path) -> None:
+    """Three releases, two benchmarks on two machines."""
+    results = []
+    for number, (ops, seconds) in enumerate(((100, 10), (110, 10), (121, 8)), 1):
+        for machine in ("m1", "m2"):
+            base = {
+                "schema": "perf-release-result/1",
+                "producer": {"name": "lab"},
+                "machine": {"id": machine, "cpus": 4},
+            }
+            headline = {"metric": "scan.ops", "unit": "ops/s", "direction": "higher", "role": "headline"}
+            build = {"metric": "build.seconds", "unit": "s", "direction": "lower", "role": "headline"}
+            results.append(
+                {
+                    **base,
+                    "id": f"{number}{machine}",
+                    "created_at": f"2026-0{number}-01T00:00:00Z",
+                    "kernel": {"version": f"v6.{number}"},
+                    "test": {"suite": "scan", "params": {}},
+                    "measurements": [{**headline, "samples": [ops, ops + 1, ops - 1]}],
+                    "additional": [
+                        {
+                            "test": {"suite": "build", "params": {"jobs": "8"}},
+                            "machine": base["machine"],
+                            "measurements": [{**build, "mean": seconds, "n": 3}],
+                        }
+                    ],
+                }
+            )
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(results))
+    call_command("ingest", str(path), verbosity=0)
+
+
+Queries = Callable[[int], Any]
+
+
+def test_the_page_and_its_points(index: None, client: Client, django_assert_max_num_queries: Queries) -> None:
+    with django_assert_max_num_queries(7):
+        page = client.get("/index/").content.decode()
+    # with equal weights: 100 · exp((ln 1.21 + ln 1.25) / 2)
+    assert "v6.3: 123.0, 95 % interval" in page
+    assert 'href="/index/v6.3/#point"' in page
+    with django_assert_max_num_queries(9):
+        point = client.get("/index/v6.3/").content.decode()
+    assert "2 of 2 benchmarks, against v6.1" in point
+    assert "+21.0%" in point
+    assert "+25.0%" in point
+    assert 'aria-current="true"' in point
+    assert client.get("/index/v9.9/").status_code == 404
+    with django_assert_max_num_queries(6):
+        assert client.get("/index/").content.decode() == page  # nothing is reckoned again
+
+
+def test_the_reports_that_explain_a_point(index: None, client: Client) -> None:
+    for number, (metric, merged) in enumerate((("scan.ops", "v6.3"), ("scan.other", "v6.3"), ("scan.ops", "v6.2")), 1):
+        culprit = Commit.objects.create(sha=f"{number}" * 40)
+        told = {"merged": merged, "suite": "scan", "metric": metric, "verdict": "improvement", "status": "merged"}
+        Report.objects.create(
+            culprit=culprit, tag=f"{number}" * 16, state="no_action", title=f"number {number}", **told
+        )
+    point = client.get("/index/v6.3/").content.decode()
+    assert point.index("number 1") < point.index("number 2")
+    assert "number 3" not in point
+    assert "another metric of the suite" in point
+
+
+def test_comments_with_history(index: None, client: Client) -> None:
+    said = {"version": "v6.3", "text": "The **allocator** did it. <script>x</script>"}
+    assert client.post("/index/comment/", said).status_code == 302
+    assert not Writing.objects.exists()  # he was led to the door
+    lee, toni = (User.objects.create_user(name, f"{name}@lab.example", "x") for name in ("lee", "toni"))
+    toni.groups.add(Group.objects.get(name="triager"))
+    client.force_login(lee)
+    assert client.post("/index/comment/", said).status_code == 302
+    page = client.get("/index/v6.3/").content.decode()
+    assert "The <strong>allocator</strong> did it." in page
+    assert "<script>x" not in page
+    name = Writing.objects.get().name
+    assert client.post("/index/comment/", {**said, "name": name, "text": "It was the *scheduler*."}).status_code == 302
+    page = client.get(f"/index/v6.3/?edit={name}").content.decode()
+    assert "It was the <em>scheduler</em>." in page
+    assert "The **allocator** did it." in page  # the history
+    mia = User.objects.create_user("mia", "mia@lab.example", "x")
+    client.force_login(mia)
+    assert client.post("/index/comment/", {**said, "name": name}).status_code == 403
+    assert client.post("/index/comment/", {**said, "version": "x"}).status_code == 400
+    assert client.post("/index/comment/", {**said, "text": " "}).status_code == 400
+    client.force_login(toni)
+    assert client.post("/index/comment/", {**said, "name": name, "text": ""}).status_code == 302
+    assert "Nobody has said anything yet." in client.get("/index/v6.3/").content.decode()
+    assert Writing.objects.count() == 3  # nothing is ever lost
+
+
+def test_the_weights_are_changed(index: None, client: Client) -> None:
+    form = {"metric": ["scan.ops", "build.seconds", ""], "params": ["", "jobs=8", ""], "weight": ["3", "1", "1"]}
+    form |= {"since": ["", "", ""], "until": ["", "", ""]}
+    kim = User.objects.create_user("kim", "kim@lab.example", "x")
+    client.force_login(kim)
+    assert client.post("/index/basket/", form).status_code == 403
+    kim.groups.add(Group.objects.get(name="operator"))
+    assert client.post("/index/basket/", form).status_code == 302
+    assert [(str(each), each.weight) for each in BasketEntry.objects.all()] == [
+        ("scan.ops", 3.0),
+        ("build.seconds (jobs=8)", 1.0),
+    ]
+    value = 100 * math.exp((3 * math.log(1.21) + math.log(1.25)) / 4)
+    assert f"v6.3: {value:.1f}, 95 % interval" in client.get("/index/").content.decode()
+    page = client.get("/index/basket/").content.decode()
+    assert "+ scan.ops × 3" in page
+    assert "- scan.ops × 1" in page
+    for column, number, bad, why in (
+        ("metric", 0, "no.such", "nothing was ever measured of"),
+        ("weight", 0, "-1", "row 1: expected a weight"),
+        ("weight", 1, "much", "row 2: could not convert"),
+        ("since", 0, "later", "row 1: since: expected a version"),
+        ("params", 1, "jobs", "row 2: expected name=value pairs"),
+        ("metric", 2, "scan.ops", "row 3: scan.ops × 1 stands twice"),
+    ):
+        odd = {name: list(cells) for name, cells in form.items()}
+        odd[column][number] = bad
+        answer = client.post("/index/basket/", odd)
+        assert answer.status_code == 400, bad
+        assert why in answer.content.decode()
+    assert client.post("/index/basket/", {**form, "weight": ["1"]}).status_code == 400
+    assert Metric.objects.filter(name="scan.ops").exists()
+
+
+def test_an_empty_house(db: None, client: Client) -> None:
+    assert "No two releases were measured yet" in client.get("/index/").content.decode()
+    assert client.get("/index/basket/").status_code == 200

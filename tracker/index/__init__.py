@@ -1,0 +1,1 @@
+"""`/index/`: one number for a release, with all that it is made of."""

@@ -1,0 +1,96 @@
+"""Changes of the basket: all rows at once, each checked, and told in its history."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from tracker import versions, writings
+from tracker.index.basket import read_params, written
+from tracker.index.queries import BASKET, entries
+from tracker.models import BasketEntry, Metric, Writing
+
+MOST = 500  # benchmarks
+PLACE, CHANGES = f"basket {BASKET}", "changes"
+
+
+class Unfit(ValueError):
+    """A row that is not taken; its words name the row and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the form, as text. Without a metric it is left out: so it is taken away."""
+
+    metric: str
+    params: str = ""
+    weight: str = "1"
+    since: str = ""
+    until: str = ""
+
+    @property
+    def words(self) -> str:
+        told = f"{self.metric} ({self.params})" if self.params else self.metric
+        span = "".join(f", {word} {each}" for word, each in (("since", self.since), ("until", self.until)) if each)
+        return f"{told} × {self.weight}{span}"
+
+
+def rows() -> list[Row]:
+    """The basket as it stands."""
+    return [Row(each.metric, written(each.params), f"{each.weight:g}", each.since, each.until) for each in entries()]
+
+
+@transaction.atomic
+def change(told: list[Row], by: str, now: datetime) -> str:
+    """Make this the basket; returns what changed in words, "" for nothing. Unfit names the first row that is odd."""
+    before = rows()
+    kept = [_checked(row, number) for number, row in enumerate(told, 1) if row.metric]
+    seen: set[tuple[str, str, str]] = set()
+    for number, row in enumerate(kept, 1):
+        key = (row.metric, row.params, row.since)
+        if key in seen:
+            raise Unfit(f"row {number}: {row.words} stands twice")
+        seen.add(key)
+    metrics = Metric.objects.in_bulk({row.metric for row in kept}, field_name="name")
+    if unknown := [row.metric for row in kept if row.metric not in metrics]:
+        raise Unfit(f"metric: nothing was ever measured of {unknown[0][:80]!r}")
+    changes = _changes(before, kept)
+    if changes:
+        BasketEntry.objects.filter(basket=BASKET).delete()
+        BasketEntry.objects.bulk_create(
+            BasketEntry(
+                basket=BASKET,
+                metric=metrics[row.metric],
+                params=row.params,
+                weight=float(row.weight),
+                since=row.since,
+                until=row.until,
+            )
+            for row in kept
+        )
+        Writing.objects.create(place=PLACE, name=CHANGES, text=changes[: writings.LONGEST], by=by, at=now)
+    return changes
+
+
+def _checked(row: Row, number: int) -> Row:
+    """The row in its normal form."""
+    try:
+        params = written(read_params(row.params))
+        weight = float(row.weight or "1")
+    except ValueError as error:
+        raise Unfit(f"row {number}: {error}") from None
+    if not (math.isfinite(weight) and 0 <= weight <= 1e6):
+        raise Unfit(f"row {number}: expected a weight from 0 to a million, found {row.weight[:20]!r}")
+    for name, value in (("since", row.since), ("until", row.until)):
+        if value and versions.parse(value) is None:
+            raise Unfit(f"row {number}: {name}: expected a version like v6.12, found {value[:40]!r}")
+    return Row(row.metric, params, f"{weight:g}", row.since, row.until)
+
+
+def _changes(before: list[Row], after: list[Row]) -> str:
+    gone = [f"- {row.words}" for row in before if row not in after]
+    new = [f"+ {row.words}" for row in after if row not in before]
+    return "; ".join([*gone, *new])

@@ -1,0 +1,102 @@
+"""What the index is made of: the basket, the kernels, what was measured; and what explains a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.core.cache import cache
+from django.db.models import Count, Max
+
+from tracker import versions
+from tracker.comparison import queries as comparison
+from tracker.comparison.lines import Cell, pooled
+from tracker.index.basket import Entry, at, read_params
+from tracker.index.reckoning import Measured, Point, series
+from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report
+from tracker.samples import Side
+from tracker.status import Verdict
+
+BASKET = "default"
+MOST_KERNELS = 80
+MOST_REPORTS = 40
+KEEP = 3600  # seconds; a new measurement or another basket is reckoned at once
+
+
+def entries() -> list[Entry]:
+    """The basket that people chose; while nobody has, every headline metric counts the same."""
+    rows = list(BasketEntry.objects.filter(basket=BASKET).select_related("metric").order_by("pk"))
+    if rows:
+        return [entry_of(row) for row in rows]
+    headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE).values("metric")
+    return [Entry(each.name, (), each.direction) for each in Metric.objects.filter(pk__in=headlines).order_by("name")]
+
+
+def entry_of(row: BasketEntry) -> Entry:
+    return Entry(row.metric.name, read_params(row.params), row.metric.direction, row.weight, row.since, row.until)
+
+
+def kernels() -> list[Kernel]:
+    """The releases in their order, and the candidates of a cycle whose release was not measured yet."""
+    plain = {kernel: parsed for kernel in Kernel.objects.filter(variant="") if (parsed := versions.parse(kernel.name))}
+    released = {parsed.cycle for parsed in plain.values() if parsed.is_release}
+    kept = [kernel for kernel, parsed in plain.items() if parsed.is_release or parsed.cycle not in released]
+    return sorted(kept, key=comparison.order)[-MOST_KERNELS:]
+
+
+def points() -> list[Point]:
+    """The index of every kernel; reckoned anew when something was measured, or the basket is another."""
+    basket, compared = entries(), kernels()
+    state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
+    key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
+    found: list[Point] | None = cache.get(key)
+    if found is None:
+        found = series(_measured(basket, compared))
+        cache.set(key, found, KEEP)
+    return found
+
+
+def _measured(basket: Sequence[Entry], compared: Sequence[Kernel]) -> list[Measured]:
+    readings: dict[int, dict[str, dict[str, list[Cell]]]] = {}
+    by_metric: dict[str, list[Entry]] = {}
+    for entry in {entry.key: entry for entry in basket}.values():
+        by_metric.setdefault(entry.metric, []).append(entry)
+    rows = Measurement.objects.filter(kernel__in=compared, metric__name__in=by_metric).order_by("pk")
+    columns = ("kernel", "metric__name", "scenario", "scenario__params", "machine", "mean", "stddev", "runs", "samples")
+    for kernel, metric, scenario, params, machine, mean, stddev, runs, samples in rows.values_list(*columns).iterator():
+        for entry in by_metric[metric]:
+            if entry.takes(metric, params):
+                places = readings.setdefault(kernel, {}).setdefault(entry.key, {})
+                cell = Cell(Side(mean, stddev, runs), tuple(samples))
+                places.setdefault(f"{scenario}/{machine}", []).append(cell)
+    return [
+        Measured(
+            kernel.name,
+            at(basket, kernel.name),
+            {
+                key: {place: pooled(cells) for place, cells in places.items()}
+                for key, places in readings.get(kernel.pk, {}).items()
+            },
+        )
+        for kernel in compared
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite."""
+
+    report: Report
+    same_metric: bool
+
+
+def explaining(version: str) -> list[Explained]:
+    """The reports merged in the cycle of a kernel that concern the basket, those of its very metrics first."""
+    parsed = versions.parse(version)
+    if parsed is None:
+        return []
+    metrics = {entry.metric for entry in at(entries(), version)}
+    suites = {metric.partition(".")[0] for metric in metrics}
+    rows = Report.objects.filter(merged=parsed.cycle, suite__in=suites).exclude(verdict=Verdict.UNKNOWN)
+    found = rows.select_related("culprit").order_by("-urgency", "pk")[:MOST_REPORTS]
+    return sorted((Explained(row, row.metric in metrics) for row in found), key=lambda each: not each.same_metric)

@@ -1,0 +1,105 @@
+"""`/index/`: the index over releases; a point opens what it is made of, what explains it, and what people say of it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker import versions
+from tracker.asked import person, refused, told
+from tracker.index import editing, queries
+from tracker.index.chart import chart
+from tracker.people.roles import CHANGE_BASKET, CHANGE_REPORTS
+from tracker.people.views import signed_in
+from tracker.writings import Unfit, texts, write
+from tracker.writings import versions as versions_of
+
+_NAME = re.compile(r"[0-9a-f]{12}\Z")
+
+
+def index(request: HttpRequest, version: str = "") -> HttpResponse:
+    """The chart; with a version, its point too."""
+    points = queries.points()
+    shown: dict[str, Any] = {
+        "points": points[::-1],
+        "chart": chart(points),
+        "may_edit": request.user.has_perm(CHANGE_BASKET),
+    }
+    if not version:
+        return render(request, "index/index.html", shown)
+    point = next((each for each in points if each.name == version), None)
+    if point is None:
+        raise Http404(f"no kernel {version[:40]} is in the index")
+    edited = request.GET.get("edit", "")
+    shown |= {
+        "point": point,
+        "contributions": sorted(point.contributions, key=lambda each: -abs(each.points)),
+        "explained": queries.explaining(version),
+        "comments": texts(_place(version)).values(),
+        "edited": edited,
+        "history": versions_of(_place(version), edited) if _NAME.match(edited) else (),
+        "may_tidy": request.user.has_perm(CHANGE_REPORTS),
+    }
+    return render(request, "index/point.html", shown)
+
+
+def _place(version: str) -> str:
+    """Where the comments on a point stand among what people wrote."""
+    return f"index {version}"
+
+
+@require_POST
+@signed_in
+def comment(request: HttpRequest) -> HttpResponse:
+    """Say something about a point, or change what one has said; triagers may change everything."""
+    version, name = told(request.POST, "version", 30), told(request.POST, "name", 12)
+    if versions.parse(version) is None:
+        return refused(f"version: expected one like v6.12; found {version!r}")
+    known = texts(_place(version)).get(name)
+    if name and (known is None or not (known.by == person(request) or request.user.has_perm(CHANGE_REPORTS))):
+        return refused("name: there is no comment of yours under this name", 403)
+    text = request.POST.get("text", "")
+    if not name and not text.strip():
+        return refused("text: expected some words; found none")
+    try:
+        write(_place(version), name or secrets.token_hex(6), text, person(request), timezone.now())
+    except Unfit as unfit:
+        return refused(f"text: {unfit}")
+    return redirect("index-point", version)
+
+
+def basket(request: HttpRequest) -> HttpResponse:
+    """The benchmarks that count, each with its weight; who may, changes them."""
+    if request.method == "POST":
+        return _change(request)
+    shown = {
+        "rows": editing.rows(),
+        "history": versions_of(editing.PLACE, editing.CHANGES)[:50],
+        "may_edit": request.user.has_perm(CHANGE_BASKET),
+    }
+    return render(request, "index/basket.html", shown)
+
+
+def _change(request: HttpRequest) -> HttpResponse:
+    if not request.user.has_perm(CHANGE_BASKET):
+        return refused("only operators change the basket", 403)
+    try:
+        changed = editing.change(_rows_of(request.POST), person(request), timezone.now())
+    except editing.Unfit as unfit:
+        return refused(str(unfit))
+    messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")
+    return redirect("index-basket")
+
+
+def _rows_of(form: QueryDict) -> list[editing.Row]:
+    columns = [form.getlist(name)[: editing.MOST] for name in ("metric", "params", "weight", "since", "until")]
+    if len({len(column) for column in columns}) > 1:
+        raise editing.Unfit("expected as many weights as metrics")
+    return [editing.Row(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]
