@@ -10,6 +10,7 @@ urlpatterns = [
     path("report/", include("tracker.reports.urls")),
     path("", include("tracker.studies.urls")),
     path("", include("tracker.index.urls")),
+    path("", include("tracker.evidence.urls")),
     path("", include("tracker.people.urls")),
     path("", include("tracker.things.urls")),
     path("results/", include("tracker.results.urls")),

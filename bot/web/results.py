@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from bot.ingest.formats import read_bytes
 from bot.ingest.intake import Answer, take_in
 from bot.ingest.release_store import ReleaseReceipt
 from bot.ingest.store import Taken
+from bot.web.tokens import problem, stranger
 
 MAX_BYTES = 16 * 1024 * 1024  # of a body; larger ones go by `ingest` or the drop directory
 
@@ -32,11 +32,11 @@ def take_results(request: HttpRequest) -> JsonResponse:
     Where a body holds several results, the good ones are taken even if others are refused: sending it again does no
     harm. A 401 asks for a token, a 403 says that this installation has none, a 413 that the body is too large.
     """
-    if problem := _stranger(request):
-        return problem
+    if refusal := stranger(request):
+        return refusal
     body = request.read(MAX_BYTES + 1)
     if len(body) > MAX_BYTES:
-        return _problem(413, f"expected at most {MAX_BYTES:,} bytes; hand in larger files by `ingest`")
+        return problem(413, f"expected at most {MAX_BYTES:,} bytes; hand in larger files by `ingest`")
     now = timezone.now()
     answers = list(take_in(read_bytes(body, "body"), tree_paths(), now))
     for answer in answers:
@@ -47,23 +47,6 @@ def take_results(request: HttpRequest) -> JsonResponse:
     if len(told) == 1 and "location" in told[0]:
         response["Location"] = told[0]["location"]
     return response
-
-
-def _stranger(request: HttpRequest) -> JsonResponse | None:
-    """Why somebody may not, or None for one of our labs."""
-    if not settings.PERFWORK_API_TOKENS:
-        return _problem(403, "no result is taken over the network: PERFWORK_API_TOKENS is not set")
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    known = [hmac.compare_digest(token.strip().encode(), each.encode()) for each in settings.PERFWORK_API_TOKENS]
-    if scheme.lower() == "bearer" and any(known):
-        return None
-    response = _problem(401, "expected a header `Authorization: Bearer TOKEN` with a token of ours")
-    response["WWW-Authenticate"] = "Bearer"
-    return response
-
-
-def _problem(status: int, error: str) -> JsonResponse:
-    return JsonResponse({"error": error}, status=status)
 
 
 def _status(answers: Sequence[Answer]) -> int:

@@ -2,6 +2,9 @@
 
 from django.urls import path
 
-from bot.web import results
+from bot.web import evidence, results
 
-urlpatterns = [path("results", results.take_results, name="take-results")]
+urlpatterns = [
+    path("results", results.take_results, name="take-results"),
+    path("evidence", evidence.take_evidence, name="take-evidence"),
+]

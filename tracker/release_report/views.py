@@ -14,11 +14,12 @@ from django.views.decorators.http import require_POST
 from tracker.asked import person, refused, told
 from tracker.document import markdown, text
 from tracker.document.blocks import Document
-from tracker.models import Release
+from tracker.models import Detail, Release
 from tracker.people.roles import CHANGE_REPORTS
 from tracker.people.views import signed_in
 from tracker.release_report import queries
 from tracker.release_report.compose import PLACES
+from tracker.reports.queries import find_report
 from tracker.writings import Unfit, versions, write
 
 _FORMS: dict[str, tuple[Callable[[Document, str], str], str]] = {
@@ -68,6 +69,21 @@ def edit(request: HttpRequest) -> HttpResponse:
         return refused(f"text: {unfit}")
     messages.info(request, "Written." if done else "It says so already.")
     return redirect("release-report", release.version)
+
+
+@require_POST
+@signed_in
+def choose(request: HttpRequest) -> HttpResponse:
+    """Tell of a report in a section of its own, or no longer."""
+    if not request.user.has_perm(CHANGE_REPORTS):
+        return refused("only triagers choose what is told in detail", 403)
+    release, found = _release(told(request.POST, "version", 30)), find_report(told(request.POST, "report", 64))
+    heading = " ".join(told(request.POST, "heading", 120).split())
+    row, made = Detail.objects.get_or_create(release=release, report=found, defaults={"heading": heading})
+    if not made:
+        row.delete()
+    messages.info(request, f"{'Told' if made else 'No longer told'} in detail in the report of {release.version}.")
+    return redirect("report", found.culprit.sha)
 
 
 def _release(version: str) -> Release:

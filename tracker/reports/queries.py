@@ -9,11 +9,13 @@ from django.db.models import Case, Exists, F, Q, TextField, Value, When
 from django.db.models.functions import Length, Substr
 from django.http import Http404
 
+from tracker.evidence.kinds import TEXT
 from tracker.models import (
     BisectResult,
     Commit,
     Decision,
     Event,
+    Evidence,
     Finding,
     Landing,
     Message,
@@ -24,6 +26,7 @@ from tracker.models import (
     StableSeries,
     Suggestion,
 )
+from tracker.models.evidence import Side
 from tracker.reports.chart import Chart, chart, groups_of, measured_later, read_payload
 from tracker.reports.thread import SHOWN, Passage, Reading, passages
 from tracker.status import standing_events
@@ -78,6 +81,25 @@ class ReportPage:
     suggestions: Sequence[Suggestion]
     results: Sequence[BisectResult]
     other_commits: Sequence[Commit]
+    evidence: Sequence[Evidence]
+
+    @property
+    def beside(self) -> Sequence[tuple[Evidence, Evidence]]:
+        """The files of one kind that were taken on the parent and on the culprit, in their order."""
+        sides = [[each for each in self.evidence if each.side == side and each.kind != TEXT] for side in Side.values]
+        taken: set[int] = set()
+        found = []
+        for old in sides[0]:
+            new = next((each for each in sides[1] if each.kind == old.kind and each.pk not in taken), None)
+            if new:
+                taken.add(new.pk)
+                found.append((old, new))
+        return found
+
+    @property
+    def cycles(self) -> Sequence[str]:
+        """The releases whose tables show it."""
+        return list(dict.fromkeys(each for each in (self.report.merged, self.report.shifted) if each))
 
     @property
     def losses(self) -> Sequence[Finding]:
@@ -145,6 +167,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         suggestions=suggestions,
         results=results,
         other_commits=others,
+        evidence=list(report.evidence.defer("text").order_by("side", "pk")),
     )
 
 

@@ -7,13 +7,12 @@ from itertools import groupby
 
 from tracker.comparison.lines import Box, Change, Line
 from tracker.document.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, Table
-from tracker.evidence.diff import Diff, Pair, Place
-from tracker.studies.facts import Beside, StudyFacts
+from tracker.evidence.side_by_side import table, written
+from tracker.studies.facts import StudyFacts
 from tracker.studies.system import COLUMNS
 from tracker.studies.wins import Outcome, Tally, outcomes, speedup, tally
 
 PLACES = {"conclusions": "Conclusions", "setup": "How it was done"}
-_DIGITS = 6  # of measured values
 
 
 def compose(facts: StudyFacts) -> Document:
@@ -191,7 +190,7 @@ def _test_row(line: Line) -> list[str]:
     name = f"{test.suite}, {test.scenario}" if test.params else test.suite
     cells = []
     for cell, change in zip(line.cells, line.changes, strict=True):
-        cells.append("–" if cell is None else f"{_number(cell.mean)}{_beside_mean(change)}")
+        cells.append("–" if cell is None else f"{written(cell.mean)}{_beside_mean(change)}")
     return [name, f"{test.metric}{f', {test.unit}' if test.unit else ''}", *cells]
 
 
@@ -201,10 +200,6 @@ def _beside_mean(change: Change | None) -> str:
     if change.word.value == "same":
         return " (same)"
     return f" ({change.pct:+.1f})" if change.pct is not None else " (from zero)"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.{_DIGITS - 2}g}"
 
 
 def _signed(value: float | None) -> str:
@@ -223,41 +218,4 @@ def _beside(facts: StudyFacts) -> Iterator[Block]:
         if each.diff.left_out:
             what = "functions by share" if each.diff.is_share else "rows"
             yield Paragraph(f"The first {len(each.diff.pairs)} {what}; {each.diff.left_out} more are left out.")
-        yield side_by_side(each)
-
-
-def side_by_side(each: Beside) -> Table:
-    """Two listings as one table: name, before, after, change; of several columns each in one cell."""
-    if each.diff.is_share:
-        columns = ("Function", f"{each.old}, %", f"{each.new}, %", "Change, points")
-        rows = [_share_row(pair, each.diff) for pair in each.diff.pairs]
-        return Table(f"{each.kind} of {each.old} and {each.new}", columns, rows, frozenset({1, 2, 3}))
-    if len(each.diff.columns) == 1:
-        columns = ("Name", each.old, each.new, "Change, %")
-        rows = [(_name(pair), *_values(pair.places[0])) for pair in each.diff.pairs]
-        return Table(f"{each.kind} of {each.old} and {each.new}", columns, rows, frozenset({1, 2, 3}))
-    rows = [(_name(pair), *map(_both, pair.places)) for pair in each.diff.pairs]
-    numeric = frozenset(range(1, len(each.diff.columns) + 1))
-    return Table(f"{each.kind} of {each.old} and {each.new}", ("Name", *each.diff.columns), rows, numeric)
-
-
-def _share_row(pair: Pair, diff: Diff) -> tuple[str, ...]:
-    place = pair.places[diff.columns.index("share")]
-    old, new = (f"{value:.4g}" if value is not None else "–" for value in (place.old, place.new))
-    return (pair.name, old, new, f"{place.change:+.2f}" if place.change is not None else "–")
-
-
-def _name(pair: Pair) -> str:
-    return f"{pair.name} ({pair.note})" if pair.note else pair.name
-
-
-def _values(place: Place) -> tuple[str, str, str]:
-    told = ["–" if value is None else _number(value) for value in (place.old, place.new)]
-    return (told[0], told[1], _signed(place.change))
-
-
-def _both(place: Place) -> str:
-    old, new, change = _values(place)
-    if place.old == place.new:
-        return old
-    return f"{old} → {new}" + (f" ({change} %)" if place.change is not None else "")
+        yield table(each)

@@ -6,19 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracker.comparison.lines import Line
-from tracker.evidence.diff import Diff
+from tracker.evidence.side_by_side import Beside
 from tracker.studies.system import System
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """A file of the first kernel beside one of another: where both were taken, and the difference."""
-
-    kind: str
-    where: str
-    old: str
-    new: str
-    diff: Diff
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from tracker.document.blocks import Document
 from tracker.evidence.diff import diff
 from tracker.evidence.kinds import TEXT, read
 from tracker.evidence.listing import Listing
+from tracker.evidence.side_by_side import Beside
 from tracker.models import Evidence, Kernel, MeasuredRole, Measurement, Study, StudyKind
 from tracker.studies.compose import compose
-from tracker.studies.facts import Beside, StudyFacts
+from tracker.studies.facts import StudyFacts
 from tracker.studies.system import MONITORS, System, system
 from tracker.writings import texts
 

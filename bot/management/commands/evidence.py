@@ -1,0 +1,47 @@
+"""`evidence FILE…`: attach what tools printed to a report or to a kernel."""
+
+from __future__ import annotations
+
+import getpass
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.http import Http404
+from django.utils import timezone
+
+from tracker.evidence import attaching, filing
+from tracker.models.evidence import Side
+
+
+class Command(BaseCommand):
+    help = "Attach what tools printed: profiles of perf and oprofile, vmstat, slabinfo -AD, /proc files, any text."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("files", nargs="+", metavar="FILE")
+        parser.add_argument("--report", default="", metavar="SHA", help="of this report, with --side")
+        parser.add_argument("--side", default="", choices=["", *Side.values])
+        parser.add_argument("--kernel", default="", metavar="KERNEL", help="of this kernel: v6.12, or v6.12/VARIANT")
+        parser.add_argument("--machine", default="", metavar="NAME", help="where the kernel was measured")
+
+    def handle(self, *, files: list[str], report: str, side: str, kernel: str, machine: str, **options: Any) -> None:
+        try:
+            target = attaching.find(report, side, kernel, machine)
+        except (filing.Unfit, Http404) as error:
+            raise CommandError(str(error)) from None
+        refused = 0
+        for name in files:
+            try:
+                text = Path(name).read_bytes()[: 4 * filing.MOST + 4].decode("utf-8", "replace")
+                row = attaching.attach(target, Path(name).name, text, getpass.getuser(), timezone.now())
+            except OSError as error:
+                refused += 1
+                self.stderr.write(self.style.ERROR(f"refused: {name}: {error.strerror}"))
+            except filing.Unfit as unfit:
+                refused += 1
+                self.stderr.write(self.style.ERROR(f"refused: {unfit}"))
+            else:
+                self.stdout.write(f"attached: {row.name} ({row.kind})")
+        if refused:
+            raise CommandError(f"{refused} of {len(files)} refused")

@@ -1,0 +1,110 @@
+"""Stories of a profile: handed in by command and over the network, seen on the page of its report and side by side."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from tests.world import World
+from tracker.evidence import filing
+from tracker.models import Evidence, Report
+
+OLD = """# Samples: 9K of event 'cycles'
+# Overhead  Command  Shared Object      Symbol
+    60.00%  scanner  [kernel.kallsyms]  [k] shrink_folio_list
+    40.00%  scanner  [kernel.kallsyms]  [k] <img src=x onerror=alert(1)>
+"""
+NEW = OLD.replace("60.00%", "35.00%").replace("40.00%", "65.00%")
+TOKEN = "a-secret-of-our-lab"
+
+
+@pytest.fixture
+def report(world: World) -> Report:
+    world.ingest(world.result("b" * 40, "mm: a"))
+    return Report.objects.get()
+
+
+def attach(tmp_path: Path, **files: str) -> str:
+    out = io.StringIO()
+    for side, text in files.items():
+        path = tmp_path / f"{side}.txt"
+        path.write_text(text)
+        call_command("evidence", str(path), "--report", "b" * 12, "--side", side, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def test_profiles_of_both_sides(report: Report, tmp_path: Path, client: Client) -> None:
+    assert "attached: parent.txt (perf report)" in attach(tmp_path, parent=OLD, culprit=NEW)
+    attach(tmp_path, parent=OLD)  # again: nothing is new
+    old, new = Evidence.objects.order_by("pk")
+    page = client.get(f"/report/{'b' * 40}/").content.decode()
+    link = f"/evidence/beside/?old={old.pk}&amp;new={new.pk}"
+    assert link in page
+    beside = client.get(link.replace("&amp;", "&")).content.decode()
+    assert '<th scope="row">&lt;img src=x onerror=alert(1)&gt;</th>' in beside
+    assert "+25.00" in beside
+    assert "-25.00" in beside
+    one = client.get(f"/evidence/{old.pk}/").content.decode()
+    assert "&lt;img src=x" in one
+    assert "<img src=x" not in one + beside
+    raw = client.get(f"/evidence/{old.pk}/raw/")
+    assert raw.content.decode() == OLD
+    assert (raw["Content-Type"], raw["X-Content-Type-Options"]) == ("text/plain; charset=utf-8", "nosniff")
+
+
+def test_what_nobody_knows_is_kept_as_text(report: Report, tmp_path: Path, client: Client) -> None:
+    assert "(text)" in attach(tmp_path, culprit="We looked at it for long.\nNothing.\n")
+    row = Evidence.objects.get()
+    assert "We looked at it for long." in client.get(f"/evidence/{row.pk}/").content.decode()
+    beside = client.get(f"/evidence/beside/?old={row.pk}&new={row.pk}").content.decode()
+    assert "Nothing in them can be read as numbers." in beside
+
+
+def test_wrong_ones_are_refused(report: Report, tmp_path: Path, client: Client) -> None:
+    good = tmp_path / "good.txt"
+    good.write_text(OLD)
+    for arguments, why in (
+        (["--side", "parent"], "expected a report with its side, or a kernel"),
+        (["--report", "b" * 12], "side: expected parent or culprit"),
+        (["--report", "c" * 12, "--side", "parent"], "there is no such report"),
+        (["--kernel", "v9.9"], "no kernel v9.9 was measured"),
+    ):
+        with pytest.raises(CommandError, match=why):
+            call_command("evidence", str(good), *arguments)
+    (tmp_path / "empty.txt").write_text("\n")
+    err = io.StringIO()
+    files = [str(tmp_path / "empty.txt"), str(tmp_path / "missing.txt"), str(good)]
+    with pytest.raises(CommandError, match="2 of 3 refused"):
+        call_command("evidence", *files, "--report", "b" * 12, "--side", "parent", stderr=err, stdout=err)
+    assert "refused: empty.txt: it is empty" in err.getvalue()
+    assert "attached: good.txt" in err.getvalue()
+    for path, status in (
+        ("/evidence/999/", 404),
+        ("/evidence/beside/?old=1", 400),
+        ("/evidence/beside/?old=x&new=1", 400),
+    ):
+        assert client.get(path).status_code == status
+
+
+def test_over_the_network(report: Report, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.PERFWORK_API_TOKENS = [TOKEN]
+
+    def post(query: str, body: str = OLD, token: str = TOKEN) -> Any:
+        headers = {"Authorization": f"Bearer {token}"}
+        return client.post(f"/api/v1/evidence?{query}", body, content_type="text/plain", headers=headers)
+
+    taken = post(f"report={'b' * 40}&side=culprit&name=perf.txt")
+    assert (taken.status_code, taken.json()["kind"]) == (202, "perf report")
+    assert client.get(taken.json()["location"]).status_code == 200
+    assert post("report=x&side=culprit", token="wrong").status_code == 401
+    assert post("side=culprit").status_code == 400
+    assert post(f"report={'c' * 40}&side=culprit&name=x").status_code == 404
+    assert post("kernel=v6.12%00&name=x").status_code == 400
+    monkeypatch.setattr(filing, "MOST", 10)
+    assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 11).status_code == 400
+    assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 50).status_code == 413
