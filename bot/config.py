@@ -17,6 +17,7 @@ from bot.compose.policy import Policy
 from bot.compose.policy_file import read_policy
 from bot.git import is_repository
 from bot.identity import Identity
+from bot.outbox.bulletins import Press
 from bot.outbox.doubts import DoubtPolicy
 from bot.outbox.house import House
 from bot.outbox.sending import Manner
@@ -89,6 +90,12 @@ def house() -> House:
         oldest=timedelta(days=settings.PERFWORK_OLDEST_DAYS),
     )
     return House(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), settings.PERFWORK_LORE)
+
+
+def press() -> Press:
+    """Who sends bulletins, and to which lists; our own one where none is set."""
+    lists = settings.PERFWORK_BULLETINS or [each for each in [settings.PERFWORK_LIST_ADDRESS] if each]
+    return Press(identity(), house(), tuple(address.lower() for address in lists))
 
 
 def manner(run: float = 0.0) -> Manner:

@@ -14,11 +14,12 @@ from django.utils import timezone
 from bot.archive.intake import read_source
 from bot.archive.mirror import refresh
 from bot.archive.sources import open_sources
-from bot.config import configured_trees, doubt_policy, house, identity, manner, tree_paths, way_out
+from bot.config import configured_trees, doubt_policy, house, identity, manner, press, tree_paths, way_out
 from bot.errors import Busy, Unreadable
 from bot.ingest.drop import take_dropped
 from bot.outbox import doubts
 from bot.outbox.answering import approve_answers
+from bot.outbox.bulletins import compose_week
 from bot.outbox.composing import compose_due
 from bot.outbox.further import compose_further
 from bot.outbox.queue import has_due, is_busy
@@ -39,6 +40,8 @@ def compose_mail() -> None:
     first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
     compose_due(identity(), now, approve_first=first, house=house())
     compose_further(identity(), now, approve_first=first, house=house())
+    if settings.PERFWORK_DIGEST:
+        compose_week(press(), now, approve_first=first)
 
 
 @shared_task

@@ -33,6 +33,8 @@ PERFWORK_LIST_ADDRESS: str = env.str("PERFWORK_LIST_ADDRESS", default="")
 PERFWORK_LISTS: list[str] = env.list("PERFWORK_LISTS", default=[])
 PERFWORK_COMMAND_PREFIX: str = env.str("PERFWORK_COMMAND_PREFIX", default="#lkp")
 PERFWORK_BASE_URL: str = env.str("PERFWORK_BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
+PERFWORK_BULLETINS: list[str] = [address.strip() for address in env.list("PERFWORK_BULLETINS", default=[])]
+PERFWORK_DIGEST: bool = flag("PERFWORK_DIGEST", False)
 PERFWORK_LAB: str = env.str("PERFWORK_LAB", default="0-Day CI")
 PERFWORK_LKML: str = env.str("PERFWORK_LKML", default="linux-kernel@vger.kernel.org")
 PERFWORK_TREE_LISTS: dict[str, str] = pairs("PERFWORK_TREE_LISTS", "tree=address pairs with commas between them")

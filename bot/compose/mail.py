@@ -47,6 +47,7 @@ class Mail:
     references: tuple[str, ...] = ()  # they end with what it answers
     submitted: str = "auto-generated"  # RFC 3834: by itself, or "auto-replied"
     attachments: tuple[Attachment, ...] = ()
+    page: str = ""  # what it must lead to, where that is no report's page
 
     @property
     def to(self) -> tuple[Address, ...]:

@@ -81,7 +81,7 @@ class _Further:
         composed again by what we know now; what a person decided stays.
         """
         unsent = OutgoingMail.objects.filter(state__in=moves.WAITING).exclude(purpose=Purpose.REPORT)
-        unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER)
+        unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER).exclude(report=None)
         unsent.filter(Q(by_hand=True) | Q(attempts__gt=0)).update(stale=False)
         over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
         rows = unsent.filter(Q(stale=True) | over, by_hand=False, attempts=0).select_related("report")

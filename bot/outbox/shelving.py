@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -55,19 +55,19 @@ class Desk:
 
     def shelve(
         self,
-        report: Report,
+        report: Report | None,
         mail: Mail,
         purpose: str,
         start: Start,
         newest: int = 0,
         withheld: Sequence[int] = (),
     ) -> bool:
-        """Put a mail into the outbox; False where another worker was faster. `newest`: the last finding that it tells,
-        but for those that are `withheld`.
+        """Put a mail into the outbox; False where another worker was faster. `report` None: a bulletin; `newest`: the
+        last finding that it tells, but for those that are `withheld`.
         """
         row = {
             "message_id": mail.message_id,
-            "sender": self.identity.return_path(report.tag, mail.message_id),
+            "sender": self.identity.return_path(mail.report_tag, mail.message_id),
             "state": start.state,
             "reason": start.reason,
             "not_before": start.not_before,
@@ -99,10 +99,10 @@ class Desk:
         author = next((each.email for each in mail.recipients.to if each in told and not each.is_list), "")
         return [each.email for each in told if each.is_list], author
 
-    def columns(self, mail: Mail) -> Mapping[str, Any]:
-        """What a row holds of a mail's content."""
+    def columns(self, mail: Mail, message_id: str = "") -> Mapping[str, Any]:
+        """What a row holds of a mail's content. `message_id`: the one that it had before it was composed anew."""
         return {
-            "raw": to_bytes(mail),
+            "raw": to_bytes(replace(mail, message_id=message_id) if message_id else mail),
             "recipients": list(mail.envelope),
             "people": people(mail),
             "lists": [each.email for each in (*mail.recipients.to, *mail.recipients.cc) if each.is_list],

@@ -130,6 +130,6 @@ def _records(table: Table, base_url: str) -> Iterator[str]:
     for number, row in enumerate(table.rows, 1):
         if number > 1:
             yield ""
-        yield from _wrapped(str(row[0]), f"{number:>{digits}}. ", " " * (digits + 2))
+        yield from _wrapped(_told(row[0], base_url), f"{number:>{digits}}. ", " " * (digits + 2))
         pairs = [(name, cell) for name, cell in zip(table.columns[1:], row[1:], strict=True) if str(cell)]
         yield from _facts(pairs, base_url, " " * (digits + 2))

@@ -136,7 +136,14 @@ def _rows(rows: Sequence[Row], caption: str, *, with_base: bool) -> Iterator[Blo
     cells = []
     for row in rows:
         scenario = ", ".join(f"{name}: {value}" for name, value in row.scenario)
-        told = (row.indicator, Link(row.report, f"/report/{row.sha}/"), scenario, row.machine, row.base, row.status)
+        told = (
+            row.indicator,
+            Link(row.report, f"/report/{row.sha[:12]}/"),
+            scenario,
+            row.machine,
+            row.base,
+            row.status,
+        )
         cells.append(told if with_base else (*told[:4], told[5]))
     shown = columns if with_base else (*columns[:4], columns[5])
     yield Table(caption, shown, cells, as_records=True)
@@ -152,7 +159,7 @@ def _details(details: Sequence[DetailTold], facts: ReleaseFacts, section: str) -
             [
                 ("Correlated commit", f'{each.sha} "{each.title}"' if each.title else each.sha),
                 ("Branch", each.branch or "not told"),
-                ("Report", Link(each.report, f"/report/{each.sha}/")),
+                ("Report", Link(each.report, f"/report/{each.sha[:12]}/")),
                 ("Test scenario", ", ".join(f"{name}: {value}" for name, value in each.scenario)),
                 ("Test machine", each.machine),
                 ("Status", each.status),

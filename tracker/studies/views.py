@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,24 +13,23 @@ from tracker.asked import person, refused, told
 from tracker.comparison import queries as comparison
 from tracker.document import markdown, text
 from tracker.document.blocks import Document
-from tracker.models import Kernel, Study, StudyKernel, StudyKind
+from tracker.models import Study
 from tracker.people.roles import CHANGE_REPORTS
 from tracker.people.views import signed_in
-from tracker.studies import queries
+from tracker.studies import making, queries
 from tracker.studies.compose import PLACES
 from tracker.writings import Unfit, versions, write
 
 _FORMS = {"txt": (text.render, "text/plain"), "md": (markdown.render, "text/markdown")}
-_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,49}\Z")
 
 
 def compare(request: HttpRequest, form: str = "") -> HttpResponse:
     """The kernels of `of`, in the order asked for; without any, all that can be chosen."""
     handles = [handle for handle in request.GET.getlist("of") if handle]
     try:
-        chosen = _chosen(handles)
-    except Unfit as unfit:
-        return refused(f"of: {unfit}")
+        chosen = making.choose(handles)
+    except making.Unfit as unfit:
+        return refused(str(unfit))
     if form:
         return _written(queries.ad_hoc(chosen), form) if chosen else refused("of: expected kernels, found none")
     shown = {
@@ -43,17 +40,6 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
         "may_write": request.user.has_perm(CHANGE_REPORTS),
     }
     return render(request, "studies/compare.html", shown)
-
-
-def _chosen(handles: list[str]) -> list[Kernel]:
-    if len(handles) > queries.MOST_KERNELS:
-        raise Unfit(f"expected at most {queries.MOST_KERNELS} kernels, found {len(handles)}")
-    if any("\0" in handle for handle in handles):
-        raise Unfit("no kernel has such a name")
-    found = comparison.named(handles) if handles else []
-    if unknown := [handle for handle, kernel in zip(handles, found, strict=True) if kernel is None]:
-        raise Unfit(f"no kernel {unknown[0][:80]!r} was measured")
-    return list(dict.fromkeys(kernel for kernel in found if kernel))
 
 
 def studies(request: HttpRequest) -> HttpResponse:
@@ -100,22 +86,10 @@ def keep(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm(CHANGE_REPORTS):
         return refused("only triagers make studies", 403)
     slug, title = told(request.POST, "slug", 60), " ".join(told(request.POST, "title", 300).split())
-    kind = told(request.POST, "kind", 20)
-    if not _SLUG.match(slug):
-        return refused(f"slug: expected small letters, digits and hyphens; found {slug!r}")
-    if not title or kind not in StudyKind.values:
-        return refused("title: expected a title; found none" if not title else f"kind: found {kind!r}")
     try:
-        chosen = _chosen(request.POST.getlist("of"))
-    except Unfit as unfit:
-        return refused(f"of: {unfit}")
-    if len(chosen) < 2:
-        return refused("of: expected two kernels at least")
-    if Study.objects.filter(slug=slug).exists():
-        return refused(f"slug: there is a study {slug} already")
-    made = Study.objects.create(slug=slug, title=title, kind=kind, made_at=timezone.now())
-    rows = [StudyKernel(study=made, position=number, kernel=kernel) for number, kernel in enumerate(chosen, 1)]
-    StudyKernel.objects.bulk_create(rows)
+        making.make(slug, title, told(request.POST, "kind", 20), request.POST.getlist("of"), timezone.now())
+    except making.Unfit as unfit:
+        return refused(str(unfit))
     return redirect("study", slug)
 
 

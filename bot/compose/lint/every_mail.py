@@ -105,8 +105,8 @@ def _body(look: Look) -> Iterator[str]:
         yield "its charset is not declared"
     if _END not in body:
         yield "nothing says where it ends"
-    if look.identity.page("").rstrip("/") not in body:
-        yield "no link leads to the report's page"
+    if (look.mail.page or look.identity.page("").rstrip("/")) not in body:
+        yield "no link leads to its page" if look.mail.page else "no link leads to the report's page"
 
 
 def _width(look: Look) -> Iterator[str]:

@@ -9,9 +9,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.safestring import mark_safe
 
+from bot.config import press
+from bot.outbox import bulletins
 from tracker.document import markdown, text
+from tracker.document.blocks import Document
 from tracker.models import Release
 from tracker.release_report.queries import document
 
@@ -22,15 +26,26 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", metavar="RELEASE", help="v6.12")
         parser.add_argument("--format", choices=("txt", "md", "html"), default="txt")
+        parser.add_argument("--send", action="store_true", help="put the text into the outbox, held until approved")
 
-    def handle(self, *, release: str, format: str, **options: Any) -> None:
+    def handle(self, *, release: str, format: str, send: bool, **options: Any) -> None:
         found = Release.objects.filter(version=release).first()
         if found is None:
             raise CommandError(f"there is no release {json.dumps(release)}; `track` learns of releases from git")
         told = document(found, settings.PERFWORK_LAB)
-        if format == "html":
+        if send:
+            self._send(release, told)
+        elif format == "html":
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file
             self.stdout.write(render_to_string("release_report/alone.html", {"document": told, "style": style}))
         else:
             write_out = text.render if format == "txt" else markdown.render
             self.stdout.write(write_out(told, settings.PERFWORK_BASE_URL), ending="")
+
+    def _send(self, release: str, told: Document) -> None:
+        house = press()
+        try:
+            row = bulletins.hold(bulletins.of_release(release, told, house), house, timezone.now())
+        except bulletins.Unfit as unfit:
+            raise CommandError(str(unfit)) from None
+        self.stdout.write(f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}")

@@ -1,0 +1,52 @@
+"""A mail that is about no single report: a release report, the week's digest, a study; its text is made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.template.loader import render_to_string
+
+from bot.compose.mail import Mail
+from bot.compose.message_id import message_id
+from bot.compose.recipients import Recipient, Recipients, why_not
+from bot.compose.report_mail import finished
+from bot.compose.safe import one_line
+from bot.identity import Identity
+from bot.replies.addresses import Address
+from tracker.keys import tag_of
+
+
+@dataclass(frozen=True, slots=True)
+class Bulletin:
+    """`purpose` names it for good; `page`: the path of the same on the web."""
+
+    purpose: str
+    subject: str
+    text: str
+    page: str
+
+
+def compose_bulletin(
+    told: Bulletin, lists: Iterable[str], identity: Identity, now: datetime, unwelcome: Mapping[str, str]
+) -> Mail:
+    """The mail to these lists; those that want none are left out."""
+    tag = tag_of(told.purpose)
+    wanted = [Recipient(Address("", each), "told of releases", is_list=True) for each in dict.fromkeys(lists)]
+    out = {each.email: why for each in wanted if (why := why_not(each.email, identity, unwelcome))}
+    kept = tuple(each for each in wanted if each.email not in out)
+    left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in out.items())
+    page = f"{identity.base_url}{told.page}"
+    words = {"text": told.text.strip("\n"), "page": page, "bot": one_line(identity.name, 60)}
+    return Mail(
+        message_id=message_id(now, tag, identity, told.purpose),
+        sender=Address(identity.name, identity.address),
+        reply_to=Address(identity.name, identity.tagged(tag)),
+        recipients=Recipients(kept[:1], kept[1:], left_out),
+        subject=one_line(told.subject, 200),
+        date=now.replace(microsecond=0),
+        body=finished(render_to_string("mail/bulletin.txt", words), ()),
+        report_tag=tag,
+        page=page,
+    )

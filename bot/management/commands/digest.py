@@ -1,0 +1,44 @@
+"""`digest [RELEASE]`: the open regressions of a cycle, and what became of others within the week."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from bot.config import press
+from bot.outbox import bulletins
+from tracker.digest import queries
+from tracker.digest.compose import compose
+from tracker.document import text
+from tracker.models import Release
+
+
+class Command(BaseCommand):
+    help = "The week in a release's cycle: regressions that are new, silent, about to be fixed, or closed."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("release", nargs="?", metavar="RELEASE", help="by default the one in the making")
+        parser.add_argument("--send", action="store_true", help="put it into the outbox, held until approved")
+
+    def handle(self, *, release: str | None, send: bool, **options: Any) -> None:
+        version, now = release or queries.current(), timezone.now()
+        if not version or not (release is None or Release.objects.filter(version=release).exists()):
+            raise CommandError(f"there is no release {json.dumps(version)}; `track` learns of releases from git")
+        if not send:
+            document = compose(version, queries.of(version, now), now)
+            self.stdout.write(text.render(document, settings.PERFWORK_BASE_URL), ending="")
+            return
+        house = press()
+        bulletin = bulletins.of_week(version, house, now)
+        if bulletin is None:
+            raise CommandError(f"nothing is open in {version}, and nothing was closed this week")
+        try:
+            row = bulletins.hold(bulletin, house, now)
+        except bulletins.Unfit as unfit:
+            raise CommandError(str(unfit)) from None
+        self.stdout.write(f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}")

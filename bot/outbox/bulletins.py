@@ -1,0 +1,104 @@
+"""Bulletins into the outbox: each once, and composed anew as long as nobody has let it go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.compose.bulletin_mail import Bulletin, compose_bulletin
+from bot.compose.lint import faults
+from bot.compose.mail import Mail
+from bot.compose.policy import Action, Decision
+from bot.identity import Identity
+from bot.outbox.circumstances import unwelcome
+from bot.outbox.house import House
+from bot.outbox.shelving import COMPOSER, Desk, Start
+from tracker import moves
+from tracker.digest import queries as digest
+from tracker.digest.compose import compose as compose_digest
+from tracker.document import text
+from tracker.document.blocks import Document
+from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
+
+AT_LEAST = "somebody must approve it: look whether its prose is written"
+
+
+class Unfit(ValueError):
+    """A bulletin that can't be sent; its words say why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """Who sends bulletins, and to which lists."""
+
+    identity: Identity
+    house: House
+    lists: tuple[str, ...]
+
+
+def of_release(version: str, document: Document, press: Press) -> Bulletin:
+    """The report of a release as a mail."""
+    told = text.render(document, press.identity.base_url)
+    return Bulletin(f"{Purpose.BULLETIN}release {version}", document.title, told, f"/{version}/report/")
+
+
+def of_study(study: Study, document: Document, press: Press) -> Bulletin:
+    """A study as a mail."""
+    told = text.render(document, press.identity.base_url)
+    return Bulletin(f"{Purpose.BULLETIN}study {study.slug}", document.title, told, f"/study/{study.slug}/")
+
+
+def of_week(version: str, press: Press, now: datetime) -> Bulletin | None:
+    """The digest of the week; None where nothing is open and nothing was closed."""
+    told = digest.of(version, now)
+    if not told:
+        return None
+    year, number, _ = now.isocalendar()
+    document = compose_digest(version, told, now)
+    words = text.render(document, press.identity.base_url)
+    return Bulletin(f"{Purpose.BULLETIN}digest {year}-W{number:02}", document.title, words, f"/{version}/?state=open")
+
+
+def hold(bulletin: Bulletin, press: Press, now: datetime) -> OutgoingMail:
+    """Put it into the outbox, held until somebody approves it. One that waits there is composed anew under the
+    Message-ID that it has; Unfit where one has gone out, or there is no list.
+    """
+    desk = Desk(press.identity, press.house, now)
+    mail = _composed(bulletin, press, now)
+    found = faults(mail, press.identity, press.house.conventions, now, foreign=[bulletin.text])
+    start = Start(OutgoingState.HELD, "; ".join([AT_LEAST, *found])[:1000])
+    if desk.shelve(None, mail, bulletin.purpose, start):
+        return OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
+    row = OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
+    columns = {**desk.columns(mail, row.message_id), "reason": start.reason}
+    waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=(OutgoingState.HELD, OutgoingState.COMPOSED))
+    if not moves.move(waiting, OutgoingState.HELD, COMPOSER, now, "composed anew", **columns):
+        raise Unfit(f"mail {row.pk} with it is {row.state.replace('_', ' ')} already: `outbox show {row.pk}`")
+    row.refresh_from_db()
+    return row
+
+
+def compose_week(press: Press, now: datetime, *, approve_first: bool) -> bool:
+    """The digest of this week, once, where there are lists for it; by the usual rules."""
+    year, number, _ = now.isocalendar()
+    purpose = f"{Purpose.BULLETIN}digest {year}-W{number:02}"
+    if not press.lists or OutgoingMail.objects.filter(report=None, purpose=purpose).exists():
+        return False
+    version = digest.current()
+    bulletin = of_week(version, press, now) if version else None
+    if bulletin is None:
+        return False
+    desk = Desk(press.identity, press.house, now)
+    mail = _composed(bulletin, press, now)
+    action = Action.APPROVE if approve_first else Action.SEND
+    start = desk.judge(mail, Decision(action), foreign=[bulletin.text])
+    return desk.shelve(None, mail, bulletin.purpose, start)
+
+
+def _composed(bulletin: Bulletin, press: Press, now: datetime) -> Mail:
+    if not press.lists:
+        raise Unfit("no list is told of releases: set PERFWORK_BULLETINS, or PERFWORK_LIST_ADDRESS")
+    mail = compose_bulletin(bulletin, press.lists, press.identity, now, unwelcome(press.identity.aliases))
+    if not mail.to:
+        raise Unfit("none of the lists wants our mail")
+    return mail

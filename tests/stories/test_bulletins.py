@@ -1,0 +1,224 @@
+"""Stories of mail to the lists that is about no single report: a release report, a study, the digest of a week."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes, policy
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from bot import tasks
+from bot.outbox import bulletins
+from bot.outbox.bulletins import Press, compose_week
+from bot.outbox.house import House
+from bot.outbox.transport.smtp import Server
+from bot.replies.mail import parse
+from tests.conftest import ROOT
+from tests.mail_server import Moody
+from tests.outbox import again, by_hand, record_of, send
+from tests.world import LEE, World
+from tracker import history, writings
+from tracker.digest.compose import Told, compose, week
+from tracker.document import text
+from tracker.models import OutgoingMail, OutgoingState, Release, Report
+from tracker.status import Event, Happening, Role
+
+LISTS = ("perf-reports@lists.example.org", "linux-perf@lists.example.org")
+
+
+@pytest.fixture
+def outside(settings: Any) -> None:
+    settings.PERFWORK_BOT_ADDRESS = "perfbot@bot.example.org"
+    settings.PERFWORK_BASE_URL = "https://perf.example.org"
+    settings.PERFWORK_BULLETINS = list(LISTS)
+
+
+def run(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def v5_6(world: World, outside: None) -> None:
+    call_command("loaddata", "v5_6", "lab_texts", verbosity=0)
+    call_command("refold", verbosity=0)
+
+
+def test_the_report_of_a_release_is_held_and_then_goes_once(
+    v5_6: None, world: World, moody: tuple[Moody, Server], client: Client, admin_client: Client
+) -> None:
+    mood, server = moody
+    assert "is held: somebody must approve it" in run("report", "v5.6", "--send")
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.recipients, mail.report) == (OutgoingState.HELD, list(LISTS), None)
+    assert send(server) == {}  # nothing leaves by itself
+    writings.write("report v5.6", "introduction", "A *calm* release.", "kim", world.now)
+    run("report", "v5.6", "--send")  # composed anew, under the same Message-ID
+    assert "A *calm* release." in again(mail).body
+    assert (OutgoingMail.objects.count(), again(mail).message_id) == (1, mail.message_id)
+    assert by_hand(mail, "approve")
+    assert send(server).total() == 1
+    assert record_of(mail) == ["held", "held", "approved", "sending", "sent"]
+    (letter,) = mood.taken
+    seen = parse(letter)
+    assert seen.message_id == mail.message_id
+    assert seen.subject == "0-Day CI Linux Kernel Performance Report (v5.6)"
+    assert [each.email for each in seen.recipients] == list(LISTS)
+    with pytest.raises(CommandError, match="mail 1 with it is sent already"):
+        run("report", "v5.6", "--send")
+    assert admin_client.get("/outbox/").status_code == 200
+    assert "Performance Report (v5.6)" in client.get(f"/outbox/{mail.pk}/").content.decode()
+
+
+def test_it_reads_well_in_a_terminal(v5_6: None) -> None:
+    run("report", "v5.6", "--send")
+    mail = OutgoingMail.objects.get()
+    assert mail.reason == bulletins.AT_LEAST  # the last look has found nothing
+    message = message_from_bytes(bytes(mail.raw), policy=policy.default)
+    body = message.get_content()
+    lines = body.splitlines()
+    assert max(map(len, lines)) <= 78
+    assert message.get_content_type() == "text/plain"
+    assert "on the web: https://perf.example.org/v5.6/report/" in lines
+    assert "10. will-it-scale.per_process_ops" in lines
+    assert lines[-3:] == [
+        "-- ",
+        "Sent by Perfwork, a bot. People read the replies, too. To get no more mail",
+        "from it, answer with the one word: unsubscribe",
+    ]
+
+
+def test_a_study_is_mailed_in_its_form(world: World, outside: None) -> None:
+    call_command("ingest", str(ROOT / "fixtures" / "studies" / "oltp.jsonl"), verbosity=0)
+    made = ("--of", "v2.6.24.2", "--of", "v2.6.27.2", "--kind", "versions", "--title", "Kernels under OLTP")
+    assert "2.6.27.2        0.973   30402    43523   74    25      0        1" in run("study", "oltp", *made)
+    assert "oltp: Kernels under OLTP" in run("study")
+    run("study", "oltp", "--send")
+    mail = OutgoingMail.objects.get()
+    assert (mail.subject, mail.state, mail.reason) == ("Kernels under OLTP", OutgoingState.HELD, bulletins.AT_LEAST)
+    assert "v2.6.24.2        1.000   21969" in mail.body
+    assert max(map(len, mail.body.splitlines())) <= 78
+    for wrong, why in (
+        (("study", "none"), "there is no study none"),
+        (("study", "x", "--of", "v9.9", "--of", "v2.6.24.2"), "no kernel 'v9.9' was measured"),
+        (("study", "x", "--of", "v2.6.24.2"), "two kernels at least"),
+        (("study", "oltp", "--of", "v2.6.24.2", "--of", "v2.6.27.2"), "there is a study oltp already"),
+    ):
+        with pytest.raises(CommandError, match=why):
+            run(*wrong)
+
+
+def test_nobody_to_tell(v5_6: None, settings: Any) -> None:
+    settings.PERFWORK_BULLETINS, settings.PERFWORK_LIST_ADDRESS = [], ""
+    with pytest.raises(CommandError, match="set PERFWORK_BULLETINS"):
+        run("report", "v5.6", "--send")
+    settings.PERFWORK_LIST_ADDRESS = "perf-reports@lists.example.org"
+    assert "to perf-reports@lists.example.org" in run("report", "v5.6", "--send")
+
+
+# --- the digest ---
+
+NOW = datetime(2026, 9, 14, 12, tzinfo=UTC)  # a Monday
+
+
+def told(name: str, state: str, days: float, closed: float | None = None, blocks: str = "") -> Told:
+    at = NOW - timedelta(days=days)
+    end = None if closed is None else NOW - timedelta(days=closed)
+    return Told(name * 10, f"report {name}", "scan.ops", state, f"status of {name}", at, end, blocks)
+
+
+def test_a_week() -> None:
+    found = week(
+        [
+            told("a", "no_response", 3),
+            told("b", "no_response", 10),
+            told("c", "working", 10),
+            told("d", "fix_queued", 2),
+            told("e", "fixed", 20, closed=2),
+            told("f", "fixed", 20, closed=8),
+            told("0", "working", 6.9, blocks="v9.1"),
+        ],
+        NOW,
+    )
+    names = {name: [each.sha[0] for each in getattr(found, name)] for name in ("new", "silent", "fixable", "closed")}
+    assert names == {"new": ["a", "0"], "silent": ["b"], "fixable": ["d"], "closed": ["e"]}
+    assert found.open == 5
+    lines = text.render(compose("v9.1", found, NOW)).splitlines()
+    assert lines[0] == "Open performance regressions in v9.1, week 38 of 2026: 5 open regressions, 1"
+    assert [line for line in lines if re.match(r"[A-Z][\w ]+: \d", line)] == [
+        "New: 2",
+        "Silent: 1",
+        "A fix is there: 1",
+        "Fixed or closed within the week: 1",
+    ]
+    assert "    Status  status of 0; blocks v9.1" in [line.replace("   Status", "    Status") for line in lines]
+    assert not week([told("f", "fixed", 20, closed=8)], NOW)
+
+
+@pytest.fixture
+def cycle(world: World, outside: None) -> Report:
+    """A regression in the cycle of v9.1, which is in the making."""
+    Release.objects.all().delete()
+    Release.objects.create(version="v9.0", number=90_000_999_0000, released_at=datetime(2026, 8, 1, tzinfo=UTC))
+    Release.objects.create(version="v9.1", number=90_001_999_0000)
+    world.commit("Linux 9.0")
+    world.tag("v9.0")
+    report = world.report()
+    world.tag("v9.1-rc1")
+    world.track()
+    return Report.objects.get(pk=report.pk)
+
+
+def press(world: World) -> Press:
+    return Press(replace(world.identity, address="perfbot@bot.example.org"), House(), LISTS)
+
+
+def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
+    assert (cycle.merged or cycle.shifted) == "v9.1"
+    now = world.later()
+    assert compose_week(press(world), now, approve_first=True)
+    assert not compose_week(press(world), now + timedelta(hours=1), approve_first=True)
+    mail = OutgoingMail.objects.get(report=None)
+    assert (mail.state, mail.reason) == (OutgoingState.COMPOSED, "")
+    assert "1. [LKP] [mm/vmscan]" in mail.body
+    assert f"https://perf.example.org/report/{cycle.culprit.sha[:12]}/" in mail.body
+    assert compose_week(press(world), now + timedelta(days=7), approve_first=False)
+    second = OutgoingMail.objects.filter(report=None).order_by("-pk")[0]
+    assert second.state == OutgoingState.APPROVED
+    assert "Silent: 1" in second.body
+    fixed = Event("x", Happening.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, said_by="kim", tag="v9.1-rc2")
+    history.refold(history.append([history.event_row(cycle, fixed, now + timedelta(days=8))]))
+    assert compose_week(press(world), now + timedelta(days=14), approve_first=False)
+    assert "Fixed or closed within the week: 1" in OutgoingMail.objects.order_by("-pk")[0].body
+    assert not compose_week(press(world), now + timedelta(days=21), approve_first=False)  # nothing is left to tell
+
+
+def test_the_digest_by_hand_and_by_the_clock(cycle: Report, world: World, settings: Any) -> None:
+    assert "New: 1" in run("digest", "v9.1") or "Silent: 1" in run("digest", "v9.1")
+    assert run("digest") == run("digest", "v9.1")
+    with pytest.raises(CommandError, match="there is no release"):
+        run("digest", "v9.9")
+    settings.PERFWORK_DIGEST = False
+    tasks.compose_mail()
+    assert not OutgoingMail.objects.filter(report=None).exists()
+    settings.PERFWORK_DIGEST = True
+    tasks.compose_mail()
+    tasks.compose_mail()
+    assert OutgoingMail.objects.filter(report=None).count() == 1
+    assert "is held" in run("digest", "--send")  # a person holds it, and looks first
+    assert OutgoingMail.objects.filter(report=None).count() == 1
+
+
+def test_an_answer_to_a_bulletin_harms_nothing(cycle: Report, world: World) -> None:
+    compose_week(press(world), world.later(), approve_first=False)
+    mail = OutgoingMail.objects.get(report=None)
+    world.post(LEE, "#lkp invalid\n\nThis is nothing.\n", to=mail.message_id)
+    world.read()
+    assert Report.objects.get(pk=cycle.pk).state == cycle.state
