@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import django
 
@@ -25,7 +26,9 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 def make() -> None:
     call_command("migrate", verbosity=0)
-    call_command("loaddata", "v5_6", verbosity=0)
+    call_command("loaddata", "v5_6", "lab_texts", verbosity=0)
+    call_command("ingest", *map(str, sorted(Path("fixtures/studies").glob("*.jsonl"))), verbosity=0)
+    call_command("loaddata", "studies", verbosity=0)
     _people()
     _hostile()
     call_command("refold", verbosity=0)
@@ -47,6 +50,7 @@ def _hostile() -> None:
     _measured(report)
     _said(report)
     _mailed(report)
+    _compared(report)
 
 
 def _report() -> Report:
@@ -100,6 +104,32 @@ def _said(report: Report) -> None:
         models.Event.objects.create(report=report, key=f"{kind}:{h}", **mail, **words, **told)
     told = {"kind": "working", "at": NOW, "by": "author", "rule": h}
     models.Suggestion.objects.create(report=report, key=h, **mail, **words, **told)
+
+
+def _compared(report: Report) -> None:
+    """Kernels side by side, a study, a release report, the index: with every text of theirs hostile."""
+    h = HOSTILE
+    metric = models.Metric.objects.create(name=f"compared {h}", unit=h, direction="higher")
+    place = {
+        "metric": metric,
+        "scenario": models.Scenario.objects.create(key="compared", suite=h, params={h: h}),
+        "machine": models.Machine.objects.create(name=f"box {h}", codename=h, cpu_model=h, cpus=1, family=h),
+    }
+    study = models.Study.objects.create(slug="hostile", title=h, kind="versions", made_at=NOW)
+    for number, name in enumerate(("v9.1", "v9.2"), 1):
+        kernel = models.Kernel.objects.create(name=name, measured_at=NOW, describe=h)
+        samples = [9.0 + number, 9.5 + number]
+        models.Measurement.objects.create(kernel=kernel, role="headline", mean=9.25 + number, samples=samples, **place)
+        models.StudyKernel.objects.create(study=study, position=number, kernel=kernel, label=f"{name} {h}")
+        text = f"# Overhead  Command  Shared Object  Symbol\n    {number}0.00%  a  b  [k] {h}\n"
+        filed = {"kind": "perf report", "said_by": h, "at": NOW, "text": text, "name": h}
+        models.Evidence.objects.create(kernel=kernel, key=f"k{number}", **filed)
+        models.Evidence.objects.create(report=report, side=("parent", "culprit")[number - 1], key=f"r{number}", **filed)
+    models.Suite.objects.create(name=h, description=h)
+    models.Parameter.objects.create(classification=h, name=h, description=h)
+    for where, name in (("report v5.6", "introduction"), ("study hostile", "conclusions"), ("index v9.2", "a" * 12)):
+        models.Writing.objects.create(place=where, name=name, text=h, by=h, at=NOW)
+    models.Detail.objects.create(release=models.Release.objects.get(version="v5.6"), report=report, heading=h)
 
 
 def _mailed(report: Report) -> None:

@@ -10,8 +10,8 @@ from tests.browser.site import Site
 def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
     page = visit("/", "kim")
     ask = "from tracker.models import *; r = Report.objects.get(tag='f' * 16);"
-    ask += "print(r.outgoing.get().pk, r.results.get().pk)"
-    mail, result = site.run("manage.py", "shell", "-v0", "-c", ask).split()
+    ask += "print(r.outgoing.get().pk, r.results.get().pk, *r.evidence.values_list('pk', flat=True))"
+    mail, result, file, other = site.run("manage.py", "shell", "-v0", "-c", ask).split()
     seen = {"/", f"/report/{SHA}/", "/inbox/", f"/outbox/{mail}/", "/outbox/", "/results/", f"/results/{result}/"}
     seen |= {
         "/v6.19/",
@@ -22,6 +22,15 @@ def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
         "/metric/",
         "/author/",
     }
+    seen |= {"/v5.6/report/", "/study/hostile/", "/studies/", "/compare/", "/compare/?of=v9.1&of=v9.2"}
+    seen |= {
+        "/index/",
+        "/index/v9.2/",
+        "/index/basket/",
+        f"/evidence/{file}/",
+        f"/evidence/beside/?old={file}&new={other}",
+    }
+    seen |= {"/v5.6/report/?edit=introduction", "/study/hostile/?edit=conclusions", f"/index/v9.2/?edit={'a' * 12}"}
     for kind in ("subsystem", "machine", "metric", "author"):
         page.goto(f"{site.url}/{kind}/")
         hostile = page.locator("main a", has_text="<script>")

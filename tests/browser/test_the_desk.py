@@ -184,6 +184,9 @@ PAGES = (
     *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/inbox/", "/outbox/"),
     *("/machine/", "/machine/lkp-csl-2sp5/", "/subsystem/", "/metric/", "/author/", "/results/", "/sign-in/"),
     *("/help/answering/", f"/report/{'f' * 40}/", "/report/d8c90a1f3e/", "/sign-in/nonsense/"),
+    *("/v5.6/report/", "/studies/", "/study/direct-map/", "/study/oltp/", "/study/hostile/", "/compare/"),
+    *("/compare/?of=v5.10/1G&of=v5.10/4K", "/index/", "/index/v9.2/", "/index/v5.6/", "/index/basket/"),
+    *("/evidence/1/", "/evidence/beside/?old=3&new=6", "/help/comparisons/"),
 )
 
 

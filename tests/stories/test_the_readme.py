@@ -12,6 +12,7 @@ from pathlib import Path
 from django.conf import settings
 from django.test import Client
 
+from bot.ingest.formats import read_bytes
 from tests.conftest import ROOT
 
 
@@ -41,6 +42,25 @@ def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
     assert "new: 1 report" in said[0]
     assert "known before" in said[1]
     assert said[3] == "0 mails read again: none in quarantine, 0 reports with another status"
+
+
+def test_the_page_about_comparisons_is_done_as_it_says(tmp_path: Path) -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "comparisons.md").read_text(), re.S)
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert len(commands) == 6
+    env = {**os.environ, "PERFWORK_VAR": str(tmp_path)}
+    for command in ["./manage.py migrate -v0", *commands]:
+        arguments = shlex.split(command)[1:]
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), command
+
+
+def test_the_example_of_a_measurement_is_taken() -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "comparisons.md").read_text(), re.S)
+    (answer,) = read_bytes(example.encode(), "example")
+    assert answer.refusal is None
 
 
 def test_every_setting_is_documented() -> None:

@@ -23,12 +23,14 @@ def suggestion(world: World) -> Suggestion:
 
 def test_every_table_is_shown(admin_client: Client, suggestion: Suggestion) -> None:
     names = [model._meta.model_name for model in site._registry if model._meta.app_label == "tracker"]
-    assert len(names) == 29
+    assert len(names) == 39
     for name in names:
         assert admin_client.get(f"/admin/tracker/{name}/").status_code == 200, name
 
 
-@pytest.mark.parametrize("name", ["event", "rawmessage", "message", "bisectresult", "outgoingmail", "report"])
+@pytest.mark.parametrize(
+    "name", ["event", "rawmessage", "message", "bisectresult", "outgoingmail", "report", "writing"]
+)
 def test_what_happened_cannot_be_changed_there(admin_client: Client, suggestion: Suggestion, name: str) -> None:
     assert admin_client.get(f"/admin/tracker/{name}/add/").status_code == 403
 

@@ -107,7 +107,7 @@ def _table(table: Table, base_url: str) -> Iterator[str]:
     if table.as_records or room < min(widths[-1], _NARROW):
         yield from _records(table, base_url)
         return
-    widths[-1] = min(widths[-1], room)
+    widths[-1] = max(1, min(widths[-1], room))
     yield _row(table.columns, widths, table.numeric)
     yield "  ".join("-" * each for each in widths)
     for row in cells:

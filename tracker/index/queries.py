@@ -24,11 +24,11 @@ KEEP = 3600  # seconds; a new measurement or another basket is reckoned at once
 
 
 def entries() -> list[Entry]:
-    """The basket that people chose; while nobody has, every headline metric counts the same."""
+    """The basket that people chose; while nobody has, every headline metric of a release counts the same."""
     rows = list(BasketEntry.objects.filter(basket=BASKET).select_related("metric").order_by("pk"))
     if rows:
         return [entry_of(row) for row in rows]
-    headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE).values("metric")
+    headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE, kernel__in=kernels()).values("metric")
     return [Entry(each.name, (), each.direction) for each in Metric.objects.filter(pk__in=headlines).order_by("name")]
 
 
@@ -37,10 +37,14 @@ def entry_of(row: BasketEntry) -> Entry:
 
 
 def kernels() -> list[Kernel]:
-    """The releases in their order, and the candidates of a cycle whose release was not measured yet."""
+    """The releases in their order, and the candidates that came after the last one."""
     plain = {kernel: parsed for kernel in Kernel.objects.filter(variant="") if (parsed := versions.parse(kernel.name))}
-    released = {parsed.cycle for parsed in plain.values() if parsed.is_release}
-    kept = [kernel for kernel, parsed in plain.items() if parsed.is_release or parsed.cycle not in released]
+    last = max((parsed for parsed in plain.values() if parsed.is_release), default=None)
+    kept = [
+        kernel
+        for kernel, parsed in plain.items()
+        if parsed.is_release or (parsed.is_candidate and (last is None or parsed > last))
+    ]
     return sorted(kept, key=comparison.order)[-MOST_KERNELS:]
 
 

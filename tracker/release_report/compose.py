@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tracker.comparison.chart import bars, letters
-from tracker.comparison.lines import Box, Line, Word, summary
+from tracker.comparison.lines import Box, Line, Word
+from tracker.comparison.telling import tell
 from tracker.document.blocks import (
     Block,
     Bullets,
-    Chart,
     Document,
     Facts,
     Heading,
@@ -117,10 +116,10 @@ def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
 
 
 def _numbers(counts: Counts) -> str:
-    told = f"{_many(counts.regressions, 'regression')} and {_many(counts.improvements, 'improvement')}"
+    words = f"{_many(counts.regressions, 'regression')} and {_many(counts.improvements, 'improvement')}"
     if counts.unknown:
-        told += f", and {_many(counts.unknown, 'change')} of which nobody has told whether it is better"
-    return told
+        words += f", and {_many(counts.unknown, 'change')} of which nobody has told whether it is better"
+    return words
 
 
 def _many(number: int, word: str) -> str:
@@ -209,18 +208,11 @@ def _suite(suite: str, lines: Sequence[Line], facts: ReleaseFacts, number: str) 
     if described := facts.suites.get(suite):
         yield Paragraph(described)
     for place, line in enumerate(lines, 1):
-        test, change = line.test, line.changes[-1]
+        test = line.test
         yield Heading(4, f"{suite} Test {place}")
         yield Facts(test.box.facts or [("test machine", test.box.name)])
         yield Facts(test.params)
-        if change is None:
-            missing = facts.base if line.cells[0] is None else facts.kernel
-            yield Paragraph(f"{test.metric} was not measured on {missing}.")
-            continue
-        told = summary(test, change, facts.kernel, facts.base)
-        yield Paragraph(f"{told} (95 % interval {change.interval})." if change.interval else f"{told}.")
-        if chart := bars(line, (facts.base, facts.kernel)):
-            yield Chart(chart, letters(line, (facts.base, facts.kernel)))
+        yield from tell(line, (facts.base, facts.kernel))
 
 
 def _machines(facts: ReleaseFacts) -> Iterator[Block]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tracker.comparison.lines import Box, Change, Line
+from tracker.comparison.lines import Box, Change, Line, Word
+from tracker.comparison.telling import tell
 from tracker.document.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, Table
 from tracker.evidence.side_by_side import table, written
 from tracker.studies.facts import StudyFacts
 from tracker.studies.system import COLUMNS
 from tracker.studies.wins import Outcome, Tally, outcomes, speedup, tally
 
+_CHARTS = 100  # tests that are told one by one
 PLACES = {"conclusions": "Conclusions", "setup": "How it was done"}
 
 
@@ -32,7 +34,7 @@ def compose(facts: StudyFacts) -> Document:
     else:
         blocks += _versions(facts)
     if facts.lines:
-        blocks += [*_machines(facts, boxes), *_tests(facts, boxes)]
+        blocks += [*_tests(facts, boxes), *_machines(boxes)]
     return Document(facts.title, aside, (*blocks, *_beside(facts)))
 
 
@@ -166,7 +168,7 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
 # --- every test ---
 
 
-def _machines(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
+def _machines(boxes: Sequence[Box]) -> Iterator[Block]:
     yield Heading(2, "Machines" if len(boxes) > 1 else "Machine")
     for box in boxes:
         yield Facts([("name", box.name), *box.facts])
@@ -184,22 +186,32 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
         numeric = frozenset(range(2, len(columns)))
         yield Table(f"Every test on {box.name}", columns, rows, numeric)
 
+    if not facts.has_wins and len(facts.lines) <= _CHARTS:
+        yield Heading(3, "Test by test")
+        for line in facts.lines:
+            yield Heading(4, f"{_name_of(line)}, on {line.test.box.name}")
+            yield from tell(line, facts.labels)
+
+
+def _name_of(line: Line) -> str:
+    return f"{line.test.suite}, {line.test.scenario}" if line.test.params else line.test.suite
+
 
 def _test_row(line: Line) -> list[str]:
     test = line.test
-    name = f"{test.suite}, {test.scenario}" if test.params else test.suite
     cells = []
     for cell, change in zip(line.cells, line.changes, strict=True):
         cells.append("–" if cell is None else f"{written(cell.mean)}{_beside_mean(change)}")
-    return [name, f"{test.metric}{f', {test.unit}' if test.unit else ''}", *cells]
+    return [_name_of(line), f"{test.metric}{f', {test.unit}' if test.unit else ''}", *cells]
 
 
 def _beside_mean(change: Change | None) -> str:
     if change is None:
         return ""
-    if change.word.value == "same":
+    if change.word is Word.SAME:
         return " (same)"
-    return f" ({change.pct:+.1f})" if change.pct is not None else " (from zero)"
+    amount = f"{change.pct:+.1f}" if change.pct is not None else "from zero"
+    return f" ({amount}, direction unknown)" if change.word is Word.UNKNOWN else f" ({amount})"
 
 
 def _signed(value: float | None) -> str:

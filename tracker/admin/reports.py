@@ -1,4 +1,4 @@
-"""Every table, for the administrator's eyes; what is a record of the past cannot be changed there."""
+"""The tables of reports, mail and people; and what an administrator decides there."""
 
 from __future__ import annotations
 
@@ -9,21 +9,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from tracker import decisions, models, regrading
+from tracker.admin.read_only import ReadOnly
 from tracker.listing import relist, relist_since
 from tracker.models.metric import Direction, DirectionBy
-
-
-class ReadOnly(admin.ModelAdmin):
-    """Raw mail, results and events are what they are (DESIGN rules 1 and 2)."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
 
 
 @admin.register(models.Commit)

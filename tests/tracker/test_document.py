@@ -1,0 +1,144 @@
+"""Documents in their three forms: what stands in them, whatever foreign text holds, no wider than a terminal."""
+
+from __future__ import annotations
+
+import re
+
+import markdown as python_markdown
+import pytest
+from django.template.loader import render_to_string
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.comparison.chart import bars, letters
+from tracker.comparison.lines import Box, Cell, lines
+from tracker.comparison.lines import Test as Tried
+from tracker.document import markdown, text
+from tracker.document.blocks import (
+    Block,
+    Bullets,
+    Chart,
+    Document,
+    Facts,
+    Heading,
+    Link,
+    Paragraph,
+    Prose,
+    Table,
+    Verbatim,
+)
+from tracker.samples import Side
+
+HOSTILE = '<script>alert(1)</script> | *a* _b_ `c` [d](javascript:x) # e & \x1b[31m \u202e "f"\n- g'
+(LINE,) = lines(
+    [(Tried("s", (), Box("m"), "s.ops", "", "higher"), [Cell(Side(50.0, None, 1)), Cell(Side(100.0, None, 1)), None])]
+)
+LABELS = ("v1", "v2", "v3")
+
+
+def document(*blocks: Block) -> Document:
+    return Document("A title", "", blocks)
+
+
+def html(told: Document) -> str:
+    return render_to_string("document/blocks.html", {"document": told})
+
+
+def chart() -> Chart:
+    drawn = bars(LINE, LABELS)
+    assert drawn
+    return Chart(drawn, letters(LINE, LABELS))
+
+
+# A block, and what stands in the text, the Markdown and the page.
+ROWS: list[tuple[Block, str, str, str]] = [
+    (Heading(2, "Results", "3"), "3. Results\n----------", "## 3. Results", '<h2 id="s3">3. Results</h2>'),
+    (Heading(3, "All", aside="of v1"), "All of v1", "### All of v1", "<h3>All <small>of v1</small></h3>"),
+    (Paragraph("a_b is *new*"), "a_b is *new*", r"a_b is \*new\*", "<p>a_b is *new*</p>"),
+    (Prose("It is *new*."), "It is *new*.", "It is *new*.", "<p>It is <em>new</em>.</p>"),
+    (Bullets(["one", Link("two", "/x/")]), "- one\n- two", "- one\n- [two](/x/)", '<li><a href="/x/">two</a></li>'),
+    (Facts([("cpu_number", "8"), ("memory", "64G")]), "  cpu_number  8\n  memory      64G", "- cpu_number: 8",
+     "<dt>cpu_number</dt><dd>8</dd>"),
+    (Table("t", ("Name", "N"), [("a", "1"), (Link("bb", "/b/"), "22")], frozenset({1})),
+     "Name   N\n----  --\na      1\nbb    22", "| Name | N |\n| --- | ---: |\n| a | 1 |\n| [bb](/b/) | 22 |",
+     '<th scope="row"><a href="/b/">bb</a></th><td class="n">22</td>'),
+    (Table("t", ("Name", "N", "M"), [("a", "1", "")], as_records=True), "1. a\n   N  1", "| a | 1 |  |", "<td>1</td>"),
+    (chart(), "v1     50.0", "    v1    100.0", 'aria-label="s.ops, v1 as 100: v1 100.0, v2 200.0, v3 not measured"'),
+    (Verbatim(["x  y", "z"]), "x  y\nz", "    x  y\n    z", "<pre"),
+]  # fmt: skip
+ROWS[8] = (chart(), "  v1    100.0  ##################\n  v2    200.0  " + "#" * 36, "    v2    200.0", ROWS[8][3])
+
+
+@pytest.mark.parametrize(("block", "plain", "marked", "page"), ROWS)
+def test_each_block_in_its_forms(block: Block, plain: str, marked: str, page: str) -> None:
+    told = document(block)
+    assert plain in text.render(told)
+    assert marked in markdown.render(told)
+    assert page in html(told)
+
+
+def test_every_block_has_a_row() -> None:
+    assert {type(block) for block, *_ in ROWS} == {
+        *(Heading, Paragraph, Prose, Bullets, Facts, Table, Chart, Verbatim),
+    }
+
+
+def hostile(words: str) -> Document:
+    return document(
+        Heading(2, words, "1"),
+        Paragraph(words),
+        Prose(words),
+        Bullets([words, Link(words, "/report/1/")]),
+        Facts([(words, words)]),
+        Table(words, (words, words), [(words, Link(words, "/x/"))], as_records=True),
+        Table(words, (words, words), [(words, words)]),
+        Verbatim([words]),
+    )
+
+
+def test_foreign_text_is_shown_and_not_obeyed() -> None:
+    told = hostile(HOSTILE)
+    page = html(told)
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    plain = text.render(told)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", plain)
+    escaped = tuple(block for block in told.blocks if not isinstance(block, Prose | Verbatim))
+    marked = markdown.render(Document(HOSTILE, HOSTILE, escaped))
+    shown = python_markdown.markdown(marked, extensions=["tables"])
+    assert "<script" not in shown
+    assert "<em>" not in shown
+    assert "<code>" not in shown
+    assert 'href="javascript' not in shown
+    assert shown.count("<td>") == 4  # no cell was broken in two
+    assert shown.count("&lt;script&gt;") >= 9
+
+
+@given(st.text(max_size=200))
+def test_no_text_breaks_a_form(words: str) -> None:
+    told = hostile(words)
+    longest = max(map(len, re.split(r"\s", text.line(words))), default=0)
+    for line in text.render(told).splitlines():
+        assert len(line) <= max(text.WIDTH, longest + 30)
+    assert markdown.render(told).startswith("# A title")
+    assert "<table" in html(told)
+
+
+def test_a_wide_table_becomes_records_and_a_long_last_column_is_wrapped() -> None:
+    wide = Table("t", ("A", "B", "C"), [("x" * 40, "y" * 40, "z")])
+    assert "1. " + "x" * 40 in text.render(document(wide))
+    long = text.render(document(Table("t", ("A", "B"), [("x", "word " * 40)])))
+    assert max(map(len, long.splitlines())) <= text.WIDTH
+    assert "A  B\n-  -" in long
+
+
+def test_links_tell_their_place_where_there_is_one() -> None:
+    told = document(Bullets([Link("a report", "/report/1/"), Link("elsewhere", "https://x.example/")]))
+    assert "- a report\n- elsewhere <https://x.example/>" in text.render(told)
+    assert "- a report <https://p.example/report/1/>" in text.render(told, "https://p.example")
+    assert "[a report](https://p.example/report/1/)" in markdown.render(told, "https://p.example")
+
+
+@pytest.mark.parametrize(("words", "columns"), [("abc", 3), ("日本", 4), ("e\u0301", 1)])
+def test_the_width_of_letters(words: str, columns: int) -> None:
+    assert text.width(words) == columns
