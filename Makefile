@@ -92,7 +92,7 @@ crash-test: $(VENV)/dev.stamp
 	@$(RUN) -m tests.crash
 
 bench: $(VENV)/dev.stamp
-	@for bench in accuracy robot_mail ingest archive upstream maintainers outbox pages; do $(RUN) benchmarks/$$bench.py || exit 1; done
+	@for bench in accuracy robot_mail ingest archive upstream maintainers outbox pages comparisons; do $(RUN) benchmarks/$$bench.py || exit 1; done
 
 golden: $(VENV)/dev.stamp
 	@$(RUN) -m tests.composed
