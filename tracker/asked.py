@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+
 from django.conf import settings
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+
+View = Callable[[HttpRequest], HttpResponse]
 
 
 def is_key(text: str) -> bool:
@@ -33,3 +41,37 @@ def person(request: HttpRequest) -> str:
 def refused(words: str, status: int = 400) -> HttpResponse:
     """400 or what else fits, with what is wrong in a line."""
     return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")
+
+
+def signed_in(view: View) -> View:
+    """For those who are signed in. Others are led to the door; what a script asked for is told in a line."""
+
+    @wraps(view)
+    def inner(request: HttpRequest) -> HttpResponse:
+        if request.user.is_authenticated or not request.headers.get("HX-Request"):
+            return login_required(view)(request)
+        words = "You are signed out, so nothing was changed: sign in, and do it again."
+        return HttpResponse(words, status=401, content_type="text/plain; charset=utf-8")
+
+    return inner
+
+
+def only_who_may(permission: str, words: str) -> Callable[[View], View]:
+    """For those who have a right; who is signed in and has it not is told so in `words`."""
+
+    def wrap(view: View) -> View:
+        @wraps(view)
+        def inner(request: HttpRequest) -> HttpResponse:
+            return view(request) if request.user.has_perm(permission) else refused(words, 403)
+
+        return signed_in(inner)
+
+    return wrap
+
+
+def back(request: HttpRequest) -> HttpResponse:
+    """To the page that a form was on: `next`, where that is a page of ours."""
+    page = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
+        page = "/"
+    return redirect(page)

@@ -12,9 +12,8 @@ from tracker import decisions
 from tracker.asked import is_key, person, refused
 from tracker.inbox import queries
 from tracker.models import Decision, Suggestion
+from tracker.people.roles import DECIDE
 from tracker.status import Happening
-
-MAY_DECIDE = "tracker.change_suggestion"
 
 
 def inbox(request: HttpRequest) -> HttpResponse:
@@ -25,7 +24,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         if text and not is_key(text):
             return refused(f"{name}: expected a number; found {text[:40]!r}")
         keys[name] = int(text) if text else None
-    may_decide = request.user.has_perm(MAY_DECIDE)
+    may_decide = request.user.has_perm(DECIDE)
     shown = {
         "page": queries.inbox(keys["suggestions"], keys["quarantine"]),
         "others": decisions.OTHERS,
@@ -37,7 +36,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @login_required
-@permission_required(MAY_DECIDE, raise_exception=True)
+@permission_required(DECIDE, raise_exception=True)
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """One decision: `decision` accept, reject, or set with another kind of event in `instead`; then on to the next."""
     suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
@@ -56,7 +55,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @login_required
-@permission_required(MAY_DECIDE, raise_exception=True)
+@permission_required(DECIDE, raise_exception=True)
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a decision back: its event is reversed, and the suggestion waits again."""
     decisions.take_back(

@@ -48,9 +48,9 @@ def kernels() -> list[Kernel]:
     return sorted(kept, key=comparison.order)[-MOST_KERNELS:]
 
 
-def points() -> list[Point]:
+def points(basket: Sequence[Entry]) -> list[Point]:
     """The index of every kernel; reckoned anew when something was measured, or the basket is another."""
-    basket, compared = entries(), kernels()
+    compared = kernels()
     state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
     key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
     found: list[Point] | None = cache.get(key)
@@ -94,12 +94,12 @@ class Explained:
     same_metric: bool
 
 
-def explaining(version: str) -> list[Explained]:
+def explaining(version: str, basket: Sequence[Entry]) -> list[Explained]:
     """The reports merged in the cycle of a kernel that concern the basket, those of its very metrics first."""
     parsed = versions.parse(version)
     if parsed is None:
         return []
-    metrics = {entry.metric for entry in at(entries(), version)}
+    metrics = {entry.metric for entry in at(basket, version)}
     suites = {metric.partition(".")[0] for metric in metrics}
     rows = Report.objects.filter(merged=parsed.cycle, suite__in=suites).exclude(verdict=Verdict.UNKNOWN)
     found = rows.select_related("culprit").order_by("-urgency", "pk")[:MOST_REPORTS]

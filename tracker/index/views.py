@@ -13,11 +13,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker import versions
-from tracker.asked import person, refused, told
+from tracker.asked import person, refused, signed_in, told
 from tracker.index import editing, queries
 from tracker.index.chart import chart
 from tracker.people.roles import CHANGE_BASKET, CHANGE_REPORTS
-from tracker.people.views import signed_in
 from tracker.writings import Unfit, texts, write
 from tracker.writings import versions as versions_of
 
@@ -26,7 +25,8 @@ _NAME = re.compile(r"[0-9a-f]{12}\Z")
 
 def index(request: HttpRequest, version: str = "") -> HttpResponse:
     """The chart; with a version, its point too."""
-    points = queries.points()
+    basket = queries.entries()
+    points = queries.points(basket)
     shown: dict[str, Any] = {
         "points": points[::-1],
         "chart": chart(points),
@@ -41,7 +41,7 @@ def index(request: HttpRequest, version: str = "") -> HttpResponse:
     shown |= {
         "point": point,
         "contributions": sorted(point.contributions, key=lambda each: -abs(each.points)),
-        "explained": queries.explaining(version),
+        "explained": queries.explaining(version, basket),
         "comments": texts(_place(version)).values(),
         "edited": edited,
         "history": versions_of(_place(version), edited) if _NAME.match(edited) else (),
@@ -75,7 +75,7 @@ def comment(request: HttpRequest) -> HttpResponse:
     return redirect("index-point", version)
 
 
-def basket(request: HttpRequest) -> HttpResponse:
+def show_basket(request: HttpRequest) -> HttpResponse:
     """The benchmarks that count, each with its weight; who may, changes them."""
     if request.method == "POST":
         return _change(request)

@@ -14,8 +14,7 @@ from tracker.asked import is_key, person, refused
 from tracker.models import OutgoingState
 from tracker.outbox import queries
 from tracker.outbox.acts import Act
-
-MAY_ACT = "tracker.change_outgoingmail"
+from tracker.people.roles import SEND
 
 
 def outbox(request: HttpRequest) -> HttpResponse:
@@ -25,7 +24,7 @@ def outbox(request: HttpRequest) -> HttpResponse:
         return refused(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
     if before and not is_key(before):
         return refused(f"before: expected a number; found {before[:40]!r}")
-    may_act = request.user.has_perm(MAY_ACT)
+    may_act = request.user.has_perm(SEND)
     shown = {"state": state, "states": OutgoingState.choices, "may_act": may_act}
     if not (state or before or "all" in request.GET):
         return render(request, "outbox/overview.html", {**shown, "page": queries.overview(with_people=may_act)})
@@ -36,13 +35,13 @@ def outbox(request: HttpRequest) -> HttpResponse:
 
 def mail(request: HttpRequest, pk: int) -> HttpResponse:
     """One mail as its receiver sees it, with the reason for every recipient, its record, and its raw form."""
-    may_act = request.user.has_perm(MAY_ACT)
+    may_act = request.user.has_perm(SEND)
     return render(request, "outbox/mail.html", {"page": queries.page(pk, everything=may_act), "may_act": may_act})
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
     """The bytes as they were composed, as text that no browser takes for a page."""
-    page = queries.page(pk, everything=request.user.has_perm(MAY_ACT))
+    page = queries.page(pk, everything=request.user.has_perm(SEND))
     if page.hidden:
         return HttpResponseForbidden("it is shown once it has gone out", content_type="text/plain; charset=utf-8")
     response = HttpResponse(bytes(page.mail.raw), content_type="text/plain; charset=utf-8")
@@ -51,7 +50,7 @@ def raw(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @login_required
-@permission_required(MAY_ACT, raise_exception=True)
+@permission_required(SEND, raise_exception=True)
 def act(request: HttpRequest) -> HttpResponse:
     """Approve, hold, cancel or resend mails: GET shows what is about to happen, POST does it."""
     asked = request.POST if request.method == "POST" else request.GET
@@ -70,7 +69,7 @@ def act(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @login_required
-@permission_required(MAY_ACT, raise_exception=True)
+@permission_required(SEND, raise_exception=True)
 def stop(request: HttpRequest) -> HttpResponse:
     """The stop switch: `do` stop or go."""
     word, now = request.POST.get("do", ""), timezone.now()

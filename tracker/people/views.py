@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-
 from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
@@ -13,12 +10,11 @@ from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
-from tracker.asked import place, refused, told
+from tracker.asked import back, place, refused, told
 from tracker.models import SavedView
 from tracker.nudge import nudge
 from tracker.people import links
@@ -91,24 +87,3 @@ def save_view(request: HttpRequest) -> HttpResponse:
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
     SavedView.objects.filter(pk=pk, owner=request.user.pk).delete()
     return back(request)
-
-
-def signed_in(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """For those who are signed in. Others are led to the door; what a script asked for is told in a line."""
-
-    @wraps(view)
-    def inner(request: HttpRequest) -> HttpResponse:
-        if request.user.is_authenticated or not request.headers.get("HX-Request"):
-            return login_required(view)(request)
-        words = "You are signed out, so nothing was changed: sign in, and do it again."
-        return HttpResponse(words, status=401, content_type="text/plain; charset=utf-8")
-
-    return inner
-
-
-def back(request: HttpRequest) -> HttpResponse:
-    """To the page that a form was on: `next`, where that is a page of ours."""
-    page = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
-        page = "/"
-    return redirect(page)

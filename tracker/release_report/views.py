@@ -11,12 +11,11 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from tracker.asked import person, refused, told
+from tracker.asked import only_who_may, person, refused, told
 from tracker.document import markdown, text
 from tracker.document.blocks import Document
 from tracker.models import Detail, Release
 from tracker.people.roles import CHANGE_REPORTS
-from tracker.people.views import signed_in
 from tracker.release_report import queries
 from tracker.release_report.compose import PLACES
 from tracker.reports.queries import find_report
@@ -53,12 +52,10 @@ def as_text(request: HttpRequest, version: str, form: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@only_who_may(CHANGE_REPORTS, "only triagers write into release reports")
 def edit(request: HttpRequest) -> HttpResponse:
     """Write one of the texts; what stood there before stays in its history."""
     version, name = told(request.POST, "version", 30), told(request.POST, "name", 30)
-    if not request.user.has_perm(CHANGE_REPORTS):
-        return refused("only triagers write into release reports", 403)
     if name not in PLACES:
         return refused(f"name: expected one of {', '.join(PLACES)}; found {name!r}")
     release = _release(version)
@@ -72,11 +69,9 @@ def edit(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@only_who_may(CHANGE_REPORTS, "only triagers choose what is told in detail")
 def choose(request: HttpRequest) -> HttpResponse:
     """Tell of a report in a section of its own, or no longer."""
-    if not request.user.has_perm(CHANGE_REPORTS):
-        return refused("only triagers choose what is told in detail", 403)
     release, found = _release(told(request.POST, "version", 30)), find_report(told(request.POST, "report", 64))
     heading = " ".join(told(request.POST, "heading", 120).split())
     row, made = Detail.objects.get_or_create(release=release, report=found, defaults={"heading": heading})

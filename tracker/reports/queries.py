@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Case, Exists, F, Q, TextField, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, TextField, Value, When
 from django.db.models.functions import Length, Substr
 from django.http import Http404
 
@@ -129,6 +129,7 @@ def find_report(ref: str) -> Report:
     ways = (Q(culprit__in=beginning.values("pk")), Q(culprit__in=same), Q(tag=ref))
     by_sha, by_other, by_tag = (Report.objects.filter(way).values("pk") for way in ways)
     named = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
+    named = named.annotate(with_evidence=Exists(Evidence.objects.filter(report=OuterRef("pk"))))
     found = list(named.select_related("culprit", "tree")[:2])
     if len(found) != 1:
         raise Http404("more than one report begins so" if found else "there is no such report")
@@ -167,7 +168,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         suggestions=suggestions,
         results=results,
         other_commits=others,
-        evidence=list(report.evidence.defer("text").order_by("side", "pk")),
+        evidence=_evidence(report),
     )
 
 
@@ -205,6 +206,12 @@ def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Chart |
     later = [group for row in others for group in measured_later(row.bad_sha[:10], metric.name, row.measured)]
     groups = groups_of(headline.old_samples, headline.new_samples, read_payload(payload), later)
     return chart(groups, metric.unit)
+
+
+def _evidence(report: Report) -> list[Evidence]:
+    """The files of a report that has any: most have none, and are spared the query."""
+    has_some: bool = report.with_evidence  # type: ignore[attr-defined]
+    return list(report.evidence.defer("text").order_by("side", "pk")) if has_some else []
 
 
 def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:

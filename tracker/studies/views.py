@@ -9,13 +9,12 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from tracker.asked import person, refused, told
+from tracker.asked import only_who_may, person, refused, told
 from tracker.comparison import queries as comparison
 from tracker.document import markdown, text
 from tracker.document.blocks import Document
 from tracker.models import Study
 from tracker.people.roles import CHANGE_REPORTS
-from tracker.people.views import signed_in
 from tracker.studies import making, queries
 from tracker.studies.compose import PLACES
 from tracker.writings import Unfit, versions, write
@@ -80,11 +79,9 @@ def _written(document: Document, form: str) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@only_who_may(CHANGE_REPORTS, "only triagers make studies")
 def keep(request: HttpRequest) -> HttpResponse:
     """Give a comparison a name."""
-    if not request.user.has_perm(CHANGE_REPORTS):
-        return refused("only triagers make studies", 403)
     slug, title = told(request.POST, "slug", 60), " ".join(told(request.POST, "title", 300).split())
     try:
         making.make(slug, title, told(request.POST, "kind", 20), request.POST.getlist("of"), timezone.now())
@@ -94,12 +91,10 @@ def keep(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@signed_in
+@only_who_may(CHANGE_REPORTS, "only triagers write into studies")
 def edit(request: HttpRequest) -> HttpResponse:
     """Write one of the texts of a study."""
     slug, name = told(request.POST, "slug", 60), told(request.POST, "name", 30)
-    if not request.user.has_perm(CHANGE_REPORTS):
-        return refused("only triagers write into studies", 403)
     if name not in PLACES:
         return refused(f"name: expected one of {', '.join(PLACES)}; found {name!r}")
     _study(slug)

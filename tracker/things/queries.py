@@ -14,13 +14,13 @@ from tracker.listing import clipped
 from tracker.models import Machine, Metric, Report
 from tracker.status import OPEN
 from tracker.things.record import Past, Record, record
+from tracker.triage.counts import KEEP
 from tracker.triage.queries import Section, section
 from tracker.triage.question import Question
 
 KINDS = ("subsystem", "machine", "metric", "author")
 RECORD = 2000  # the newest reports that a record is made of
 MOST = 500  # names of a list
-KEEP = 60  # seconds that a list may be old
 
 
 @dataclass(frozen=True, slots=True)

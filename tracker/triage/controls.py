@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from urllib.parse import urlencode
+from dataclasses import dataclass, replace
 
 from tracker.triage.counts import Count, Counts
 from tracker.triage.filters import IMPROVEMENTS, NOT
@@ -85,16 +84,11 @@ def _short(value: str) -> str:
 
 
 def _chips(question: Question) -> Iterator[Chip]:
-    pairs = [(name, value) for name, values in question.asked.items() for value in values if name != IMPROVEMENTS]
-    own = [("order", question.order if question.order != "urgency" else ""), ("group", question.group)]
-    own += [(IMPROVEMENTS, value) for value in question.asked.get(IMPROVEMENTS, ())]
-    for each in pairs:
-        name, value = each
-        rest = [other for other in pairs if other != each] + [other for other in own if other[1]]
-        opposite = name.removesuffix(NOT) if name.endswith(NOT) else f"{name}{NOT}"
-        words = f"{name.removesuffix(NOT)} {'is not' if name.endswith(NOT) else 'is'} {value.replace('_', ' ')}"
-        yield Chip(words, _query(rest), _query([(opposite, value), *rest]))
-
-
-def _query(pairs: Sequence[tuple[str, str]]) -> str:
-    return "?" + urlencode(pairs, safe="!") if pairs else "?"
+    for name, values in question.asked.items():
+        for value in values if name != IMPROVEMENTS else ():
+            left = tuple(other for other in values if other != value)
+            rest = {**question.asked, name: left}
+            opposite = name.removesuffix(NOT) if name.endswith(NOT) else f"{name}{NOT}"
+            turned = {**rest, opposite: (*rest.get(opposite, ()), value)}
+            words = f"{name.removesuffix(NOT)} {'is not' if name.endswith(NOT) else 'is'} {value.replace('_', ' ')}"
+            yield Chip(words, replace(question, asked=rest).url(), replace(question, asked=turned).url())

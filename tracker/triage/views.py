@@ -13,11 +13,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker import by_hand, versions
-from tracker.asked import is_key, person, refused, told
+from tracker.asked import back, is_key, person, refused, signed_in, told
 from tracker.models import Release, SavedView
 from tracker.nudge import nudge
 from tracker.people.roles import permit_of
-from tracker.people.views import back, signed_in
 from tracker.triage import counts, queries
 from tracker.triage.controls import controls
 from tracker.triage.question import GROUPS, ORDERS, Mistaken, Question
