@@ -24,8 +24,8 @@ from bot.upstream.values import Tag
 from bot.upstream.walk import Route, Walked
 from tracker import versions
 from tracker.happenings import TreeRole
-from tracker.listing import Calendar, relist_since
-from tracker.models import Candidate, Commit, Release, Tree
+from tracker.listing import Calendar, relist, relist_since
+from tracker.models import Candidate, Commit, Release, Report, Tree
 from tracker.models.lease import wait_for_turn
 
 WHOLE = 40  # digits of a sha
@@ -91,10 +91,13 @@ def track(
 def _learn_whole_shas(repository: Path, loaded: Loaded) -> None:
     """Old reports told ten digits of a sha; the tree knows the rest, and so do we from now on."""
     short = [sha for sha in loaded.tracked.related if len(sha) < WHOLE]
-    for known, whole in (resolve(repository, short) if short else {}).items():
+    learned = resolve(repository, short) if short else {}
+    for known, whole in learned.items():
         loaded.tracked.learn(known, whole)
         if not Commit.objects.filter(sha=whole).exists():
             Commit.objects.filter(sha=known).update(sha=whole)
+    if learned:  # tables are searched for the digits of a sha
+        relist(Report.objects.filter(culprit__sha__in=learned.values()).values_list("pk", flat=True))
 
 
 def _walk(

@@ -12,6 +12,7 @@ from bot.errors import Unreadable
 from bot.upstream.refs import read_refs
 from bot.upstream.tracking import track
 from tests.world import DANA, START, World, message_id, standing, state
+from tracker.listing import relist
 from tracker.models import Commit, Landing, Release, Report, Tree
 from tracker.models.tree import TreeRole
 
@@ -85,6 +86,19 @@ def test_a_culprit_known_by_ten_digits_gets_its_whole_sha(world: World) -> None:
     assert Commit.objects.get(pk=report.culprit.pk).sha == whole
     assert state(report) == "dropped"
     assert Landing.objects.filter(commit=report.culprit).count() == 1
+
+
+def test_a_table_is_searched_for_the_digits_that_a_tree_has_told(world: World) -> None:
+    world.commit("mm: other")
+    world.track()
+    report = world.report()
+    whole = report.culprit.sha
+    world.track()  # all is known by now but the digits
+    Commit.objects.filter(pk=report.culprit.pk).update(sha=whole[:10])
+    relist([report.pk])
+    world.commit("net: nothing to do with it")
+    world.track()
+    assert whole in Report.objects.get(pk=report.pk).words
 
 
 def test_other_peoples_trailers_fix_nothing(world: World) -> None:

@@ -38,11 +38,15 @@ def _sureness(finding: Finding) -> str:
     if finding.low_pct is not None and finding.high_pct is not None:
         parts.append(f"The movement lies between {finding.low_pct:+.1f} and {finding.high_pct:+.1f} %")
     if finding.p_value is not None:
-        told = f"p = {finding.p_value:.2g}" if finding.p_value >= 0.0001 else "p < 0.0001"
-        parts.append(f"chance alone makes it with {told}")
+        parts.append(f"chance alone makes it with {chance(finding.p_value)}")
     if finding.effect is not None:
         parts.append(f"it is {finding.effect:.1f} times the usual noise there")
     if not parts:
         return "The samples are not known, so nothing tells how sure that is."
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
+
+
+def chance(p: float) -> str:
+    """The p of a test as it is told: "p = 0.012"; below a ten-thousandth its digits mean nothing."""
+    return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"

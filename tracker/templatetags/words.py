@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from tracker.listing import spark
 from tracker.models import Finding
-from tracker.reports.words import headline
+from tracker.reports.words import chance, headline
 from tracker.triage.controls import Controls
 from tracker.triage.question import Question
 from tracker.triage.rows import Row, paths
@@ -72,7 +72,7 @@ def sureness(finding: Finding) -> str:
     if finding.low_pct is not None and finding.high_pct is not None:
         parts.append(f"{finding.low_pct:+.1f} … {finding.high_pct:+.1f} %")
     if finding.p_value is not None:
-        parts.append(f"p = {finding.p_value:.2g}" if finding.p_value >= 0.0001 else "p < 0.0001")
+        parts.append(chance(finding.p_value))
     if finding.effect is not None:
         parts.append(f"{finding.effect:.0f} × noise" if finding.effect >= 10 else f"{finding.effect:.1f} × noise")
     return ", ".join(parts) or "—"
