@@ -1,0 +1,75 @@
+"""Stories of the index, a study and a release report, in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Open
+
+
+def test_a_point_of_the_index_is_reached_by_keyboard(visit: Open) -> None:
+    page = visit("/index/")
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if (page.evaluate("document.activeElement.getAttribute('aria-label')") or "").startswith("v5.6: "):
+            break
+    else:
+        raise AssertionError("no key leads to the point")
+    page.keyboard.press("Enter")
+    expect(page.locator("#point-head")).to_contain_text("11 of 12 benchmarks, against v5.5")
+    expect(page.locator("#point tbody tr").first).to_contain_text("hackbench.throughput")
+    expect(page.locator("#reports + ul, #reports ~ ul")).to_contain_text("[LKP] [pipe] 0ddad21d3e: 136.1% improvement")
+
+
+def test_a_click_on_a_point_and_a_comment_on_it(visit: Open) -> None:
+    page = visit("/index/", "toni")
+    page.locator('svg a[aria-label^="v5.6: "] circle.hit').click()
+    page.fill("#text", "The *pipe* change did it.")
+    page.click("text=Say it")
+    expect(page.locator(".comment em")).to_have_text("pipe")
+    page.click(".comment >> text=change")
+    page.fill("#text", "")
+    page.click("button:text-is('Change')")
+    expect(page.locator("#comments + p")).to_have_text("Nobody has said anything yet.")
+
+
+def test_without_javascript_a_point_opens_all_the_same(visit: Open) -> None:
+    page = visit("/index/", java_script_enabled=False)
+    page.locator('svg a[aria-label^="v5.6: "] circle.hit').click()
+    expect(page.locator("h1")).to_have_text("Performance index of v5.6")
+
+
+def test_kernels_are_chosen_and_kept_as_a_study(visit: Open) -> None:
+    page = visit("/compare/", "toni")
+    page.check('input[value="v5.10/4K"]')
+    page.check('input[value="v5.10/1G"]')
+    page.click("main button:text-is('Compare')")
+    expect(page.locator("h1")).to_contain_text("beside")
+    expect(page.locator("#main")).to_contain_text("How often each is best")
+    page.click("text=Keep it as a study")
+    page.fill("input[name=title]", "Large pages or small")
+    page.fill("input[name=slug]", "pages")
+    page.click("button:text-is('Keep')")
+    expect(page.locator("h1")).to_have_text("Large pages or small")
+
+
+def test_a_release_report_is_printed(visit: Open) -> None:
+    page = visit("/v5.6/report/", "toni")
+    page.emulate_media(media="print")
+    for hidden in (".top", ".noprint", ".edit", ".skip"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    printed = page.pdf(format="A4")
+    assert printed.startswith(b"%PDF")
+    assert 10 < len(re.findall(rb"/Type\s*/Page\b", printed)) < 40
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 1280
+
+
+def test_a_report_is_told_in_detail(visit: Open) -> None:
+    page = visit("/report/8019ad13ef/", "toni")
+    page.click("button.quiet:text-is('v5.6')")
+    expect(page.locator("#told li")).to_have_text("Told in detail in the report of v5.6.")
+    page.goto(page.url.partition("/report/")[0] + "/v5.6/report/")
+    expect(page.locator("h3", has_text="will-it-scale.per_process_ops, process futex2")).to_have_count(1)
