@@ -30,22 +30,22 @@ def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") 
         raise filing.Unfit("expected a report with its side, or a kernel")
     if any("\0" in each for each in (report, kernel, machine)):
         raise filing.Unfit("nothing has such a name")
-    if report:
-        if side not in Side.values:
-            raise filing.Unfit(f"side: expected parent or culprit, found {side[:20]!r}")
-        return Target(report=find_report(report), side=side)
-    (found,) = named([kernel])
-    if found is None:
-        raise Http404(f"no kernel {kernel[:100]} was measured")
     box = Machine.objects.filter(name=machine).first() if machine else None
     if machine and box is None:
         raise Http404(f"there is no machine {machine[:100]}")
+    if report:
+        if side not in Side.values:
+            raise filing.Unfit(f"side: expected parent or culprit, found {side[:20]!r}")
+        return Target(report=find_report(report), side=side, machine=box)
+    (found,) = named([kernel])
+    if found is None:
+        raise Http404(f"no kernel {kernel[:100]} was measured")
     return Target(kernel=found, machine=box)
 
 
 def attach(target: Target, name: str, text: str, said_by: str, now: datetime) -> Evidence:
     """Keep a file; Unfit says why not."""
     if target.report:
-        return filing.attach_to_report(target.report, target.side, name, text, said_by, now)
+        return filing.attach_to_report(target.report, target.side, name, text, said_by, now, target.machine)
     assert target.kernel
     return filing.attach_to_kernel(target.kernel, name, text, said_by, now, machine=target.machine)

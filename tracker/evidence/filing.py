@@ -18,9 +18,12 @@ class Unfit(ValueError):
     """A file that is not taken; its words say why."""
 
 
-def attach_to_report(report: Report, side: str, name: str, text: str, said_by: str, now: datetime) -> Evidence:
+def attach_to_report(
+    report: Report, side: str, name: str, text: str, said_by: str, now: datetime, machine: Machine | None = None
+) -> Evidence:
     """A file that was taken on one side of a report; the same again is the one that is there. Unfit says why not."""
-    return _attach(Evidence(report=report, side=side), f"report {report.pk} {side}", name, text, said_by, now)
+    row = Evidence(report=report, side=side, machine=machine)
+    return _attach(row, f"report {report.pk} {side}{_on(machine)}", name, text, said_by, now)
 
 
 def attach_to_kernel(
@@ -35,8 +38,12 @@ def attach_to_kernel(
 ) -> Evidence:
     """A file that was taken while a kernel was measured."""
     row = Evidence(kernel=kernel, result=result, machine=machine, scenario=scenario)
-    where = [f"{what} {each.pk}" for what, each in (("machine", machine), ("scenario", scenario)) if each]
-    return _attach(row, " ".join([f"kernel {kernel.pk}", *where]), name, text, said_by, now)
+    where = f"kernel {kernel.pk}{_on(machine)}{f' scenario {scenario.pk}' if scenario else ''}"
+    return _attach(row, where, name, text, said_by, now)
+
+
+def _on(machine: Machine | None) -> str:
+    return f" machine {machine.pk}" if machine else ""
 
 
 def _attach(row: Evidence, owner: str, name: str, text: str, said_by: str, now: datetime) -> Evidence:

@@ -90,7 +90,7 @@ class ReportPage:
         taken: set[int] = set()
         found = []
         for old in sides[0]:
-            new = next((each for each in sides[1] if each.kind == old.kind and each.pk not in taken), None)
+            new = next((each for each in sides[1] if _fits(old, each) and each.pk not in taken), None)
             if new:
                 taken.add(new.pk)
                 found.append((old, new))
@@ -116,6 +116,11 @@ class ReportPage:
     def mail(self) -> OutgoingMail | None:
         """The mail that told of it."""
         return next((each for each in self.outgoing if each.purpose == "report"), None)
+
+
+def _fits(old: Evidence, new: Evidence) -> bool:
+    """Whether two files can be laid side by side: of one kind, taken on one machine."""
+    return (old.kind, old.machine) == (new.kind, new.machine)
 
 
 def find_report(ref: str) -> Report:
@@ -211,7 +216,7 @@ def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Chart |
 def _evidence(report: Report) -> list[Evidence]:
     """The files of a report that has any: most have none, and are spared the query."""
     has_some: bool = report.with_evidence  # type: ignore[attr-defined]
-    return list(report.evidence.defer("text").order_by("side", "pk")) if has_some else []
+    return list(report.evidence.select_related("machine").defer("text").order_by("side", "pk")) if has_some else []
 
 
 def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:

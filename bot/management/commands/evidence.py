@@ -23,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--report", default="", metavar="SHA", help="of this report, with --side")
         parser.add_argument("--side", default="", choices=["", *Side.values])
         parser.add_argument("--kernel", default="", metavar="KERNEL", help="of this kernel: v6.12, or v6.12/VARIANT")
-        parser.add_argument("--machine", default="", metavar="NAME", help="where the kernel was measured")
+        parser.add_argument("--machine", default="", metavar="NAME", help="where it was taken")
 
     def handle(self, *, files: list[str], report: str, side: str, kernel: str, machine: str, **options: Any) -> None:
         try:
