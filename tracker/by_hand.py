@@ -16,6 +16,7 @@ from django.db import transaction
 from tracker import history, status, versions
 from tracker.happenings import Happening, Role
 from tracker.models import Event, Report
+from tracker.unfit import Unfit
 
 MOST = 500  # reports of one act
 LONGEST = 2000  # characters of what is told beside it
@@ -23,10 +24,6 @@ IN_A_SENTENCE = 160  # of a note
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
 _BATCH = re.compile(r"[0-9a-f]{12}\Z")
 Permit = Callable[[Report], Role | None]  # in which role a person may change a report; None: he may not
-
-
-class Unfit(ValueError):
-    """What is told beside an act does not fit it; its words say what was expected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ urlpatterns = [
     path("", include("tracker.release_report.urls")),
     path("report/", include("tracker.reports.urls")),
     path("", include("tracker.studies.urls")),
+    path("", include("tracker.comparison.urls")),
     path("", include("tracker.index.urls")),
     path("", include("tracker.evidence.urls")),
     path("", include("tracker.people.urls")),

@@ -47,6 +47,12 @@ class Version:
         return ((self.major * 10_000 + self.minor) * 1_000 + self.candidate) * 10_000 + self.update
 
 
+def cycle_of(text: str) -> str:
+    """The cycle of a tag; "" where it names no version."""
+    found = parse(text)
+    return found.cycle if found else ""
+
+
 def parse(text: str) -> Version | None:
     """The version that a tag names, or None: "v5.6-rc1", "v5.6", "v5.6.19"; nothing else is a version."""
     found = _VERSION.match(text)

@@ -6,13 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from tracker.models import Writing
+from tracker.unfit import Unfit
 
 LONGEST = 20_000  # letters of a text
 MOST = 2_000  # versions of a place
-
-
-class Unfit(ValueError):
-    """A text that is not taken; its words say why."""
 
 
 def texts(place: str) -> Mapping[str, Writing]:

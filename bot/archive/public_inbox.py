@@ -21,8 +21,8 @@ from typing import IO
 from bot import git
 from bot.archive.raw import LIMIT, RawMail
 from bot.archive.trail import Trail
-from bot.english import counted
 from bot.errors import Unreadable
+from tracker.english import counted
 
 _SLICE = 256  # mails that are handed on at once
 _PIPE = 1 << 20  # bytes that wait between git and us; the kernel gives less where it must

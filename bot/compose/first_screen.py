@@ -14,8 +14,8 @@ from bot.compose.conventions import WIDTH
 from bot.compose.reproduce import in_lines, reproduce
 from bot.compose.safe import one_line
 from bot.compose.told import FindingTold, ReportTold, worst
-from bot.english import counted
 from bot.identity import Identity
+from tracker.english import counted
 from tracker.glossary import in_words
 from tracker.status import Grade, Verdict
 

@@ -11,8 +11,8 @@ from bot.compose.further_mail import ThreadTold, further
 from bot.compose.mail import Mail
 from bot.compose.tables import sides, tables
 from bot.compose.told import FindingTold, worst
-from bot.english import counted
 from bot.identity import Identity
+from tracker.english import counted
 from tracker.status import Grade
 
 LEAST_PCT = 5.0  # a change that is worth a mail

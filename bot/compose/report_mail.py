@@ -23,9 +23,9 @@ from bot.compose.subject import report_subject
 from bot.compose.tables import impacts, profile, sides, tables
 from bot.compose.told import FindingTold, ReportTold
 from bot.compose.warnings import warnings_of
-from bot.english import article
 from bot.identity import Identity
 from bot.replies.addresses import Address
+from tracker.english import article
 from tracker.status import Verdict
 
 MOST_FILES = 10  # that are linked

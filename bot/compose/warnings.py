@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from bot.compose.numbers import percent
 from bot.compose.told import FindingTold, ReportTold
-from bot.english import counted
+from tracker.english import counted
 from tracker.status import Grade
 
 NOISY_PCT = 5.0  # of the mean from run to run: more than most benchmarks of the lists

@@ -29,6 +29,9 @@ def parse(value: Any, where: str) -> KernelResult:
     """A result from decoded JSON, or Refused with the JSON pointer of the first fault."""
     SCHEMA.check(value, where)
     evidence = tuple(EvidenceTold(each["name"], each["text"]) for each in value.get("evidence", ()))
+    for number, each in enumerate(evidence):
+        if not each.text.strip():
+            raise Refused(f"{where}, /evidence/{number}/text", "expected what a tool has printed, found nothing")
     if sum(len(each.text) for each in evidence) > MOST_EVIDENCE:
         raise Refused(f"{where}, /evidence", f"expected at most {MOST_EVIDENCE:,} letters, found more")
     return KernelResult(

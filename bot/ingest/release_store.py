@@ -55,8 +55,8 @@ def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
     digest = hashlib.sha256(result.payload.encode()).hexdigest()
     known = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
     if row := known.select_related("kernel").first():
-        if row.digest != digest:
-            paths = changed_paths(json.loads(row.payload), json.loads(result.payload))
+        paths = changed_paths(json.loads(row.payload), json.loads(result.payload)) if row.digest != digest else []
+        if paths:
             return Conflict("", conflict_words(str(row), paths), [(path, "differs") for path in paths])
         return ReleaseReceipt(Taken.DUPLICATE, row)
     row = ReleaseResult.objects.create(
@@ -68,7 +68,7 @@ def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
         created_at=result.created_at,
         received_at=now,
     )
-    _store_measurements(result, row)
+    store_measurements(result, row)
     place = _place(result)
     for each in result.evidence:
         filing.attach_to_kernel(row.kernel, each.name, each.text, result.producer, now, row, *place)
@@ -88,7 +88,8 @@ def _place(result: KernelResult) -> tuple[Machine, Scenario]:
     return Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
 
 
-def _store_measurements(result: KernelResult, row: ReleaseResult) -> None:
+def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
+    """The measurements of a result, whose row is there."""
     machines = shelf.machines(_machine(test) for test in result.tests)
     scenarios = shelf.scenarios(
         Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import urlsplit
 
 from bot.compose.bulletin_mail import Bulletin, compose_bulletin
 from bot.compose.lint import faults
@@ -19,12 +21,11 @@ from tracker.digest.compose import compose as compose_digest
 from tracker.document import text
 from tracker.document.blocks import Document
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
+from tracker.unfit import Unfit
 
-AT_LEAST = "somebody must approve it: look whether its prose is written"
-
-
-class Unfit(ValueError):
-    """A bulletin that can't be sent; its words say why."""
+AT_LEAST = "somebody must approve it"
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,15 @@ def of_week(version: str, press: Press, now: datetime) -> Bulletin | None:
     told = digest.of(version, now)
     if not told:
         return None
-    year, number, _ = now.isocalendar()
     document = compose_digest(version, told, now)
     words = text.render(document, press.identity.base_url)
-    return Bulletin(f"{Purpose.BULLETIN}digest {year}-W{number:02}", document.title, words, f"/{version}/?state=open")
+    return Bulletin(_digest(version, now), document.title, words, f"/{version}/?state=open")
+
+
+def _digest(version: str, now: datetime) -> str:
+    """The purpose of a week's digest."""
+    year, number, _ = now.isocalendar()
+    return f"{Purpose.BULLETIN}digest {version} {year}-W{number:02}"
 
 
 def hold(bulletin: Bulletin, press: Press, now: datetime) -> OutgoingMail:
@@ -65,7 +71,9 @@ def hold(bulletin: Bulletin, press: Press, now: datetime) -> OutgoingMail:
     """
     desk = Desk(press.identity, press.house, now)
     mail = _composed(bulletin, press, now)
-    found = faults(mail, press.identity, press.house.conventions, now, foreign=[bulletin.text])
+    found = list(faults(mail, press.identity, press.house.conventions, now, foreign=[bulletin.text]))
+    if urlsplit(press.identity.base_url).hostname in LOCAL:
+        found.append("its links lead to this machine alone: set PERFWORK_BASE_URL")
     start = Start(OutgoingState.HELD, "; ".join([AT_LEAST, *found])[:1000])
     if desk.shelve(None, mail, bulletin.purpose, start):
         return OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
@@ -80,16 +88,19 @@ def hold(bulletin: Bulletin, press: Press, now: datetime) -> OutgoingMail:
 
 def compose_week(press: Press, now: datetime, *, approve_first: bool) -> bool:
     """The digest of this week, once, where there are lists for it; by the usual rules."""
-    year, number, _ = now.isocalendar()
-    purpose = f"{Purpose.BULLETIN}digest {year}-W{number:02}"
-    if not press.lists or OutgoingMail.objects.filter(report=None, purpose=purpose).exists():
-        return False
     version = digest.current()
-    bulletin = of_week(version, press, now) if version else None
+    known = OutgoingMail.objects.filter(report=None, purpose=_digest(version, now))
+    if not (version and press.lists) or known.exists():
+        return False
+    bulletin = of_week(version, press, now)
     if bulletin is None:
         return False
     desk = Desk(press.identity, press.house, now)
-    mail = _composed(bulletin, press, now)
+    try:
+        mail = _composed(bulletin, press, now)
+    except Unfit as unfit:
+        log.warning("no digest of the week: %s", unfit)
+        return False
     action = Action.APPROVE if approve_first else Action.SEND
     start = desk.judge(mail, Decision(action), foreign=[bulletin.text])
     return desk.shelve(None, mail, bulletin.purpose, start)

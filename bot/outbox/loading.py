@@ -11,7 +11,6 @@ from django.db.models import Q
 from django.urls import reverse
 
 from bot.compose.told import BuildTold, FindingTold, RecheckTold, ReportTold
-from bot.english import counted
 from bot.identity import Identity
 from bot.ingest import lkp, perf_bisect_result
 from bot.ingest.formats import reread
@@ -20,6 +19,7 @@ from bot.outbox.house import House
 from bot.outbox.patches import Patches
 from bot.replies.addresses import Address
 from bot.upstream.touched import touched
+from tracker.english import counted
 from tracker.keys import scenario_key
 from tracker.models import BisectResult, Finding, Machine, Report
 from tracker.significance import grade, overlap

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from bot.web.tokens import problem, stranger
 from tracker.evidence import attaching, filing
+from tracker.unfit import Unfit
 
 
 @csrf_exempt  # who posts shows a token, and no cookie is looked at
@@ -30,6 +31,6 @@ def take_evidence(request: HttpRequest) -> JsonResponse:
         row = attaching.attach(target, name, body.decode("utf-8", "replace"), "a lab, over the network", timezone.now())
     except Http404 as missing:
         return problem(404, str(missing))
-    except filing.Unfit as unfit:
+    except Unfit as unfit:
         return problem(400, str(unfit))
     return JsonResponse({"location": reverse("evidence", args=[row.pk]), "kind": row.kind}, status=202)

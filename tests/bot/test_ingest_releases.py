@@ -69,6 +69,8 @@ def test_a_kernel_and_what_it_did(db: None, tmp_path: Path) -> None:
 def test_it_comes_in_once(db: None, tmp_path: Path) -> None:
     take(tmp_path, told())
     assert "1 duplicate" in take(tmp_path, told())
+    same = told(measurements=[{**MEASURED[0], "samples": [10.0, 12.0]}, MEASURED[1]])
+    assert "1 duplicate" in take(tmp_path, same)  # the same numbers, written otherwise
     with pytest.raises(CommandError):
         take(tmp_path, told(machine={"id": "lab7-m2", "cpus": 64}))
     assert Measurement.objects.count() == 2
@@ -101,6 +103,7 @@ def test_beside_bisect_results_of_one_file(db: None, tmp_path: Path) -> None:
         ({"created_at": "yesterday"}, "/created_at"),
         ({"good": {"sha": "a" * 40}}, "good"),
         ({"evidence": [{"name": "a", "text": "x" * (5 << 20)}]}, "/evidence"),
+        ({"evidence": [{"name": "a", "text": " "}]}, "/evidence/0/text"),
         ({"test": {"suite": "s" * 501, "params": {}}}, "expected a suite of at most 500 characters"),
         ({"id": "x\u0085y"}, "expected a id on one line"),
     ],
@@ -142,3 +145,12 @@ def test_over_the_network(db: None, client: Client, settings: Any, tmp_path: Pat
     assert post(told()).status_code == 200
     other = post(told(kernel={"version": "v6.13"}))
     assert (other.status_code, other.json()["faults"]) == (409, [{"pointer": "/kernel/version", "why": "differs"}])
+
+
+def test_a_kernel_takes_as_many_results_as_a_lab_has(db: None, tmp_path: Path) -> None:
+    files = [{"name": f"{number}.txt", "text": VMSTAT} for number in range(50)]
+    assert "5 new" in take(tmp_path, *(told(id=str(number), evidence=files) for number in range(5)))
+    assert Evidence.objects.count() == 50  # the same text of the same place is kept once
+    files = [{"name": f"{number}.txt", "text": VMSTAT + str(number)} for number in range(250)]
+    assert "5 new" in take(tmp_path, *(told(id=f"n{n}", evidence=files[50 * n : 50 * n + 50]) for n in range(5)))
+    assert Evidence.objects.count() == 300

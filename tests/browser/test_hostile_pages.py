@@ -22,7 +22,7 @@ def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
         "/metric/",
         "/author/",
     }
-    seen |= {"/v5.6/report/", "/study/hostile/", "/studies/", "/compare/", "/compare/?of=v9.1&of=v9.2"}
+    seen |= {"/v5.6/report/", "/study/hostile/", "/studies/", "/compare/", "/compare/?of=v9.1&of=v9.2", "/kernel/v9.2/"}
     seen |= {
         "/index/",
         "/index/v9.2/",

@@ -14,6 +14,7 @@ from tracker.evidence.diff import Place, diff
 from tracker.evidence.kinds import KINDS, TEXT, kind_of, read
 from tracker.evidence.listing import Listing, Row, number
 from tracker.models import Evidence, Kernel
+from tracker.unfit import Unfit
 
 FOLDER = Path(__file__).parent / "evidence"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -80,24 +81,35 @@ def test_junk_never_fails(lines: list[str]) -> None:
             assert name != kind
             continue
         assert {len(row.values) for row in listing.rows} == {len(listing.columns)}
-        assert all(pair.name for pair in diff(listing, listing).pairs) or not listing.rows
-        assert all(place.change in (0.0, None) for pair in diff(listing, listing).pairs for place in pair.places)
+        found = diff([listing, listing, listing])
+        assert len(found.named) + found.left_out == len({row.name for row in listing.rows})
+        assert {change for row in found.named for place in row.places for change in place.changes} <= {0.0, None}
 
 
 def test_the_top_functions_before_and_after() -> None:
     old = Listing("cycles", ("share",), (Row("a", (30.0,)), Row("b", (20.0,)), Row("c", (50.0,))), is_share=True)
     new = Listing("cycles", ("share",), (Row("b", (45.0,)), Row("d", (5.0,)), Row("c", (1.0,))), is_share=True)
-    found = diff(old, new, most=3)
-    told = [(pair.name, pair.places[0].old, pair.places[0].new, pair.places[0].change) for pair in found.pairs]
-    assert told == [("c", 50.0, 1.0, -49.0), ("b", 20.0, 45.0, 25.0), ("a", 30.0, None, None)]  # new may be cut off
+    found = diff([old, new], most=3)
+    told = [(row.name, row.places[0]) for row in found.named]
+    assert told == [
+        ("c", Place((50.0, 1.0), (-49.0,))),
+        ("b", Place((20.0, 45.0), (25.0,))),
+        ("a", Place((30.0, None), (None,))),  # the new list may be cut off
+    ]
     assert found.left_out == 1
-    assert diff(old, new).pairs[-1].places == (Place(0.0, 5.0, 5.0),)  # old is whole, so it had none of d
+    assert diff([old, new]).named[-1].places == (Place((0.0, 5.0), (5.0,)),)  # old is whole, so it had none of d
 
 
-def test_counters_change_in_per_cent() -> None:
-    old = Listing("mean", ("mean",), (Row("in", (200.0,)), Row("cs", (0.0,)), Row("gone", (1.0,))))
-    new = Listing("mean", ("mean",), (Row("in", (300.0,)), Row("cs", (9.0,))))
-    assert [pair.places[0].change for pair in diff(old, new).pairs] == [50.0, None, None]
+def test_counters_change_in_per_cent_and_zeros_are_left_out() -> None:
+    old = Listing("mean", ("mean",), (Row("in", (200.0,)), Row("cs", (0.0,)), Row("gone", (1.0,)), Row("so", (0.0,))))
+    new = Listing("mean", ("mean",), (Row("in", (300.0,)), Row("cs", (9.0,)), Row("so", (0.0,))))
+    found = diff([old, new, new])
+    assert [(row.name, row.places[0].changes) for row in found.named] == [
+        ("in", (50.0, 50.0)),
+        ("cs", (None, None)),
+        ("gone", (None, None)),
+    ]
+    assert found.left_out == 1
 
 
 @pytest.mark.parametrize(
@@ -114,7 +126,7 @@ def test_a_file_is_kept_once_and_whole(db: None) -> None:
     assert filing.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "toni", NOW) == first
     assert (Evidence.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
     for bad, why in ((" ", "it is empty"), ("x" * (filing.MOST + 1), "expected at most")):
-        with pytest.raises(filing.Unfit, match=why):
+        with pytest.raises(Unfit, match=why):
             filing.attach_to_kernel(kernel, "a", bad, "kim", NOW)
     filing.attach_to_kernel(kernel, "odd", "NUL \0 and half \ud800", "kim", NOW)
     assert Evidence.objects.get(name="odd").text == "NUL \ufffd and half ?"

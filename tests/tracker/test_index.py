@@ -282,6 +282,8 @@ def test_the_page_and_its_points(index: None, client: Client, django_assert_max_
     assert "+25.0%" in point
     assert 'aria-current="true"' in point
     assert client.get("/index/v9.9/").status_code == 404
+    (_, _, last) = client.get("/index.json").json()["points"]
+    assert (last["name"], last["matched"], round(last["value"], 1)) == ("v6.3", 2, 123.0)
     with django_assert_max_num_queries(6):
         assert client.get("/index/").content.decode() == page  # nothing is reckoned again
 

@@ -9,6 +9,8 @@ from tracker.comparison.lines import Line
 
 _WIDTH, _LEFT, _STEP, _THICK = 460, 96, 20, 12
 _LETTERS = 36
+_LABEL = 24  # letters of a kernel's name
+_LESS = "(less is better)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Bars:
     thick: int
     hundred: int
     words: str
+    note: str = ""
 
 
 def bars(line: Line, labels: Sequence[str]) -> Bars | None:
@@ -65,8 +68,9 @@ def bars(line: Line, labels: Sequence[str]) -> Bars | None:
             low, high = (x(pair[0]), x(pair[1])) if pair else (None, None)
             drawn.append(Bar(label, f"{value:.1f}", 4 + place * _STEP, x(value), low, high))
     told = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
-    words = f"{line.test.metric}, {labels[0]} as 100: {told}"
-    return Bars(drawn, _WIDTH, 8 + _STEP * len(values), _LEFT, _THICK, x(100), words)
+    note = _LESS if line.test.direction == "lower" else ""
+    words = " ".join(filter(None, (f"{line.test.metric}, {labels[0]} as 100: {told}", note)))
+    return Bars(drawn, _WIDTH, 8 + _STEP * (len(values) + bool(note)), _LEFT, _THICK, x(100), words, note)
 
 
 def _interval(line: Line, place: int) -> tuple[float, float] | None:
@@ -79,18 +83,19 @@ def _interval(line: Line, place: int) -> tuple[float, float] | None:
     return low, high
 
 
-def letters(line: Line, labels: Sequence[str], width: int = 76) -> list[str]:
+def letters(line: Line, labels: Sequence[str]) -> list[str]:
     """The same for a terminal: "v5.6   91.3  #################"."""
     values = line.relative
     known = [each for each in values if each is not None and each >= 0]
     if len(known) < 2:
         return []
+    labels = [label[:_LABEL] for label in labels]
     longest = max(map(len, labels))
-    room = min(_LETTERS, width - longest - 12)
+    room = min(_LETTERS, 64 - longest)
     drawn = []
     for label, value in zip(labels, values, strict=True):
         if value is None or value < 0:
             drawn.append(f"{label:<{longest}}  not measured")
         else:
             drawn.append(f"{label:<{longest}}  {value:>7.1f}  {'#' * round(room * value / max(known))}".rstrip())
-    return drawn
+    return [*drawn, _LESS] if line.test.direction == "lower" else drawn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -22,8 +22,10 @@ _COLUMNS = (
 
 
 def kernels() -> list[Kernel]:
-    """All that were measured: versions in the order of their making, the newest first, then the others."""
-    return sorted(Kernel.objects.all(), key=order, reverse=True)
+    """All that were measured: first the commits, then versions in the order of their making; so that of those which are
+    chosen, the oldest is what the others are compared with.
+    """
+    return sorted(Kernel.objects.all(), key=order)
 
 
 def order(kernel: Kernel) -> tuple[Any, ...]:
@@ -42,9 +44,13 @@ def named(handles: Sequence[str]) -> list[Kernel | None]:
     return [found.get((name, variant)) for name, variant in pairs]
 
 
-def compare(compared: Sequence[Kernel], roles: Collection[str] = (MeasuredRole.HEADLINE,)) -> list[Line]:
+def compare(compared: Sequence[Kernel]) -> list[Line]:
     """What these kernels did, test by test: by the place of the suite, then as the tests came in. Two queries."""
-    rows = Measurement.objects.filter(kernel__in=compared, role__in=roles).order_by("pk").values_list(*_COLUMNS)
+    rows = (
+        Measurement.objects.filter(kernel__in=compared, role=MeasuredRole.HEADLINE)
+        .order_by("pk")
+        .values_list(*_COLUMNS)
+    )
     places: dict[tuple[int, int, int], Test] = {}
     cells: dict[tuple[int, int, int], dict[int, list[Cell]]] = {}
     for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST]:
@@ -67,3 +73,19 @@ def _test(
     cpus: int | None, memory: int | None, family: str,
 ) -> Test:  # fmt: skip
     return Test(suite, tuple(params.items()), Box(name, model, brand, cpus, memory, family), metric, unit, direction)
+
+
+def measured(kernel: Kernel, most: int) -> list[Measurement]:
+    """What a kernel was measured to do, the headlines first, then by suite."""
+    rows = Measurement.objects.filter(kernel=kernel).select_related("metric", "scenario", "machine", "result")
+    return list(rows.order_by("role", "scenario__suite", "pk")[:most])  # headline, kpi, monitor
+
+
+def neighbours(kernel: Kernel) -> list[Kernel]:
+    """What a kernel is likely to be compared with: its other variants, else the versions around it."""
+    others = [each for each in kernels() if each.name == kernel.name and each != kernel]
+    if others:
+        return others
+    ordered = [each for each in kernels() if not each.variant or each == kernel]
+    at = ordered.index(kernel)
+    return [*ordered[max(0, at - 2) : at], *ordered[at + 1 : at + 3]]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tracker.document.blocks import Block, Document, Heading, Link, Paragraph, Table
+from tracker.document.blocks import Block, Bullets, Document, Heading, Link, Paragraph, Table
 from tracker.status import OPEN, State
 
 WEEK = timedelta(days=7)
@@ -30,13 +30,17 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """The sections; a report stands in the first that fits."""
+    """The sections; a report stands in the first that fits. All but `closed` are open."""
 
     new: Sequence[Told]
     silent: Sequence[Told]
     fixable: Sequence[Told]
+    answered: Sequence[Told]
     closed: Sequence[Told]
-    open: int
+
+    @property
+    def open(self) -> Sequence[Told]:
+        return [*self.new, *self.silent, *self.fixable, *self.answered]
 
     def __bool__(self) -> bool:
         return bool(self.open or self.closed)
@@ -45,45 +49,49 @@ class Week:
 def week(reports: Iterable[Told], now: datetime) -> Week:
     """What happened in the seven days up to now. Silent: reported before them, and nobody has answered."""
     since = now - WEEK
-    new, silent, fixable, closed = [], [], [], []
-    still_open = 0
+    new, silent, fixable, answered, closed = [], [], [], [], []
     for each in reports:
         if each.state not in OPEN:
             if each.closed_at and each.closed_at > since:
                 closed.append(each)
-            continue
-        still_open += 1
-        if each.state in _FIX:
+        elif each.state in _FIX:
             fixable.append(each)
         elif each.reported_at and each.reported_at > since:
             new.append(each)
         elif each.state == State.NO_RESPONSE:
             silent.append(each)
-    return Week(new, silent, fixable, closed, still_open)
+        else:
+            answered.append(each)
+    return Week(new, silent, fixable, answered, closed)
 
 
 def compose(version: str, told: Week, now: datetime) -> Document:
     """The digest of a release's cycle."""
     year, number, _ = now.isocalendar()
-    count = f"{told.open} open regression{'' if told.open == 1 else 's'}"
-    blocking = sum(bool(each.blocks) for each in (*told.new, *told.silent, *told.fixable))
-    aside = f"{count}{f', {blocking} of those below blocking' if blocking else ''}"
+    blocking = sum(bool(each.blocks) for each in told.open)
+    count = f"{len(told.open)} open{f', {blocking} blocking' if blocking else ''}"
+    rest = Link(f"all of them, by their urgency, on the page of {version}", f"/{version}/?state=open")
     blocks = (
-        Paragraph(f"Performance in the cycle of {version}, in the week up to {now:%Y-%m-%d}."),
-        *_section("New", told.new, "Reported within the week."),
-        *_section("Silent", told.silent, "Reported earlier, and nobody has answered."),
-        *_section("A fix is there", told.fixable, "Posted, confirmed or on its way, and not in a release."),
-        *_section("Fixed or closed within the week", told.closed, ""),
+        Paragraph(f"Regressions in the cycle of {version}, in the week up to {now:%Y-%m-%d}:"),
+        Bullets([f"{name}: {len(some)}" for name, some in _sections(told) if some]),
+        Bullets([rest]),
+        *(block for name, some in _sections(told) if some for block in _section(name, some)),
     )
-    return Document(f"Open performance regressions in {version}, week {number} of {year}: {aside}", "", blocks)
+    return Document(f"{version} performance regressions, {year}-W{number:02}: {count}", "", blocks)
 
 
-def _section(name: str, reports: Sequence[Told], says: str) -> Iterator[Block]:
-    if not reports:
-        return
+def _sections(told: Week) -> Sequence[tuple[str, Sequence[Told]]]:
+    return (
+        ("New this week", told.new),
+        ("Silent for longer than a week", told.silent),
+        ("With a fix that is posted, confirmed or on its way", told.fixable),
+        ("Answered, and open", told.answered),
+        ("Fixed or closed this week", told.closed),
+    )
+
+
+def _section(name: str, reports: Sequence[Told]) -> Iterator[Block]:
     yield Heading(2, f"{name}: {len(reports)}")
-    if says:
-        yield Paragraph(says)
     rows = [(Link(each.title, f"/report/{each.sha[:12]}/"), each.metric, _status(each)) for each in reports[:MOST]]
     yield Table(name, ("Report", "Metric", "Status"), rows, as_records=True)
     if len(reports) > MOST:

@@ -11,7 +11,7 @@ from tracker.comparison.chart import Bars
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A text that leads somewhere: a path of ours, or a whole address."""
+    """A text that leads somewhere: a path of ours, a whole address, or "#s2" within the document."""
 
     text: str
     url: str

@@ -24,7 +24,8 @@ from tracker.document.text import line
 
 # An underline within a word means nothing (CommonMark, 6.2): names of metrics stay readable.
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-_STARTS = re.compile(r"^(\s*)([-+=]|\d+[.)])")  # what would begin a list or an underline
+_STARTS = re.compile(r"^(?:([-+])(?=\s|$|-[-\s]*$)|(\d+)([.)])(?=\s|$))")  # what would begin a list, or be a rule
+_UNDERLINE = re.compile(r"^=(?==*$)")  # what would make a heading of what stands above
 
 
 def render(document: Document, base_url: str = "") -> str:
@@ -38,7 +39,12 @@ def render(document: Document, base_url: str = "") -> str:
 
 def escaped(text: str) -> str:
     """Foreign text on one line, which Markdown shows as it is."""
-    return _STARTS.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", line(text)).replace("&", "&amp;"))
+    shown = _SPECIAL.sub(r"\\\1", line(text)).replace("&", "&amp;")
+    return _UNDERLINE.sub("&#61;", _STARTS.sub(_set_back, shown))
+
+
+def _set_back(found: re.Match[str]) -> str:
+    return f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}"
 
 
 def _block(block: Block, base_url: str) -> Iterator[str]:
@@ -71,7 +77,7 @@ def _numbered(heading: Heading) -> str:
 
 
 def _cell(cell: Cell, base_url: str) -> str:
-    if not isinstance(cell, Link):
-        return escaped(cell)
+    if not isinstance(cell, Link) or cell.url.startswith("#"):  # headings have other anchors there
+        return escaped(str(cell))
     place = f"{base_url}{cell.url}" if cell.url.startswith("/") else cell.url
     return f"[{escaped(cell.text)}]({quote(place, safe='/:?&=%#@+,;~.-_')})"

@@ -31,7 +31,7 @@ def render(document: Document, base_url: str = "") -> str:
     """The whole text. `base_url`: what stands before paths of ours, which are told where it is given."""
     parts = ["\n".join([*_wrapped(document.title), "=" * min(WIDTH, len(line(document.title)))])]
     if document.aside:
-        parts.append(line(document.aside))
+        parts.append("\n".join(_wrapped(document.aside)))
     parts += ["\n".join(_block(block, base_url)) for block in document.blocks]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -74,7 +74,7 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
 
 
 def _told(cell: Cell, base_url: str) -> str:
-    if isinstance(cell, Link) and (base_url or not cell.url.startswith("/")):
+    if isinstance(cell, Link) and (base_url or not cell.url.startswith("/")) and not cell.url.startswith("#"):
         place = f"{base_url}{cell.url}" if cell.url.startswith("/") else cell.url
         return cell.text if cell.text == place else f"{cell.text} <{place}>"
     return str(cell)

@@ -12,6 +12,7 @@ from tracker.evidence import filing
 from tracker.models import Evidence, Kernel, Machine, Report
 from tracker.models.evidence import Side
 from tracker.reports.queries import find_report
+from tracker.unfit import Unfit
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,15 @@ class Target:
 def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") -> Target:
     """Unfit where that is not one thing; Http404 where there is no such thing."""
     if bool(report) == bool(kernel):
-        raise filing.Unfit("expected a report with its side, or a kernel")
+        raise Unfit("expected a report with its side, or a kernel")
     if any("\0" in each for each in (report, kernel, machine)):
-        raise filing.Unfit("nothing has such a name")
+        raise Unfit("nothing has such a name")
     box = Machine.objects.filter(name=machine).first() if machine else None
     if machine and box is None:
         raise Http404(f"there is no machine {machine[:100]}")
     if report:
         if side not in Side.values:
-            raise filing.Unfit(f"side: expected parent or culprit, found {side[:20]!r}")
+            raise Unfit(f"side: expected parent or culprit, found {side[:20]!r}")
         return Target(report=find_report(report), side=side, machine=box)
     (found,) = named([kernel])
     if found is None:

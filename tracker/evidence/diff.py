@@ -1,11 +1,11 @@
-"""Two listings of one kind side by side: what was before and after, and the change of each name. Pure."""
+"""Listings of one kind side by side: what each tells of a name, and the change against the first. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracker.evidence.listing import Listing, Row
+from tracker.evidence.listing import Listing
 from tracker.movement import change_pct
 
 TOP = 30  # functions, as profiles in mail have them
@@ -14,18 +14,18 @@ _WHOLE = 99.0  # per cent: of a listing with less, a function that is missing ma
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One column of one name before and after. `change`: in points of shares, else in per cent of the old value; None
-    where one of both is not told. A function that a whole profile does not name has a share of 0.
+    """One column of one name: its value in each listing, and the changes of all but the first against that, in points
+    of shares, else in per cent; None where one of both is not told. A function that a whole profile does not name has
+    a share of 0.
     """
 
-    old: float | None
-    new: float | None
-    change: float | None
+    values: tuple[float | None, ...]
+    changes: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One name on both sides, a place a column."""
+class Named:
+    """One name, a place a column."""
 
     name: str
     note: str
@@ -34,45 +34,46 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """`left_out`: the names that are not shown, since they are small or did not change."""
+    """`left_out`: the names that are not shown, since they are small, or zero everywhere."""
 
     title: str
     columns: tuple[str, ...]
-    pairs: tuple[Pair, ...]
+    named: tuple[Named, ...]
     is_share: bool
     left_out: int
 
 
-def diff(old: Listing, new: Listing, most: int = TOP) -> Diff:
-    """Shares by the larger of both sides, everything else in the order of the tool; the `most` first of them."""
-    columns = tuple(name for name in old.columns if name in new.columns)
-    wholes = [each.is_share and _is_whole(each) for each in (old, new)]
-    before, after = ({row.name: row for row in each.rows} for each in (old, new))
-    names = list(dict.fromkeys([*before, *after]))
-    pairs = [_pair(name, (before.get(name), after.get(name)), (old, new), wholes, columns) for name in names]
-    if old.is_share:
-        pairs.sort(key=lambda pair: -max(pair.places[-1].old or 0.0, pair.places[-1].new or 0.0))
-    title = old.title if old.title == new.title else f"{old.title}; {new.title}"
-    return Diff(title, columns, tuple(pairs[:most]), old.is_share, max(0, len(pairs) - most))
+def diff(listings: Sequence[Listing], most: int = TOP) -> Diff:
+    """Shares by the largest of all, everything else in the order of the tool; the `most` first of them."""
+    first = listings[0]
+    columns = tuple(name for name in first.columns if all(name in each.columns for each in listings))
+    names = list(dict.fromkeys(row.name for each in listings for row in each.rows))
+    found = _named(listings, names, columns)
+    kept = [each for each in found if any(value for place in each.places for value in place.values)]
+    if first.is_share and "share" in columns:
+        at = columns.index("share")
+        kept.sort(key=lambda each: -max(value or 0.0 for value in each.places[at].values))
+    title = "; ".join(dict.fromkeys(each.title for each in listings))
+    return Diff(title, columns, tuple(kept[:most]), first.is_share, len(found) - len(kept[:most]))
 
 
-def _pair(
-    name: str,
-    rows: tuple[Row | None, Row | None],
-    listings: tuple[Listing, Listing],
-    wholes: Sequence[bool],
-    columns: Sequence[str],
-) -> Pair:
-    told = rows[1] or rows[0]
-    places = []
-    for column in columns:
-        in_points = listings[0].is_share and column == "share"
-        values = []
-        for row, listing, whole in zip(rows, listings, wholes, strict=True):
-            absent = 0.0 if in_points and whole else None
-            values.append(row.values[listing.columns.index(column)] if row else absent)
-        places.append(Place(values[0], values[1], _change(values[0], values[1], in_points)))
-    return Pair(name, told.note if told else "", tuple(places))
+def _named(listings: Sequence[Listing], names: Sequence[str], columns: Sequence[str]) -> list[Named]:
+    rows = [{row.name: row for row in each.rows} for each in listings]
+    at = [[each.columns.index(column) for column in columns] for each in listings]
+    absent = [0.0 if each.is_share and _is_whole(each) else None for each in listings]
+    found = []
+    for name in names:
+        told = [known.get(name) for known in rows]
+        places = []
+        for number, column in enumerate(columns):
+            in_points = listings[0].is_share and column == "share"
+            values = tuple(
+                row.values[own[number]] if row else (lack if in_points else None)
+                for row, own, lack in zip(told, at, absent, strict=True)
+            )
+            places.append(Place(values, tuple(_change(values[0], each, in_points) for each in values[1:])))
+        found.append(Named(name, next(row.note for row in reversed(told) if row), tuple(places)))
+    return found
 
 
 def _change(old: float | None, new: float | None, in_points: bool) -> float | None:
@@ -82,4 +83,5 @@ def _change(old: float | None, new: float | None, in_points: bool) -> float | No
 
 
 def _is_whole(listing: Listing) -> bool:
-    return sum(row.values[listing.columns.index("share")] or 0.0 for row in listing.rows) >= _WHOLE
+    at = listing.columns.index("share")
+    return sum(row.values[at] or 0.0 for row in listing.rows) >= _WHOLE

@@ -8,14 +8,11 @@ from datetime import datetime
 
 from tracker.evidence.kinds import kind_of
 from tracker.models import Evidence, Kernel, Machine, ReleaseResult, Report, Scenario
+from tracker.unfit import Unfit
 
 MOST = 4 << 20  # letters of a file
-MOST_FILES = 200  # of a report, or of a kernel
+MOST_FILES = 200  # that people attach to a report, or to a kernel
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
-
-
-class Unfit(ValueError):
-    """A file that is not taken; its words say why."""
 
 
 def attach_to_report(
@@ -56,7 +53,8 @@ def _attach(row: Evidence, owner: str, name: str, text: str, said_by: str, now: 
     row.key = hashlib.sha256(f"{owner}\0{row.name}\0{row.text}".encode()).hexdigest()
     if known := Evidence.objects.filter(key=row.key).first():
         return known
-    if Evidence.objects.filter(report=row.report, kernel=row.kernel).count() >= MOST_FILES:
+    others = Evidence.objects.filter(report=row.report, kernel=row.kernel, result=None)
+    if row.result is None and others.count() >= MOST_FILES:  # those of results are as many as their results have
         raise Unfit(f"{row.name[:80]}: there are {MOST_FILES} files already")
     row.kind, row.said_by, row.at = kind_of(row.text), said_by, now
     row.save()

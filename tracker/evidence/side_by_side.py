@@ -1,63 +1,60 @@
-"""Two listings as one table of a document: before, after, and the change. Pure."""
+"""Listings side by side as one table of a document: a column each, and the changes against the first. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracker.document.blocks import Table
-from tracker.evidence.diff import Diff, Pair, Place
+from tracker.document.blocks import Link, Table
+from tracker.evidence.diff import Diff, Named, Place
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A file of one side beside one of another, named `old` and `new`; `where` both were taken."""
+    """Files of one kind: `labels` name the sides, `files` lead to them, `where` all were taken."""
 
     kind: str
     where: str
-    old: str
-    new: str
+    labels: tuple[str, ...]
+    files: tuple[Link, ...]
     diff: Diff
 
 
 def table(each: Beside) -> Table:
-    """Two listings as one table: name, before, after, change; of several columns each in one cell."""
-    if each.diff.is_share:
-        columns = ("Function", f"{each.old}, %", f"{each.new}, %", "Change, points")
-        rows = [_share_row(pair, each.diff) for pair in each.diff.pairs]
-        return Table(f"{each.kind} of {each.old} and {each.new}", columns, rows, frozenset({1, 2, 3}))
-    if len(each.diff.columns) == 1:
-        columns = ("Name", each.old, each.new, "Change, %")
-        rows = [(_name(pair), *_values(pair.places[0])) for pair in each.diff.pairs]
-        return Table(f"{each.kind} of {each.old} and {each.new}", columns, rows, frozenset({1, 2, 3}))
-    rows = [(_name(pair), *map(_both, pair.places)) for pair in each.diff.pairs]
-    numeric = frozenset(range(1, len(each.diff.columns) + 1))
-    return Table(f"{each.kind} of {each.old} and {each.new}", ("Name", *each.diff.columns), rows, numeric)
+    """The name, what each side tells of it, the changes; where the tool has several columns, all sides in a cell."""
+    caption = f"{each.kind} of {' and '.join(each.labels)}"
+    found = each.diff
+    if not found.is_share and len(found.columns) > 1:
+        rows = [[_name(row), *map(_in_a_cell, row.places)] for row in found.named]
+        return Table(caption, ("Name", *found.columns), rows, frozenset(range(1, len(found.columns) + 1)))
+    unit = ", %" if found.is_share else ""
+    columns = ("Function" if found.is_share else "Name", *(f"{label}{unit}" for label in each.labels))
+    columns += _changes(each.labels[1:], "points" if found.is_share else "%")
+    at = found.columns.index("share") if found.is_share else 0
+    rows = [[_name(row), *_in_columns(row.places[at], found.is_share)] for row in found.named]
+    return Table(caption, columns, rows, frozenset(range(1, len(columns))))
 
 
-def _share_row(pair: Pair, diff: Diff) -> tuple[str, ...]:
-    place = pair.places[diff.columns.index("share")]
-    old, new = (f"{value:.4g}" if value is not None else "–" for value in (place.old, place.new))
-    return (pair.name, old, new, f"{place.change:+.2f}" if place.change is not None else "–")
+def _changes(labels: Sequence[str], unit: str) -> tuple[str, ...]:
+    return (f"Change, {unit}",) if len(labels) == 1 else tuple(f"{label}, {unit} more" for label in labels)
 
 
-def _name(pair: Pair) -> str:
-    return f"{pair.name} ({pair.note})" if pair.note else pair.name
+def _name(row: Named) -> str:
+    return f"{row.name} ({row.note})" if row.note and not row.note.startswith("[") else row.name
 
 
-def _values(place: Place) -> tuple[str, str, str]:
-    told = ["–" if value is None else written(value) for value in (place.old, place.new)]
-    return (told[0], told[1], _signed(place.change))
+def _in_columns(place: Place, is_share: bool) -> list[str]:
+    values = ["–" if value is None else written(value) for value in place.values]
+    digits = 2 if is_share else 1
+    return values + ["–" if change is None else f"{change:+.{digits}f}" for change in place.changes]
 
 
-def _both(place: Place) -> str:
-    old, new, change = _values(place)
-    if place.old == place.new:
-        return old
-    return f"{old} → {new}" + (f" ({change} %)" if place.change is not None else "")
-
-
-def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.1f}"
+def _in_a_cell(place: Place) -> str:
+    told = ["–" if value is None else written(value) for value in place.values]
+    if len(set(told)) == 1:
+        return told[0]
+    change = place.changes[-1]
+    return " → ".join(told) + ("" if change is None else f" ({change:+.1f} %)")
 
 
 def written(value: float) -> str:

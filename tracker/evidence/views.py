@@ -49,13 +49,13 @@ def beside(request: HttpRequest) -> HttpResponse:
     before, after = read(old.kind, old.text), read(new.kind, new.text)
     found = None
     if before and after:
-        found_diff = diff(before, after, TOP if before.is_share else MOST_ROWS)
-        found = Document("", "", (table(Beside(old.kind, "", _side(old), _side(new), found_diff)),))
+        told = diff([before, after], TOP if before.is_share else MOST_ROWS)
+        found = Document("", "", (table(Beside(old.kind, "", (_side(old), _side(new)), (), told)),))
     return render(request, "evidence/beside.html", {"old": old, "new": new, "document": found})
 
 
 def _side(row: Evidence) -> str:
-    return row.side or str(row.kernel)
+    return row.side or (row.kernel.label if row.kernel else "")
 
 
 def _row(pk: int) -> Evidence:

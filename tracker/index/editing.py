@@ -12,13 +12,10 @@ from tracker import versions, writings
 from tracker.index.basket import read_params, written
 from tracker.index.queries import BASKET, entries
 from tracker.models import BasketEntry, Metric, Writing
+from tracker.unfit import Unfit
 
 MOST = 500  # benchmarks
 PLACE, CHANGES = f"basket {BASKET}", "changes"
-
-
-class Unfit(ValueError):
-    """A row that is not taken; its words name the row and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +44,10 @@ def rows() -> list[Row]:
 def change(told: list[Row], by: str, now: datetime) -> str:
     """Make this the basket; returns what changed in words, "" for nothing. Unfit names the first row that is odd."""
     before = rows()
-    kept = [_checked(row, number) for number, row in enumerate(told, 1) if row.metric]
+    checked = {number: _checked(row, number) for number, row in enumerate(told, 1) if row.metric}
+    kept = list(checked.values())
     seen: set[tuple[str, str, str]] = set()
-    for number, row in enumerate(kept, 1):
+    for number, row in checked.items():
         key = (row.metric, row.params, row.since)
         if key in seen:
             raise Unfit(f"row {number}: {row.words} stands twice")

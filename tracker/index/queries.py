@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.core.cache import cache
-from django.db.models import Count, Max
+from django.db.models import Case, Count, Max, When
 
 from tracker import versions
 from tracker.comparison import queries as comparison
@@ -88,10 +88,13 @@ def _measured(basket: Sequence[Entry], compared: Sequence[Kernel]) -> list[Measu
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite."""
+    """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite. What was
+    mended within the cycle explains nothing of the release, and says so.
+    """
 
     report: Report
     same_metric: bool
+    is_mended: bool
 
 
 def explaining(version: str, basket: Sequence[Entry]) -> list[Explained]:
@@ -102,5 +105,6 @@ def explaining(version: str, basket: Sequence[Entry]) -> list[Explained]:
     metrics = {entry.metric for entry in at(basket, version)}
     suites = {metric.partition(".")[0] for metric in metrics}
     rows = Report.objects.filter(merged=parsed.cycle, suite__in=suites).exclude(verdict=Verdict.UNKNOWN)
-    found = rows.select_related("culprit").order_by("-urgency", "pk")[:MOST_REPORTS]
-    return sorted((Explained(row, row.metric in metrics) for row in found), key=lambda each: not each.same_metric)
+    rows = rows.annotate(same=Case(When(metric__in=metrics, then=1), default=0)).select_related("culprit")
+    found = rows.order_by("-same", "metric", "-weight", "pk")[:MOST_REPORTS]
+    return [Explained(row, row.metric in metrics, versions.cycle_of(row.fix_landing) == parsed.cycle) for row in found]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -16,38 +18,49 @@ from tracker import versions
 from tracker.asked import person, refused, signed_in, told
 from tracker.index import editing, queries
 from tracker.index.chart import chart
+from tracker.index.reckoning import Point
 from tracker.people.roles import CHANGE_BASKET, CHANGE_REPORTS
-from tracker.writings import Unfit, texts, write
+from tracker.unfit import Unfit
+from tracker.writings import texts, write
 from tracker.writings import versions as versions_of
 
 _NAME = re.compile(r"[0-9a-f]{12}\Z")
 
 
-def index(request: HttpRequest, version: str = "") -> HttpResponse:
-    """The chart; with a version, its point too."""
+def index(request: HttpRequest) -> HttpResponse:
+    """The chart, and every point as a row."""
+    points = queries.points(queries.entries())
+    return render(request, "index/index.html", {"points": points[::-1], **_chart(request, points)})
+
+
+def as_json(request: HttpRequest) -> JsonResponse:
+    """Every point with all that it is made of."""
+    return JsonResponse({"points": [asdict(point) for point in queries.points(queries.entries())]})
+
+
+def point(request: HttpRequest, version: str) -> HttpResponse:
+    """One point: what it is made of, what may explain it, and what people say of it."""
     basket = queries.entries()
     points = queries.points(basket)
-    shown: dict[str, Any] = {
-        "points": points[::-1],
-        "chart": chart(points),
-        "may_edit": request.user.has_perm(CHANGE_BASKET),
-    }
-    if not version:
-        return render(request, "index/index.html", shown)
-    point = next((each for each in points if each.name == version), None)
-    if point is None:
+    found = next((each for each in points if each.name == version), None)
+    if found is None:
         raise Http404(f"no kernel {version[:40]} is in the index")
     edited = request.GET.get("edit", "")
-    shown |= {
-        "point": point,
-        "contributions": sorted(point.contributions, key=lambda each: -abs(each.points)),
+    shown = {
+        "point": found,
+        "cycle": versions.cycle_of(version),
+        "contributions": sorted(found.contributions, key=lambda each: -abs(each.points)),
         "explained": queries.explaining(version, basket),
         "comments": texts(_place(version)).values(),
         "edited": edited,
         "history": versions_of(_place(version), edited) if _NAME.match(edited) else (),
         "may_tidy": request.user.has_perm(CHANGE_REPORTS),
     }
-    return render(request, "index/point.html", shown)
+    return render(request, "index/point.html", {**shown, **_chart(request, points)})
+
+
+def _chart(request: HttpRequest, points: Sequence[Point]) -> dict[str, Any]:
+    return {"chart": chart(points), "may_edit": request.user.has_perm(CHANGE_BASKET)}
 
 
 def _place(version: str) -> str:
@@ -92,7 +105,7 @@ def _change(request: HttpRequest) -> HttpResponse:
         return refused("only operators change the basket", 403)
     try:
         changed = editing.change(_rows_of(request.POST), person(request), timezone.now())
-    except editing.Unfit as unfit:
+    except Unfit as unfit:
         return refused(str(unfit))
     messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")
     return redirect("index-basket")
@@ -101,5 +114,5 @@ def _change(request: HttpRequest) -> HttpResponse:
 def _rows_of(form: QueryDict) -> list[editing.Row]:
     columns = [form.getlist(name)[: editing.MOST] for name in ("metric", "params", "weight", "since", "until")]
     if len({len(column) for column in columns}) > 1:
-        raise editing.Unfit("expected as many weights as metrics")
+        raise Unfit("expected as many weights as metrics")
     return [editing.Row(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]

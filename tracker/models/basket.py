@@ -9,7 +9,7 @@ from tracker.models.natural import NaturalManager
 
 
 class BasketEntry(models.Model):
-    """A metric in the scenarios whose parameters begin with `params`, from the release `since` to the one `until`.
+    """A metric in the scenarios that have the parameters `params`, from the release `since` to the one `until`.
 
     Where the entries that hold for two releases differ, the index is chained there (tracker/index/reckoning.py).
     """

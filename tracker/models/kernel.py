@@ -26,5 +26,13 @@ class Kernel(models.Model):
     def __str__(self) -> str:
         return f"{self.name}/{self.variant}" if self.variant else self.name
 
+    @property
+    def label(self) -> str:
+        """What it is called where there is little room: of a commit, its description or its first digits."""
+        name = self.name
+        if len(name) == 40 and set(name) <= set("0123456789abcdef"):
+            name = self.describe[:40] or name[:12]
+        return f"{name}/{self.variant}" if self.variant else name
+
     def natural_key(self) -> tuple[str, str]:
         return (self.name, self.variant)

@@ -58,7 +58,7 @@ class StudyKernel(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.label or str(self.kernel)
+        return self.label or self.kernel.label
 
     def natural_key(self) -> tuple[str, int]:
         return (self.study.slug, self.position)

@@ -18,7 +18,8 @@ from tracker.document.blocks import (
     Prose,
     Table,
 )
-from tracker.release_report.facts import Counts, DetailTold, ReleaseFacts, counted
+from tracker.english import counted
+from tracker.release_report.facts import Counts, DetailTold, ReleaseFacts, counts_of
 from tracker.status import OPEN, Verdict
 from tracker.triage.printed import Row
 
@@ -35,7 +36,7 @@ _TELLING = ("mode", "test", "ipc", "rw", "class")  # the parameters that tell te
 
 def compose(facts: ReleaseFacts) -> Document:
     """The whole report."""
-    released = f"{facts.released_at:%Y-%m-%d}" if facts.released_at else "not released yet"
+    released = f"released {facts.released_at:%Y-%m-%d}" if facts.released_at else "not released yet"
     blocks = (
         *_introduction(facts),
         *_parameters(facts),
@@ -44,9 +45,8 @@ def compose(facts: ReleaseFacts) -> Document:
         *_comparison(facts),
         *_machines(facts),
     )
-    return Document(
-        f"{facts.lab} Linux Kernel Performance Report ({facts.version})", f"{facts.version}, {released}", blocks
-    )
+    aside = f"{facts.version}, {released}; as of {facts.as_of:%Y-%m-%d}"
+    return Document(f"{facts.lab} Linux Kernel Performance Report ({facts.version})", aside, blocks)
 
 
 def _prose(facts: ReleaseFacts, name: str) -> Iterator[Block]:
@@ -67,12 +67,15 @@ def _introduction(facts: ReleaseFacts) -> Iterator[Block]:
         )
     yield Bullets(
         (
-            "Section 2, test parameter description",
-            f"Section 3, merged regressions and improvements in {v} release candidates",
-            "Section 4, captured regressions and improvements by shift-left testing during developers' and"
-            f" maintainers' tree during {v} release cycle",
-            "Section 5, performance comparison among different kernel releases",
-            "Section 6, test machine list",
+            Link("Section 2, test parameter description", "#s2"),
+            Link(f"Section 3, merged regressions and improvements in {v} release candidates", "#s3"),
+            Link(
+                "Section 4, captured regressions and improvements by shift-left testing during developers' and"
+                f" maintainers' tree during {v} release cycle",
+                "#s4",
+            ),
+            Link("Section 5, performance comparison among different kernel releases", "#s5"),
+            Link("Section 6, test machine list", "#s6"),
         )
     )
 
@@ -89,7 +92,7 @@ def _parameters(facts: ReleaseFacts) -> Iterator[Block]:
 
 def _release_test(facts: ReleaseFacts) -> Iterator[Block]:
     v = facts.version
-    counts = counted(facts.merged)
+    counts = counts_of(facts.merged)
     yield Heading(2, f"Linux Kernel {v} Release Test", "3")
     against = f" when comparing with {facts.previous}" if facts.previous else ""
     yield Paragraph(f"Observed {_numbers(counts)} that were merged in the cycle of {v}{against}.")
@@ -102,7 +105,7 @@ def _release_test(facts: ReleaseFacts) -> Iterator[Block]:
 
 
 def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
-    counts = counted(facts.shift_left)
+    counts = counts_of(facts.shift_left)
     yield Heading(2, "Shift-Left Testing", "4")
     yield Paragraph(
         f"Beside the mainline, {facts.lab} tests the trees of developers and maintainers, where a problem is found"
@@ -116,14 +119,10 @@ def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
 
 
 def _numbers(counts: Counts) -> str:
-    words = f"{_many(counts.regressions, 'regression')} and {_many(counts.improvements, 'improvement')}"
+    words = f"{counted(counts.regressions, 'regression')} and {counted(counts.improvements, 'improvement')}"
     if counts.unknown:
-        words += f", and {_many(counts.unknown, 'change')} of which nobody has told whether it is better"
+        words += f", and {counted(counts.unknown, 'change')} of which nobody has told whether it is better"
     return words
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _rows(rows: Sequence[Row], caption: str, *, with_base: bool) -> Iterator[Block]:
@@ -192,10 +191,12 @@ def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
         return
     both = [line for line in facts.lines if line.changes[-1] is not None]
     words = [line.changes[-1].word for line in both if line.changes[-1]]
+    moved = words.count(Word.UNKNOWN)
+    unknown = f", {moved} moved in a direction of which nobody knows whether it is better" if moved else ""
     yield Paragraph(
-        f"How {facts.kernel} performs beside {facts.base}, in {_many(len(both), 'test')} of"
-        f" {_many(len({line.test.suite for line in both}), 'suite')}: {words.count(Word.IMPROVEMENT)} better,"
-        f" {words.count(Word.REGRESSION)} worse, {words.count(Word.SAME)} almost the same."
+        f"How {facts.kernel} performs beside {facts.base}, in {counted(len(both), 'test')} of"
+        f" {counted(len({line.test.suite for line in both}), 'suite')}: {words.count(Word.IMPROVEMENT)} better,"
+        f" {words.count(Word.REGRESSION)} worse, {words.count(Word.SAME)} almost the same{unknown}."
         f" In the charts {facts.base} is 100."
     )
     yield from _prose(facts, "comparison")
@@ -218,14 +219,14 @@ def _suite(suite: str, lines: Sequence[Line], facts: ReleaseFacts, number: str) 
 def _machines(facts: ReleaseFacts) -> Iterator[Block]:
     yield Heading(2, "Test Machines", "6")
     yield from _prose(facts, "machines")
-    if not facts.boxes:
-        yield Paragraph("No machine of this release has told its parts.")
-        return
-    order = list(dict.fromkeys([box.family for box in facts.boxes if box.family] + [box.model for box in facts.boxes]))
-    boxes = sorted(facts.boxes, key=lambda box: order.index(box.family or box.model))
+    known = [box for box in facts.boxes if box.facts]
+    order = list(dict.fromkeys([box.family for box in known if box.family] + [box.model for box in known]))
+    boxes = sorted(known, key=lambda box: order.index(box.family or box.model))
     for number, (family, some) in enumerate(groupby(boxes, lambda box: box.family or box.model or "Others"), 1):
         yield Heading(3, family, f"6.{number}")
         yield from (Facts(_box_facts(box)) for box in some)
+    if silent := [box.name for box in facts.boxes if not box.facts]:
+        yield Paragraph(f"Nothing but their names is known of {', '.join(silent)}.")
 
 
 def _box_facts(box: Box) -> Sequence[tuple[str, str]]:

@@ -50,7 +50,7 @@ class Counts:
     unknown: int
 
 
-def counted(rows: Sequence[Row]) -> Counts:
+def counts_of(rows: Sequence[Row]) -> Counts:
     """What a table holds, counted from its rows and from nothing else."""
     verdicts = [row.verdict for row in rows]
     return Counts(
@@ -68,6 +68,7 @@ class ReleaseFacts:
     version: str
     previous: str
     released_at: datetime | None
+    as_of: datetime
     merged: Sequence[Row]
     shift_left: Sequence[Row]
     details: Sequence[DetailTold]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from django.db.models import Prefetch, Q
 
@@ -18,12 +19,12 @@ from tracker.triage.queries import table
 from tracker.writings import texts
 
 
-def document(release: Release, lab: str) -> Document:
-    """The report of a release. `lab`: who publishes it."""
-    return compose(facts(release, lab))
+def document(release: Release, lab: str, now: datetime) -> Document:
+    """The report of a release as it is known now. `lab`: who publishes it."""
+    return compose(facts(release, lab, now))
 
 
-def facts(release: Release, lab: str) -> ReleaseFacts:
+def facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     """All that the report tells."""
     found = table(release)
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
@@ -35,13 +36,14 @@ def facts(release: Release, lab: str) -> ReleaseFacts:
         version=release.version,
         previous=previous.version if previous else "",
         released_at=release.released_at,
+        as_of=now,
         merged=found.merged,
         shift_left=found.shift_left,
         details=_details(release),
         parameters=[ParameterTold(*each) for each in parameters],
         suites=dict(Suite.objects.values_list("name", "description")),
-        kernel=str(kernel or ""),
-        base=str(base or ""),
+        kernel=kernel.label if kernel else "",
+        base=base.label if base else "",
         lines=lines,
         boxes=_boxes([*found.merged, *found.shift_left], lines),
         prose={name: row.text for name, row in writings(release.version).items()},
@@ -100,8 +102,8 @@ def _detail(row: Detail, version: str) -> DetailTold:
 
 
 def _boxes(rows: Iterable[Row], lines: Sequence[Line]) -> list[Box]:
-    """The machines of the lab's own list, and those that this report tells of, as far as their parts are known."""
+    """The machines of the lab's own list, and those that this report tells of, be their parts known or not."""
     names = {row.machine for row in rows} | {line.test.box.name for line in lines}
     known = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
     columns = known.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
-    return [box for box in (Box(*each) for each in columns) if box.facts]
+    return [Box(*each) for each in columns]

@@ -14,6 +14,7 @@ from tracker.models import (
     BisectResult,
     Commit,
     Decision,
+    Detail,
     Event,
     Evidence,
     Finding,
@@ -40,6 +41,8 @@ RESULTS = 100  # of a culprit; the page of results has the rest
 EVENTS = 1000  # the newest; `export events` has all
 PAYLOAD = 1 << 20  # characters of a result that is looked into for the steps of its bisection
 MBOX = 5000  # mails of a thread as a file
+
+CYCLES = ("merged", "shifted")  # the columns of the releases in whose tables a report stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +100,10 @@ class ReportPage:
         return found
 
     @property
-    def cycles(self) -> Sequence[str]:
-        """The releases whose tables show it."""
-        return list(dict.fromkeys(each for each in (self.report.merged, self.report.shifted) if each))
+    def cycles(self) -> Mapping[str, bool]:
+        """The releases whose tables show it, and whether their reports tell of it in a section of its own."""
+        told = ((getattr(self.report, name), getattr(self.report, f"detailed_in_{name}")) for name in CYCLES)
+        return {version: detailed for version, detailed in told if version}
 
     @property
     def losses(self) -> Sequence[Finding]:
@@ -134,7 +138,11 @@ def find_report(ref: str) -> Report:
     ways = (Q(culprit__in=beginning.values("pk")), Q(culprit__in=same), Q(tag=ref))
     by_sha, by_other, by_tag = (Report.objects.filter(way).values("pk") for way in ways)
     named = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
-    named = named.annotate(with_evidence=Exists(Evidence.objects.filter(report=OuterRef("pk"))))
+    details = Detail.objects.filter(report=OuterRef("pk"))
+    named = named.annotate(
+        with_evidence=Exists(Evidence.objects.filter(report=OuterRef("pk"))),
+        **{f"detailed_in_{name}": Exists(details.filter(release__version=OuterRef(name))) for name in CYCLES},
+    )
     found = list(named.select_related("culprit", "tree")[:2])
     if len(found) != 1:
         raise Http404("more than one report begins so" if found else "there is no such report")

@@ -8,6 +8,7 @@ from itertools import groupby
 from tracker.comparison.lines import Box, Change, Line, Word
 from tracker.comparison.telling import tell
 from tracker.document.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, Table
+from tracker.english import counted
 from tracker.evidence.side_by_side import table, written
 from tracker.studies.facts import StudyFacts
 from tracker.studies.system import COLUMNS
@@ -21,8 +22,8 @@ def compose(facts: StudyFacts) -> Document:
     """The whole study."""
     boxes = _boxes(facts.lines)
     suites = {line.test.suite for line in facts.lines}
-    aside = f"{', '.join(facts.kernels)}: {_many(len(facts.lines), 'test')} of {_many(len(suites), 'benchmark')}"
-    aside += f" on {_many(len(boxes), 'machine')}"
+    aside = f"{', '.join(facts.kernels)}: {counted(len(facts.lines), 'test')} of {counted(len(suites), 'benchmark')}"
+    aside += f" on {counted(len(boxes), 'machine')}"
     blocks: list[Block] = []
     for name, words in PLACES.items():
         if name in facts.prose:
@@ -36,10 +37,6 @@ def compose(facts: StudyFacts) -> Document:
     if facts.lines:
         blocks += [*_tests(facts, boxes), *_machines(boxes)]
     return Document(facts.title, aside, (*blocks, *_beside(facts)))
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _boxes(lines: Sequence[Line]) -> list[Box]:
@@ -58,17 +55,21 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
         return
     yield Heading(3, "How often each is best")
     yield _shares(facts, whole)
+    yield Paragraph(
+        "The average is the geometric mean of performance over the tests: of the metric, or of its reciprocal where"
+        " lower is better."
+    )
     if len(boxes) > 1:
         yield Heading(3, "By machine")
         yield Paragraph(
-            "In how many tests each is best, and the average change of the others against"
-            f" {facts.labels[0]}, in per cent."
+            "In how many tests each is best, and by how many per cent the others perform better than"
+            f" {facts.labels[0]} on the average."
         )
         yield _by_machine(facts, boxes, found)
     yield Heading(3, "By benchmark and machine")
     yield Paragraph(
-        f"Which is best by the average over a benchmark's tests there, and its lead on {facts.labels[0]}; in brackets"
-        " the number of tests."
+        "Which is best by the average over a benchmark's tests there, and its lead on the next best; in brackets the"
+        " number of tests."
     )
     yield _matrix(facts, boxes, found)
 
@@ -76,21 +77,21 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
 def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome], whole: Tally) -> Iterator[str]:
     labels = ", ".join(facts.labels[:-1]) + f" and {facts.labels[-1]}" if len(facts.labels) > 1 else facts.labels[0]
     suites = {line.test.suite for line in facts.lines}
-    told = f"{_many(len(boxes), 'machine')} ran {_many(len(suites), 'benchmark')} with {labels}"
+    told = f"{counted(len(boxes), 'machine')} ran {counted(len(suites), 'benchmark')} with {labels}"
     everywhere = len(suites) * len(boxes) == len({(line.test.suite, line.test.box) for line in facts.lines})
     told += "" if everywhere else ", not every benchmark on every machine"
-    yield f"{told}: {_many(len(facts.lines), 'test')}."
+    yield f"{told}: {counted(len(facts.lines), 'test')}."
     if left := len(facts.lines) - len(found):
         yield f"{left} of them are left out below: one of the variants is missing, or nobody knows which way is better."
     if found:
         wins = ", ".join(
             f"{label} in {share.pct:.0f} %" for label, share in zip(facts.labels, whole.shares, strict=True)
         )
-        yield f"Best of all is {wins} of the tests; {whole.ties_pct:.0f} % are ties, within noise."
+        yield f"Best of all is {wins} of the tests."
+        yield f"{whole.ties_pct:.0f} % are ties: within noise, or less than 1 % apart."
         best = _best_by_machine(facts, boxes, found)
-        yield (
-            "By the average change, " + "; ".join(f"{label} is best on {', '.join(some)}" for label, some in best) + "."
-        )
+        said = (f"{label} is best on {', '.join(some)}" for label, some in best)
+        yield f"By the average, {'; '.join(said)}."
 
 
 def _best_by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> list[tuple[str, list[str]]]:
@@ -107,7 +108,7 @@ def _shares(facts: StudyFacts, whole: Tally) -> Table:
         for place, (label, share) in enumerate(zip(facts.labels, whole.shares, strict=True))
     ]
     rows += [("ties", str(whole.ties), f"{whole.ties_pct:.1f}", ""), ("all", str(whole.tests), "100.0", "")]
-    columns = ("Variant", "Best in tests", "Share, %", f"Average change against {facts.labels[0]}, %")
+    columns = ("Variant", "Best in tests", "Share, %", f"Average against {facts.labels[0]}, %")
     return Table("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
 
 
@@ -140,10 +141,9 @@ def _matrix(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -
 def _best_of(own: Tally, labels: Sequence[str]) -> str:
     if not own.tests:
         return "–"
-    if own.best is None or own.ties == own.tests:
+    if own.best is None or own.lead_pct is None or own.ties == own.tests:
         return f"tie ({own.tests})"
-    lead = own.shares[own.best].average_pct
-    return f"{labels[own.best]}{f' {lead:+.1f} %' if own.best and lead is not None else ''} ({own.tests})"
+    return f"{labels[own.best]} {own.lead_pct:+.1f} % ({own.tests})"
 
 
 # --- how versions follow each other ---
@@ -162,7 +162,7 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
         rows.append(cells)
     yield Table("Speedup", columns, rows, frozenset(range(1, len(columns))))
     several = "" if len(facts.lines) == 1 else ", the geometric mean over the tests that both ran"
-    yield Paragraph(f"Speedup: how many times as fast as {facts.labels[0]}{several}.")
+    yield Paragraph(f"Speedup: how many times the performance of {facts.labels[0]}{several}.")
 
 
 # --- every test ---
@@ -176,7 +176,9 @@ def _machines(boxes: Sequence[Box]) -> Iterator[Block]:
 
 def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     yield Heading(2, "Every test")
-    yield Paragraph(f"Means; behind them the change against {facts.labels[0]} in per cent, plus is better.")
+    yield Paragraph(
+        f"Means; behind them the change against {facts.labels[0]} in per cent, plus is better, with its 95 % interval."
+    )
     ordered = sorted(facts.lines, key=lambda line: boxes.index(line.test.box))
     for box, some in groupby(ordered, lambda line: line.test.box):
         if len(boxes) > 1:
@@ -186,9 +188,11 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
         numeric = frozenset(range(2, len(columns)))
         yield Table(f"Every test on {box.name}", columns, rows, numeric)
 
-    if not facts.has_wins and len(facts.lines) <= _CHARTS:
+    if not facts.has_wins:
         yield Heading(3, "Test by test")
-        for line in facts.lines:
+        if len(facts.lines) > _CHARTS:
+            yield Paragraph(f"The first {_CHARTS} of {len(facts.lines)} tests.")
+        for line in facts.lines[:_CHARTS]:
             yield Heading(4, f"{_name_of(line)}, on {line.test.box.name}")
             yield from tell(line, facts.labels)
 
@@ -211,6 +215,8 @@ def _beside_mean(change: Change | None) -> str:
     if change.word is Word.SAME:
         return " (same)"
     amount = f"{change.pct:+.1f}" if change.pct is not None else "from zero"
+    if change.low is not None and change.high is not None:
+        amount += f", {change.low:+.1f} … {change.high:+.1f}"
     return f" ({amount}, direction unknown)" if change.word is Word.UNKNOWN else f" ({amount})"
 
 
@@ -225,9 +231,12 @@ def _beside(facts: StudyFacts) -> Iterator[Block]:
     if not facts.beside:
         return
     yield Heading(2, "What tools printed")
+    if facts.files_left_out:
+        yield Paragraph(f"{counted(facts.files_left_out, 'file')} more: what is shown is limited.")
     for each in sorted(facts.beside, key=lambda each: not each.diff.is_share):  # profiles first
         yield Heading(3, f"{each.kind}: {each.diff.title}", aside=f"({each.where})" if each.where else "")
+        yield Bullets(each.files)
         if each.diff.left_out:
-            what = "functions by share" if each.diff.is_share else "rows"
-            yield Paragraph(f"The first {len(each.diff.pairs)} {what}; {each.diff.left_out} more are left out.")
+            shown = f"The first {len(each.diff.named)}{' by their share' if each.diff.is_share else ''}"
+            yield Paragraph(f"{shown}; {each.diff.left_out} more are small, or zero everywhere.")
         yield table(each)

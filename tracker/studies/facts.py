@@ -12,7 +12,7 @@ from tracker.studies.system import System
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """`labels` name the kernels, the first is what the others are compared with. `kernels`: their whole names.
+    """`labels` name the kernels, the first is what the others are compared with. `kernels`: their own names.
     `has_wins`: the question is which variant wins; else how versions follow each other.
     """
 
@@ -24,3 +24,4 @@ class StudyFacts:
     systems: Sequence[System]
     beside: Sequence[Beside]
     prose: Mapping[str, str]
+    files_left_out: int = 0

@@ -10,13 +10,10 @@ from django.db import transaction
 
 from tracker.comparison.queries import named
 from tracker.models import Kernel, Study, StudyKernel, StudyKind
-from tracker.studies.queries import MOST_KERNELS
+from tracker.studies.queries import MOST_KERNELS, kind_of
+from tracker.unfit import Unfit
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,49}\Z")
-
-
-class Unfit(ValueError):
-    """What can't be compared, or not under this name; its words name the field."""
 
 
 def choose(handles: Sequence[str]) -> list[Kernel]:
@@ -33,19 +30,19 @@ def choose(handles: Sequence[str]) -> list[Kernel]:
 
 @transaction.atomic
 def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime) -> Study:
-    """A study of these kernels; Unfit says what is wrong."""
+    """A study of these kernels; `kind` "" is what they look like. Unfit says what is wrong."""
     if not _SLUG.match(slug):
         raise Unfit(f"slug: expected small letters, digits and hyphens; found {slug[:60]!r}")
     if not title:
         raise Unfit("title: expected a title; found none")
-    if kind not in StudyKind.values:
+    if kind and kind not in StudyKind.values:
         raise Unfit(f"kind: expected one of {', '.join(StudyKind.values)}; found {kind[:20]!r}")
     chosen = choose(handles)
     if len(chosen) < 2:
         raise Unfit("of: expected two kernels at least")
     if Study.objects.filter(slug=slug).exists():
         raise Unfit(f"slug: there is a study {slug} already")
-    made = Study.objects.create(slug=slug, title=title, kind=kind, made_at=now)
+    made = Study.objects.create(slug=slug, title=title, kind=kind or kind_of(chosen), made_at=now)
     StudyKernel.objects.bulk_create(
         StudyKernel(study=made, position=number, kernel=kernel) for number, kernel in enumerate(chosen, 1)
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tracker.comparison import queries as comparison
-from tracker.comparison.lines import Line
-from tracker.document.blocks import Document
+from tracker.document.blocks import Document, Link
 from tracker.evidence.diff import diff
 from tracker.evidence.kinds import TEXT, read
 from tracker.evidence.listing import Listing
@@ -18,8 +17,11 @@ from tracker.studies.system import MONITORS, System, system
 from tracker.writings import texts
 
 MOST_KERNELS = 12
-MOST_FILES = 60  # of evidence that are read for a page
-MOST_LETTERS = 16 << 20  # of them together
+MOST_KNOWN = 5000  # files of evidence that are chosen from
+MOST_PLACES = 20  # whose files are laid side by side
+MOST_VMSTAT = 5  # listings a kernel that its columns are made of
+MOST_LETTERS = 16 << 20  # of all that are read for a page
+VMSTAT = "vmstat"
 
 
 def place(slug: str) -> str:
@@ -37,45 +39,71 @@ def document(study: Study) -> Document:
 
 def ad_hoc(kernels: Sequence[Kernel]) -> Document:
     """Any kernels side by side."""
-    labels = [str(kernel) for kernel in kernels]
-    variants = len(kernels) > 1 and len({kernel.name for kernel in kernels}) == 1
-    kind = StudyKind.VARIANTS if variants else StudyKind.VERSIONS
-    return compose(facts(" beside ".join(labels), kernels, labels, kind, {}))
+    labels = [kernel.label for kernel in kernels]
+    return compose(facts(" beside ".join(labels), kernels, labels, kind_of(kernels), {}))
+
+
+def kind_of(kernels: Sequence[Kernel]) -> StudyKind:
+    """What kernels are compared for: variants of one for which wins, others for how they follow each other."""
+    is_one = len(kernels) > 1 and len({kernel.name for kernel in kernels}) == 1
+    return StudyKind.VARIANTS if is_one else StudyKind.VERSIONS
 
 
 def facts(
     title: str, kernels: Sequence[Kernel], labels: Sequence[str], kind: str, prose: Mapping[str, str]
 ) -> StudyFacts:
     """All that a study tells."""
-    files = _files(kernels)
-    lines: list[Line] = comparison.compare(kernels)
+    groups, vmstat, left_out = _chosen(kernels)
+    listings = _read([row for group in groups for row in group] + vmstat)
     return StudyFacts(
         title=title,
         labels=tuple(labels),
-        kernels=tuple(map(str, kernels)),
+        kernels=tuple(kernel.label for kernel in kernels),
         has_wins=kind == StudyKind.VARIANTS,
-        lines=lines,
-        systems=_systems(kernels, files),
-        beside=_beside(kernels, labels, files),
+        lines=comparison.compare(kernels),
+        systems=_systems(kernels, vmstat, listings),
+        beside=_beside(groups, dict(zip((kernel.pk for kernel in kernels), labels, strict=True)), listings),
         prose=prose,
+        files_left_out=left_out,
     )
 
 
-def _files(kernels: Sequence[Kernel]) -> list[tuple[Evidence, Listing]]:
-    """What tools printed, as far as it can be read."""
-    rows = Evidence.objects.filter(kernel__in=kernels).exclude(kind=TEXT).order_by("pk")
-    found: list[tuple[Evidence, Listing]] = []
+def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[Evidence]], list[Evidence], int]:
+    """The files to lay side by side, a list a place (kind, machine, scenario), the first kernel's first; those of
+    vmstat, a few a kernel; and how many that could be shown are not. Without their texts.
+    """
+    rows = Evidence.objects.filter(kernel__in=kernels).exclude(kind=TEXT).defer("text").order_by("pk")
+    order = {kernel.pk: number for number, kernel in enumerate(kernels)}
+    places: dict[tuple[object, ...], dict[int, Evidence]] = {}
+    vmstat: dict[int, list[Evidence]] = {}
+    for row in rows.select_related("kernel", "machine", "scenario")[:MOST_KNOWN]:
+        assert row.kernel
+        places.setdefault((row.kind, row.machine, row.scenario), {}).setdefault(row.kernel.pk, row)
+        if row.kind == VMSTAT:
+            vmstat.setdefault(row.kernel.pk, []).append(row)
+    several = [
+        [group[pk] for pk in sorted(group, key=lambda pk: order[pk])] for group in places.values() if len(group) > 1
+    ]
+    shown = several[:MOST_PLACES]
+    left_out = sum(map(len, several[MOST_PLACES:]))
+    return shown, [row for some in vmstat.values() for row in some[:MOST_VMSTAT]], left_out
+
+
+def _read(rows: Sequence[Evidence]) -> dict[int, Listing]:
+    """What these files hold, by their keys, as far as there is room."""
+    kinds = {row.pk: row.kind for row in rows}
+    found: dict[int, Listing] = {}
     letters = 0
-    for row in rows.select_related("kernel", "machine", "scenario")[:MOST_FILES]:
-        letters += len(row.text)
+    for pk, text in Evidence.objects.filter(pk__in=kinds).order_by("pk").values_list("pk", "text").iterator():
+        letters += len(text)
         if letters > MOST_LETTERS:
             break
-        if listing := read(row.kind, row.text):
-            found.append((row, listing))
+        if listing := read(kinds[pk], text):
+            found[pk] = listing
     return found
 
 
-def _systems(kernels: Sequence[Kernel], files: Sequence[tuple[Evidence, Listing]]) -> list[System]:
+def _systems(kernels: Sequence[Kernel], vmstat: Sequence[Evidence], listings: Mapping[int, Listing]) -> list[System]:
     rows = Measurement.objects.filter(kernel__in=kernels, role=MeasuredRole.MONITOR, metric__name__in=MONITORS)
     monitors: dict[int, dict[str, list[float]]] = {}
     for kernel, metric, mean in rows.values_list("kernel", "metric__name", "mean"):
@@ -83,28 +111,26 @@ def _systems(kernels: Sequence[Kernel], files: Sequence[tuple[Evidence, Listing]
     return [
         system(
             monitors.get(kernel.pk, {}),
-            [listing for row, listing in files if row.kernel == kernel and row.kind == "vmstat"],
+            [listings[row.pk] for row in vmstat if row.kernel == kernel and row.pk in listings],
         )
         for kernel in kernels
     ]
 
 
 def _beside(
-    kernels: Sequence[Kernel], labels: Sequence[str], files: Sequence[tuple[Evidence, Listing]]
+    groups: Sequence[Sequence[Evidence]], labels: Mapping[int, str], listings: Mapping[int, Listing]
 ) -> list[Beside]:
-    """The first kernel's files beside those that were taken in the same place on each other kernel."""
     found = []
-    for kernel, label in zip(kernels[1:], labels[1:], strict=True):
-        taken: set[int] = set()
-        for old, before in (pair for pair in files if pair[0].kernel == kernels[0]):
-            fits = (pair for pair in files if pair[0].kernel == kernel and pair[0].pk not in taken)
-            new = next((pair for pair in fits if _where(pair[0]) == _where(old)), None)
-            if new:
-                taken.add(new[0].pk)
-                where = " ".join(str(each) for each in (old.scenario, old.machine) if each)
-                found.append(Beside(old.kind, where, labels[0], label, diff(before, new[1])))
+    for group in groups:
+        known = [row for row in group if row.pk in listings]
+        if len(known) < 2:
+            continue
+        names = [labels[row.kernel.pk] if row.kernel else "" for row in known]
+        files = tuple(
+            Link(f"{name}: {row.name}", f"/evidence/{row.pk}/") for name, row in zip(names, known, strict=True)
+        )
+        first = known[0]
+        where = ", ".join(str(each) for each in (first.scenario, first.machine) if each)
+        told = diff([listings[row.pk] for row in known])
+        found.append(Beside(first.kind, where, tuple(names), files, told))
     return found
-
-
-def _where(row: Evidence) -> tuple[object, ...]:
-    return (row.kind, row.machine, row.scenario)

@@ -9,6 +9,8 @@ from statistics import fmean
 
 from tracker.comparison.lines import Cell, Line, Word, lines
 
+LEAD = 0.1  # per cent: averages over many tests that are closer are told as equal
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -24,8 +26,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How often one variant won; `average_pct`: its change against the first one, the geometric mean over tests, plus
-    is better; None where nothing can be averaged.
+    """How often one variant won; `average_pct`: its performance against the first one's, the geometric mean over tests,
+    plus is better; None where nothing can be averaged. Performance is the mean, its reciprocal where lower is better.
     """
 
     wins: int
@@ -44,10 +46,21 @@ class Tally:
 
     @property
     def best(self) -> int | None:
-        """The variant with the best average; None where there is none, or several have the same."""
+        """The variant with the best average; None where no lead is as large as LEAD."""
+        return self._led[0] if self._led and self._led[1] >= LEAD else None
+
+    @property
+    def lead_pct(self) -> float | None:
+        """By how much the best one leads the next best, in per cent of that."""
+        return self._led[1] if self._led else None
+
+    @property
+    def _led(self) -> tuple[int, float] | None:
         known = [(share.average_pct, place) for place, share in enumerate(self.shares) if share.average_pct is not None]
-        top = max(known, default=None)
-        return top[1] if top and sum(average == top[0] for average, _ in known) == 1 else None
+        if len(known) < 2:
+            return None
+        (top, place), (second, _) = sorted(known, reverse=True)[:2]
+        return place, 100 * ((100 + top) / (100 + second) - 1)
 
 
 def outcomes(told: Iterable[Line]) -> list[Outcome]:
@@ -96,7 +109,7 @@ def _share(number: int, total: int) -> float:
 
 
 def average_pct(some: Sequence[Line], place: int) -> float | None:
-    """The average change of a variant against the first one, in per cent; None where nothing is comparable."""
+    """The average performance of a variant, in per cent more than the first one's; None where none is comparable."""
     found = speedup(some, place)
     return None if found is None else 100 * (found - 1)
 

@@ -21,6 +21,7 @@ from tracker.triage import counts, queries
 from tracker.triage.controls import controls
 from tracker.triage.question import GROUPS, ORDERS, Mistaken, Question
 from tracker.triage.verbs import BY_NAME, VERBS, Verb
+from tracker.unfit import Unfit
 
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
@@ -81,7 +82,7 @@ def change(request: HttpRequest) -> HttpResponse:
         return refused(f"release: expected a version like v6.12; found {release!r}")
     try:
         outcome = by_hand.change(seen, act, permit_of(request.user), release)
-    except by_hand.Unfit as unfit:
+    except Unfit as unfit:
         return refused(f"{verb.label}: {unfit}")
     if act.aloud and outcome.changed:
         nudge("take_results")
@@ -100,7 +101,7 @@ def undo(request: HttpRequest) -> HttpResponse:
     """Take an act back wherever it still stands."""
     try:
         changed = by_hand.undo(request.POST.get("batch", ""), person(request), timezone.now(), permit_of(request.user))
-    except by_hand.Unfit as unfit:
+    except Unfit as unfit:
         return refused(f"batch: {unfit}")
     words = f"{len(changed)} taken back." if changed else "Nothing of it stands any more."
     return _answer(request, words, changed)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from bot.compose import numbers
 from bot.compose.lint.look import Check, Look
 from bot.compose.safe import is_address, lore_link, one_line
-from bot.english import article
 from bot.ingest.robot_mail.subject import read_subject
 from bot.replies.addresses import parse_addresses
+from tracker.english import article
 from tracker.movement import word
 from tracker.status import Verdict
 

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import press
+from bot.management.holding import hold
 from bot.outbox import bulletins
 from tracker.digest import queries
 from tracker.digest.compose import compose
@@ -37,8 +38,4 @@ class Command(BaseCommand):
         bulletin = bulletins.of_week(version, house, now)
         if bulletin is None:
             raise CommandError(f"nothing is open in {version}, and nothing was closed this week")
-        try:
-            row = bulletins.hold(bulletin, house, now)
-        except bulletins.Unfit as unfit:
-            raise CommandError(str(unfit)) from None
-        self.stdout.write(f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}")
+        self.stdout.write(hold(bulletin, house))

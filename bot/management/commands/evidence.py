@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from tracker.evidence import attaching, filing
 from tracker.models.evidence import Side
+from tracker.unfit import Unfit
 
 
 class Command(BaseCommand):
@@ -28,7 +29,7 @@ class Command(BaseCommand):
     def handle(self, *, files: list[str], report: str, side: str, kernel: str, machine: str, **options: Any) -> None:
         try:
             target = attaching.find(report, side, kernel, machine)
-        except (filing.Unfit, Http404) as error:
+        except (Unfit, Http404) as error:
             raise CommandError(str(error)) from None
         refused = 0
         for name in files:
@@ -38,7 +39,7 @@ class Command(BaseCommand):
             except OSError as error:
                 refused += 1
                 self.stderr.write(self.style.ERROR(f"refused: {name}: {error.strerror}"))
-            except filing.Unfit as unfit:
+            except Unfit as unfit:
                 refused += 1
                 self.stderr.write(self.style.ERROR(f"refused: {unfit}"))
             else:

@@ -16,12 +16,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import house, identity, tree_paths
-from bot.english import counted
 from bot.ingest import refused
 from bot.ingest.formats import Input, read_paths, read_stream
 from bot.ingest.intake import Answer, take_in
 from bot.outbox.composing import compose_due
 from bot.progress import counting
+from tracker.english import counted
 
 
 class Command(BaseCommand):

@@ -14,13 +14,13 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from bot.config import house, identity, manner, way_out
-from bot.english import counted
 from bot.outbox import composing
 from bot.outbox.further import compose_further
 from bot.outbox.sending import send_due
 from bot.outbox.transport.port import Fate
 from bot.replies.addresses import Address
 from tracker import moves
+from tracker.english import counted
 from tracker.models import OutgoingMail, OutgoingState
 
 ALL_DAY = 86_400.0

@@ -22,9 +22,9 @@ from bot.archive.missing import missing_parents
 from bot.archive.sources import Source, open_sources, thread_source
 from bot.archive.tally import Tally
 from bot.config import identity
-from bot.english import counted
 from bot.errors import Busy, Unreadable
 from bot.progress import counting
+from tracker.english import counted
 
 
 class Command(BaseCommand):

@@ -10,15 +10,20 @@ from django.utils import timezone
 
 from bot.archive.replay import replay_all, replay_quarantine
 from bot.config import identity
-from bot.english import counted
+from bot.ingest.release_replay import read_again
 from bot.progress import counting
+from tracker.english import counted
 
 
 class Command(BaseCommand):
-    help = "Try the mails of the quarantine again; with --all, conclude anew from every mail that is kept."
+    help = "Try the mails of the quarantine again; with --all, conclude anew from all that is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--all", action="store_true", help="every kept mail; what people decided stays")
+        parser.add_argument(
+            "--all",
+            action="store_true",
+            help="all that is kept; what people decided stays",
+        )
 
     def handle(self, *, all: bool, **options: Any) -> None:
         work = replay_all if all else replay_quarantine
@@ -29,3 +34,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{counted(done.mails, 'mail')} read again: {still}, {changed}")
         for sha in done.changed[:50]:
             self.stdout.write(f"  {sha[:10]}")
+        if all:
+            kept = read_again()
+            told = f"{counted(kept.results, 'result')} of kernels and {counted(kept.files, 'file')} of evidence"
+            self.stdout.write(f"{told} read again: {kept.changed} changed, {kept.refused} refused by now")

@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 
 from bot.config import press
+from bot.management.holding import hold
 from bot.outbox import bulletins
-from tracker.document import markdown, text
-from tracker.document.blocks import Document
+from tracker.document.forms import FORMS
 from tracker.models import Release
 from tracker.release_report.queries import document
 
@@ -25,27 +25,19 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", metavar="RELEASE", help="v6.12")
-        parser.add_argument("--format", choices=("txt", "md", "html"), default="txt")
+        parser.add_argument("--format", choices=(*FORMS, "html"), default="txt")
         parser.add_argument("--send", action="store_true", help="put the text into the outbox, held until approved")
 
     def handle(self, *, release: str, format: str, send: bool, **options: Any) -> None:
         found = Release.objects.filter(version=release).first()
         if found is None:
             raise CommandError(f"there is no release {json.dumps(release)}; `track` learns of releases from git")
-        told = document(found, settings.PERFWORK_LAB)
+        told = document(found, settings.PERFWORK_LAB, timezone.now())
         if send:
-            self._send(release, told)
+            house = press()
+            self.stdout.write(hold(bulletins.of_release(release, told, house), house))
         elif format == "html":
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file
             self.stdout.write(render_to_string("release_report/alone.html", {"document": told, "style": style}))
         else:
-            write_out = text.render if format == "txt" else markdown.render
-            self.stdout.write(write_out(told, settings.PERFWORK_BASE_URL), ending="")
-
-    def _send(self, release: str, told: Document) -> None:
-        house = press()
-        try:
-            row = bulletins.hold(bulletins.of_release(release, told, house), house, timezone.now())
-        except bulletins.Unfit as unfit:
-            raise CommandError(str(unfit)) from None
-        self.stdout.write(f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}")
+            self.stdout.write(FORMS[format][0](told, settings.PERFWORK_BASE_URL), ending="")

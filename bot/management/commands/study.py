@@ -10,11 +10,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import press
+from bot.management.holding import hold
 from bot.outbox import bulletins
-from tracker.document import markdown, text
+from tracker.document.forms import FORMS
 from tracker.models import Study, StudyKind
 from tracker.studies import making
 from tracker.studies.queries import document
+from tracker.unfit import Unfit
 
 
 class Command(BaseCommand):
@@ -24,8 +26,8 @@ class Command(BaseCommand):
         parser.add_argument("slug", nargs="?", metavar="SLUG", help="without one: all that there are")
         parser.add_argument("--of", action="append", metavar="KERNEL", help="make it: v5.10/2M; once for each kernel")
         parser.add_argument("--title", default="", help="of the one that is made")
-        parser.add_argument("--kind", choices=StudyKind.values, default=StudyKind.VARIANTS)
-        parser.add_argument("--format", choices=("txt", "md"), default="txt")
+        parser.add_argument("--kind", choices=StudyKind.values, default="", help="by default what they look like")
+        parser.add_argument("--format", choices=FORMS, default="txt")
         parser.add_argument("--send", action="store_true", help="put the text into the outbox, held until approved")
 
     def handle(self, *, slug: str | None, of: list[str] | None, **options: Any) -> None:
@@ -36,19 +38,14 @@ class Command(BaseCommand):
         if of:
             try:
                 making.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
-            except making.Unfit as unfit:
+            except Unfit as unfit:
                 raise CommandError(str(unfit)) from None
         study = Study.objects.filter(slug=slug).first()
         if study is None:
             raise CommandError(f"there is no study {slug[:80]}; --of makes one")
         told = document(study)
-        if not options["send"]:
-            write_out = text.render if options["format"] == "txt" else markdown.render
-            self.stdout.write(write_out(told, settings.PERFWORK_BASE_URL), ending="")
-            return
-        house = press()
-        try:
-            row = bulletins.hold(bulletins.of_study(study, told, house), house, timezone.now())
-        except bulletins.Unfit as unfit:
-            raise CommandError(str(unfit)) from None
-        self.stdout.write(f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}")
+        if options["send"]:
+            house = press()
+            self.stdout.write(hold(bulletins.of_study(study, told, house), house))
+        else:
+            self.stdout.write(FORMS[options["format"]][0](told, settings.PERFWORK_BASE_URL), ending="")

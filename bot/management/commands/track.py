@@ -11,10 +11,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import configured_trees, identity, tree_paths
-from bot.english import counted
 from bot.errors import Unreadable
 from bot.progress import counting
 from bot.upstream.following import Patience, follow
+from tracker.english import counted
 from tracker.models import Tree
 
 
