@@ -41,7 +41,10 @@ def compose_mail() -> None:
     compose_due(identity(), now, approve_first=first, house=house())
     compose_further(identity(), now, approve_first=first, house=house())
     if settings.PERFWORK_DIGEST:
-        compose_week(press(), now, approve_first=first)
+        try:
+            compose_week(press(), now, approve_first=first)
+        except Exception:  # it keeps no other mail back
+            log.exception("the digest of the week could not be composed")
 
 
 @shared_task

@@ -32,9 +32,20 @@ def _ensure(field: str, wanted: Mapping[str, Row]) -> dict[str, Row]:
     return known | {getattr(row, field): row for row in missing}
 
 
+_PARTS = ("cpus", "sockets", "cpu_model", "codename", "memory_bytes")
+
+
 def machines(wanted: Iterable[Machine]) -> dict[str, Machine]:
-    """By name; what is known of a machine already stays."""
-    return _ensure("name", {each.name: each for each in wanted})
+    """By name; what is known of a machine already stays, and what was not is learned when it is told."""
+    told = {each.name: each for each in wanted}
+    rows = _ensure("name", told)
+    for name, row in rows.items():
+        learned = [part for part in _PARTS if getattr(told[name], part) and not getattr(row, part)]
+        for part in learned:
+            setattr(row, part, getattr(told[name], part))
+        if learned:
+            row.save(update_fields=learned)
+    return rows
 
 
 def scenarios(wanted: Iterable[Scenario]) -> dict[str, Scenario]:

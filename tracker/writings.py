@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from tracker.models import Writing
@@ -15,6 +16,23 @@ MOST = 2_000  # versions of a place
 def texts(place: str) -> Mapping[str, Writing]:
     """The newest version of every text of a place that is not empty, in the order of the first ones. One query."""
     return newest(Writing.objects.filter(place=place).order_by("pk")[:MOST])
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A text with who said it first; `row` is what it says now, and who wrote that."""
+
+    author: str
+    row: Writing
+
+
+def comments(place: str, most: int) -> list[Comment]:
+    """The comments of a place in their order, the newest `most` of them. One query."""
+    rows = list(Writing.objects.filter(place=place).order_by("pk")[:MOST])
+    authors: dict[str, str] = {}
+    for row in rows:
+        authors.setdefault(row.name, row.by)
+    return [Comment(authors[name], row) for name, row in newest(rows).items()][-most:]
 
 
 def newest(rows: Iterable[Writing]) -> dict[str, Writing]:

@@ -98,7 +98,8 @@ def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: 
             desk.forget()  # what it learned from this mail was rolled back
             desk.lay_out([later.reading for later in reads[number + 1 :]])
             continue
-        if not filed.message_id and each.passed.why in (Passes.TRACKED, Passes.REPORT):
+        waits = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not desk.is_of_a_bulletin(each.reading)
+        if waits and not filed.message_id:
             unfiled.append(each.passed)
         _count(filed, tally, each.passed)
         yield from _tracked(filed, sieve)
@@ -186,7 +187,8 @@ def _orphans_of(keys: Sequence[str]) -> Iterator[list[Passed]]:
 def claim_orphans(desk: Desk, sieve: Sieve) -> Tally:
     """File the orphans whose report came another way: from a lab, or from a worker that filed it at the same moment."""
     late: list[str] = []
-    for keys in (Message.objects.values("message_id"), OutgoingMail.objects.values("message_id"), *keys_in_database()):
+    reports = OutgoingMail.objects.exclude(report=None).values("message_id")
+    for keys in (Message.objects.values("message_id"), reports, *keys_in_database()):
         waiting = Orphan.objects.filter(key__in=keys, own=False, source__error="")
         late += waiting.values_list("key", flat=True).distinct()[:AT_ONCE]
     tally = Tally()

@@ -55,10 +55,11 @@ class Desk:
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
         self._filed: set[str] = set()
+        self._bulletins: set[str] = set()  # mails of ours that are about no report
 
     def lay_out(self, readings: Sequence[Reading]) -> None:
         """Load what the database knows of the reports that these mails may be about: a handful of queries for all."""
-        self._filed |= load(self.known, self._rows, readings)
+        self._filed |= load(self.known, self._rows, readings, self._bulletins)
 
     def refold(self) -> None:
         """Bring the cached states up to date; once a batch."""
@@ -75,7 +76,12 @@ class Desk:
             reports = self.known.reports.values()
             culprits = {key.decode() for each in reports for key in keys_of_culprit(each.culprit, each.title)}
             commits = [key for key in commits if key not in culprits]
-        return [name for name in (*mails, *commits) if name != reading.mail.message_id]
+        nowhere = {reading.mail.message_id, *self._bulletins}
+        return [name for name in (*mails, *commits) if name not in nowhere]
+
+    def is_of_a_bulletin(self, reading: Reading) -> bool:
+        """Whether a mail is one of ours that is about no report, or answers one: no report of it will ever come."""
+        return not self._bulletins.isdisjoint(names_in(reading))
 
     def concerns(self, reading: Reading) -> bool:
         """Whether a mail is about a tracked report."""
@@ -86,12 +92,17 @@ class Desk:
         mail = reading.mail
         if reading.kind is Kind.SELF and not self._witness(reading):
             return Filed()  # so that the real one, which may come later, is no second
+        if reading.kind is Kind.SELF and mail.message_id in self._bulletins:
+            return Filed()  # it names many reports, and is of none: who answers it answers none of them
         if mail.message_id in self._filed:
             return Filed(mail.message_id, was_known=True)
         if mail.author.email in self.identity.robots and (robot_report := find_report(mail)):
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
+        elif reading.kind is Kind.BOUNCE and came_back(reading, self.identity, self.now):
+            keep()  # of a bulletin: it is of no report
+            filed = Filed(mail.message_id)
         elif wish_of(reading, self.identity):
             keep()
             hear(reading, self.identity, self.now)

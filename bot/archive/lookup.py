@@ -66,17 +66,20 @@ def patch_keys(reading: Reading) -> list[str]:
     return [key.decode() for key in (*keys, *([key_of_title(reading.reverts)] if reading.reverts else ()))]
 
 
-def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Reading]) -> set[str]:
+def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]) -> set[str]:
     """Add the reports that these mails may be about to `known` and `rows` (by tag). Returns those of the mails' own ids
-    that are filed already.
+    that are filed already. `bulletins` learns which names are of ours that are about no report.
     """
     names = {name for reading in readings for name in names_in(reading)}
     read: dict[str, int] = {}
     sent: dict[str, int] = {}
     for some in _slices(sorted(names)):
         read |= dict(Message.objects.filter(message_id__in=some).values_list("message_id", "report_id"))
-        ours = OutgoingMail.objects.filter(message_id__in=some, report__isnull=False)  # a bulletin is of no report
-        sent |= {name: pk for name, pk in ours.values_list("message_id", "report_id") if pk}
+        for name, pk in OutgoingMail.objects.filter(message_id__in=some).values_list("message_id", "report_id"):
+            if pk is None:
+                bulletins.add(name)
+            else:
+                sent[name] = pk
     filed = sent | read
     tags: dict[int, str] = {report.pk: tag for tag, report in rows.items()}
     wanted = [Q(pk__in=some) for some in _slices(sorted(set(filed.values()) - tags.keys()))]

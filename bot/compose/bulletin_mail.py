@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,8 @@ from bot.compose.safe import one_line
 from bot.identity import Identity
 from bot.replies.addresses import Address
 from tracker.keys import tag_of
+
+_MARK = re.compile(r"^-- ?$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ def compose_bulletin(
     kept = tuple(each for each in wanted if each.email not in out)
     left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in out.items())
     page = f"{identity.base_url}{told.page}"
-    words = {"text": told.text.strip("\n"), "page": page, "bot": one_line(identity.name, 60)}
+    text = _MARK.sub(r" \g<0>", told.text.strip("\n"))  # what programs take for the end of a mail
+    words = {"text": text, "page": page, "bot": one_line(identity.name, 60)}
     return Mail(
         message_id=message_id(now, tag, identity, told.purpose),
         sender=Address(identity.name, identity.address),

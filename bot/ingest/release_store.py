@@ -18,6 +18,7 @@ from tracker.evidence import filing
 from tracker.keys import scenario_key
 from tracker.models import Kernel, Machine, Measurement, ReleaseResult, Scenario
 from tracker.regrading import regrade
+from tracker.unfit import Unfit
 
 log = logging.getLogger(__name__)
 _TRIES = 4
@@ -29,10 +30,11 @@ class ReleaseReceipt:
 
     taken: Taken
     row: ReleaseResult
+    left_out: tuple[str, ...] = ()  # the files that were not kept, and why
 
     @property
     def words(self) -> str:
-        return f"{self.row.kernel}, measured"
+        return "; ".join([f"{self.row.kernel}, measured", *self.left_out])
 
 
 def take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
@@ -47,7 +49,7 @@ def take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
         except (IntegrityError, OperationalError) as error:  # somebody made the same machine at this moment
             log.info("once more (%d): %s", attempt + 1, error)
             if attempt == _TRIES - 1:
-                raise
+                return Refused("", f"the database can't hold it: {str(error).splitlines()[0]}")
     raise AssertionError("never reached")
 
 
@@ -70,9 +72,13 @@ def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
     )
     store_measurements(result, row)
     place = _place(result)
+    left_out = []
     for each in result.evidence:
-        filing.attach_to_kernel(row.kernel, each.name, each.text, result.producer, now, row, *place)
-    return ReleaseReceipt(Taken.NEW, row)
+        try:
+            filing.attach_to_kernel(row.kernel, each.name, each.text, result.producer, now, row, *place)
+        except Unfit as unfit:  # it keeps no measurement back
+            left_out.append(str(unfit))
+    return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
 
 
 def _kernel(result: KernelResult) -> Kernel:

@@ -78,8 +78,9 @@ def hold(bulletin: Bulletin, press: Press, now: datetime) -> OutgoingMail:
     if desk.shelve(None, mail, bulletin.purpose, start):
         return OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
     row = OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
-    columns = {**desk.columns(mail, row.message_id), "reason": start.reason}
-    waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=(OutgoingState.HELD, OutgoingState.COMPOSED))
+    columns = {**desk.columns(mail, row.message_id), "reason": start.reason, "by_hand": False}
+    again = (OutgoingState.HELD, OutgoingState.COMPOSED, OutgoingState.CANCELLED)
+    waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=again, attempts=0, sent_at=None)  # no server saw it
     if not moves.move(waiting, OutgoingState.HELD, COMPOSER, now, "composed anew", **columns):
         raise Unfit(f"mail {row.pk} with it is {row.state.replace('_', ' ')} already: `outbox show {row.pk}`")
     row.refresh_from_db()

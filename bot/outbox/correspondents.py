@@ -51,8 +51,9 @@ def _is_list(address: str, identity: Identity) -> bool:
     return any(address in lists for lists in lately)
 
 
-def came_back(reading: Reading, identity: Identity, now: datetime) -> None:
-    """A bounce: the mail did go out, and whom it did not reach is noted; of others, a bounce tells us nothing.
+def came_back(reading: Reading, identity: Identity, now: datetime) -> bool:
+    """A bounce: the mail did go out, and whom it did not reach is noted; of others, a bounce tells us nothing. Returns
+    whether it is one of a mail of ours.
 
     Which mail it was, its return path tells, and that alone: everything else of a mail is known to the world.
     """
@@ -64,3 +65,5 @@ def came_back(reading: Reading, identity: Identity, now: datetime) -> None:
         ours = {each.lower() for each in mail.recipients}
         failed = {each: words for each, words in reading.bounce.failed.items() if each in ours}
         refusals.note(mail, failed, RefusedBy.BOUNCE, at)
+        return True
+    return False

@@ -14,19 +14,20 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from bot import tasks
-from bot.outbox import bulletins
+from bot.outbox import bulletins, states
 from bot.outbox.bulletins import Press, compose_week
 from bot.outbox.house import House
 from bot.outbox.transport.smtp import Server
 from bot.replies.mail import parse
 from tests.conftest import ROOT
 from tests.mail_server import Moody
-from tests.outbox import again, by_hand, record_of, send
-from tests.world import LEE, World
+from tests.outbox import again, by_hand, claim, record_of, send
+from tests.stories.test_who_wants_mail import bounce
+from tests.world import DANA, LEE, World
 from tracker import history, writings
 from tracker.digest.compose import Told, compose, week
 from tracker.document import text
-from tracker.models import OutgoingMail, OutgoingState, Release, Report
+from tracker.models import Message, Orphan, OutgoingMail, OutgoingState, Release, Report
 from tracker.status import Event, Happening, Role
 
 LISTS = ("perf-reports@lists.example.org", "linux-perf@lists.example.org")
@@ -238,9 +239,63 @@ def test_links_to_this_machine_alone_are_said(v5_6: None, settings: Any) -> None
     assert "set PERFWORK_BASE_URL" in run("report", "v5.6", "--send")
 
 
+def in_doubt(world: World) -> OutgoingMail:
+    """The bulletin, whose fate nobody knows."""
+    (mail,) = claim(world.now)
+    states.begin_data(mail, world.now)
+    states.doubt(mail, world.now, "gone", "worker")
+    return mail
+
+
 def test_an_answer_to_a_bulletin_harms_nothing(cycle: Report, world: World) -> None:
     compose_week(press(world), world.later(), approve_first=False)
-    mail = OutgoingMail.objects.get(report=None)
+    mail = in_doubt(world)
+    world.inbox.add(bytes(mail.raw))  # our own list has a copy, which names the report
+    world.read()
+    assert again(mail).state == OutgoingState.SENT
     world.post(LEE, "#lkp invalid\n\nThis is nothing.\n", to=mail.message_id)
+    world.post(DANA, "I will look into it and send a fix.\n", to=mail.message_id)
     world.read()
     assert Report.objects.get(pk=cycle.pk).state == cycle.state
+    assert not Message.objects.filter(message_id=mail.message_id).exists()
+    world.read()
+    assert list(Orphan.objects.values_list("key", "own")) == []  # nothing waits for a report that it will never have
+
+
+def test_a_bulletin_that_comes_back_is_known_to_have_gone(cycle: Report, world: World) -> None:
+    compose_week(press(world), world.later(), approve_first=False)
+    mail = in_doubt(world)
+    world.inbox.add(bounce(world, mail, **{DANA.email: LISTS[1]}))
+    world.read()
+    assert again(mail).state == OutgoingState.SENT
+    assert mail.moves.order_by("pk").last().by == "bounce"  # type: ignore[union-attr]
+    world.read()
+    assert not Orphan.objects.exists()
+
+
+def test_one_that_some_have_got_is_not_written_anew(v5_6: None) -> None:
+    run("report", "v5.6", "--send")
+    OutgoingMail.objects.update(attempts=1, settled=[LISTS[0]])
+    before = bytes(OutgoingMail.objects.get().raw)
+    with pytest.raises(CommandError, match="mail 1 with it is held already"):
+        run("report", "v5.6", "--send")
+    assert bytes(OutgoingMail.objects.get().raw) == before
+
+
+def test_one_that_was_cancelled_can_be_sent_after_all(v5_6: None) -> None:
+    run("report", "v5.6", "--send")
+    mail = OutgoingMail.objects.get()
+    assert by_hand(mail, "cancel")
+    run("report", "v5.6", "--send")
+    assert again(mail).state == OutgoingState.HELD
+
+
+def test_what_no_author_was_told_of_is_in_no_digest(cycle: Report, world: World) -> None:
+    Report.objects.update(reported_at=None)
+    assert bulletins.of_week("v9.1", press(world), world.now) is None
+
+
+def test_a_mark_in_prose_does_not_end_the_mail(v5_6: None, world: World) -> None:
+    writings.write("report v5.6", "introduction", "Summary\n--\nmore", "kim", world.now)
+    run("report", "v5.6", "--send")
+    assert OutgoingMail.objects.get().body.splitlines().count("-- ") == 1

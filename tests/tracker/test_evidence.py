@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +26,7 @@ FILES = [
     ("perf-report-flat.txt", "perf report", "cycles:ppp", 2,
      Row("native_queued_spin_lock_slowpath", (30.10,), "[kernel.kallsyms]")),
     ("perf-annotate.txt", "perf annotate", "shrink_folio_list, vmlinux, cycles", 2,
-     Row("lock cmpxchg %edx,(%rdi)", (62.50,))),
+     Row("lock cmpxchg %edx,(%rdi)", (62.50,), "shrink_folio_list")),
     ("opreport.txt", "opreport", "CPU_CLK_UNHALTED", 4, Row("Page::lock(unsigned int)", (71002, 4.489), "ledgerd")),
     ("opreport-images.txt", "opreport", "CPU_CLK_UNHALTED", 2, Row("vmlinux", (701345, 71.221))),
     ("vmstat.txt", "vmstat", "mean of 3 lines, the one since boot left out", 17, Row("cs", (43500,))),
@@ -84,6 +85,54 @@ def test_junk_never_fails(lines: list[str]) -> None:
         found = diff([listing, listing, listing])
         assert len(found.named) + found.left_out == len({row.name for row in listing.rows})
         assert {change for row in found.named for place in row.places for change in place.changes} <= {0.0, None}
+
+
+HEADS = [(FOLDER / name).read_text() for name, *_ in FILES]
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize(
+    "junk", [" " * 400_000, "<" * 400_000, " cs" * 130_000, "samples " * 50_000, "1.0 : " * 70_000]
+)
+def test_a_long_line_takes_no_longer_than_its_length(head: str, junk: str) -> None:
+    begin = time.process_time()
+    for text in (head + junk + "x", junk + head, head.replace("\n", junk[:9000] + "\n")):
+        for kind in KINDS.values():
+            kind.claims(text[:8000])
+            kind.parse(text)
+    assert time.process_time() - begin < 20  # it took minutes where a pattern walked a line again and again
+
+
+def test_two_modules_have_a_function_of_one_name() -> None:
+    def listing(own: float, theirs: float) -> Listing:
+        return Listing("cycles", ("share",), (Row("memcpy", (own,), "libc"), Row("memcpy", (theirs,), "vmlinux")), True)
+
+    found = diff([listing(60.0, 2.0), listing(60.0, 5.0)])
+    assert [(row.note, row.places[0].values) for row in found.named] == [
+        ("libc", (60.0, 60.0)),
+        ("vmlinux", (2.0, 5.0)),
+    ]
+
+
+ANNOTATED = " Percent | Source code & Disassembly of vmlinux for cycles\n : 3 ffffffff811c2a40 <%s>:\n %s : 1f: mov a\n"
+OTHERS: list[tuple[str, str, list[Row]]] = [
+    ("perf annotate", ANNOTATED % ("one", "60.0") + ANNOTATED % ("two", "70.0"),
+     [Row("mov a", (60.0,), "one"), Row("mov a", (70.0,), "two")]),
+    ("perf report", "# Overhead  sys  us  Command  Shared Object  Symbol\n 60.00%  55.00%  5.00%  a  vmlinux  [k] f\n",
+     [Row("f", (60.0,), "vmlinux")]),
+    ("opreport", "samples  %  samples  %  image name  symbol name\n10  60.0  7  40.0  vmlinux  f\n",
+     [Row("f", (10.0, 60.0), "vmlinux")]),
+    ("vmstat", "r b swpd free buff cache si so bi bo in cs us sy id wa st UTC\n"
+     "1 0 0 9 9 9 0 0 0 0 7 5 1 2 97 0 0 2026-11-22 10:00:00\n", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "rows"), OTHERS)
+def test_what_tools_print_with_other_options(kind: str, text: str, rows: list[Row]) -> None:
+    assert kind_of(text) == kind
+    found = read(kind, text)
+    assert found
+    assert list(found.rows) == rows if rows else len(found.rows) == 17
 
 
 def test_the_top_functions_before_and_after() -> None:

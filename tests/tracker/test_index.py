@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracker.comparison.lines import Cell
-from tracker.index.basket import Entry, at, read_params
+from tracker.index.basket import Entry, at, read_params, written
 from tracker.index.chart import chart, words
 from tracker.index.reckoning import Measured, Point, series
 from tracker.models import BasketEntry, Commit, Metric, Report, Writing
@@ -130,9 +130,39 @@ def test_a_new_benchmark_counts_from_where_it_was_first_measured() -> None:
     third = measured("v6.3", [A, C], a=110, c=100)
     one, two, three = series([first, second, third])
     assert one.missing == (("c.ops", "not measured"),)
-    assert two.missing == (("c.ops", "not measured on v6.1"),)
+    assert two.missing == (("c.ops", "measured for the first time"),)
     assert two.value == pytest.approx(110.0)
     assert three.value == pytest.approx(110.0 * math.exp(math.log(2) / 3))
+
+
+def test_a_missing_test_forgets_no_movement() -> None:
+    """Reckoned by hand: B is missing where C is measured first, and has halved when it comes back."""
+    kernels = [
+        measured("v6.1", [A, B, C], a=100, b=100),
+        measured("v6.2", [A, B, C], a=100, c=5),
+        measured("v6.3", [A, B, C], a=100, b=50, c=5),
+        measured("v6.4", [A, B, C], a=100, b=50, c=5),
+    ]
+    _, two, three, four = series(kernels)
+    assert two.value == 100.0
+    # B is lower-is-better: 50 instead of 100 is twice as good, with a weight of 1 of 4
+    assert three.value == four.value == pytest.approx(100 * math.exp(math.log(2) / 4))
+
+
+def test_one_kernel_of_another_kind_does_not_end_the_index() -> None:
+    one, two, three, four = series(
+        [measured("v6.1", [A, C], a=1), measured("v6.2", [A, C], c=5), measured("v6.3", [A, C], c=10),
+         measured("v6.4", [A, C], a=3, c=10)]
+    )  # fmt: skip
+    assert (one.value, two.value) == (100.0, None)
+    assert three.value == pytest.approx(200.0)
+    assert four.value == pytest.approx(100 * math.exp((2 * math.log(3) + math.log(2)) / 3))
+    assert four.against == "v6.1, v6.2"
+
+
+def test_absurd_numbers_are_said(db: None) -> None:
+    _, two = series([measured("v6.1", [A, C], a=1, c=1e-200), measured("v6.2", [A, C], a=1, c=1e200)])
+    assert (two.value, two.missing) == (100.0, (("c.ops", "what was measured is beyond all measure"),))
 
 
 def test_nothing_in_common_is_no_index() -> None:
@@ -140,7 +170,8 @@ def test_nothing_in_common_is_no_index() -> None:
     other, again = measured("v6.2", [A], a={"m2": 5}), measured("v6.3", [A], a={"m1": 2})
     none, one, two, three = series([empty, first, other, again])
     assert (none.value, one.value, two.value) == (None, 100.0, None)
-    assert two.missing == (("a.ops", "not measured on v6.1 on the same machines"),)
+    assert two.missing == (("a.ops", "measured for the first time"),)
+    assert "the chain goes on from their last index" in two.note
     assert three.value == pytest.approx(200.0)
     assert series([]) == []
 
@@ -159,7 +190,7 @@ def test_the_interval_covers_the_index_and_is_always_the_same() -> None:
     assert two.high < 115
     assert series(kernels) == series(kernels)
     _, bare = series([measured("v6.1", [A], a=1), measured("v6.2", [A], a=2)])
-    assert (bare.low, bare.high) == (200.0, 200.0)  # without samples there is no spread
+    assert bare.low == bare.high == pytest.approx(200.0)  # without samples there is no spread
 
 
 values = st.floats(1e-3, 1e6)
@@ -198,6 +229,7 @@ def test_the_basket_of_a_release() -> None:
     old = Entry("a.ops", (), "higher", 1.0, "", "v6.3")
     new = Entry("a.ops", (), "higher", 3.0, "v6.4")
     late = Entry("c.ops", (), "higher", 1.0, "v6.4")
+    assert [each.weight for each in at([new, replace(old, until="")], "v6.5")] == [3.0]  # it began later
     for version, expected in (
         ("v6.3", [1.0]),
         ("v6.3-rc2", [1.0]),
@@ -210,10 +242,17 @@ def test_the_basket_of_a_release() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("", ()), ("mode=process, test=a", (("mode", "process"), ("test", "a"))), ("x=,", (("x", ""),))]
+    ("text", "found"),
+    [
+        ("", ()),
+        ("mode=process, test=a", (("mode", "process"), ("test", "a"))),
+        ("test=a, mode=process", (("mode", "process"), ("test", "a"))),  # in one order, so that it is one benchmark
+        ("cpus=0,,2, x=", (("cpus", "0,2"), ("x", ""))),
+    ],
 )
 def test_parameters_as_people_write_them(text: str, found: Any) -> None:
     assert read_params(text) == found
+    assert read_params(written(found)) == found
 
 
 def test_a_gap_in_the_chart() -> None:
@@ -320,12 +359,17 @@ def test_comments_with_history(index: None, client: Client) -> None:
     mia = User.objects.create_user("mia", "mia@lab.example", "x")
     client.force_login(mia)
     assert client.post("/index/comment/", {**said, "name": name}).status_code == 403
+    assert client.post("/index/comment/", {**said, "version": "v77.77"}).status_code == 400
+    assert client.post("/index/comment/", {**said, "text": "x" * 4001}).status_code == 400
     assert client.post("/index/comment/", {**said, "version": "x"}).status_code == 400
     assert client.post("/index/comment/", {**said, "text": " "}).status_code == 400
     client.force_login(toni)
+    assert client.post("/index/comment/", {**said, "name": name, "text": "It was the scheduler."}).status_code == 302
+    assert "changed by toni" in client.get("/index/v6.3/").content.decode()
+    client.force_login(lee)  # it is his all the same
     assert client.post("/index/comment/", {**said, "name": name, "text": ""}).status_code == 302
     assert "Nobody has said anything yet." in client.get("/index/v6.3/").content.decode()
-    assert Writing.objects.count() == 3  # nothing is ever lost
+    assert Writing.objects.count() == 4  # nothing is ever lost
 
 
 def test_the_weights_are_changed(index: None, client: Client) -> None:

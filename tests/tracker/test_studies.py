@@ -125,6 +125,16 @@ def test_the_best_of_all_leads_by_something() -> None:
     assert tally([], 2).best is None
 
 
+def test_no_winner_of_ties_alone_and_no_average_of_zeros() -> None:
+    ties = tally(outcomes([line(cell(100, 120), cell(101, 121)), line(cell(10, 12), cell(10.1, 12.1))]), 2)
+    assert (ties.ties, ties.best) == (2, None)
+    zero = tally(outcomes([line(mean(10), mean(0)), line(mean(10), mean(11))]), 2)
+    assert (zero.uneven, zero.shares[1].average_pct) == (1, pytest.approx(10))
+    far = tally(outcomes([line(mean(1e-200), mean(1e200))]), 2)
+    assert (far.uneven, far.best) == (1, None)
+    assert line(mean(-10), mean(5)).relative == (None, None)  # no part of a hundred
+
+
 def test_where_lower_is_better_the_average_is_of_performance() -> None:
     slower = line(mean(10), mean(20), direction="lower")
     change = slower.changes[1]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from django.http import HttpRequest, JsonResponse
 
-from tracker.comparison.queries import MOST, named
+from tracker.comparison.queries import named
 from tracker.models import Measurement
+
+MOST = 20_000  # measurements of an answer
 
 
 def kernel(request: HttpRequest, handle: str) -> JsonResponse:

@@ -115,9 +115,11 @@ class Line:
 
     @property
     def relative(self) -> tuple[float | None, ...]:
-        """Each kernel with the first as 100, by the metric's own movement; None where one of both is missing or 0."""
+        """Each kernel with the first as 100, by the metric's own movement; None where one of both is missing, and all
+        of it where something is zero or less: a hundred has no such parts.
+        """
         base = self.cells[0]
-        if base is None or not base.mean:
+        if base is None or any(cell is not None and cell.mean <= 0 for cell in self.cells):
             return (None,) * len(self.cells)
         found = [100 * cell.mean / base.mean if cell else None for cell in self.cells]
         return tuple(each if each is not None and math.isfinite(each) else None for each in found)

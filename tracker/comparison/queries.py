@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import F, Q
 
 from tracker import versions
 from tracker.comparison.lines import Box, Cell, Line, Test, lines, pooled
 from tracker.models import Kernel, MeasuredRole, Measurement, Suite
 from tracker.samples import Side
 
-MOST = 20_000  # measurements of a page
+MOST_KERNELS = 500  # to choose from
+MOST = 200_000  # measurements of a comparison: years of a lab
+# Where several results tell of a place, the newest is the one that was measured last.
+OLDEST_FIRST = (F("result__created_at").asc(nulls_first=True), "pk")
 _COLUMNS = (
     *("kernel_id", "scenario_id", "machine_id", "metric_id", "mean", "stddev", "runs", "samples"),
     *("scenario__suite", "scenario__params", "metric__name", "metric__unit", "metric__direction"),
@@ -22,10 +25,10 @@ _COLUMNS = (
 
 
 def kernels() -> list[Kernel]:
-    """All that were measured: first the commits, then versions in the order of their making; so that of those which are
-    chosen, the oldest is what the others are compared with.
+    """Those that were measured last: commits, then versions in the order of their making; so that the oldest of those
+    that are chosen is what the others are compared with.
     """
-    return sorted(Kernel.objects.all(), key=order)
+    return sorted(Kernel.objects.order_by("-pk")[:MOST_KERNELS], key=order)
 
 
 def order(kernel: Kernel) -> tuple[Any, ...]:
@@ -36,7 +39,7 @@ def order(kernel: Kernel) -> tuple[Any, ...]:
 
 def named(handles: Sequence[str]) -> list[Kernel | None]:
     """The kernels of these handles ("v5.6", "v5.6/2M"), in their order; None where there is no such kernel."""
-    pairs = [handle.partition("/")[::2] for handle in handles]
+    pairs = [handle.replace("\0", "\ufffd").partition("/")[::2] for handle in handles]
     wanted = Q(pk__in=[])
     for name, variant in pairs:
         wanted |= Q(name=name, variant=variant)
@@ -53,7 +56,7 @@ def compare(compared: Sequence[Kernel]) -> list[Line]:
     )
     places: dict[tuple[int, int, int], Test] = {}
     cells: dict[tuple[int, int, int], dict[int, list[Cell]]] = {}
-    for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST]:
+    for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST].iterator(chunk_size=2000):
         place = (scenario, machine, metric)
         if place not in places:
             places[place] = _test(*test)

@@ -8,8 +8,7 @@ from django.db.models import Q
 
 from tracker.digest.compose import Told, Week, week
 from tracker.listing import Calendar
-from tracker.models import Report
-from tracker.models.report import SHOWN
+from tracker.models import Release, Report
 from tracker.status import Verdict
 
 MOST = 5000  # reports of a cycle
@@ -17,13 +16,15 @@ _COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", 
 
 
 def current() -> str:
-    """The release in the making, "" where no release is known."""
-    return Calendar.load().current
+    """The release in the making; until its first candidate is out, the one before. "" where no release is known."""
+    newest = Release.objects.order_by("-number").values_list("version", flat=True).first()
+    return Calendar.load().current or newest or ""
 
 
 def of(version: str, now: datetime) -> Week:
     """The week of a release's cycle, the most urgent reports first."""
-    rows = Report.objects.filter(SHOWN, Q(merged=version) | Q(shifted=version), verdict=Verdict.REGRESSION)
+    rows = Report.objects.filter(Q(merged=version) | Q(shifted=version), verdict=Verdict.REGRESSION)
+    rows = rows.filter(reported_at__isnull=False)  # authors are told before lists are
     found = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:MOST]
     return week(
         (

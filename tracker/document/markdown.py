@@ -20,7 +20,7 @@ from tracker.document.blocks import (
     Table,
     Verbatim,
 )
-from tracker.document.text import line
+from tracker.document.text import line, verbatim
 
 # An underline within a word means nothing (CommonMark, 6.2): names of metrics stay readable.
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -66,9 +66,9 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
             for row in block.rows:
                 yield "| " + " | ".join(_cell(cell, base_url) for cell in row) + " |"
         case Chart():
-            yield from (f"    {each}" for each in block.letters)
+            yield from (f"    {each.rstrip()}" for each in verbatim(block.letters))
         case Verbatim():
-            yield from (f"    {each}" for each in block.lines)
+            yield from (f"    {each}" for each in verbatim(block.lines))
 
 
 def _numbered(heading: Heading) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracker.document.blocks import (
     Block,
@@ -41,6 +41,11 @@ def line(text: str) -> str:
     return " ".join(_UNSAFE.sub(" ", text).split())
 
 
+def verbatim(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as they are, but for what moves a cursor and what is too long."""
+    return (_UNSAFE.sub(" ", each)[:WIDTH].rstrip() for each in lines)
+
+
 def width(text: str) -> int:
     """Columns that a text takes on a terminal: two for a wide letter, none for a combining one."""
     return sum(
@@ -68,9 +73,9 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
         case Table():
             yield from _table(block, base_url)
         case Chart():
-            yield from (f"  {each}" for each in block.letters)
+            yield from (f"  {each}" for each in verbatim(block.letters))
         case Verbatim():
-            yield from (_UNSAFE.sub(" ", each)[:WIDTH].rstrip() for each in block.lines)
+            yield from verbatim(block.lines)
 
 
 def _told(cell: Cell, base_url: str) -> str:

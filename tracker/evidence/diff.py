@@ -47,7 +47,7 @@ def diff(listings: Sequence[Listing], most: int = TOP) -> Diff:
     """Shares by the largest of all, everything else in the order of the tool; the `most` first of them."""
     first = listings[0]
     columns = tuple(name for name in first.columns if all(name in each.columns for each in listings))
-    names = list(dict.fromkeys(row.name for each in listings for row in each.rows))
+    names = list(dict.fromkeys((row.name, row.note) for each in listings for row in each.rows))
     found = _named(listings, names, columns)
     kept = [each for each in found if any(value for place in each.places for value in place.values)]
     if first.is_share and "share" in columns:
@@ -57,13 +57,13 @@ def diff(listings: Sequence[Listing], most: int = TOP) -> Diff:
     return Diff(title, columns, tuple(kept[:most]), first.is_share, len(found) - len(kept[:most]))
 
 
-def _named(listings: Sequence[Listing], names: Sequence[str], columns: Sequence[str]) -> list[Named]:
-    rows = [{row.name: row for row in each.rows} for each in listings]
+def _named(listings: Sequence[Listing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[Named]:
+    rows = [{(row.name, row.note): row for row in each.rows} for each in listings]
     at = [[each.columns.index(column) for column in columns] for each in listings]
     absent = [0.0 if each.is_share and _is_whole(each) else None for each in listings]
     found = []
-    for name in names:
-        told = [known.get(name) for known in rows]
+    for name, note in names:
+        told = [known.get((name, note)) for known in rows]
         places = []
         for number, column in enumerate(columns):
             in_points = listings[0].is_share and column == "share"
@@ -72,7 +72,7 @@ def _named(listings: Sequence[Listing], names: Sequence[str], columns: Sequence[
                 for row, own, lack in zip(told, at, absent, strict=True)
             )
             places.append(Place(values, tuple(_change(values[0], each, in_points) for each in values[1:])))
-        found.append(Named(name, next(row.note for row in reversed(told) if row), tuple(places)))
+        found.append(Named(name, note, tuple(places)))
     return found
 
 

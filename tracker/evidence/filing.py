@@ -6,6 +6,8 @@ import hashlib
 import re
 from datetime import datetime
 
+from django.db import IntegrityError, transaction
+
 from tracker.evidence.kinds import kind_of
 from tracker.models import Evidence, Kernel, Machine, ReleaseResult, Report, Scenario
 from tracker.unfit import Unfit
@@ -57,5 +59,9 @@ def _attach(row: Evidence, owner: str, name: str, text: str, said_by: str, now: 
     if row.result is None and others.count() >= MOST_FILES:  # those of results are as many as their results have
         raise Unfit(f"{row.name[:80]}: there are {MOST_FILES} files already")
     row.kind, row.said_by, row.at = kind_of(row.text), said_by, now
-    row.save()
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:  # somebody hands in the same at this moment
+        return Evidence.objects.get(key=row.key)
     return row

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 MOST_ROWS = 100_000
 
@@ -28,6 +29,11 @@ class Listing:
     is_share: bool = False
 
 
+def lines_of(text: str, most: int = 1000) -> Iterator[str]:
+    """The lines of a text, each cut: what is longer was printed by no tool, and would cost a pattern its time."""
+    return (line[:most] for line in text.splitlines())
+
+
 def number(text: str) -> float | None:
     """A finite number as tools print it: "1,234", "12.3%"; None for anything else."""
     try:
@@ -35,6 +41,15 @@ def number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) and "_" not in text else None
+
+
+def mean_of(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing, and of what is beyond all measure."""
+    try:
+        mean = fmean(values) if values else math.inf
+    except OverflowError:
+        return None
+    return mean if math.isfinite(mean) else None
 
 
 def summed(rows: Iterable[Row]) -> tuple[Row, ...]:

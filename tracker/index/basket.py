@@ -40,21 +40,30 @@ class Entry:
 
 
 def read_params(text: str) -> tuple[tuple[str, str], ...]:
-    """Parameters as people write them: "mode=process, test=mmap1". ValueError says what was expected."""
+    """Parameters as people write them, in the order of their names: "mode=process, test=mmap1"; a comma in a value is
+    written twice. ValueError says what was expected.
+    """
     found = []
-    for part in filter(None, (each.strip() for each in text.split(","))):
+    parts = (each.replace("\0", ",").strip() for each in text.replace("\0", "").replace(",,", "\0").split(","))
+    for part in filter(None, parts):
         name, equals, value = part.partition("=")
         if not equals or not name.strip():
             raise ValueError(f"expected name=value pairs with commas between them, found {part[:40]!r}")
         found.append((name.strip(), value.strip()))
-    return tuple(found)
+    return tuple(sorted(found))
 
 
 def written(params: Sequence[tuple[str, str]]) -> str:
     """The same as text."""
-    return ", ".join(f"{name}={value}" for name, value in params)
+    return ", ".join(f"{name}={value}".replace(",", ",,") for name, value in params)
 
 
 def at(entries: Sequence[Entry], version: str) -> tuple[Entry, ...]:
-    """The basket of a release: of entries for the same benchmark, the last one counts."""
-    return tuple({entry.key: entry for entry in entries if entry.holds_at(version)}.values())
+    """The basket of a release: of entries for the same benchmark, the one that began last counts."""
+    held = sorted((entry for entry in entries if entry.holds_at(version)), key=lambda entry: _begins(entry.since))
+    return tuple({entry.key: entry for entry in held}.values())
+
+
+def _begins(since: str) -> tuple[bool, versions.Version]:
+    told = versions.parse(since)
+    return told is not None, told or versions.Version(0, 0, 0, 0, 0)

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.core.cache import cache
-from django.db.models import Case, Count, Max, When
+from django.db.models import Case, Count, Max, Q, When
 
 from tracker import versions
 from tracker.comparison import queries as comparison
 from tracker.comparison.lines import Cell, pooled
 from tracker.index.basket import Entry, at, read_params
 from tracker.index.reckoning import Measured, Point, series
+from tracker.listing import clipped
 from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report
 from tracker.samples import Side
 from tracker.status import Verdict
 
 BASKET = "default"
 MOST_KERNELS = 80
+MOST_BY_DEFAULT = 150  # benchmarks, while nobody has chosen a basket
 MOST_REPORTS = 40
 KEEP = 3600  # seconds; a new measurement or another basket is reckoned at once
 
@@ -29,7 +31,10 @@ def entries() -> list[Entry]:
     if rows:
         return [entry_of(row) for row in rows]
     headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE, kernel__in=kernels()).values("metric")
-    return [Entry(each.name, (), each.direction) for each in Metric.objects.filter(pk__in=headlines).order_by("name")]
+    return [
+        Entry(each.name, (), each.direction)
+        for each in Metric.objects.filter(pk__in=headlines).order_by("name")[:MOST_BY_DEFAULT]
+    ]
 
 
 def entry_of(row: BasketEntry) -> Entry:
@@ -65,7 +70,9 @@ def _measured(basket: Sequence[Entry], compared: Sequence[Kernel]) -> list[Measu
     by_metric: dict[str, list[Entry]] = {}
     for entry in {entry.key: entry for entry in basket}.values():
         by_metric.setdefault(entry.metric, []).append(entry)
-    rows = Measurement.objects.filter(kernel__in=compared, metric__name__in=by_metric).order_by("pk")
+    rows = Measurement.objects.filter(kernel__in=compared, metric__name__in=by_metric).order_by(
+        *comparison.OLDEST_FIRST
+    )
     columns = ("kernel", "metric__name", "scenario", "scenario__params", "machine", "mean", "stddev", "runs", "samples")
     for kernel, metric, scenario, params, machine, mean, stddev, runs, samples in rows.values_list(*columns).iterator():
         for entry in by_metric[metric]:
@@ -102,9 +109,10 @@ def explaining(version: str, basket: Sequence[Entry]) -> list[Explained]:
     parsed = versions.parse(version)
     if parsed is None:
         return []
-    metrics = {entry.metric for entry in at(basket, version)}
+    metrics = {clipped(entry.metric) for entry in at(basket, version)}
     suites = {metric.partition(".")[0] for metric in metrics}
-    rows = Report.objects.filter(merged=parsed.cycle, suite__in=suites).exclude(verdict=Verdict.UNKNOWN)
+    rows = Report.objects.filter(Q(metric__in=metrics) | Q(suite__in=suites), merged=parsed.cycle)
+    rows = rows.exclude(verdict=Verdict.UNKNOWN)
     rows = rows.annotate(same=Case(When(metric__in=metrics, then=1), default=0)).select_related("culprit")
     found = rows.order_by("-same", "metric", "-weight", "pk")[:MOST_REPORTS]
     return [Explained(row, row.metric in metrics, versions.cycle_of(row.fix_landing) == parsed.cycle) for row in found]

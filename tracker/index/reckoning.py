@@ -3,10 +3,12 @@
     index = 100 · exp(Σ w·L / Σ w),  L = the mean of dir·ln(x / x₀) over a benchmark's places (scenario and machine)
 
 over the matched basket: the benchmarks, and of them the places, that were measured on both kernels; dir is -1 where
-lower is better. x₀ is of the release that the chain hangs on: the first one, until the basket changes behind a release,
-or something is measured there that the first one lacks. Then the chain goes on from that release: its index takes the
-place of 100. So a change of the basket never moves the index by itself. The interval is the bootstrap's (B. Efron,
-1979): all samples are drawn anew 599 times, and the whole chain is reckoned from each.
+lower is better. The first kernel is 100, and its places hang on it: that is x₀. A place that is measured for the first
+time later hangs on that kernel, at the index that it has without it; one that is missing for a while comes back where
+it hung. Where the basket changes behind a kernel, all that was measured on it hangs on it anew. So neither a new test
+nor another basket moves the index by itself. A kernel that shares nothing with those before has no index; the chain
+goes on from it at the last one that there was, and says so. The interval is the bootstrap's (B. Efron, 1979): all
+samples are drawn anew 599 times, and the whole chain is reckoned from each.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,7 @@ from tracker.index.basket import Entry
 RESAMPLES = 599
 _TAIL = 15  # so that the 15th and the 585th are the ends of a 95 % interval (tracker/significance.py)
 _MANY = 200  # from here on means of samples are drawn as normal
+_FAR = 200.0  # what lies further apart, by the natural logarithm, is beyond all measure
 Array = NDArray[np.float64]
 Places = Mapping[str, Cell]  # by a name for scenario and machine
 
@@ -40,13 +43,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """A benchmark's part in an index. `pct`: its change against the release that the chain hangs on, plus is better;
-    `share_pct`: its weight; `points`: by how many points of the index it moves it; `step_pct`: its change against the
-    kernel before, None where both don't have it; `places`: over how many it was averaged.
+    """A benchmark's part in an index. `pct`: its performance against that on the kernel that it hangs on (`since`),
+    plus is better; `share_pct`: its weight; `points`: by how many points it takes the index away from 100; `step_pct`:
+    its performance against the kernel before, None where both don't have it; `places`: over how many it was averaged.
     """
 
     key: str
     pct: float
+    since: str
     share_pct: float
     points: float
     step_pct: float | None
@@ -56,7 +60,7 @@ class Contribution:
 @dataclass(frozen=True, slots=True)
 class Point:
     """The index of one kernel; `value` None where nothing can be compared. `matched` of `total` benchmarks are in it,
-    `missing` says why the others are not. `against`: the release that the chain hangs on.
+    `missing` says why others are not. `against`: the kernels that they hang on; `note`: what a reader has to know.
     """
 
     name: str
@@ -68,46 +72,51 @@ class Point:
     against: str
     contributions: tuple[Contribution, ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+    note: str = ""
 
 
-@dataclass(slots=True)
-class _Chain:
-    """Where the chain hangs: the kernel and its index, the actual one first and one for each resample behind it."""
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """Where a place hangs: the kernel, what was measured there, and what that is above the index there, as logarithms;
+    the actual one first, and one for each resample behind it.
+    """
 
-    kernel: Measured
-    logs: Mapping[str, Mapping[str, Array]]
-    level: Array = field(default_factory=lambda: np.full(1 + RESAMPLES, 100.0))
-
-
-def series(kernels: Sequence[Measured]) -> list[Point]:
-    """The index of every kernel, which come in their order."""
-    points: list[Point] = []
-    chain: _Chain | None = None
-    before: _Logs = {}
-    for place, kernel in enumerate(kernels):
-        follower = kernels[place + 1] if place + 1 < len(kernels) else kernel
-        logs, odd = _logs(kernel, (*kernel.basket, *follower.basket))
-        if chain is None:
-            if logs:
-                chain = _Chain(kernel, logs)
-            points.append(_first(kernel, logs, odd))
-        else:
-            point, level = _next(chain, kernel, logs, odd, before)
-            points.append(point)
-            if level is not None and _hangs_on(chain, kernel, follower, logs):
-                chain = _Chain(kernel, logs, level)
-        before = logs
-    return points
+    name: str
+    log: Array
+    above: Array
 
 
 _Logs = Mapping[str, Mapping[str, Array]]
 
 
-def _hangs_on(chain: _Chain, kernel: Measured, follower: Measured, logs: _Logs) -> bool:
-    """Whether the chain goes on from this kernel: the basket changes behind it, or it has what the old one lacks."""
-    if {_what_counts(each) for each in follower.basket} != {_what_counts(each) for each in kernel.basket}:
-        return True
-    return any(place not in chain.logs.get(key, {}) for key, places in logs.items() for place in places)
+class _Chain:
+    """The links of all places, and the last index that there was."""
+
+    def __init__(self) -> None:
+        self.links: dict[tuple[str, str], _Link] = {}
+        self.level = np.zeros(1 + RESAMPLES)  # ln(index / 100)
+
+    def hang(self, kernel: str, logs: _Logs, *, anew: bool) -> None:
+        """What was measured hangs on this kernel: all of it `anew`, or what hangs nowhere yet."""
+        for key, places in logs.items():
+            for place, log in places.items():
+                if anew or (key, place) not in self.links:
+                    self.links[key, place] = _Link(kernel, log, log - self.level)
+
+
+def series(kernels: Sequence[Measured]) -> list[Point]:
+    """The index of every kernel, which come in their order."""
+    points: list[Point] = []
+    chain = _Chain()
+    before: _Logs = {}
+    for place, kernel in enumerate(kernels):
+        follower = kernels[place + 1] if place + 1 < len(kernels) else kernel
+        logs, odd = _logs(kernel, (*kernel.basket, *follower.basket))
+        points.append(_next(chain, kernel, logs, odd, before) if chain.links else _first(kernel, logs, odd))
+        changes = {_what_counts(each) for each in follower.basket} != {_what_counts(each) for each in kernel.basket}
+        chain.hang(kernel.name, logs, anew=changes)
+        before = logs
+    return points
 
 
 def _what_counts(entry: Entry) -> tuple[str, str, float]:
@@ -123,65 +132,66 @@ def _first(kernel: Measured, logs: _Logs, odd: Mapping[str, str]) -> Point:
     return Point(kernel.name, 100.0, 100.0, 100.0, matched, total, kernel.name, (), missing)
 
 
-def _next(
-    chain: _Chain, kernel: Measured, logs: _Logs, odd: Mapping[str, str], before: _Logs
-) -> tuple[Point, Array | None]:
-    """The index of a kernel behind the first one, and the same for each resample."""
-    moves: list[tuple[Entry, Array, int]] = []
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A benchmark on a kernel: ln(index / 100) if it were alone, and how far it is from where it hangs."""
+
+    entry: Entry
+    level: Array
+    log: float
+    since: tuple[str, ...]
+    places: int
+
+
+def _next(chain: _Chain, kernel: Measured, logs: _Logs, odd: Mapping[str, str], before: _Logs) -> Point:
+    """The index of a kernel behind the first one."""
+    moves: list[_Move] = []
     missing: list[tuple[str, str]] = []
     for entry in kernel.basket:
-        own, theirs = logs.get(entry.key, {}), chain.logs.get(entry.key, {})
-        shared = [place for place in own if place in theirs]
+        own = logs.get(entry.key, {})
+        shared = [
+            (log, chain.links[entry.key, place]) for place, log in own.items() if (entry.key, place) in chain.links
+        ]
         if shared:
-            moves.append((entry, _mean([own[place] - theirs[place] for place in shared]), len(shared)))
-        if shared and entry.key in odd:
-            missing.append((entry.key, f"{odd[entry.key]} in some places, which are left out"))
-        elif not shared:
-            missing.append((entry.key, _why(entry, own, theirs, odd, chain.kernel.name)))
-    total, weights = len(kernel.basket), sum(entry.weight for entry, _, _ in moves)
-    against = chain.kernel.name
+            level = _mean([log - link.above for log, link in shared])
+            far = _mean([log - link.log for log, link in shared])[0]
+            moves.append(_Move(entry, level, far, tuple(dict.fromkeys(link.name for _, link in shared)), len(shared)))
+            if entry.key in odd:
+                missing.append((entry.key, f"{odd[entry.key]} in some places, which are left out"))
+        else:
+            missing.append(
+                (entry.key, odd.get(entry.key) or ("measured for the first time" if own else "not measured"))
+            )
+    total, weights = len(kernel.basket), sum(move.entry.weight for move in moves)
     if not weights:
-        return Point(kernel.name, None, None, None, 0, total, against, (), tuple(missing)), None
-    log = _mean([entry.weight * move for entry, move, _ in moves]) * (len(moves) / weights)
-    level = chain.level * np.exp(log)
-    contributions = tuple(
-        _contribution(entry, move, count, weights, (logs, before), level[0] - chain.level[0], log[0])
-        for entry, move, count in moves
-    )
-    low, high = np.sort(level[1:])[[_TAIL - 1, RESAMPLES - _TAIL]].tolist()
-    value = float(level[0])
-    return Point(kernel.name, value, low, high, len(moves), total, against, contributions, tuple(missing)), level
+        note = "it shares nothing with the kernels before: the chain goes on from their last index" if logs else ""
+        return Point(kernel.name, None, None, None, 0, total, "", (), tuple(missing), note)
+    chain.level = sum((move.entry.weight / weights * move.level for move in moves), start=np.zeros(1 + RESAMPLES))
+    levels = 100 * np.exp(np.minimum(chain.level, _FAR))
+    parts = tuple(_contribution(move, weights, logs, before, float(levels[0])) for move in moves)
+    low, high = np.sort(levels[1:])[[_TAIL - 1, RESAMPLES - _TAIL]].tolist()
+    since = ", ".join(dict.fromkeys(name for move in moves for name in move.since))[:80]
+    return Point(kernel.name, float(levels[0]), low, high, len(moves), total, since, parts, tuple(missing))
 
 
 def _mean(some: Sequence[Array]) -> Array:
     return np.asarray(np.mean(np.stack(some), axis=0))
 
 
-def _why(
-    entry: Entry, own: Mapping[str, Array], theirs: Mapping[str, Array], odd: Mapping[str, str], against: str
-) -> str:
-    if entry.key in odd:
-        return odd[entry.key]
-    if not own:
-        return "not measured"
-    return f"not measured on {against}" + (" on the same machines" if theirs else "")
-
-
-def _contribution(
-    entry: Entry, move: Array, places: int, weights: float, logs: tuple[_Logs, _Logs], points: float, log: float
-) -> Contribution:
-    share = entry.weight / weights
-    own, earlier = (each.get(entry.key, {}) for each in logs)
+def _contribution(move: _Move, weights: float, logs: _Logs, before: _Logs, level: float) -> Contribution:
+    share = move.entry.weight / weights
+    own, earlier = (each.get(move.entry.key, {}) for each in (logs, before))
     shared = [place for place in own if place in earlier]
-    step = _mean([own[place] - earlier[place] for place in shared])[0] if shared else None
-    part = points * share * float(move[0]) / log if log else 0.0
-    return Contribution(
-        entry.key, _percent(move[0]), 100 * share, part, None if step is None else _percent(step), places
-    )
+    step = float(_mean([own[place] - earlier[place] for place in shared])[0]) if shared else None
+    away = math.log(level / 100) if level else 0.0
+    part = (level - 100) * share * float(move.level[0]) / away if away else 0.0
+    since = ", ".join(move.since)[:80]
+    step_pct = None if step is None else _percent(step)
+    return Contribution(move.entry.key, _percent(move.log), since, 100 * share, part, step_pct, move.places)
 
 
 def _percent(log: float) -> float:
-    return 100 * math.expm1(min(log, 700.0))
+    return 100 * math.expm1(min(float(log), _FAR))
 
 
 def _logs(kernel: Measured, basket: Sequence[Entry]) -> tuple[_Logs, dict[str, str]]:
@@ -194,12 +204,18 @@ def _logs(kernel: Measured, basket: Sequence[Entry]) -> tuple[_Logs, dict[str, s
             odd[entry.key] = "nobody has told which direction is better"
             continue
         for place, cell in kernel.readings.get(entry.key, {}).items():
-            if not (cell.mean > 0 and math.isfinite(cell.mean)):
-                odd[entry.key] = "zero was measured" if cell.mean == 0 else "a negative number was measured"
+            if not (math.exp(-_FAR) < cell.mean < math.exp(_FAR)):
+                odd[entry.key] = _oddity(cell.mean)
                 continue
             means = _resampled(cell, f"{kernel.name} {entry.key} {place}")
             found.setdefault(entry.key, {})[place] = sign * np.log(means)
     return found, odd
+
+
+def _oddity(mean: float) -> str:
+    if mean == 0:
+        return "zero was measured"
+    return "a negative number was measured" if mean < 0 else "what was measured is beyond all measure"
 
 
 def _resampled(cell: Cell, seed: str) -> Array:

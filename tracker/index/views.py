@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 from django.contrib import messages
@@ -19,11 +20,14 @@ from tracker.asked import person, refused, signed_in, told
 from tracker.index import editing, queries
 from tracker.index.chart import chart
 from tracker.index.reckoning import Point
+from tracker.models import Kernel
 from tracker.people.roles import CHANGE_BASKET, CHANGE_REPORTS
 from tracker.unfit import Unfit
-from tracker.writings import texts, write
+from tracker.writings import comments, write
 from tracker.writings import versions as versions_of
 
+MOST_COMMENTS = 50  # of a point, the newest
+LONGEST = 4000  # letters of a comment
 _NAME = re.compile(r"[0-9a-f]{12}\Z")
 
 
@@ -49,9 +53,10 @@ def point(request: HttpRequest, version: str) -> HttpResponse:
     shown = {
         "point": found,
         "cycle": versions.cycle_of(version),
+        "before": next((one.name for one, two in pairwise(points) if two is found), ""),
         "contributions": sorted(found.contributions, key=lambda each: -abs(each.points)),
         "explained": queries.explaining(version, basket),
-        "comments": texts(_place(version)).values(),
+        "comments": comments(_place(version), MOST_COMMENTS),
         "edited": edited,
         "history": versions_of(_place(version), edited) if _NAME.match(edited) else (),
         "may_tidy": request.user.has_perm(CHANGE_REPORTS),
@@ -75,10 +80,16 @@ def comment(request: HttpRequest) -> HttpResponse:
     version, name = told(request.POST, "version", 30), told(request.POST, "name", 12)
     if versions.parse(version) is None:
         return refused(f"version: expected one like v6.12; found {version!r}")
-    known = texts(_place(version)).get(name)
-    if name and (known is None or not (known.by == person(request) or request.user.has_perm(CHANGE_REPORTS))):
+    if not Kernel.objects.filter(name=version, variant="").exists():
+        return refused(f"version: no kernel {version} is in the index")
+    first = next(
+        iter(versions_of(_place(version), name)[::-1]), None
+    )  # who said it first may change it, whoever did since
+    if name and (first is None or not (first.by == person(request) or request.user.has_perm(CHANGE_REPORTS))):
         return refused("name: there is no comment of yours under this name", 403)
     text = request.POST.get("text", "")
+    if len(text) > LONGEST:
+        return refused(f"text: expected at most {LONGEST:,} letters, found {len(text):,}")
     if not name and not text.strip():
         return refused("text: expected some words; found none")
     try:
@@ -112,7 +123,9 @@ def _change(request: HttpRequest) -> HttpResponse:
 
 
 def _rows_of(form: QueryDict) -> list[editing.Row]:
-    columns = [form.getlist(name)[: editing.MOST] for name in ("metric", "params", "weight", "since", "until")]
+    if len(form.getlist("metric")) > editing.MOST + 1:
+        raise Unfit(f"expected at most {editing.MOST} benchmarks, found {len(form.getlist('metric'))}")
+    columns = [form.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
     if len({len(column) for column in columns}) > 1:
         raise Unfit("expected as many weights as metrics")
     return [editing.Row(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]

@@ -21,7 +21,7 @@ from tracker.document.blocks import (
 from tracker.english import counted
 from tracker.release_report.facts import Counts, DetailTold, ReleaseFacts, counts_of
 from tracker.status import OPEN, Verdict
-from tracker.triage.printed import Row
+from tracker.triage.printed import LIMIT, Row
 
 # The texts that people may write, by the section that they stand in.
 PLACES = {
@@ -130,6 +130,8 @@ def _rows(rows: Sequence[Row], caption: str, *, with_base: bool) -> Iterator[Blo
     if not rows:
         yield Paragraph("None.")
         return
+    if len(rows) >= LIMIT:
+        yield Paragraph(f"There are more: these are the {LIMIT} that were reported last, and the numbers are theirs.")
     columns = ("Test Indicator", "Report", "Test Scenario", "Test Machine", "Development Base", "Status")
     cells = []
     for row in rows:

@@ -58,6 +58,7 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     yield Paragraph(
         "The average is the geometric mean of performance over the tests: of the metric, or of its reciprocal where"
         " lower is better."
+        + (f" {counted(whole.uneven, 'test')} with a zero or less can't be in it." if whole.uneven else "")
     )
     if len(boxes) > 1:
         yield Heading(3, "By machine")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from django.db.models.functions import Length
+
 from tracker.comparison import queries as comparison
 from tracker.document.blocks import Document, Link
 from tracker.evidence.diff import diff
@@ -20,7 +22,7 @@ MOST_KERNELS = 12
 MOST_KNOWN = 5000  # files of evidence that are chosen from
 MOST_PLACES = 20  # whose files are laid side by side
 MOST_VMSTAT = 5  # listings a kernel that its columns are made of
-MOST_LETTERS = 16 << 20  # of all that are read for a page
+MOST_LETTERS = 6 << 20  # of all that are read for a page
 VMSTAT = "vmstat"
 
 
@@ -92,15 +94,15 @@ def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[Evidence]], list[Evide
 def _read(rows: Sequence[Evidence]) -> dict[int, Listing]:
     """What these files hold, by their keys, as far as there is room."""
     kinds = {row.pk: row.kind for row in rows}
-    found: dict[int, Listing] = {}
-    letters = 0
-    for pk, text in Evidence.objects.filter(pk__in=kinds).order_by("pk").values_list("pk", "text").iterator():
-        letters += len(text)
-        if letters > MOST_LETTERS:
+    sizes = Evidence.objects.filter(pk__in=kinds).order_by("pk").values_list("pk", Length("text"))
+    room, wanted = MOST_LETTERS, []
+    for pk, size in sizes:
+        room -= size
+        if room < 0:
             break
-        if listing := read(kinds[pk], text):
-            found[pk] = listing
-    return found
+        wanted.append(pk)
+    texts_of = Evidence.objects.filter(pk__in=wanted).values_list("pk", "text")
+    return {pk: listing for pk, text in texts_of.iterator(chunk_size=5) if (listing := read(kinds[pk], text))}
 
 
 def _systems(kernels: Sequence[Kernel], vmstat: Sequence[Evidence], listings: Mapping[int, Listing]) -> list[System]:

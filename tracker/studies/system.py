@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
-from tracker.evidence.listing import Listing
+from tracker.evidence.listing import Listing, mean_of
 
 # The heading, the column of vmstat, and the same among the monitors of LKP.
 COLUMNS = (
@@ -40,5 +39,5 @@ def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[Listing])
     found = []
     for _, column, monitor in COLUMNS:
         values = monitors.get(monitor) or printed.get(column) or ()
-        found.append(fmean(values) if values else None)
+        found.append(mean_of(values))
     return System(tuple(found))

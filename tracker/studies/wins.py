@@ -9,6 +9,7 @@ from statistics import fmean
 
 from tracker.comparison.lines import Cell, Line, Word, lines
 
+FAR = 200.0  # what lies further apart, by the natural logarithm, is beyond all measure
 LEAD = 0.1  # per cent: averages over many tests that are closer are told as equal
 
 
@@ -43,11 +44,12 @@ class Tally:
     shares: tuple[Share, ...]
     ties: int
     ties_pct: float
+    uneven: int = 0  # tests that are in no average, since something in them is zero or less, or beyond measure
 
     @property
     def best(self) -> int | None:
-        """The variant with the best average; None where no lead is as large as LEAD."""
-        return self._led[0] if self._led and self._led[1] >= LEAD else None
+        """The variant with the best average; None where no lead is as large as LEAD, or no test has a winner."""
+        return self._led[0] if self._led and self._led[1] >= LEAD and self.ties < self.tests else None
 
     @property
     def lead_pct(self) -> float | None:
@@ -101,7 +103,8 @@ def tally(some: Sequence[Outcome], variants: int) -> Tally:
     shares = tuple(
         Share(winners.count(place), _share(winners.count(place), total), averages[place]) for place in range(variants)
     )
-    return Tally(total, shares, ties, _share(ties, total))
+    uneven = sum(any(_ratio(outcome.line, place) is None for place in range(variants)) for outcome in some)
+    return Tally(total, shares, ties, _share(ties, total), uneven)
 
 
 def _share(number: int, total: int) -> float:
@@ -128,4 +131,6 @@ def _ratio(line: Line, place: int) -> float | None:
     if old is None or new is None or old.mean <= 0 or new.mean <= 0 or line.test.direction == "unknown":
         return None
     log = math.log(new.mean) - math.log(old.mean)
+    if abs(log) > FAR:
+        return None
     return log if line.test.direction == "higher" else -log

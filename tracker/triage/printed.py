@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LIMIT = 5000  # rows a section: a release of the lab has some fifty
+
 
 @dataclass(frozen=True, slots=True)
 class Row:

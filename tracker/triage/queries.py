@@ -13,10 +13,9 @@ from tracker.listing import clipped
 from tracker.models import Finding, Release, Report
 from tracker.triage import rows as lines
 from tracker.triage.filters import NAMES, NOT
-from tracker.triage.printed import Row, Table
+from tracker.triage.printed import LIMIT, Row, Table
 from tracker.triage.question import Question
 
-LIMIT = 1000  # rows a section on a terminal: a release of the lab has some fifty
 BOTH = 50  # rows of each of two sections
 ONE = 100  # of a section alone
 

@@ -1,31 +1,46 @@
-"""`perf annotate --stdio`: the instructions of a function by their share of its samples; those without any left out."""
+"""`perf annotate --stdio`: the instructions of functions by their share of its samples; those without any left out."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from tracker.evidence.listing import Listing, Row, number, summed
+from tracker.evidence.listing import Listing, Row, lines_of, number, summed
 
 NAME = "perf annotate"
-_HEADING = re.compile(r"^\s*Percent\s*\|.*?(?:Source code & )?Disassembly of (\S{1,200})(?:.*? for (\S{1,60}))?", re.M)
-_LINE = re.compile(r"^\s*(\d{1,3}\.\d+)\s+(?::|│|\|)\s*(?:([0-9a-f]{1,16}):)?\s*(\S.*?)\s*$")
-_FUNCTION = re.compile(r"^[ \t]*:?[ \t]*(?:\d+[ \t]+)?(?:[0-9a-f]{8,16} )?<([^>\n]{1,200})>:?$", re.M)
+_HEADING = re.compile(r"\s{0,40}Percent\s{0,40}\|.{0,60}Disassembly of (\S{1,200})(?: for (\S{1,60}))?")
+_FUNCTION = re.compile(r"<([^<>]{1,200})>:?$")
+_ADDRESS = re.compile(r"[0-9a-f]{1,16}:$")
+_BARS = frozenset({":", "│", "|"})
 
 
 def claims(head: str) -> bool:
-    return bool(_HEADING.search(head))
+    return any(_HEADING.match(line) for line in lines_of(head, 400))
 
 
 def parse(text: str) -> Listing:
-    heading, function = _HEADING.search(text), _FUNCTION.search(text)
-    words = [function[1] if function else "", heading[1] if heading else "", (heading[2] or "") if heading else ""]
-    return Listing(", ".join(filter(None, words)) or "instructions", ("share",), summed(_rows(text)), is_share=True)
+    heading = next((found for line in lines_of(text, 400) if (found := _HEADING.match(line))), None)
+    rows = summed(_rows(text))
+    functions = list(dict.fromkeys(row.note for row in rows if row.note))
+    words = [", ".join(functions[:3]), heading[1] if heading else "", (heading[2] or "") if heading else ""]
+    return Listing(", ".join(filter(None, words)) or "instructions", ("share",), rows, is_share=True)
 
 
 def _rows(text: str) -> Iterator[Row]:
-    for line in text.splitlines():
-        if found := _LINE.match(line[:1000]):
-            share = number(found[1])
-            if share:
-                yield Row(" ".join(found[3].split()), (share,))
+    function = ""
+    for line in lines_of(text):
+        words = line.split()
+        if not words:
+            continue
+        if found := _FUNCTION.search(words[-1]):
+            function = found[1] if words[0] in (*_BARS, words[-1]) or _is_hexadecimal(words[0]) else function
+        share = number(words[0]) if "." in words[0] else None
+        if not share or words[1:2] == [] or words[1] not in _BARS:
+            continue
+        rest = words[3:] if len(words) > 3 and _ADDRESS.match(words[2]) else words[2:]
+        if rest:
+            yield Row(" ".join(rest), (share,), function)
+
+
+def _is_hexadecimal(word: str) -> bool:
+    return len(word) >= 8 and set(word) <= set("0123456789abcdef")

@@ -9,21 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracker.evidence.listing import Listing, Row, number, summed
+from tracker.evidence.listing import Listing, Row, lines_of, number, summed
 
 NAME = "perf report"
-_HEADING = re.compile(r"^#\s*(?:Children\s+Self|Overhead)\b.*\bSymbol\b", re.M)
-_EVENT = re.compile(r"^# Samples: \S+ +of events? '([^'\n]{1,100})'", re.M)
-# Shares, some columns, then the kind of the symbol: [k] in the kernel, [.] in user space, [g] [u] [H] in guests.
-_LINE = re.compile(r"^ {0,20}(\d{1,3}\.\d+)%(?: +(\d{1,3}\.\d+)%)? +(.*?)\[([kgu.H])\] +(\S.*?) *$")
+_EVENT = re.compile(r"# Samples: \S{1,20} +of events? '([^']{1,100})'")
+# What stands before the symbol: in the kernel, in user space, in guests.
+_WHERE = frozenset({"[k]", "[.]", "[g]", "[u]", "[H]"})
 
 
 def claims(head: str) -> bool:
-    return bool(_HEADING.search(head))
+    return any(map(_is_heading, lines_of(head, 300)))
+
+
+def _is_heading(line: str) -> bool:
+    words = line.removeprefix("#").split()
+    return line.startswith("#") and words[:1] in (["Children"], ["Overhead"]) and "Symbol" in words
 
 
 def parse(text: str) -> Listing:
-    events = _EVENT.findall(text)
+    events = [found[1] for line in lines_of(text, 300) if (found := _EVENT.match(line))]
     title = events[0] if events else "samples"
     if len(events) > 1:
         title += f", the first of {len(events)} events"
@@ -31,13 +35,20 @@ def parse(text: str) -> Listing:
 
 
 def _rows(text: str) -> Iterator[Row]:
-    headings = 0
-    for line in text.splitlines():
+    headings, has_self = 0, False
+    for line in lines_of(text):
         if line.startswith("#"):
-            headings += bool(_HEADING.match(line))
+            headings += _is_heading(line)
+            has_self = has_self or (_is_heading(line) and "Self" in line)
             if headings > 1:
                 return
-        elif (found := _LINE.match(line[:1000])) and "--" not in found[3]:
-            share = number(found[2] or found[1])
-            words = found[3].split()
-            yield Row(found[5], (share,), words[-1] if words else "")
+            continue
+        words = line.split()
+        at = next((place for place, word in enumerate(words) if word in _WHERE), 0)
+        if at < 1 or at + 1 >= len(words) or not words[0].endswith("%") or "--" in "".join(words[:at]):
+            continue
+        own = words[1] if has_self and at > 1 and words[1].endswith("%") else words[0]
+        share = number(own)
+        if share is not None:
+            module = words[at - 1] if not words[at - 1].endswith("%") else ""
+            yield Row(" ".join(words[at + 1 :]), (share,), module)

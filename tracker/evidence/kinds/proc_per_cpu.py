@@ -7,16 +7,18 @@ import re
 from tracker.evidence.listing import MOST_ROWS, Listing, Row, number
 
 NAME = "/proc per CPU"
-_HEADING = re.compile(r"\s*CPU\d+(?:\s+CPU\d+)*\s*$")
+_MOST_CPUS = 20_000
+_CPU = re.compile(r"CPU\d{1,5}$")
 
 
 def claims(head: str) -> bool:
-    return bool(_HEADING.match(head.partition("\n")[0]))
+    words = head.partition("\n")[0].split()
+    return bool(words) and all(map(_CPU.match, words[:-1] or words))  # of many CPUs the last is cut
 
 
 def parse(text: str) -> Listing:
     heading, _, rest = text.partition("\n")
-    cpus = len(heading.split())
+    cpus = min(len(heading.split()), _MOST_CPUS)
     rows: list[Row] = []
     for line in rest.splitlines():
         name, colon, told = line[:200_000].partition(":")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from tracker.evidence.listing import Listing, Row, number
 
 NAME = "/proc/stat"
@@ -13,7 +11,8 @@ _SOFTIRQS = ("softirq", "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", 
 
 
 def claims(head: str) -> bool:
-    return bool(re.match(r"cpu  \d", head) and re.search(r"^cpu0 ", head, re.M))
+    lines = head.splitlines()[:2]
+    return len(lines) == 2 and lines[0].startswith("cpu  ") and lines[1].startswith("cpu0 ")
 
 
 def parse(text: str) -> Listing:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import re
-
-from tracker.evidence.listing import MOST_ROWS, Listing, Row, number
+from tracker.evidence.listing import MOST_ROWS, Listing, Row, lines_of, number
 
 NAME = "slabinfo -AD"
-_HEADING = re.compile(r"^Name +Objects +Alloc +Free +%Fast\b.*$", re.M)
 
 
 def claims(head: str) -> bool:
-    return bool(_HEADING.search(head))
+    return any(map(_is_heading, lines_of(head, 300)))
+
+
+def _is_heading(line: str) -> bool:
+    return line.split()[:5] == ["Name", "Objects", "Alloc", "Free", "%Fast"]
 
 
 def parse(text: str) -> Listing:
     columns: tuple[str, ...] = ()
     rows: list[Row] = []
-    for line in text.splitlines():
-        if _HEADING.match(line):
-            columns = tuple(name for word in line.split()[1:] for name in _columns(word))
+    for line in lines_of(text):
+        if _is_heading(line):
+            columns = columns or tuple(name for word in line.split()[1:20] for name in _columns(word))
         elif columns and len(rows) < MOST_ROWS:
-            name, *words = line[:1000].split() or [""]
+            name, *words = line.split() or [""]
             values = [number(word) for word in words]
             if name and 4 <= len(values) <= len(columns) and None not in values:
                 rows.append(Row(name, (*values, *[None] * (len(columns) - len(values)))))
