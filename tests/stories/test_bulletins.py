@@ -72,7 +72,7 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
     assert seen.message_id == mail.message_id
     assert seen.subject == "0-Day CI Linux Kernel Performance Report (v5.6)"
     assert [each.email for each in seen.recipients] == list(LISTS)
-    with pytest.raises(CommandError, match="mail 1 with it is sent already"):
+    with pytest.raises(CommandError, match="with it is sent already"):
         run("report", "v5.6", "--send")
     assert admin_client.get("/outbox/").status_code == 200
     assert "Performance Report (v5.6)" in client.get(f"/outbox/{mail.pk}/").content.decode()
@@ -277,7 +277,7 @@ def test_one_that_some_have_got_is_not_written_anew(v5_6: None) -> None:
     run("report", "v5.6", "--send")
     OutgoingMail.objects.update(attempts=1, settled=[LISTS[0]])
     before = bytes(OutgoingMail.objects.get().raw)
-    with pytest.raises(CommandError, match="mail 1 with it is held already"):
+    with pytest.raises(CommandError, match="with it is held already"):
         run("report", "v5.6", "--send")
     assert bytes(OutgoingMail.objects.get().raw) == before
 

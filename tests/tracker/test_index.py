@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -387,6 +388,9 @@ def test_the_weights_are_changed(index: None, client: Client) -> None:
     value = 100 * math.exp((3 * math.log(1.21) + math.log(1.25)) / 4)
     assert f"v6.3: {value:.1f}, 95 % interval" in client.get("/index/").content.decode()
     page = client.get("/index/basket/").content.decode()
+    late = client.post("/index/basket/", {**form, "weight": ["9", "1", "1"]})  # by who saw the first one
+    assert (late.status_code, "somebody has changed the basket meanwhile" in late.content.decode()) == (400, True)
+    (form["seen"],) = re.findall(r'name="seen" value="(\d+)"', page)
     assert "+ scan.ops × 3" in page
     assert "- scan.ops × 1" in page
     for column, number, bad, why in (
@@ -397,7 +401,8 @@ def test_the_weights_are_changed(index: None, client: Client) -> None:
         ("params", 1, "jobs", "row 2: expected name=value pairs"),
         ("metric", 2, "scan.ops", "row 3: scan.ops × 1 stands twice"),
     ):
-        odd = {name: list(cells) for name, cells in form.items()}
+        odd: dict[str, Any] = {name: list(cells) for name, cells in form.items() if name != "seen"}
+        odd["seen"] = form["seen"]
         odd[column][number] = bad
         answer = client.post("/index/basket/", odd)
         assert answer.status_code == 400, bad

@@ -40,18 +40,28 @@ def rows() -> list[Row]:
     return [Row(each.metric, written(each.params), f"{each.weight:g}", each.since, each.until) for each in entries()]
 
 
+def newest() -> int:
+    """The key of the newest change, 0 where there was none."""
+    return Writing.objects.filter(place=PLACE, name=CHANGES).order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
 @transaction.atomic
-def change(told: list[Row], by: str, now: datetime) -> str:
-    """Make this the basket; returns what changed in words, "" for nothing. Unfit names the first row that is odd."""
+def change(told: list[Row], by: str, now: datetime, seen: int) -> str:
+    """Make this the basket; returns what changed in words, "" for nothing. Unfit names the first row that is odd.
+
+    `seen`: the newest change when the form was written; who saw an older basket changes nothing.
+    """
+    if newest() != seen:
+        raise Unfit("somebody has changed the basket meanwhile: look at it again, then change it")
     before = rows()
     checked = {number: _checked(row, number) for number, row in enumerate(told, 1) if row.metric}
     kept = list(checked.values())
-    seen: set[tuple[str, str, str]] = set()
+    known: set[tuple[str, str, str]] = set()
     for number, row in checked.items():
         key = (row.metric, row.params, row.since)
-        if key in seen:
+        if key in known:
             raise Unfit(f"row {number}: {row.words} stands twice")
-        seen.add(key)
+        known.add(key)
     metrics = Metric.objects.in_bulk({row.metric for row in kept}, field_name="name")
     if unknown := [row.metric for row in kept if row.metric not in metrics]:
         raise Unfit(f"metric: nothing was ever measured of {unknown[0][:80]!r}")

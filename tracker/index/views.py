@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker import versions
-from tracker.asked import person, refused, signed_in, told
+from tracker.asked import is_key, person, refused, signed_in, told
 from tracker.index import editing, queries
 from tracker.index.chart import chart
 from tracker.index.reckoning import Point
@@ -105,6 +105,7 @@ def show_basket(request: HttpRequest) -> HttpResponse:
         return _change(request)
     shown = {
         "rows": editing.rows(),
+        "seen": editing.newest(),
         "history": versions_of(editing.PLACE, editing.CHANGES)[:50],
         "may_edit": request.user.has_perm(CHANGE_BASKET),
     }
@@ -115,7 +116,9 @@ def _change(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm(CHANGE_BASKET):
         return refused("only operators change the basket", 403)
     try:
-        changed = editing.change(_rows_of(request.POST), person(request), timezone.now())
+        seen = request.POST.get("seen", "0")
+        rows = _rows_of(request.POST)
+        changed = editing.change(rows, person(request), timezone.now(), int(seen) if is_key(seen) else 0)
     except Unfit as unfit:
         return refused(str(unfit))
     messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")

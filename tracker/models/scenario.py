@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from tracker.models.natural import NaturalManager
+from tracker.models.ordered import OrderedJSONField
 
 
 class Scenario(models.Model):
@@ -13,7 +14,7 @@ class Scenario(models.Model):
     NATURAL = ("key",)
     key = models.TextField(unique=True)
     suite = models.TextField(db_index=True)
-    params = models.JSONField(default=dict, blank=True)
+    params = OrderedJSONField(default=dict, blank=True)
 
     objects = NaturalManager["Scenario"]()
 
