@@ -42,7 +42,7 @@ def read(folder: Path, identity: Identity, now: datetime, *mails: str) -> Tally:
 
 def shown(client: Client) -> list[str]:
     """The culprits in the tables of all releases that the front page leads to."""
-    releases = re.findall(r'href="(/v[^"]+/)"', client.get("/").content.decode())
+    releases = re.findall(r'href="(/v[\d.]+/)"', client.get("/").content.decode())
     pages = (client.get(release).content.decode() for release in releases)
     return sorted({sha for page in pages for sha in re.findall(r'href="/report/(\w+)/"', page)})
 

@@ -12,8 +12,7 @@ from tests.conftest import ROOT
 AGAIN = (
     *("tests/stories/test_the_desk.py", "tests/stories/test_signing_in.py", "tests/tracker/test_paging.py"),
     *("tests/tracker/test_filters.py", "tests/tracker/test_by_hand.py"),
-    *("tests/tracker/test_index.py", "tests/tracker/test_studies.py", "tests/tracker/test_release_report.py"),
-    *("tests/stories/test_bulletins.py", "tests/stories/test_evidence_files.py"),
+    *("tests/tracker/test_index.py", "tests/tracker/test_release_report.py", "tests/stories/test_bulletins.py"),
 )
 
 

@@ -30,7 +30,7 @@ _TAGS = {"p", "br", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li
 @register.filter
 def as_markdown(value: str) -> SafeString:
     """What a person wrote, as HTML: CommonMark, cleaned by nh3."""
-    made = _MARKDOWN.render(value[:20_000])
+    made = _MARKDOWN.render(value[:20_000]).strip()
     clean = nh3.clean(made, tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https", "mailto"})
     return mark_safe(clean)
 
