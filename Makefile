@@ -82,7 +82,7 @@ up: $(VENV)/run.stamp
 
 fuzz: $(VENV)/dev.stamp
 	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
-	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py \
+	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py $(addprefix tests/tracker/test_,evidence.py document.py index.py studies.py) \
 	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py stages.py stage_one.py epochs.py compose.py recipients.py maintainers.py lint.py guard.py policy.py bounces.py rates.py round_trip.py explain.py odd_mail.py rules.py reply_fuzz.py trust.py commit_messages.py)
 
 crash: $(VENV)/dev.stamp

@@ -141,6 +141,8 @@ def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running,
     ((state, message_id),) = running.outbox()
     assert state == "sent"
 
+    assert "nr_task " in running.page("/v9.1/report.txt")  # the lab's texts were there from the first day
+
     running.inbox.add(world.letter(DANA, "It is the lock.", to=message_id))
     running.wait("the answer", lambda: "the author has responded" in running.page("/v9.1/"))
 
