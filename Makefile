@@ -16,7 +16,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 SERVE ?= 1
 BIND ?= 127.0.0.1:8000
-CORES ?= auto
+# Two a core: half of a test's time goes by in waiting for servers, browsers, git and the disk.
+TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up test fuzz crash crash-test bench golden maintainers reading format lint types rooms settings
@@ -54,7 +55,7 @@ test: lint types rooms settings
 	 echo "== NOT TESTED: what needs $$each, which is missing: .ci/run installs it on Debian"; done
 	@command -v chromium >/dev/null || echo "== chromium is missing, so the tests of pages will fail: apt install chromium"
 	@echo "== tests"
-	@$(RUN) -m pytest -n $(CORES)
+	@$(RUN) -m pytest -n $(TESTERS)
 
 # --- what `make test` is made of ----------------------------------------------------------------
 lint: $(VENV)/dev.stamp
@@ -81,7 +82,7 @@ up: $(VENV)/run.stamp
 	@$(RUN) manage.py up --bind $(BIND)
 
 fuzz: $(VENV)/dev.stamp
-	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(CORES) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
+	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
 	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py $(addprefix tests/tracker/test_,evidence.py document.py index.py studies.py) \
 	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py stages.py stage_one.py epochs.py compose.py recipients.py maintainers.py lint.py guard.py policy.py bounces.py rates.py round_trip.py explain.py odd_mail.py rules.py reply_fuzz.py trust.py commit_messages.py)
 
