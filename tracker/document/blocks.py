@@ -16,6 +16,10 @@ class Link:
     text: str
     url: str
 
+    def at(self, base_url: str) -> str:
+        """Where it leads, with `base_url` before a path of ours."""
+        return f"{base_url}{self.url}" if self.url.startswith("/") else self.url
+
     def __str__(self) -> str:
         return self.text
 

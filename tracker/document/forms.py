@@ -41,7 +41,7 @@ def _block(block: Block, base_url: str) -> dict[str, Any]:
 def _cell(cell: Cell, base_url: str) -> Any:
     if not isinstance(cell, Link):
         return cell
-    return {"text": cell.text, "url": f"{base_url}{cell.url}" if cell.url.startswith("/") else cell.url}
+    return {"text": cell.text, "url": cell.at(base_url)}
 
 
 # By the ending of an address: how it is written, and what it is to a browser.

@@ -79,5 +79,4 @@ def _numbered(heading: Heading) -> str:
 def _cell(cell: Cell, base_url: str) -> str:
     if not isinstance(cell, Link) or cell.url.startswith("#"):  # headings have other anchors there
         return escaped(str(cell))
-    place = f"{base_url}{cell.url}" if cell.url.startswith("/") else cell.url
-    return f"[{escaped(cell.text)}]({quote(place, safe='/:?&=%#@+,;~.-_')})"
+    return f"[{escaped(cell.text)}]({quote(cell.at(base_url), safe='/:?&=%#@+,;~.-_')})"

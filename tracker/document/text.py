@@ -80,7 +80,7 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
 
 def _told(cell: Cell, base_url: str) -> str:
     if isinstance(cell, Link) and (base_url or not cell.url.startswith("/")) and not cell.url.startswith("#"):
-        place = f"{base_url}{cell.url}" if cell.url.startswith("/") else cell.url
+        place = cell.at(base_url)
         return cell.text if cell.text == place else f"{cell.text} <{place}>"
     return str(cell)
 
