@@ -18,7 +18,7 @@ from bot.replies.known import KnownReport, KnownReports, known_as
 from bot.replies.mail import Mail
 from bot.replies.meaning import Found, found_in
 from bot.replies.reading import Reading, understand
-from tracker.status import Event, Verdict, fold
+from tracker.status import EventData, Verdict, fold
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -28,8 +28,8 @@ class _Case:
     """A report of the input, and the events that its mail makes: at once, and if every suggestion is accepted."""
 
     verdict: Verdict
-    acted: list[Event] = field(default_factory=list)
-    accepted: list[Event] = field(default_factory=list)
+    acted: list[EventData] = field(default_factory=list)
+    accepted: list[EventData] = field(default_factory=list)
 
 
 def explain(

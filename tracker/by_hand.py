@@ -13,9 +13,10 @@ from datetime import datetime
 
 from django.db import transaction
 
-from tracker import history, status, versions
+from tracker import history, versions
 from tracker.happenings import Happening, Role
 from tracker.models import Event, Report
+from tracker.status import EventData, Verdict, fold, standing_events
 from tracker.unfit import Unfit
 
 MOST = 500  # reports of one act
@@ -41,9 +42,9 @@ class Act:
     def key(self) -> str:
         return f"hand:{self.batch}"
 
-    def event(self, role: Role, release: str) -> status.Event:
+    def event(self, role: Role, release: str) -> EventData:
         """The event of one report. `release`: what it blocks, where nothing else is told. Unfit for a bad argument."""
-        event = status.Event(self.key, self.kind, self.at, role, said_by=self.person)
+        event = EventData(self.key, self.kind, self.at, role, said_by=self.person)
         told = " ".join(self.argument.split())[:LONGEST]
         match self.kind:
             case Happening.FIX_PROPOSED | Happening.FIX_CONFIRMED:
@@ -135,10 +136,10 @@ def change(seen: Mapping[int, int], act: Act, may: Permit, release: str = "") ->
     return outcome
 
 
-def _moves(report: Report, events: Sequence[status.Event], event: status.Event) -> bool:
+def _moves(report: Report, events: Sequence[EventData], event: EventData) -> bool:
     """Whether a report would stand elsewhere; who said so does not count."""
-    verdict = status.Verdict(report.verdict)
-    before, after = status.fold(verdict, events), status.fold(verdict, [*events, event])
+    verdict = Verdict(report.verdict)
+    before, after = fold(verdict, events), fold(verdict, [*events, event])
     return replace(before, because="", closed_at=None) != replace(after, because="", closed_at=None)
 
 
@@ -156,13 +157,13 @@ def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may:
     changed: list[int] = []
 
     def tell(report: Report, events: list[Event]) -> Event | None:
-        standing = {event.key for event in status.standing_events([event.value() for event in events])}
+        standing = {event.key for event in standing_events([event.value() for event in events])}
         if may(report) is None or key not in standing:
             return None
         known = {event.key for event in events}
         own = next(name for number in range(len(known) + 1) if (name := _reversal(key, number)) not in known)
         changed.append(report.pk)
-        value = status.Event(own, Happening.REVERSED, now, said_by=person, reverses=key)
+        value = EventData(own, Happening.REVERSED, now, said_by=person, reverses=key)
         return history.event_row(report, value, now)
 
     history.amend(list(reports)[:MOST], tell)

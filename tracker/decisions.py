@@ -8,9 +8,9 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from tracker import history, status
+from tracker import history
 from tracker.models import Decision, Event, RuleRecord, Suggestion
-from tracker.status import Happening
+from tracker.status import EventData, Happening
 
 # What a suggestion may be changed to: what a mail can mean.
 OTHERS = (
@@ -64,7 +64,7 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
         return False
     event = _events(suggestion).order_by("-pk").first()
     if event:
-        undone = status.Event(
+        undone = EventData(
             key=f"{Happening.REVERSED}:{event.key}",
             kind=Happening.REVERSED,
             at=now,
@@ -76,7 +76,7 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
     return True
 
 
-def _key(suggestion: Suggestion, value: status.Event) -> str:
+def _key(suggestion: Suggestion, value: EventData) -> str:
     """The suggestion's own key at first, so that replaying its mail tells nothing twice; after an undo another."""
     times = _events(suggestion).count()
     own = suggestion.key if value.kind == suggestion.kind else f"{value.kind}={suggestion.key}"

@@ -145,7 +145,7 @@ _RANK = {happening: rank for rank, happening in enumerate(Happening)}
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class EventData:
     """A fact that happened to a report. `key` names it within the report; `reverses` is such a key."""
 
     key: str

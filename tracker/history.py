@@ -9,8 +9,9 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import Q
 
-from tracker import bulk, listing, moves, status, versions
+from tracker import bulk, listing, moves, versions
 from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
+from tracker.status import EventData, Fix, Standing, Verdict, fold, sentence
 
 CACHE = (
     *(
@@ -34,13 +35,13 @@ _NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id
 _REVISION = f"revision = CASE WHEN {_NEWEST} > revision THEN {_NEWEST} ELSE revision + 1 END"
 
 
-def event_row(report: Report, event: status.Event, recorded_at: datetime, quote: str = "") -> Event:
+def event_row(report: Report, event: EventData, recorded_at: datetime, quote: str = "") -> Event:
     """The row of an event, not saved yet. `quote` is the sentence that was relied on."""
     return Event(
         report=report,
         recorded_at=recorded_at,
         quote=quote[:2000],
-        **{name: getattr(event, name) for name in status.Event.__dataclass_fields__},
+        **{name: getattr(event, name) for name in EventData.__dataclass_fields__},
     )
 
 
@@ -54,7 +55,7 @@ def append(rows: Iterable[Event]) -> set[int]:
     return {row.report_id for row in rows}
 
 
-def know_better(report: Report, event: status.Event) -> None:
+def know_better(report: Report, event: EventData) -> None:
     """Correct who told a fact, where that is known better than when its mail was read first."""
     Event.objects.filter(report=report, key=event.key, said_by="").exclude(by=event.by).update(by=event.by)
 
@@ -136,7 +137,7 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
     moved: list[int] = []
     calendar = None
     for report in reports:
-        standing = status.fold(status.Verdict(report.verdict), [event.value() for event in events[report.pk]])
+        standing = fold(Verdict(report.verdict), [event.value() for event in events[report.pk]])
         before, line = ([getattr(report, name) for name in names] for names in (CACHE, LINE))
         when = (report.reported_at, report.cycle)
         for name, value in cached(standing).items():
@@ -159,20 +160,20 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
 
 
-def _coming(standing: status.Standing) -> versions.Version | None:
+def _coming(standing: Standing) -> versions.Version | None:
     """The cycle of what was merged after a candidate; which release follows a release, only its first tag tells."""
     after = versions.parse(standing.merged_after)
     return after if after and after.is_candidate else None
 
 
-def cached(standing: status.Standing) -> Mapping[str, object]:
+def cached(standing: Standing) -> Mapping[str, object]:
     """A standing as the report's columns."""
     landed = versions.parse(standing.landing) or _coming(standing)
-    fix = standing.fix or status.Fix()
+    fix = standing.fix or Fix()
     return {
         "given_title": standing.title,
         "state": standing.state,
-        "status": status.sentence(standing),
+        "status": sentence(standing),
         "because": standing.because,
         "awaited": standing.awaited,
         "landing": standing.landing,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tracker import status
 from tracker.directions import direction_of
 from tracker.keys import scenario_key, tag_of
 from tracker.listing import clipped, relist
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
 from tracker.models.metric import Direction, DirectionBy
 from tracker.models.tree import TreeRole
+from tracker.status import Verdict, fold, sentence
 from tracker.units import unit_of
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
@@ -96,7 +96,7 @@ def scenario_for(suite: str, params: Mapping[str, str]) -> Scenario:
 
 def report_for(
     culprit: Commit,
-    verdict: status.Verdict,
+    verdict: Verdict,
     *,
     title: str = "",
     subsystem: str = "",
@@ -106,14 +106,14 @@ def report_for(
     told: Sequence[str] = (),
 ) -> Report:
     """The report about a culprit: one culprit, one report. What is told now fills what was not known."""
-    nowhere, subsystem = status.fold(verdict, ()), clipped(subsystem)
+    nowhere, subsystem = fold(verdict, ()), clipped(subsystem)
     report, made = Report.objects.get_or_create(
         culprit=culprit,
         defaults={
             "tag": tag_of(culprit.sha),
             "verdict": verdict,
             "state": nowhere.state,
-            "status": status.sentence(nowhere),
+            "status": sentence(nowhere),
             "awaited": nowhere.awaited,
             "title": title,
             "subsystem": subsystem,

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tracker import versions
-from tracker.happenings import CLOSED, OPEN, Awaited, Event, Grade, Happening, Role, State, Verdict
+from tracker.happenings import CLOSED, OPEN, Awaited, EventData, Grade, Happening, Role, State, Verdict
 
 __all__ = [
     "CLOSED",
     "OPEN",
     "STEPS",
     "Awaited",
-    "Event",
+    "EventData",
     "Fix",
     "Grade",
     "Happening",
@@ -62,7 +62,7 @@ class Standing:
     fix_merged: bool = False  # the fix is in the mainline
     fix_merged_after: str = ""  # the last version without it
     fix_gone: str = ""  # the last tree that it was gone from
-    cures: tuple[Event, ...] = ()  # the fixes and reverts that a version has, and none took back
+    cures: tuple[EventData, ...] = ()  # the fixes and reverts that a version has, and none took back
     fix_reverted_in: str = ""  # the version that took the fix back
     dropped_by_word: bool = False  # and not by a commit
     closed_in: str = ""  # the version in which it was dropped or disappeared
@@ -124,7 +124,7 @@ STEPS: dict[Happening, Step] = {
 }
 
 
-def fold(verdict: Verdict, events: Iterable[Event]) -> Standing:
+def fold(verdict: Verdict, events: Iterable[EventData]) -> Standing:
     """Where a report stands after these events. Pure; their order of arrival does not matter.
 
     Reversed events are skipped, as if they had never been; a third party never makes it `responded`.
@@ -132,7 +132,7 @@ def fold(verdict: Verdict, events: Iterable[Event]) -> Standing:
     standing = _start(verdict)
     happened = standing_events(list(events))
     merged = any(event.kind in (Happening.MERGED, Happening.LANDED) for event in happened)
-    for event in sorted((_where(event, merged) for event in happened), key=Event.order):
+    for event in sorted((_where(event, merged) for event in happened), key=EventData.order):
         standing = _cured(standing, event)
         if _counts(standing, event):
             standing = _remember(_move(standing, event), event)
@@ -140,14 +140,14 @@ def fold(verdict: Verdict, events: Iterable[Event]) -> Standing:
     return standing
 
 
-def _closed(standing: Standing, event: Event) -> Standing:
+def _closed(standing: Standing, event: EventData) -> Standing:
     """Since when it is closed, be it by this event; what is open again forgets it."""
     if standing.state in OPEN or standing.state is State.NO_ACTION:
         return replace(standing, closed_at=None) if standing.closed_at else standing
     return standing if standing.closed_at else replace(standing, closed_at=event.at)
 
 
-def _cured(standing: Standing, event: Event) -> Standing:
+def _cured(standing: Standing, event: EventData) -> Standing:
     """What cures versions have. Where one of several is taken back, the report stands as the first of the rest says."""
     if event.kind in (Happening.FIX_LANDED, Happening.DROPPED) and event.commit and event.tag:
         return replace(standing, cures=(*standing.cures, event))
@@ -159,7 +159,7 @@ def _cured(standing: Standing, event: Event) -> Standing:
     return standing
 
 
-def _where(event: Event, merged: bool) -> Event:
+def _where(event: EventData, merged: bool) -> EventData:
     """A revert in another tree than the mainline drops a culprit that is only there; of a merged one it is a fix that
     is queued.
     """
@@ -180,7 +180,7 @@ _ONLY_WITH_A_STEP = frozenset(STEPS) - {
 }
 
 
-def _names_a_fix(event: Event) -> bool:
+def _names_a_fix(event: EventData) -> bool:
     """Whether the event tells which fix, or a person said so."""
     return bool(event.title or event.commit or event.result or event.said_by or event.remark)
 
@@ -188,7 +188,7 @@ def _names_a_fix(event: Event) -> bool:
 _ABOUT_A_CANDIDATE = frozenset({Happening.FIX_CONFIRMED, Happening.FIX_FAILED})
 
 
-def _counts(standing: Standing, event: Event) -> bool:
+def _counts(standing: Standing, event: EventData) -> bool:
     if event.kind is Happening.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
         return False  # another fix was measured than the one that stands
     if event.kind is Happening.FIX_REVERTED and standing.cures:
@@ -210,16 +210,16 @@ def _start(verdict: Verdict) -> Standing:
     return Standing(verdict, State.NO_RESPONSE, awaited=Awaited.AUTHOR)
 
 
-def standing_events(events: list[Event]) -> list[Event]:
+def standing_events(events: list[EventData]) -> list[EventData]:
     """The events that no standing reversal takes back. A reversal can be reversed in its turn."""
-    reversers: dict[str, list[Event]] = {}
+    reversers: dict[str, list[EventData]] = {}
     for event in events:
         if event.reverses:
             reversers.setdefault(event.reverses, []).append(event)
 
     known: dict[str, bool] = {}
 
-    def stands(event: Event, above: frozenset[str]) -> bool:
+    def stands(event: EventData, above: frozenset[str]) -> bool:
         if event.key in above:  # a circle of reversals is cut where it closes
             return False
         if event.key not in known:
@@ -227,12 +227,12 @@ def standing_events(events: list[Event]) -> list[Event]:
         return known[event.key]
 
     # From the newest down, a chain of undo and redo is resolved without deep recursion.
-    for event in sorted((e for e in events if e.reverses), key=Event.order, reverse=True):
+    for event in sorted((e for e in events if e.reverses), key=EventData.order, reverse=True):
         stands(event, frozenset())
     return [event for event in events if stands(event, frozenset())]
 
 
-def _move(standing: Standing, event: Event) -> Standing:
+def _move(standing: Standing, event: EventData) -> Standing:
     asks = event.kind is Happening.TEST_ASKED or (event.kind is Happening.ASKED and standing.state in _CANDIDATE)
     if asks and standing.state in _BEFORE_FIX | _CANDIDATE:
         return replace(standing, awaited=Awaited.REPORTER)
@@ -252,7 +252,7 @@ def _move(standing: Standing, event: Event) -> Standing:
     return replace(standing, state=target, awaited=awaits, because=event.key)
 
 
-def _is_back(standing: Standing, event: Event) -> bool:
+def _is_back(standing: Standing, event: EventData) -> bool:
     """Whether a culprit that was dropped is not: it was merged all the same, or the revert in its tree is gone."""
     if standing.state is not State.DROPPED or standing.cures:
         return False
@@ -260,7 +260,7 @@ def _is_back(standing: Standing, event: Event) -> bool:
     return merged or (event.kind is Happening.FIX_GONE and event.tree == standing.closed_in)
 
 
-def _hands_back(standing: Standing, event: Event) -> bool:
+def _hands_back(standing: Standing, event: EventData) -> bool:
     """Whether a word leaves the next move to the author, though it moves no state: talk among developers, and answers
     by the lab. Who asked the reporter still waits for him.
     """
@@ -303,7 +303,7 @@ _FORGETS_FIX = frozenset(
 )
 
 
-def _remember(standing: Standing, event: Event) -> Standing:
+def _remember(standing: Standing, event: EventData) -> Standing:
     """What an event adds beside the state."""
     if event.kind in _ANSWERS and event.by in (Role.AUTHOR, Role.MAINTAINER) and standing.responded_at is None:
         standing = replace(standing, responded_at=event.at)
@@ -330,7 +330,7 @@ def _remember(standing: Standing, event: Event) -> Standing:
     return _remember_word(standing, event)
 
 
-def _remember_word(standing: Standing, event: Event) -> Standing:
+def _remember_word(standing: Standing, event: EventData) -> Standing:
     """What somebody wants to be written beside the report."""
     match event.kind:
         case Happening.NOTED:
@@ -348,7 +348,7 @@ def _remember_word(standing: Standing, event: Event) -> Standing:
     return standing
 
 
-def _remember_landing(standing: Standing, event: Event) -> Standing:
+def _remember_landing(standing: Standing, event: EventData) -> Standing:
     """Where git has the culprit."""
     if event.kind is Happening.IN_NEXT:
         return replace(standing, in_next=_since(standing.in_next, event.tag), gone="")
@@ -364,7 +364,7 @@ def _since(known: str, told: str) -> str:
     return known if known.startswith("next-") or (not told.startswith("next-") and known) else told
 
 
-def _other_trees(standing: Standing, event: Event) -> tuple[tuple[str, str], ...]:
+def _other_trees(standing: Standing, event: EventData) -> tuple[tuple[str, str], ...]:
     """The trees that hold the fix beside the one of this event."""
     return tuple(each for each in standing.fix_trees if each[0] != event.tree)
 
@@ -391,7 +391,7 @@ def _older_fixes(standing: Standing) -> frozenset[str]:
     return standing.older_fixes | ({standing.fix.message_id} if standing.fix and standing.fix.message_id else set())
 
 
-def _remember_fix(standing: Standing, event: Event) -> Standing:
+def _remember_fix(standing: Standing, event: EventData) -> Standing:
     named = Fix(event.title, event.message_id if event.kind is Happening.FIX_PROPOSED else "", event.commit)
     fix, older = named, standing.older_fixes
     if event.kind is Happening.FIX_PROPOSED:

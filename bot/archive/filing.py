@@ -23,8 +23,7 @@ from bot.replies.links import find_links
 from bot.replies.reading import Reading
 from tracker import history, listing
 from tracker.models import Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
-from tracker.status import Event as EventValue
-from tracker.status import Happening
+from tracker.status import EventData, Happening
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,7 @@ class Desk:
                 history.know_better(report, event)
                 self._touched |= history.append([history.event_row(report, event, self.now, effect.quote)])
 
-    def _suggest(self, report: Report, event: EventValue, effect: Effect) -> None:
+    def _suggest(self, report: Report, event: EventData, effect: Effect) -> None:
         Suggestion.objects.get_or_create(
             report=report,
             key=event.key,

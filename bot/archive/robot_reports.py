@@ -15,7 +15,7 @@ from bot.replies.mail import Mail
 from tracker import registry
 from tracker.models import Finding, Machine, Report
 from tracker.models.tree import TreeRole
-from tracker.status import Event, Verdict
+from tracker.status import EventData, Verdict
 from tracker.tables import FailedRuns, KeptTable, TableRow, pack
 
 _LONGEST = 400  # letters of a name
@@ -57,7 +57,7 @@ def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Repor
     return report, before is not None, known != (report.authors, report.told)
 
 
-def events_of(mail: Mail, told: RobotReport, at: datetime) -> list[Event]:
+def events_of(mail: Mail, told: RobotReport, at: datetime) -> list[EventData]:
     """That it was reported; from the mainline's own tree also that the culprit is there."""
     where = ":".join(part for part in (told.subject.tree, told.subject.branch) if part)
     events = [reported_event(mail, at, where)]

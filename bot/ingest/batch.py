@@ -23,8 +23,7 @@ from tracker.models import BisectResult, Commit, Event, Finding, Report
 from tracker.models.result import Outcome
 from tracker.movement import word
 from tracker.regrading import outdate, regrade
-from tracker.status import Event as EventValue
-from tracker.status import Grade, Verdict, fold, sentence
+from tracker.status import EventData, Grade, Verdict, fold, sentence
 
 
 def store_new(
@@ -214,7 +213,7 @@ class _Batch:
         if before != (report.verdict, report.held):
             self._changed[report.pk] = report
 
-    def _say(self, report: Report, event: EventValue | None, row: BisectResult) -> None:
+    def _say(self, report: Report, event: EventData | None, row: BisectResult) -> None:
         """An event of a report by a result, which remembers what it said."""
         if event is None:
             return

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from bot.ingest.value import CommitTold, Recheck, Result
 from bot.replies.trailers import Trailer, fixed_commits
 from tracker import versions
-from tracker.status import Event, Grade, Happening
+from tracker.status import EventData, Grade, Happening
 
 
 def named(commit: CommitTold) -> str:
@@ -17,7 +17,7 @@ def named(commit: CommitTold) -> str:
     return commit.describe or commit.sha[:10]
 
 
-def recheck_events(result: Result, at: datetime) -> Iterator[Event]:
+def recheck_events(result: Result, at: datetime) -> Iterator[EventData]:
     """Of the report of the result's own culprit: what the lab's rechecks on other commits showed."""
     kinds = {"still-bad": Happening.STILL_THERE, "good": Happening.DISAPPEARED}
     for number, recheck in enumerate(_in_order(result.rechecks)):
@@ -34,13 +34,13 @@ def _in_order(told: Sequence[Recheck]) -> list[Recheck]:
     return [each for _, each in sorted(ranked, key=lambda pair: pair[0])]  # type: ignore[arg-type, return-value]
 
 
-def later_event(result: Result, at: datetime) -> Event:
+def later_event(result: Result, at: datetime) -> EventData:
     """Of a report that we had already, measured again in the same place up to a later commit."""
     kind = Happening.STILL_THERE if result.outcome == "conclusive" else Happening.DISAPPEARED
     return _event(result, kind, at, result.bad.sha, named(result.bad))
 
 
-def fix_event(result: Result, shown: Grade, at: datetime) -> Event | None:
+def fix_event(result: Result, shown: Grade, at: datetime) -> EventData | None:
     """Of a report whose fix was measured against the fix's parent: did it help? None where nobody can tell."""
     fix = result.culprit or result.bad
     kind = {
@@ -59,8 +59,8 @@ def fixes_named(commit: CommitTold) -> tuple[str, ...]:
 
 def _event(
     result: Result, kind: Happening, at: datetime, sha: str, tag: str = "", part: str = "", title: str = ""
-) -> Event:
+) -> EventData:
     evidence = "/".join(result.key)
     name = "/".join(quote(each, safe=" ") for each in result.key)  # so that no two results share one
     key = ":".join(each for each in (kind.value, name, part) if each)
-    return Event(key=key, kind=kind, at=at, commit=sha, result=evidence, tag=tag, title=title)
+    return EventData(key=key, kind=kind, at=at, commit=sha, result=evidence, tag=tag, title=title)

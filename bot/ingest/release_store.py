@@ -11,8 +11,9 @@ from datetime import datetime
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
 from bot.ingest.errors import Conflict, Refused
-from bot.ingest.released import KernelResult, TestTold
+from bot.ingest.released import KernelResult
 from bot.ingest.store import Taken, changed_paths, conflict_words
+from bot.ingest.things import machine_row
 from tracker import bulk, registry, shelf
 from tracker.evidence import filing
 from tracker.keys import scenario_key
@@ -96,7 +97,7 @@ def _place(result: KernelResult) -> tuple[Machine, Scenario]:
 
 def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
     """The measurements of a result, whose row is there."""
-    machines = shelf.machines(_machine(test) for test in result.tests)
+    machines = shelf.machines(machine_row(test.machine) for test in result.tests)
     scenarios = shelf.scenarios(
         Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))
         for test in result.tests
@@ -125,15 +126,3 @@ def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
         for each in test.measured
     ]
     bulk.insert(Measurement, bulk.stored(Measurement), [bulk.values(each) for each in rows])
-
-
-def _machine(test: TestTold) -> Machine:
-    told = test.machine
-    return Machine(
-        name=told.id,
-        cpus=told.cpus,
-        sockets=told.sockets,
-        cpu_model=told.cpu_model,
-        codename=told.codename,
-        memory_bytes=told.memory_bytes,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.ingest.value import CommitTold, Measurement, Result, TestRun
+from bot.ingest.value import CommitTold, MachineTold, Measurement, Result
 from bot.replies.patches import bare_title
 from bot.upstream.inspection import Inspected
 from tracker import registry, shelf
@@ -43,7 +43,7 @@ def fetch_things(results: Sequence[Result], seen: Mapping[str, Inspected]) -> Th
         )
     )
     return Things(
-        machines=shelf.machines(_machine(run) for run in runs),
+        machines=shelf.machines(machine_row(run.machine) for run in runs),
         scenarios=shelf.scenarios(
             Scenario(key=scenario_key(run.suite, run.params), suite=run.suite, params=dict(run.params)) for run in runs
         ),
@@ -86,8 +86,8 @@ def _commit(told: CommitTold, seen: Inspected | None, patch_message_id: str = ""
     )
 
 
-def _machine(run: TestRun) -> Machine:
-    told = run.machine
+def machine_row(told: MachineTold) -> Machine:
+    """A machine as a lab told of it, not stored."""
     return Machine(
         name=told.id,
         cpus=told.cpus,

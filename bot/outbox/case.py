@@ -13,9 +13,9 @@ from bot.outbox.patches import above
 from bot.replies.addresses import Address
 from bot.replies.mail import parse
 from bot.replies.patches import bare_title
-from tracker import status, versions
+from tracker import versions
 from tracker.models import Commit, Message, OutgoingMail, Report
-from tracker.status import Happening, Role, Standing, State
+from tracker.status import EventData, Happening, Role, Standing, State, Verdict, fold, standing_events
 
 # Where nobody has said a word, or the lab is asked for one; who has answered is not nagged.
 _WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
@@ -29,19 +29,19 @@ class Case:
     thread: ThreadTold
     sent: OutgoingMail
     standing: Standing
-    events: tuple[status.Event, ...]
+    events: tuple[EventData, ...]
 
     @property
     def headline(self) -> FindingTold:
         """What leads the report; LookupError where the lab has come to doubt it."""
         return values_of([headline_of(self.report)])[0]
 
-    def words_of(self, event: status.Event) -> str:
+    def words_of(self, event: EventData) -> str:
         """What somebody wrote to an event: the argument of a command, or the sentence that it relied on."""
         quote = self.report.events.filter(key=event.key).values_list("quote", flat=True).first()
         return event.remark or quote or ""
 
-    def below_patch(self, event: status.Event, title: str) -> ThreadTold:
+    def below_patch(self, event: EventData, title: str) -> ThreadTold:
         """The thread of the very patch that was measured, so that tools find a tag there; else that of the report.
 
         Known by the commit's own link, or as the only posting of its title: of several versions nobody can tell which.
@@ -82,26 +82,26 @@ def case_of(sent: OutgoingMail) -> Case:
             cc=mail.cc,
         ),
         sent=sent,
-        standing=status.fold(status.Verdict(report.verdict), events),
-        events=tuple(status.standing_events(events)),
+        standing=fold(Verdict(report.verdict), events),
+        events=tuple(standing_events(events)),
     )
 
 
-def fix_of(event: status.Event, measured: FindingTold) -> FixTold:
+def fix_of(event: EventData, measured: FindingTold) -> FixTold:
     """A fix that was measured, with its author as far as we know him."""
     commit = Commit.objects.filter(sha=event.commit).first()
     author = Address(commit.author_name, commit.author_email) if commit else Address("", "")
     return FixTold(event.commit, bare_title(event.title or (commit.title if commit else "")), author, measured)
 
 
-def waits_for_a_word(case: Case, event: status.Event) -> bool:
+def waits_for_a_word(case: Case, event: EventData) -> bool:
     """Whether "still there" may be told: a version, the latest that was measured, where somebody's word is missing."""
     later = [each for each in case.events if each.kind is Happening.STILL_THERE and each.at > event.at]
     waits = case.standing.state in _WAITS and case.standing.reminders
     return waits and not later and versions.parse(event.tag) is not None
 
 
-def is_ours_to_withdraw(case: Case, event: status.Event) -> bool:
+def is_ours_to_withdraw(case: Case, event: EventData) -> bool:
     """Whether somebody of the lab decided that the report is wrong, and no mail of the lab in the thread says so."""
     decided = bool(event.said_by) and not (event.message_id and event.by is Role.REPORTER)
     return decided and case.standing.because == event.key

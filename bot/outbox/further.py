@@ -23,10 +23,10 @@ from bot.outbox.house import House
 from bot.outbox.loading import findings_of, measured_again, told_of, values_of, withheld
 from bot.outbox.patches import Patches
 from bot.outbox.shelving import COMPOSER, Desk
-from tracker import moves, status
+from tracker import moves
 from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.event import NEWS
-from tracker.status import OPEN, Happening, State
+from tracker.status import OPEN, EventData, Happening, State
 
 APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # what was learned earlier is no news any more
@@ -159,7 +159,7 @@ class _Further:
                 composed += self._tell(case, event, f"{SAID}{event.key}")
         return composed
 
-    def _tell(self, case: Case, event: status.Event, purpose: str) -> int:
+    def _tell(self, case: Case, event: EventData, purpose: str) -> int:
         """One mail about one event; a fault in it keeps the others of the report not back."""
         try:
             with transaction.atomic():
@@ -172,7 +172,7 @@ class _Further:
             log.exception("%s: no mail about %s could be composed", case.report.culprit.sha10, event.kind)
             return 0
 
-    def _mail(self, case: Case, event: status.Event, purpose: str) -> Mail | None:
+    def _mail(self, case: Case, event: EventData, purpose: str) -> Mail | None:
         """The mail about an event; None where its numbers say nothing that should be told."""
         more = (purpose, self.identity, self.now, self.unwelcome)
         if purpose.startswith(SAID):
@@ -217,19 +217,19 @@ def _sent() -> QuerySet[OutgoingMail]:
     return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
 
 
-def _withdraws(case: Case, event: status.Event) -> bool:
+def _withdraws(case: Case, event: EventData) -> bool:
     """Whether a withdrawal says it already."""
     return event.kind is Happening.INVALID and _deserves(case, event)
 
 
-def _purpose(event: status.Event) -> str:
+def _purpose(event: EventData) -> str:
     """What a mail about an event tells: a version, a fix, a withdrawal once, whatever was measured of it again."""
     if event.kind is Happening.INVALID:
         return str(event.kind)
     return f"{event.kind} {(event.tag if event.kind is Happening.STILL_THERE else '') or event.commit}"
 
 
-def _deserves(case: Case, event: status.Event) -> bool:
+def _deserves(case: Case, event: EventData) -> bool:
     """Whether those who were told of the report should hear of an event, as it stands now."""
     if case.sent.sent_at and event.at <= case.sent.sent_at:
         return False  # the report itself told of it, or could have

@@ -12,8 +12,7 @@ from django.db.models import QuerySet
 
 from tracker import history
 from tracker.models import Event, OutgoingMail
-from tracker.status import Event as EventValue
-from tracker.status import Happening, Role
+from tracker.status import EventData, Happening, Role
 
 AT_ONCE = 250
 
@@ -34,7 +33,7 @@ def tell_of_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> 
 
 def _event(mail: OutgoingMail, now: datetime) -> Event:
     assert mail.sent_at
-    value = EventValue(
+    value = EventData(
         key=f"{Happening.REPORTED}:{mail.message_id}",
         kind=Happening.REPORTED,
         at=mail.sent_at.replace(microsecond=0),  # as precise as the Date of an answer, which must not seem older

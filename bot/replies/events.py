@@ -6,15 +6,15 @@ from datetime import datetime
 
 from bot.replies.effect import Effect
 from bot.replies.mail import Mail
-from tracker.status import Event, Happening, Role
+from tracker.status import EventData, Happening, Role
 
 
-def event_of(effect: Effect, mail: Mail, role: Role | None, at: datetime, number: int = 0) -> Event | None:
+def event_of(effect: Effect, mail: Mail, role: Role | None, at: datetime, number: int = 0) -> EventData | None:
     """The event that an effect makes, or None. `number` tells several effects of one mail apart."""
     if effect.happening is None:
         return None
     suffix = f"#{number}" if number else ""
-    return Event(
+    return EventData(
         key=f"{effect.happening}:{mail.message_id}{suffix}",
         kind=effect.happening,
         at=at,
@@ -28,13 +28,13 @@ def event_of(effect: Effect, mail: Mail, role: Role | None, at: datetime, number
     )
 
 
-def reported_event(mail: Mail, at: datetime, tree: str = "") -> Event:
+def reported_event(mail: Mail, at: datetime, tree: str = "") -> EventData:
     """The report mail itself. A culprit reported twice has two; the first one counts."""
     key = f"{Happening.REPORTED}:{mail.message_id}"
-    return Event(key, Happening.REPORTED, at, Role.REPORTER, message_id=mail.message_id, tree=tree)
+    return EventData(key, Happening.REPORTED, at, Role.REPORTER, message_id=mail.message_id, tree=tree)
 
 
-def in_mainline_event(mail: Mail, at: datetime) -> Event:
+def in_mainline_event(mail: Mail, at: datetime) -> EventData:
     """A report on the mainline proves that the culprit is in it, though not since which version."""
     key = f"{Happening.LANDED}:{mail.message_id}"
-    return Event(key, Happening.LANDED, at, Role.MACHINE, message_id=mail.message_id)
+    return EventData(key, Happening.LANDED, at, Role.MACHINE, message_id=mail.message_id)

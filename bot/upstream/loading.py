@@ -12,10 +12,10 @@ from django.db.models import F, Max, Q
 from bot.replies.aliases import Aliases
 from bot.upstream.memory import Marks
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport, plain
-from tracker import status
 from tracker.bulk import in_parts
 from tracker.happenings import Happening, Part, TreeRole, Verdict
 from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
+from tracker.status import EventData, standing_events
 
 # Where nobody told when a culprit was written, its fix may be so much older than its report.
 _BEFORE_REPORT = timedelta(days=180)
@@ -223,11 +223,11 @@ def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
 def _taken_back() -> frozenset[tuple[int, str]]:
     """The events that a standing reversal takes back."""
     reports = Event.objects.filter(kind=Happening.REVERSED).values("report")
-    events: dict[int, list[status.Event]] = {}
+    events: dict[int, list[EventData]] = {}
     for event in Event.objects.filter(report__in=reports):
         events.setdefault(event.report_id, []).append(event.value())
     return frozenset(
         (report, key)
         for report, told in events.items()
-        for key in {event.key for event in told} - {event.key for event in status.standing_events(told)}
+        for key in {event.key for event in told} - {event.key for event in standing_events(told)}
     )

@@ -8,10 +8,11 @@ from datetime import timedelta
 
 from bot.upstream.matching import Match
 from bot.upstream.telling import VERSION_KINDS, Now, View
-from tracker import history, status
+from tracker import history
 from tracker.bulk import in_parts
 from tracker.happenings import Happening, Part, TreeRole
 from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, Tree
+from tracker.status import EventData
 
 _MOMENT = timedelta(seconds=1)
 
@@ -78,13 +79,13 @@ def _is_wrong(known: Event, now: Now, view: View) -> bool:
     return known.kind in VERSION_KINDS and (known.kind, known.tag) != (now.event.kind, now.event.tag)
 
 
-def _is_same(known: Event, event: status.Event, role: TreeRole) -> bool:
+def _is_same(known: Event, event: EventData, role: TreeRole) -> bool:
     """Whether it was told already; what came back to a tree is told again."""
     same = (known.kind, known.tag) == (event.kind, event.tag)
     return same and (role is TreeRole.MAINLINE or known.at >= event.at - _MOMENT)
 
 
-def _free_key(event: status.Event, taken: Collection[str]) -> str:
+def _free_key(event: EventData, taken: Collection[str]) -> str:
     """The key of the fact; of one that was told and taken back, the next."""
     key, number = event.key, 1
     while key in taken:
@@ -94,7 +95,7 @@ def _free_key(event: status.Event, taken: Collection[str]) -> str:
 
 
 def _taken_back(report: Report, known: Event, view: View) -> Event:
-    value = status.Event(
+    value = EventData(
         key=f"{Happening.REVERSED}:{known.key}",
         kind=Happening.REVERSED,
         at=view.now,
@@ -168,7 +169,7 @@ def suggest_dropped(now_so: Iterable[Now]) -> None:
         Suggestion.objects.filter(report__in=some, rule=_LEFT, decision=Decision.OPEN).delete()
 
 
-def _ask(report: int, event: status.Event, rule: str, quote: str) -> None:
+def _ask(report: int, event: EventData, rule: str, quote: str) -> None:
     fields = ("kind", "at", "by", "commit", "title", "tag", "tree", "remark")
     Suggestion.objects.get_or_create(
         report_id=report,

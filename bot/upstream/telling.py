@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from bot.upstream.places import Place
 from bot.upstream.tracked import Related, Tracked
 from tracker import versions
-from tracker.happenings import Event, Happening, Part, TreeRole
+from tracker.happenings import EventData, Happening, Part, TreeRole
 
 # In a version, and in the mainline before any version; what is not here tells nothing there.
 _IN_VERSION = {
@@ -57,7 +57,7 @@ class Now:
 
     report: int
     sha: str
-    event: Event | None
+    event: EventData | None
     part: Part
     is_there: bool
 
@@ -87,7 +87,7 @@ class View:
                 event = self._event(self._subject(sha, related), related.report, place)
                 yield Now(related.report, sha, event, related.part, place.is_there)
 
-    def suggested(self, sha: str, title: str, part: Part, undoes: str = "") -> Event | None:
+    def suggested(self, sha: str, title: str, part: Part, undoes: str = "") -> EventData | None:
         """What a click would make of a commit that is not sure to have this part."""
         place = self.places.get(sha)
         event = told(Subject(sha, title, part, undoes), place, self.tree, self.role, self.now) if place else None
@@ -115,7 +115,7 @@ class View:
             sha, depth = commits[sha].undoes, depth + 1
         return depth
 
-    def _event(self, subject: Subject, report: int, place: Place) -> Event | None:
+    def _event(self, subject: Subject, report: int, place: Place) -> EventData | None:
         alike = [sha for sha, each in self.tracked.commits[report].items() if each.part is subject.part]
         merged = any(sha in self.mainline for sha in alike)
         if subject.sha in self.mainline or (subject.part is Part.CULPRIT and merged):
@@ -127,7 +127,7 @@ class View:
         return told_gone(subject, self.tree, self.role, self.day, place.gone_at or self.now)
 
 
-def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetime) -> Event | None:
+def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetime) -> EventData | None:
     """The event of a commit that is in a tree; None where that tells nothing.
 
     A revert is told a moment after what it reverts, though one version may have brought both.
@@ -141,7 +141,7 @@ def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetim
     at = place.back_at or place.at or place.merged_at or now
     if subject.not_before and role is not TreeRole.MAINLINE:
         at = max(at, subject.not_before + _MOMENT)
-    event = Event(
+    event = EventData(
         key=f"{kind}:{tree}:{subject.sha}",
         kind=kind,
         at=min(at, now) + timedelta(microseconds=subject.depth),
@@ -172,7 +172,7 @@ def _tag(place: Place, role: TreeRole) -> str:
     return ""
 
 
-def told_gone(subject: Subject, tree: str, role: TreeRole, day: str, at: datetime) -> Event | None:
+def told_gone(subject: Subject, tree: str, role: TreeRole, day: str, at: datetime) -> EventData | None:
     """The event of a culprit that left linux-next, or a fix that left any tree, though the mainline does not have it.
     `day`: linux-next's newest. A revert that left was never there: what it told is taken back.
     """
@@ -182,7 +182,7 @@ def told_gone(subject: Subject, tree: str, role: TreeRole, day: str, at: datetim
         return None
     if kind is Happening.GONE and role is not TreeRole.NEXT:
         return None
-    return Event(
+    return EventData(
         key=f"{kind}:{tree}:{subject.sha}",
         kind=kind,
         at=at,

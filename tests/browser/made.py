@@ -16,8 +16,9 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 
 from tests.browser.site import PASSWORD  # noqa: E402
-from tracker import models, status  # noqa: E402
+from tracker import models
 from tracker.models import Report  # noqa: E402
+from tracker.status import Happening  # noqa: E402
 
 HOSTILE = '<script>document.title="owned"</script><img src=x onerror=\'document.title="owned"\'>"&amp;{{7*7}}'
 SHA = "f" * 40
@@ -99,7 +100,7 @@ def _said(report: Report) -> None:
     mail = {"message_id": f"{h}@evil"}
     models.Message.objects.create(report=report, source=source, subject=h, sent_at=NOW, own_text=h, **mail, **who)
     words = {"title": h, "remark": h, "quote": h}
-    for kind in (status.Happening.REPORTED, status.Happening.NOTED, status.Happening.FIX_PROPOSED):
+    for kind in (Happening.REPORTED, Happening.NOTED, Happening.FIX_PROPOSED):
         told = {"kind": kind, "at": NOW, "by": "author", "recorded_at": NOW, "said_by": h, "result": h}
         models.Event.objects.create(report=report, key=f"{kind}:{h}", **mail, **words, **told)
     told = {"kind": "working", "at": NOW, "by": "author", "rule": h}

@@ -28,7 +28,7 @@ from tracker import history, writings
 from tracker.digest.compose import Told, compose, week
 from tracker.document import text
 from tracker.models import Message, Orphan, OutgoingMail, OutgoingState, Release, Report
-from tracker.status import Event, Happening, Role
+from tracker.status import EventData, Happening, Role
 
 LISTS = ("perf-reports@lists.example.org", "linux-perf@lists.example.org")
 
@@ -196,7 +196,7 @@ def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
     second = OutgoingMail.objects.filter(report=None).order_by("-pk")[0]
     assert second.state == OutgoingState.APPROVED
     assert "Silent for longer than a week: 1" in second.body
-    fixed = Event("x", Happening.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, said_by="kim", tag="v9.1-rc2")
+    fixed = EventData("x", Happening.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, said_by="kim", tag="v9.1-rc2")
     history.refold(history.append([history.event_row(cycle, fixed, now + timedelta(days=8))]))
     assert compose_week(press(world), now + timedelta(days=14), approve_first=False)
     assert "Fixed or closed this week: 1" in OutgoingMail.objects.order_by("-pk")[0].body

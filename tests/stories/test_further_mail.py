@@ -16,7 +16,7 @@ from bot.outbox.house import House
 from bot.replies.mail import Mail, parse
 from tests.kernel import TITLE, Kernel
 from tests.world import DANA, DIFF, World, message_id
-from tracker import decisions, history, regrading, status
+from tracker import decisions, history, regrading
 from tracker.models import (
     BisectResult,
     Correspondent,
@@ -28,6 +28,7 @@ from tracker.models import (
     Report,
     Suggestion,
 )
+from tracker.status import EventData, Happening
 
 OTHER = {"id": "lab7-m2", "cpus": 8}
 FIX = "mm/vmscan: stop rescanning"
@@ -128,7 +129,7 @@ def test_rules_hold_what_follows_too(world: World) -> None:
 
 def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> None:
     report = world.report()
-    event = status.Event(key="f", kind=status.Happening.FIX_QUEUED, at=world.later(), commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=Happening.FIX_QUEUED, at=world.later(), commit="f" * 40, title=FIX)
     history.record([history.event_row(report, event, world.now)])
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     further(world)
@@ -137,7 +138,7 @@ def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> No
 
 def test_one_that_was_held_for_the_quiet_time_goes_when_it_is_over(world: World) -> None:
     report = world.report()
-    event = status.Event(key="f", kind=status.Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title=FIX)
     history.record([history.event_row(report, event, world.now)])
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     further(world)
@@ -150,8 +151,8 @@ def test_a_follow_up_waits_no_longer_when_its_report_is_closed_and_goes_when_it_
     report = world.report()
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     compose_further(world.identity, world.later())
-    for kind, state in ((status.Happening.EXPECTED, "cancelled"), (status.Happening.REOPENED, "composed")):
-        event = status.Event(key=kind, kind=kind, at=world.later(), said_by="olga")
+    for kind, state in ((Happening.EXPECTED, "cancelled"), (Happening.REOPENED, "composed")):
+        event = EventData(key=kind, kind=kind, at=world.later(), said_by="olga")
         history.record([history.event_row(report, event, world.now)])
         compose_further(world.identity, world.later())
         assert [mail.state for mail in mails(report)] == [state]
@@ -161,7 +162,7 @@ def test_what_waits_is_told_by_what_is_known_when_it_goes(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
     compose_further(world.identity, world.later())
-    event = status.Event(key="d", kind=status.Happening.DISPUTED, at=world.later(), said_by="olga")
+    event = EventData(key="d", kind=Happening.DISPUTED, at=world.later(), said_by="olga")
     history.record([history.event_row(report, event, world.now)])
     compose_further(world.identity, world.later())
     (mail,) = mails(report)
@@ -182,7 +183,7 @@ def test_the_lab_s_own_recheck_has_no_numbers(world: World) -> None:
 def test_a_report_that_the_lab_doubts_can_be_withdrawn(world: World) -> None:
     report = world.report()
     BisectResult.objects.update(held="the machine was throttled")
-    event = status.Event(key="i", kind=status.Happening.INVALID, at=world.later(), said_by="olga")
+    event = EventData(key="i", kind=Happening.INVALID, at=world.later(), said_by="olga")
     history.record([history.event_row(report, event, world.now)])
     assert further(world) == 1
     assert mails(report)[0].state == OutgoingState.APPROVED
@@ -363,7 +364,7 @@ def test_another_robot_was_faster(kernel: Kernel) -> None:
     told = world.report(TITLE, sha=sha)
     Event.objects.filter(report=told).delete()
     OutgoingMail.objects.all().delete()
-    event = status.Event(key="r", kind=status.Happening.REPORTED, at=world.now, message_id="1@robots.example")
+    event = EventData(key="r", kind=Happening.REPORTED, at=world.now, message_id="1@robots.example")
     history.record([history.event_row(told, event, world.now)])
     assert compose_due(world.identity, world.later(), approve_first=False) == 1
     mail = OutgoingMail.objects.get()
@@ -377,7 +378,7 @@ def test_a_fix_was_posted_before_anybody_was_told(world: World) -> None:
     sha = world.commit(TITLE)
     world.ingest(world.result(sha, TITLE))
     report = Report.objects.get()
-    event = status.Event(key="f", kind=status.Happening.FIX_QUEUED, at=world.now, commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=Happening.FIX_QUEUED, at=world.now, commit="f" * 40, title=FIX)
     history.record([history.event_row(report, event, world.now)])
     compose_due(world.identity, world.later(), approve_first=False)
     assert OutgoingMail.objects.get().reason == "a fix was posted on 2026-09-01, less than 7 days ago"

@@ -15,8 +15,9 @@ from tests.kernel import TITLE
 from tests.outbox import by_hand, claim
 from tests.stories.test_further_mail import OTHER, mails, measured, still_there
 from tests.world import DANA, World, message_id
-from tracker import history, status
+from tracker import history
 from tracker.models import BisectResult, Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Report
+from tracker.status import EventData, Happening
 
 ONE_A_DAY = House(policy=Policy(per_author=1))
 
@@ -31,7 +32,7 @@ def by_itself(world: World, house: House = ONE_A_DAY) -> int:
 
 
 def drop(world: World, report: Report) -> None:
-    event = status.Event(key="d", kind=status.Happening.DROPPED, at=world.later(), tree="linus", commit="d" * 40)
+    event = EventData(key="d", kind=Happening.DROPPED, at=world.later(), tree="linus", commit="d" * 40)
     history.record([history.event_row(report, event, world.now)])
 
 
@@ -105,7 +106,7 @@ def test_what_a_rule_held_goes_within_the_limits_once_it_may(world: World) -> No
 def test_the_quiet_time_after_a_fix_passes(world: World) -> None:
     culprits(world)
     report = Report.objects.get()
-    event = status.Event(key="f", kind=status.Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
+    event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
     history.record([history.event_row(report, event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()
@@ -191,7 +192,7 @@ def test_what_a_rule_sends_is_looked_at_again_though_the_rest_waits_for_people(w
 
 def test_a_hold_by_hand_outlasts_the_quiet_time(world: World) -> None:
     culprits(world)
-    event = status.Event(key="f", kind=status.Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
+    event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
     history.record([history.event_row(Report.objects.get(), event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()

@@ -9,8 +9,9 @@ import pytest
 from tests.kernel import TITLE
 from tests.stories.test_further_mail import FIX, further, mails, measured, read
 from tests.world import DANA, DIFF, LEE, World, message_id
-from tracker import decisions, history, status
+from tracker import decisions, history
 from tracker.models import Commit, Decision, Event, OutgoingState, Report, Suggestion
+from tracker.status import EventData, Happening
 
 # --- a fix that was measured ---
 
@@ -125,8 +126,8 @@ def test_an_author_who_can_t_be_mailed_keeps_nothing_back(world: World) -> None:
     report = world.report()
     sha = measure_fix(world, report, 1000)
     Commit.objects.filter(sha=sha).update(author_email="lee at dev")
-    event = status.Event(
-        key="i", kind=status.Happening.INVALID, at=world.later(), said_by="olga", remark="a wrong kernel"
+    event = EventData(
+        key="i", kind=Happening.INVALID, at=world.later(), said_by="olga", remark="a wrong kernel"
     )
     history.record([history.event_row(report, event, world.now)])
     assert further(world) == 2

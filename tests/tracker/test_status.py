@@ -14,7 +14,7 @@ from tracker.status import (
     CLOSED,
     STEPS,
     Awaited,
-    Event,
+    EventData,
     Happening,
     Role,
     Standing,
@@ -28,13 +28,13 @@ H = Happening
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def happened(*steps: tuple[Happening, dict[str, str]] | Happening) -> list[Event]:
+def happened(*steps: tuple[Happening, dict[str, str]] | Happening) -> list[EventData]:
     """Events a day apart, in this order."""
     events = []
     for number, step in enumerate(steps):
         kind, more = step if isinstance(step, tuple) else (step, {})
         by = Role(more.pop("by", "author"))
-        events.append(Event(f"e{number}", kind, DAY + timedelta(days=number), by, message_id=f"m{number}", **more))
+        events.append(EventData(f"e{number}", kind, DAY + timedelta(days=number), by, message_id=f"m{number}", **more))
     return events
 
 
@@ -243,9 +243,9 @@ def test_words_that_a_patch_was_dropped_give_way_to_later_words_but_a_commit_doe
 
 
 def test_what_one_mail_takes_back_comes_before_what_it_goes_on_with() -> None:
-    proposed, rest = Event("p", H.FIX_PROPOSED, DAY, message_id="m"), DAY + timedelta(days=1)
-    rejected = Event("r", H.FIX_WITHDRAWN, rest, message_id="n")
-    working = Event("w", H.WORKING, rest, message_id="n")
+    proposed, rest = EventData("p", H.FIX_PROPOSED, DAY, message_id="m"), DAY + timedelta(days=1)
+    rejected = EventData("r", H.FIX_WITHDRAWN, rest, message_id="n")
+    working = EventData("w", H.WORKING, rest, message_id="n")
     assert fold(Verdict.REGRESSION, [proposed, working, rejected]).state is State.WORKING
 
 
@@ -260,12 +260,12 @@ WORDS = st.sampled_from(["", "a", "b"])
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[Event]:
+def histories(draw: st.DrawFn) -> list[EventData]:
     """Any events at all, many at the same time, with reversals of any of them, even in circles."""
     number = draw(st.integers(0, 12))
     kinds = [draw(st.sampled_from(list(Happening))) for _ in range(number)]
     return [
-        Event(
+        EventData(
             key=f"k{index}",
             kind=kind,
             at=DAY + timedelta(hours=draw(st.integers(0, 3))),
@@ -284,7 +284,7 @@ VERDICTS = st.sampled_from(list(Verdict))
 
 
 @given(VERDICTS, histories(), st.randoms(use_true_random=False))
-def test_the_order_of_learning_does_not_matter(verdict: Verdict, events: list[Event], chance: random.Random) -> None:
+def test_the_order_of_learning_does_not_matter(verdict: Verdict, events: list[EventData], chance: random.Random) -> None:
     shuffled = list(events)
     chance.shuffle(shuffled)
     assert fold(verdict, shuffled) == fold(verdict, events)
@@ -294,10 +294,10 @@ def test_the_order_of_learning_does_not_matter(verdict: Verdict, events: list[Ev
 @given(
     VERDICTS, histories(), st.sampled_from([kind for kind in Happening if kind is not H.REVERSED]), st.integers(0, 3)
 )
-def test_undo_restores(verdict: Verdict, events: list[Event], kind: Happening, hour: int) -> None:
-    done = Event("done", kind, DAY + timedelta(hours=hour), Role.AUTHOR, message_id="m", tag="v5.6")
-    undone = Event("undone", H.REVERSED, DAY + timedelta(days=9), said_by="somebody", reverses="done")
-    redone = Event("redone", H.REVERSED, DAY + timedelta(days=10), said_by="somebody", reverses="undone")
+def test_undo_restores(verdict: Verdict, events: list[EventData], kind: Happening, hour: int) -> None:
+    done = EventData("done", kind, DAY + timedelta(hours=hour), Role.AUTHOR, message_id="m", tag="v5.6")
+    undone = EventData("undone", H.REVERSED, DAY + timedelta(days=9), said_by="somebody", reverses="done")
+    redone = EventData("redone", H.REVERSED, DAY + timedelta(days=10), said_by="somebody", reverses="undone")
     assert fold(verdict, [*events, done, undone]) == fold(verdict, events)
     assert fold(verdict, [*events, done, undone, redone]) == fold(verdict, [*events, done])
 
@@ -305,9 +305,9 @@ def test_undo_restores(verdict: Verdict, events: list[Event], kind: Happening, h
 @settings(max_examples=20)
 @given(st.integers(100, 3000))
 def test_a_long_chain_of_undo_and_redo_has_an_end(length: int) -> None:
-    chain = [Event("k0", H.INVALID, DAY, said_by="s")]
+    chain = [EventData("k0", H.INVALID, DAY, said_by="s")]
     chain += [
-        Event(f"k{n}", H.REVERSED, DAY + timedelta(minutes=n), said_by="s", reverses=f"k{n - 1}")
+        EventData(f"k{n}", H.REVERSED, DAY + timedelta(minutes=n), said_by="s", reverses=f"k{n - 1}")
         for n in range(1, length)
     ]
     expected = State.INVALID if length % 2 else State.NO_RESPONSE
@@ -317,9 +317,9 @@ def test_a_long_chain_of_undo_and_redo_has_an_end(length: int) -> None:
 def test_only_the_fix_that_stands_is_without_effect() -> None:
     """A measured failure reopens what that very commit had closed, and nothing that another one did."""
     at = datetime(2026, 9, 1, tzinfo=UTC)
-    landed = Event("landed", H.FIX_LANDED, at, commit="9" * 40, tag="v9.1")
+    landed = EventData("landed", H.FIX_LANDED, at, commit="9" * 40, tag="v9.1")
     for commit, expected in (("9" * 40, State.NO_RESPONSE), ("f" * 40, State.FIXED)):
-        measured = Event("measured", H.FIX_WITHOUT_EFFECT, at + timedelta(days=1), commit=commit, result="lab/1")
+        measured = EventData("measured", H.FIX_WITHOUT_EFFECT, at + timedelta(days=1), commit=commit, result="lab/1")
         assert fold(Verdict.REGRESSION, [landed, measured]).state is expected
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tracker import status
 from tracker.inbox.context import Excerpt, excerpt
 from tracker.models import Archive, Decision, Event, Message, Orphan, RawMessage, RuleRecord, Suggestion, Tree
+from tracker.status import EventData, Verdict, fold, sentence
 
 PAGE = 100  # rows of a section
 COUNTED = 100_000  # mails in quarantine, the newest
@@ -75,15 +75,15 @@ def _rows(suggestions: Sequence[Suggestion]) -> list[SuggestionRow]:
     """Each with its mail and its report's history: two queries for all."""
     ids = {each.message_id for each in suggestions}
     messages = {each.message_id: each for each in Message.objects.filter(message_id__in=ids).defer("tables")}
-    events: dict[int, list[status.Event]] = {each.report_id: [] for each in suggestions}
+    events: dict[int, list[EventData]] = {each.report_id: [] for each in suggestions}
     for event in Event.objects.filter(report__in=events):
         events[event.report_id].append(event.value())
     return [_row(each, messages.get(each.message_id), events[each.report_id]) for each in suggestions]
 
 
-def _row(suggestion: Suggestion, message: Message | None, events: list[status.Event]) -> SuggestionRow:
-    folded = status.fold(status.Verdict(suggestion.report.verdict), [*events, suggestion.value()])
-    becomes = status.sentence(folded)
+def _row(suggestion: Suggestion, message: Message | None, events: list[EventData]) -> SuggestionRow:
+    folded = fold(Verdict(suggestion.report.verdict), [*events, suggestion.value()])
+    becomes = sentence(folded)
     shown = excerpt(message.own_text if message else "", suggestion.quote)
     return SuggestionRow(suggestion, shown, message, becomes, becomes != suggestion.report.status)
 

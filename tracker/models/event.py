@@ -5,16 +5,16 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from tracker import status
 from tracker.models.natural import NaturalManager
 from tracker.models.report import Report
+from tracker.status import EventData, Happening, Role
 
 # What those who were told of a report may want to hear (bot/outbox/further.py).
 NEWS = (
-    status.Happening.STILL_THERE,
-    status.Happening.FIX_CONFIRMED,
-    status.Happening.FIX_WITHOUT_EFFECT,
-    status.Happening.INVALID,
+    Happening.STILL_THERE,
+    Happening.FIX_CONFIRMED,
+    Happening.FIX_WITHOUT_EFFECT,
+    Happening.INVALID,
 )
 
 
@@ -24,9 +24,9 @@ class Event(models.Model):
     NATURAL = ("report__culprit__sha", "key")
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="events")
     key = models.TextField(help_text="names the fact within the report, so that it is told once")
-    kind = models.TextField(choices=[(h.value, h.value) for h in status.Happening])
+    kind = models.TextField(choices=[(h.value, h.value) for h in Happening])
     at = models.DateTimeField()
-    by = models.TextField(choices=[(r.value, r.value) for r in status.Role], default=status.Role.MACHINE)
+    by = models.TextField(choices=[(r.value, r.value) for r in Role], default=Role.MACHINE)
     message_id = models.TextField(blank=True, db_index=True)
     commit = models.TextField(blank=True, db_index=True)
     result = models.TextField(blank=True)
@@ -48,13 +48,13 @@ class Event(models.Model):
         ordering = ["at", "pk"]
         constraints = [
             models.UniqueConstraint(fields=["report", "key"], name="a_fact_is_told_once"),
-            models.CheckConstraint(condition=Q(kind__in=list(status.Happening)), name="event_kind_is_known"),
+            models.CheckConstraint(condition=Q(kind__in=list(Happening)), name="event_kind_is_known"),
             models.CheckConstraint(
                 condition=~Q(message_id="") | ~Q(commit="") | ~Q(result="") | ~Q(said_by=""),
                 name="event_names_its_evidence",
             ),
             models.CheckConstraint(
-                condition=Q(kind=status.Happening.REVERSED) ^ Q(reverses=""), name="only_a_reversal_reverses"
+                condition=Q(kind=Happening.REVERSED) ^ Q(reverses=""), name="only_a_reversal_reverses"
             ),
         ]
         indexes = [
@@ -71,13 +71,13 @@ class Event(models.Model):
     def natural_key(self) -> tuple[str, ...]:
         return (*self.report.natural_key(), self.key)
 
-    def value(self) -> status.Event:
+    def value(self) -> EventData:
         """The event as the fold takes it."""
-        return status.Event(
+        return EventData(
             key=self.key,
-            kind=status.Happening(self.kind),
+            kind=Happening(self.kind),
             at=self.at,
-            by=status.Role(self.by),
+            by=Role(self.by),
             message_id=self.message_id,
             commit=self.commit,
             result=self.result,

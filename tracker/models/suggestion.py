@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
-from tracker import status
 from tracker.models.report import Report
+from tracker.status import EventData, Happening, Role
 
 
 class Decision(models.TextChoices):
@@ -22,9 +22,9 @@ class Suggestion(models.Model):
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="suggestions")
     key = models.TextField()
-    kind = models.TextField(choices=[(h.value, h.value) for h in status.Happening])
+    kind = models.TextField(choices=[(h.value, h.value) for h in Happening])
     at = models.DateTimeField()
-    by = models.TextField(choices=[(r.value, r.value) for r in status.Role])
+    by = models.TextField(choices=[(r.value, r.value) for r in Role])
     message_id = models.TextField(blank=True, help_text="empty: a commit says it")
     commit = models.TextField(blank=True)
     title = models.TextField(blank=True)
@@ -55,13 +55,13 @@ class Suggestion(models.Model):
     def __str__(self) -> str:
         return f"{self.kind}: {self.quote}"
 
-    def value(self) -> status.Event:
+    def value(self) -> EventData:
         """The event that it would be."""
-        return status.Event(
+        return EventData(
             key=self.key,
-            kind=status.Happening(self.kind),
+            kind=Happening(self.kind),
             at=self.at,
-            by=status.Role(self.by),
+            by=Role(self.by),
             message_id=self.message_id,
             commit=self.commit,
             title=self.title,
