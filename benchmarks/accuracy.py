@@ -14,10 +14,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks import replies  # noqa: E402
-from bot.archive.mbox import read_mbox  # noqa: E402
-from bot.ingest.robot_mail.as_json import report_json  # noqa: E402
-from bot.ingest.robot_mail.report import find_report  # noqa: E402
-from bot.replies.mail import parse  # noqa: E402
+from bot.archives.sources.mbox import read_mbox  # noqa: E402
+from bot.mail.message import parse  # noqa: E402
+from bot.robot_reports.as_json import report_json  # noqa: E402
+from bot.robot_reports.report import find_report  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "data"
 CASES = ("reports-dev", "reports-in-patch-threads-dev")

@@ -18,9 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.make_epoch import make  # noqa: E402
 from benchmarks.timing import timed  # noqa: E402
-from bot.archive.public_inbox import read_epoch  # noqa: E402
-from bot.archive.sieve import Sieve, key_of_commit, key_of_title  # noqa: E402
-from bot.identity import Identity  # noqa: E402
+from bot.archives.prefilter import Sieve, key_of_commit, key_of_title  # noqa: E402
+from bot.archives.sources.public_inbox import read_epoch  # noqa: E402
+from bot.mail.identity import Identity  # noqa: E402
 
 BUNDLE = ROOT.parent / "shared" / "data" / "lore" / "linux-nfs.0.bundle"
 ROBOTS = "rong.a.chen@intel.com,oliver.sang@intel.com,yujie.liu@intel.com,lkp@intel.com"
@@ -39,13 +39,13 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 TRACK = f"""
 from datetime import datetime, UTC
-from tracker import registry
+from tracker.services import catalog
 from tracker.models import Message, RawMessage, Report
-from tracker.status import Verdict
+from tracker.domain.events import Verdict
 now = datetime(2026, 1, 1, tzinfo=UTC)
 for number in range({REPORTS}):
-    commit = registry.commit_for(f"{{number:040x}}"[::-1], title=f"mm: an invented change, number {{number}}")
-    report = registry.report_for(commit, Verdict.REGRESSION)
+    commit = catalog.commit_for(f"{{number:040x}}"[::-1], title=f"mm: an invented change, number {{number}}")
+    report = catalog.report_for(commit, Verdict.REGRESSION)
     source = RawMessage.objects.create(digest=str(number), compressed=b"", received_at=now)
     Message.objects.create(message_id=f"{{number}}-lkp@bench.example", report=report, source=source, kind="robot")
 """

@@ -77,7 +77,7 @@ def validate(file: Path) -> float:
     """Seconds a result for json.loads and jsonschema alone."""
     import jsonschema
 
-    schema = json.loads((ROOT / "bot/ingest/schemas/perf-bisect-result-1.schema.json").read_text())
+    schema = json.loads((ROOT / "bot/results/formats/schemas/perf-bisect-result-1.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
     start = time.perf_counter()
     with file.open() as stream:

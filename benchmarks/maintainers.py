@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bot.compose.maintainers import Maintainers
-from bot.replies.aliases import read_mailmap
+from bot.git.maintainers import Maintainers
+from bot.mail.mailmap import read_mailmap
 from tests.debian_kernel import DebianKernel, archive
 
 COMMITS, ASKED = 2000, 20

@@ -63,17 +63,18 @@ def alone(port: int, mails: list[tuple[str, list[str], bytes]]) -> float:
 def measure(port: int, queued: int, sent: int) -> None:
     from django.utils import timezone
 
-    from bot.outbox import queue, sending, states
-    from bot.outbox.transport.smtp import Server, SmtpTransport
+    from bot.outbox import scheduler, sender
+    from bot.outbox.transports.smtp import Server, SmtpTransport
     from tests.crash import mails as made
     from tracker.models import OutgoingMail, OutgoingState
+    from tracker.services import mail_transitions
 
     def worker(most: int) -> float:
         """One worker until nothing is due, or `most` are sent: seconds."""
         server, before = Server("127.0.0.1", port), OutgoingMail.objects.filter(state=OutgoingState.SENT).count()
         begin = time.perf_counter()
         while OutgoingMail.objects.filter(state=OutgoingState.SENT).count() - before < most:
-            if not sending.send_due(SmtpTransport(server), sending.Manner(run=2.0)):
+            if not sender.send_due(SmtpTransport(server), sender.Manner(run=2.0)):
                 break  # the queue is empty
         return time.perf_counter() - begin
 
@@ -82,9 +83,9 @@ def measure(port: int, queued: int, sent: int) -> None:
         spent = []
         for _ in range(15):
             begin = time.perf_counter()
-            batch = queue.claim_due(timezone.now(), sending.Manner().lease, sending.BATCH, "bench")
+            batch = scheduler.claim_due(timezone.now(), sender.Manner().lease, sender.BATCH, "bench")
             spent.append(1000 * (time.perf_counter() - begin))
-            states.release(batch, timezone.now(), "bench", "")
+            mail_transitions.release(batch, timezone.now(), "bench", "")
         return median(spent)
 
     ours, theirs = [], []
@@ -101,7 +102,7 @@ def measure(port: int, queued: int, sent: int) -> None:
     few = claims()
     made.make(queued - 1000, timezone.now(), first=ROUNDS * MAILS + 1000)
     many = claims()
-    print(f"  a claim of {sending.BATCH}: {few:.1f} ms with 1,000 in the queue, {many:.1f} ms with {queued:,}")
+    print(f"  a claim of {sender.BATCH}: {few:.1f} ms with 1,000 in the queue, {many:.1f} ms with {queued:,}")
     worker(1000)
     early, steps = resident(), []
     for _ in range(4):

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -41,8 +42,9 @@ class World:
 
 
 def world() -> World:
+    RELEASED = import_module("tracker.migrations.0002_seed").RELEASED  # noqa: N806
+
     from tracker import models
-    from tracker.kernel_releases import RELEASED
 
     versions = list(RELEASED)[-RELEASES:]
     metrics = [models.Metric(name=f"suite-{n % 25}.ops_{n}") for n in range(200)]
@@ -82,8 +84,9 @@ def made(reports: int, messages: int) -> str:
 
 def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
     """One report with its line in the tables, its headline, and the event that it was reported."""
-    from tracker import listing, models
-    from tracker.status import Happening, State
+    from tracker import models
+    from tracker.domain.events import Happening, State
+    from tracker.services import report_summary
 
     place = 0 if dice.random() < SHARE else dice.randrange(1, RELEASES)
     version = known.versions[place]
@@ -102,7 +105,7 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
         reported_at=at, heard_at=at, merged=merged, cycle=merged, shifted="" if merged else version,
         author=f"author{n % 700}@dev.example", suite=scenario.suite, metric=metric.name, machine=machine.name,
         scenario="nr_task=50% mode=process", base=version, change_pct=change, noise_pct=2.5,
-        spark=listing.spark(old, new), weight=effect, urgency=listing.urgency(False, effect, at),
+        spark=report_summary.spark(old, new), weight=effect, urgency=report_summary.urgency(False, effect, at),
         closed_at=at + timedelta(days=9) if state in ("fixed", "dropped") else None, revision=n + 1,
         lacks_fix=n % 97 == 0, words=f"{n:08x} area/{n % 60}: change number {n} {metric.name} {machine.name}",
     )  # fmt: skip
@@ -119,7 +122,8 @@ def _mails(reports: int, messages: int) -> None:
     """Mails of all threads; LONG of them are of the first report."""
     import zlib
 
-    from tracker import bulk, models
+    from tracker import models
+    from tracker.services import bulk
 
     now, body = datetime(2026, 1, 1, tzinfo=UTC), zlib.compress(b"From: a@dev.example\n\nwords\n" * 20)
     text = "I can reproduce this here, and I will have a look at it tomorrow. " * 8
@@ -139,7 +143,7 @@ def _mails(reports: int, messages: int) -> None:
 
 def questions(version: str) -> dict[str, str]:
     """Every filter, every order, every group, and the ends of the table."""
-    from tracker.triage.question import GROUPS, ORDERS
+    from tracker.pages.triage.question import GROUPS, ORDERS
 
     filters = ["state=working", "state=open", "state!=fixed", "kind=improvement", "awaiting=author", "subsystem=area/7",
                "suite=suite-3", "metric=suite-3.ops_3", "machine=lab-01-2sp1", "machine!=lab-01-2sp1",

@@ -18,9 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.make_tree import make_tree  # noqa: E402
-from bot.upstream.graph import Graph  # noqa: E402
-from bot.upstream.log import read_log  # noqa: E402
-from bot.upstream.refs import read_refs  # noqa: E402
+from bot.git.graph import Graph  # noqa: E402
+from bot.git.log import read_log  # noqa: E402
+from bot.git.refs import read_refs  # noqa: E402
 
 COMMITS, TAGS, REPORTS, DESCRIBED = 1_000_000, 900, 4000, 1000
 LATER = 1000
@@ -28,13 +28,13 @@ LATER = 1000
 # Runs in a process of its own, so that its size is its own.
 PREPARE = """
 from datetime import datetime, UTC
-from tracker import registry
+from tracker.services import catalog
 from tracker.models import Message, RawMessage, Report
-from tracker.status import Verdict
+from tracker.domain.events import Verdict
 now = datetime(2027, 1, 1, tzinfo=UTC)
 for number, line in enumerate(open({shas!r}).read().split()):
-    commit = registry.commit_for(line, title=f"mm: an invented culprit, number {{number}}")
-    report = registry.report_for(commit, Verdict.REGRESSION)
+    commit = catalog.commit_for(line, title=f"mm: an invented culprit, number {{number}}")
+    report = catalog.report_for(commit, Verdict.REGRESSION)
     if number < {closed}:
         source = RawMessage.objects.create(digest=str(number), compressed=b"", received_at=now)
         name = f"{{(number + 1) * 1000}}-report@bench.example"
@@ -44,8 +44,8 @@ Report.objects.update(reported_at=datetime(2005, 1, 1, tzinfo=UTC))
 WALK = """
 import resource, time
 from datetime import datetime, UTC
-from bot.identity import Identity
-from bot.upstream.tracking import track
+from bot.mail.identity import Identity
+from bot.upstream.tracking.track import track
 from tracker.models import Landing, Tree
 tree, _ = Tree.objects.update_or_create(name="linus", defaults={{"path": {path!r}, "role": "mainline"}})
 start = time.perf_counter()

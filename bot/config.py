@@ -11,27 +11,27 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from bot.archive.sources import open_sources
+from bot.archives.sources import open_sources
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.policy import Policy
-from bot.compose.policy_file import read_policy
-from bot.git import is_repository
-from bot.identity import Identity
+from bot.compose.policy.policy import Policy
+from bot.compose.policy.policy_file import read_policy
+from bot.dkim_keys import KeyCache
+from bot.git.repository import is_repository
+from bot.mail.auth.trust_anchors import Believed
+from bot.mail.identity import Identity
+from bot.mail.mailmap import Aliases, read_mailmap
 from bot.outbox.bulletins import Press
-from bot.outbox.doubts import DoubtPolicy
-from bot.outbox.house import House
-from bot.outbox.sending import Manner
+from bot.outbox.context.compose_config import House
+from bot.outbox.recovery import DoubtPolicy
+from bot.outbox.sender import Manner
 from bot.outbox.sent_folder import SentFolder
 from bot.outbox.signing import DkimKey, PatattKey, Signing, Unsigned
-from bot.outbox.transport.choice import transport_of
-from bot.outbox.transport.port import Transport
-from bot.replies.aliases import Aliases, read_mailmap
+from bot.outbox.transports.choice import transport_of
+from bot.outbox.transports.port import Transport
 from bot.replies.rules import RULES
-from bot.replies.trust.believed import Believed
-from bot.signing_keys import KeyCache
-from tracker.listing import relist
 from tracker.models import Tree
-from tracker.registry import tree_for
+from tracker.services.catalog import tree_for
+from tracker.services.report_summary import relist
 
 TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@example.org>\r\n\r\nA mail.\r\n"
 TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role

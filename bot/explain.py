@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.identity import Identity
-from bot.ingest.robot_mail.as_json import report_json
-from bot.ingest.robot_mail.report import RobotReport, clean_title, find_report
+from bot.mail.identity import Identity
+from bot.mail.message import Mail
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.effects import effects_of
-from bot.replies.events import event_of, reported_event
-from bot.replies.kinds import Kind
-from bot.replies.known import KnownReport, KnownReports, known_as
-from bot.replies.mail import Mail
 from bot.replies.meaning import Found, found_in
 from bot.replies.reading import Reading, understand
-from tracker.status import EventData, Verdict, fold
+from bot.replies.report_lookup import KnownReport, KnownReports, known_as
+from bot.replies.sender_kind import Kind
+from bot.replies.to_events import event_of, reported_event
+from bot.robot_reports.as_json import report_json
+from bot.robot_reports.report import RobotReport, clean_title, find_report
+from tracker.domain.events import EventData, Verdict
+from tracker.domain.report_state.fold import fold
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -11,21 +11,21 @@ from django.conf import settings
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
-from bot.archive.intake import read_source
-from bot.archive.mirror import refresh
-from bot.archive.sources import open_sources
+from bot.archives.reading import read_source
+from bot.archives.sources import open_sources
+from bot.archives.sources.mirror import refresh
 from bot.config import configured_trees, doubt_policy, house, identity, manner, press, tree_paths, way_out
 from bot.errors import Busy, Unreadable
-from bot.ingest.drop import take_dropped
-from bot.outbox import doubts
-from bot.outbox.answering import approve_answers
+from bot.outbox import recovery
 from bot.outbox.bulletins import compose_week
-from bot.outbox.composing import compose_due
-from bot.outbox.further import compose_further
-from bot.outbox.queue import has_due, is_busy
-from bot.outbox.sending import ENDS_A_ROUND, send_due
-from bot.outbox.sign_in import mail_links
-from bot.upstream.following import Patience, follow
+from bot.outbox.command_answers import approve_answers
+from bot.outbox.composer import compose_due
+from bot.outbox.follow_ups import compose_further
+from bot.outbox.scheduler import has_due, is_busy
+from bot.outbox.sender import ENDS_A_ROUND, send_due
+from bot.outbox.sign_in_mail import mail_links
+from bot.results.drop_directory import take_dropped
+from bot.upstream.tracking.follow import Patience, follow
 
 SENDING = 10.0  # seconds: a worker that is told to end can do so soon
 log = logging.getLogger(__name__)
@@ -112,8 +112,8 @@ def track_tree(name: str) -> None:
 def send_mail() -> int:
     """Send what is approved and due, for some seconds; ring again where more is. The rows of the outbox say what."""
     now = timezone.now()
-    doubts.sweep(now)
-    doubts.resolve(doubt_policy(), now)
+    recovery.sweep(now)
+    recovery.resolve(doubt_policy(), now)
     if not settings.PERFWORK_SENDING:
         log.info("PERFWORK_SENDING is off: mail stays in the outbox")
         return 0

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.maintainers import Maintainers
-from bot.compose.told import BuildTold, FindingTold, RecheckTold, ReportTold
-from bot.replies.addresses import Address
+from bot.compose.report.report_data import BuildTold, FindingTold, RecheckTold, ReportTold
+from bot.git.maintainers import Maintainers
+from bot.mail.addresses import Address
 from tests.told import BOT, FINDING, SLOWER, TOLD
-from tracker.status import Grade, Verdict
+from tracker.domain.events import Grade, Verdict
 
 PLACE = Path(__file__).parent / "mail" / "composed"
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -202,7 +202,7 @@ REPORTS: Mapping[str, tuple[ReportTold, Conventions]] = {
 def composed(name: str) -> bytes:
     """The mail about one of REPORTS."""
     from bot.compose.mail import to_bytes
-    from bot.compose.report_mail import compose
+    from bot.compose.report.report_mail import compose
 
     told, house = REPORTS[name]
     return to_bytes(compose(told, BOT, AT, "", house))

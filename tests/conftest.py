@@ -11,8 +11,8 @@ import hypothesis
 import pytest
 from django.core.cache import cache
 
-from bot.identity import Identity
-from bot.outbox.transport.smtp import Server
+from bot.mail.identity import Identity
+from bot.outbox.transports.smtp import Server
 from tests.kernel import ROBOT, Kernel
 from tests.mail_server import Moody, mail_server
 from tests.outbox import unrecorded

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.replies.addresses import parse_addresses
+from bot.mail.addresses import parse_addresses
 
 WANTED = ("MAINTAINERS", ".mailmap", "scripts/get_maintainer.pl", "COPYING", "CREDITS", "Kbuild", "Makefile", "README")
 # What keywords of the file are looked for in.

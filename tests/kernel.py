@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.upstream.tracking import TrackTally, track
+from bot.upstream.tracking.track import TrackTally, track
 from tests.linux import Linux
 from tests.world import World, message_id
 from tracker.models import Report, Tree
-from tracker.models.tree import TreeRole
+from tracker.models.git import TreeRole
 
 TITLE = "mm/vmscan: walk cold folios first"
 ROBOT = "lkp@robots.example"

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot import git
-from bot.replies.addresses import Address
+from bot.git import repository as git
+from bot.mail.addresses import Address
 from tests.world import DANA, START
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from bot.outbox.transport.smtp import Server
-from bot.replies.mail import parse
+from bot.mail.message import parse
+from bot.outbox.transports.smtp import Server
 
 
 class Moody:

@@ -8,28 +8,28 @@ from typing import Any
 
 from django.utils import timezone
 
-from bot.outbox import queue, sending
-from bot.outbox.transport.port import Fate
-from bot.outbox.transport.smtp import Server, SmtpTransport
-from tracker import moves
+from bot.outbox import scheduler, sender
+from bot.outbox.transports.port import Fate
+from bot.outbox.transports.smtp import Server, SmtpTransport
 from tracker.models import Move, OutgoingMail, OutgoingState
+from tracker.services import mail_transitions
 
 LEASE = timedelta(seconds=60)
 
 
 def send(server: Server, **manner: Any) -> Counter[Fate]:
     """One call of a worker."""
-    return sending.send_due(SmtpTransport(server), sending.Manner(**{"lease": LEASE, **manner}))
+    return sender.send_due(SmtpTransport(server), sender.Manner(**{"lease": LEASE, **manner}))
 
 
 def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> list[OutgoingMail]:
     """What a worker would take now."""
-    return queue.claim_due(now or timezone.now(), LEASE, limit, by)
+    return scheduler.claim_due(now or timezone.now(), LEASE, limit, by)
 
 
 def by_hand(mail: OutgoingMail, verb: str, words: str = "") -> bool:
     """What a person does on the page."""
-    return moves.by_hand(mail.pk, verb, "dana", timezone.now(), words)
+    return mail_transitions.by_hand(mail.pk, verb, "dana", timezone.now(), words)
 
 
 def again(mail: OutgoingMail) -> OutgoingMail:

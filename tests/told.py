@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.compose.told import BuildTold, FindingTold, ReportTold
-from bot.identity import Identity
-from bot.replies.addresses import Address
-from tracker.status import Grade, Verdict
+from bot.compose.report.report_data import BuildTold, FindingTold, ReportTold
+from bot.mail.addresses import Address
+from bot.mail.identity import Identity
+from tracker.domain.events import Grade, Verdict
 
 LIST = "perf-reports@lists.example.org"
 BOT = Identity(address="perfbot@bot.example.org", list_address=LIST, base_url="https://perf.example.org")

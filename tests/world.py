@@ -10,22 +10,22 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
-from bot.archive.intake import read_source
-from bot.archive.sources import open_sources
-from bot.archive.tally import Tally
+from bot.archives.reading import read_source
+from bot.archives.sources import open_sources
+from bot.archives.tally import Tally
 from bot.demo.inbox import DemoInbox
 from bot.demo.story import DANA, DIFF, LEE
 from bot.demo.tree import DemoTree
-from bot.identity import Identity
-from bot.ingest.formats import read_path
-from bot.ingest.intake import take_in
-from bot.ingest.store import Receipt
-from bot.outbox import states
-from bot.outbox.composing import compose_due
-from bot.replies.addresses import Address
-from bot.upstream.tracking import TrackTally, track
+from bot.mail.addresses import Address
+from bot.mail.identity import Identity
+from bot.outbox.composer import compose_due
+from bot.results.intake import take_in
+from bot.results.recognise import read_path
+from bot.results.storage.bisect_results import Receipt
+from bot.upstream.tracking.track import TrackTally, track
 from tracker.models import OutgoingMail, Report, Tree
-from tracker.models.tree import TreeRole
+from tracker.models.git import TreeRole
+from tracker.services import mail_transitions
 
 __all__ = ["DANA", "DIFF", "LEE", "START", "World", "message_id", "standing", "state"]
 
@@ -101,7 +101,7 @@ class World:
         self.ingest(self.result(sha, title, **changes))
         compose_due(self.identity, self.later(), approve_first=False)
         mail = OutgoingMail.objects.get(report__culprit__sha=sha, purpose="report")
-        states.mark_sent(mail.message_id, self.now, self.now)
+        mail_transitions.mark_sent(mail.message_id, self.now, self.now)
         self.inbox.add(bytes(mail.raw))
         return Report.objects.select_related("culprit").get(culprit__sha=sha)
 

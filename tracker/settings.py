@@ -201,7 +201,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:  # a connection takes PostgreSQL ten milliseconds, more than a page's queries together
     DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
-AUTHENTICATION_BACKENDS = ["tracker.people.backend.Backend"]
+AUTHENTICATION_BACKENDS = ["tracker.services.accounts.backend.Backend"]
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "releases"
 # Sessions hold who is signed in and the last decision, no more; in a signed cookie they cost no query. Who is no user

@@ -12,11 +12,11 @@ from django.template.loader import render_to_string
 from bot.compose.mail import Mail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import Recipient, Recipients
-from bot.compose.safe import is_message_id, one_line
-from bot.compose.threads import below
-from bot.identity import Identity
-from bot.replies.addresses import Address
-from bot.replies.commands import MAX_COMMANDS
+from bot.compose.threading import below
+from bot.mail.addresses import Address
+from bot.mail.identity import Identity
+from bot.mail.sanitising import is_message_id, one_line
+from bot.replies.commands.grammar import MAX_COMMANDS
 from bot.replies.reading import Reading
 
 WIDTH = 76

@@ -12,11 +12,11 @@ from django.template.loader import render_to_string
 from bot.compose.mail import Mail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import Recipient, Recipients, why_not
-from bot.compose.report_mail import finished
-from bot.compose.safe import one_line
-from bot.identity import Identity
-from bot.replies.addresses import Address
-from tracker.keys import tag_of
+from bot.compose.report.report_mail import finished
+from bot.mail.addresses import Address
+from bot.mail.identity import Identity
+from bot.mail.sanitising import one_line
+from tracker.domain.keys import tag_of
 
 _MARK = re.compile(r"^-- ?$", re.M)
 

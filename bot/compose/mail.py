@@ -11,10 +11,10 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any
 
-from bot.compose.attachments import Attachment
 from bot.compose.recipients import Recipients
-from bot.compose.safe import for_header
-from bot.replies.addresses import Address
+from bot.compose.report.attachments import Attachment
+from bot.mail.addresses import Address
+from bot.mail.sanitising import for_header
 
 _NARROW = email.policy.SMTP.clone(cte_type="8bit")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
-from bot.identity import Identity
+from bot.mail.identity import Identity
 
 
 def message_id(at: datetime, tag: str, identity: Identity, purpose: str = "") -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bot.compose.safe import one_line
-from bot.compose.told import FindingTold
+from bot.compose.report.report_data import FindingTold
+from bot.mail.sanitising import one_line
 
 DIGITS = 5  # that mean something: no benchmark tells more
 _LEAST_SPREAD = 2  # per cent, below which tables leave it out

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bot.compose.conventions import DEFAULT, Conventions
-from bot.compose.maintainers import Duty, Responsible
-from bot.compose.safe import is_address
-from bot.identity import Identity
-from bot.replies.addresses import Address, parse_addresses
+from bot.git.maintainers import Duty, Responsible
+from bot.mail.addresses import Address, parse_addresses
+from bot.mail.identity import Identity
+from bot.mail.sanitising import is_address
 
 MOST_LISTS = 20
 _PEOPLE = (

@@ -6,9 +6,9 @@ import subprocess
 import threading
 from pathlib import Path
 
-from bot import git
-from bot.archive.public_inbox import read_epoch
-from bot.replies.mail import parse
+from bot.archives.sources.public_inbox import read_epoch
+from bot.git import repository as git
+from bot.mail.message import parse
 
 
 class DemoInbox:

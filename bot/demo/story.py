@@ -13,8 +13,8 @@ from email.policy import SMTP
 from email.utils import format_datetime
 
 from bot.demo.tree import DemoTree
-from bot.replies.addresses import Address
-from bot.replies.mail import Mail
+from bot.mail.addresses import Address
+from bot.mail.message import Mail
 
 DANA = Address("Dana Brook", "dana@dev.example")
 LEE = Address("Lee Park", "lee@dev.example")

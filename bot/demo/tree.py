@@ -7,8 +7,8 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot import git
-from bot.replies.addresses import Address
+from bot.git import repository as git
+from bot.mail.addresses import Address
 
 
 class DemoTree:

@@ -10,18 +10,18 @@ from urllib.parse import urlsplit
 from bot.compose.bulletin_mail import Bulletin, compose_bulletin
 from bot.compose.lint import faults
 from bot.compose.mail import Mail
-from bot.compose.policy import Action, Decision
-from bot.identity import Identity
-from bot.outbox.circumstances import unwelcome
-from bot.outbox.house import House
-from bot.outbox.shelving import COMPOSER, Desk, Start
-from tracker import moves
-from tracker.digest import queries as digest
-from tracker.digest.compose import compose as compose_digest
-from tracker.document import text
-from tracker.document.blocks import Document
+from bot.compose.policy.policy import Action, Decision
+from bot.mail.identity import Identity
+from bot.outbox.context.compose_config import House
+from bot.outbox.context.policy_context import unwelcome
+from bot.outbox.writer import COMPOSER, Desk, Start
+from tracker.documents import text
+from tracker.documents.blocks import Document
+from tracker.documents.digest import queries as digest
+from tracker.documents.digest.compose import compose as compose_digest
+from tracker.domain.errors import Unfit
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
-from tracker.unfit import Unfit
+from tracker.services import mail_transitions
 
 AT_LEAST = "somebody must approve it"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -81,7 +81,7 @@ def hold(bulletin: Bulletin, press: Press, now: datetime) -> OutgoingMail:
     columns = {**desk.columns(mail, row.message_id), "reason": start.reason, "by_hand": False}
     again = (OutgoingState.HELD, OutgoingState.COMPOSED, OutgoingState.CANCELLED)
     waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=again, attempts=0, sent_at=None)  # no server saw it
-    if not moves.move(waiting, OutgoingState.HELD, COMPOSER, now, "composed anew", **columns):
+    if not mail_transitions.move(waiting, OutgoingState.HELD, COMPOSER, now, "composed anew", **columns):
         raise Unfit(f"mail {row.pk} with it is {row.state.replace('_', ' ')} already: `outbox show {row.pk}`")
     row.refresh_from_db()
     return row

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from bot.identity import Identity
-from bot.outbox import refusals, states
-from bot.replies.leaving import Wish, wish_of
+from bot.mail.auth.verdict import Verdict
+from bot.mail.identity import Identity
+from bot.replies.opt_out import Wish, wish_of
 from bot.replies.reading import Reading
-from bot.replies.trust.verdict import Verdict
 from tracker.models import Correspondent, Mailing, OutgoingMail, RefusedBy
+from tracker.services import mail_transitions
+from tracker.services.outgoing import delivery_failures
 
 UNPROVEN = "not proven"
 LATELY = 1000  # mails
@@ -27,7 +28,7 @@ def hear(reading: Reading, identity: Identity, now: datetime) -> None:
     if wish and _is_list(author, identity):  # a list has no wishes
         return
     if wish is None:
-        refusals.alive(author, at)
+        delivery_failures.alive(author, at)
         return
     proven = reading.trust.verdict is Verdict.PASS
     if wish is Wish.COME_BACK and not (proven or identity.trust == "open"):
@@ -61,9 +62,11 @@ def came_back(reading: Reading, identity: Identity, now: datetime) -> bool:
     paths = [each for each in addressed if identity.mark_in(each)]
     for mail in OutgoingMail.objects.filter(sender__in=paths, attempts__gt=0).order_by("pk")[:1]:
         at = min(reading.mail.date or now, now)
-        states.mark_sent(mail.message_id, at, now, by="bounce", words=f"it came back with <{reading.mail.message_id}>")
+        mail_transitions.mark_sent(
+            mail.message_id, at, now, by="bounce", words=f"it came back with <{reading.mail.message_id}>"
+        )
         ours = {each.lower() for each in mail.recipients}
         failed = {each: words for each, words in reading.bounce.failed.items() if each in ours}
-        refusals.note(mail, failed, RefusedBy.BOUNCE, at)
+        delivery_failures.note(mail, failed, RefusedBy.BOUNCE, at)
         return True
     return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.replies.rules.rule import Mode
-from tracker.status import Happening, Role
+from tracker.domain.events import Happening, Role
 
 __all__ = ["NOTHING", "Effect", "Mode", "Relation", "Standpoint", "name_of"]
 

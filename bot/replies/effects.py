@@ -10,19 +10,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bot.replies import commanded
-from bot.replies.courtesy import first_that_says_more, says_more
+from bot.mail.patches import bare_title, version_of
+from bot.replies.commands.effects import effect_of
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
-from bot.replies.intent import Intent
-from bot.replies.kinds import Kind
+from bot.replies.fix_mentions import named_commit
+from bot.replies.intents import Intent
+from bot.replies.lab_answers import answers, helps, holds_table, tells
 from bot.replies.meaning import Found, found_in
-from bot.replies.measured import answers, helps, holds_table, tells
-from bot.replies.named import named_commit
-from bot.replies.patches import bare_title, version_of
+from bot.replies.prose.courtesy import first_that_says_more, says_more
 from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
-from bot.replies.trust.policy import may_act
-from tracker.status import CLOSED, STEPS, Happening, Role
+from bot.replies.sender_kind import Kind
+from bot.replies.trust_policy import may_act
+from tracker.domain.events import CLOSED, Happening, Role
+from tracker.domain.report_state.steps import STEPS
 
 _PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch_names_culprit"}
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
@@ -48,7 +49,7 @@ def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tu
         return (NOTHING,)
     if at.relation is Relation.CULPRIT:
         return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch(reading, at)) or (NOTHING,)
-    orders = [commanded.effect_of(each) for each in reading.commands.good] if reading.obeyed else []
+    orders = [effect_of(each) for each in reading.commands.good] if reading.obeyed else []
     said = [*_said(reading, at)]
     effects = (
         *(_bounded(each, reading, at, policy, asks_much=True) for each in orders),

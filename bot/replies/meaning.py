@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.replies.intent import Intent
-from bot.replies.kinds import Kind
-from bot.replies.measured import answers, holds_table
+from bot.replies.intents import Intent
+from bot.replies.lab_answers import answers, holds_table
+from bot.replies.prose.sentences import Sentence
 from bot.replies.reading import Reading
 from bot.replies.rules import RULES, By, Rule
-from bot.replies.sentences import Sentence
+from bot.replies.sender_kind import Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from bot.identity import Identity
-from bot.replies import text
-from bot.replies.addressed import Audience, audience_of
-from bot.replies.bounces import Bounce, read_bounce
-from bot.replies.commands import Commands, find_commands
-from bot.replies.kinds import Kind, kind_of
-from bot.replies.links import Link, find_links
-from bot.replies.mail import Mail, parse
+from bot.mail import quoting
+from bot.mail.auth.judge import judge
+from bot.mail.auth.verdict import UNPROVEN, Trust
+from bot.mail.bounces import Bounce, read_bounce
+from bot.mail.identity import Identity
+from bot.mail.links import Link, find_links
+from bot.mail.message import Mail, parse
+from bot.mail.patches import Patch, find_patches, posted_title
+from bot.mail.trailers import Trailer, find_trailers, fixed_commits
+from bot.replies.commands.grammar import Commands, find_commands
 from bot.replies.notices import Notice, find_notice
-from bot.replies.patches import Patch, find_patches, posted_title
-from bot.replies.sentences import Sentence, own_sentences
-from bot.replies.trailers import Trailer, find_trailers, fixed_commits
-from bot.replies.trust.judge import judge
-from bot.replies.trust.verdict import UNPROVEN, Trust
+from bot.replies.prose.audience import Audience, audience_of
+from bot.replies.prose.sentences import Sentence, own_sentences
+from bot.replies.sender_kind import Kind, kind_of
 
 _REVERT = re.compile(r'Revert "(.{1,400})"')
 
@@ -85,9 +85,9 @@ def understand(raw: bytes, identity: Identity) -> Reading:
 
 def read(mail: Mail, identity: Identity, trust: Trust = UNPROVEN) -> Reading:
     """Everything that the mail says. Pure; the same mail always reads the same."""
-    in_context = text.lines_in_context(mail.text)
+    in_context = quoting.lines_in_context(mail.text)
     lines = [line.text for line in in_context]
-    own = text.own_of(lines)
+    own = quoting.own_of(lines)
     found = find_commands(own, identity.prefix)
     problems = list(mail.problems)
     if found.too_many:

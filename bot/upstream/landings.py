@@ -1,59 +1,97 @@
-"""Places of commits in a tree, from and into the database."""
+"""Where a commit is in a tree: the first tag that holds it, or since when it waits for one, or is gone. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.upstream.places import Place
-from tracker.bulk import in_parts
-from tracker.happenings import TreeRole
-from tracker.models import Commit, Landing, Tree
-
-_FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
+from bot.git.commits import moment
+from bot.upstream.walk import Walked
 
 
-def known_places(tree: Tree) -> dict[str, Place]:
-    """What is known of this tree, by sha."""
-    rows = Landing.objects.filter(tree=tree).values_list("commit__sha", *_FIELDS)
-    return {sha: Place(*values) for sha, *values in rows.iterator(chunk_size=2000)}
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The values of a `Landing`."""
+
+    tag: str = ""
+    at: datetime | None = None
+    merge: str = ""
+    merged_at: datetime | None = None
+    after: str = ""
+    gone_at: datetime | None = None
+    back_at: datetime | None = None
+
+    @property
+    def is_there(self) -> bool:
+        return self.gone_at is None
 
 
-def in_mainline(shas: Collection[str]) -> set[str]:
-    """Those of these commits that the mainline has."""
-    found: set[str] = set()
-    for some in in_parts(shas):
-        rows = Landing.objects.filter(tree__role=TreeRole.MAINLINE, gone_at=None, commit__sha__in=some)
-        found.update(rows.values_list("commit__sha", flat=True))
-    return found
-
-
-def ensure_commits(wanted: Mapping[str, Commit]) -> dict[str, int]:
-    """The keys of these commits; those that are not known yet are made as wanted."""
-    known = _keys(wanted)
-    missing = [commit for sha, commit in sorted(wanted.items()) if sha not in known]
-    Commit.objects.bulk_create(missing, ignore_conflicts=True, batch_size=500)
-    return known | _keys([commit.sha for commit in missing]) if missing else known
-
-
-def _keys(shas: Collection[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for some in in_parts(shas):
-        found.update(Commit.objects.filter(sha__in=some).values_list("sha", "pk"))
-    return found
-
-
-def store(tree: Tree, places: Mapping[str, Place], keys: Mapping[str, int], now: datetime) -> None:
-    """Write places that are new or changed."""
-    rows = [
-        Landing(
-            commit_id=keys[sha],
-            tree=tree,
-            **{name: getattr(place, name) for name in _FIELDS if name != "at"},
-            at=place.at or place.merged_at or now,
+def found_places(walked: Walked, shas: Collection[str], after: str) -> dict[str, Place]:
+    """The places of those commits that the walk came by, in a tag or in a branch."""
+    found: dict[str, Place] = {}
+    for sha in shas:
+        number, merge = walked.graph.tag_of(sha), walked.graph.merge_of(sha)
+        if number < 0 and merge is None:
+            continue
+        tag = walked.tags[number] if number >= 0 else None
+        merged_at = moment(merge[1]) if merge else None
+        found[sha] = Place(
+            tag=tag.name if tag else "",
+            at=tag.at if tag else merged_at,
+            merge=merge[0] if merge else "",
+            merged_at=merged_at,
+            after="" if tag else after,
         )
-        for sha, place in sorted(places.items())
-    ]
-    Landing.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=["commit", "tree"], update_fields=list(_FIELDS), batch_size=500
+    return found
+
+
+def revised(
+    known: Mapping[str, Place],
+    found: Mapping[str, Place],
+    gone: Collection[str],
+    lost_tags: Collection[str],
+    now: datetime,
+    *,
+    needs_branch: bool,
+) -> dict[str, Place]:
+    """The places that are new or other than they were.
+
+    A first tag stays the first, unless it was deleted. `needs_branch`: in linux-next a commit is there as long as
+    today's branch has it, whatever the days of before had.
+    """
+    changed: dict[str, Place] = {}
+    for sha in {*known, *found}:
+        old = known.get(sha)
+        place = _revised(old, found.get(sha), lost_tags, now, needs_branch=needs_branch)
+        if sha in gone and place and place.is_there:
+            place = replace(place, gone_at=now)
+        if place and place != old:
+            changed[sha] = place
+    return changed
+
+
+def _revised(
+    old: Place | None, new: Place | None, lost_tags: Collection[str], now: datetime, *, needs_branch: bool
+) -> Place | None:
+    if new is not None and needs_branch and not new.merge:
+        new = replace(new, gone_at=(old.gone_at if old else None) or now)
+    if old is None or new is None:
+        if old and old.tag in lost_tags:
+            return replace(old, tag="", at=old.merged_at or now, gone_at=None if old.merge else now)
+        return old or new
+    first = old if old.merge and (needs_branch or not new.merge) else new
+    merge, merged_at = first.merge, first.merged_at
+    came_back = old.gone_at is not None and new.is_there
+    # Days of linux-next are deleted as they grow old: the first one that was seen stays. Versions the walk knows best.
+    keeps = old.tag and old.tag not in lost_tags and not (came_back and new.tag) and (needs_branch or not new.tag)
+    tag, at = (old.tag, old.at) if keeps else (new.tag, new.at)
+    return replace(
+        new,
+        tag=tag,
+        at=at,
+        merge=merge,
+        merged_at=merged_at,
+        after="" if tag else old.after or new.after,
+        back_at=now if came_back else old.back_at,
     )

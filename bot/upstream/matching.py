@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.upstream.naming import Named
+from bot.git.commits import LogCommit
+from bot.upstream.references import Named
 from bot.upstream.tracked import Related, Tracked, plain
-from bot.upstream.values import LogCommit
-from tracker.happenings import Part
+from tracker.domain.events import Part
 
 # What the revert of each part is.
 REVERSE = {Part.CULPRIT: Part.REVERT, Part.FIX: Part.UNDO, Part.REVERT: Part.UNDO, Part.UNDO: Part.FIX}

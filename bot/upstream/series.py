@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.upstream.values import Tag
-from tracker import versions
-from tracker.versions import Version
+from bot.git.commits import Tag
+from tracker.domain import versions
+from tracker.domain.versions import Version
 
 # A series without a release for so long before the newest of all has come to its end (kernel.org/category/releases).
 _LIVES = timedelta(days=180)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bot.replies.patches import bare_title
-from bot.upstream.wanted import DIGITS, Wanted, wanted
-from tracker.happenings import Part
+from bot.mail.patches import bare_title
+from bot.upstream.commit_prefilter import DIGITS, Wanted, wanted
+from tracker.domain.events import Part
 
 
 @dataclass(frozen=True, slots=True)

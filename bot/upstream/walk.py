@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from bot import git
 from bot.errors import Unreadable
-from bot.identity import Identity
-from bot.upstream.graph import Graph
-from bot.upstream.log import read_log
+from bot.git import repository as git
+from bot.git.commits import Tag
+from bot.git.graph import Graph
+from bot.git.log import read_log
+from bot.git.refs import Refs, resolve
+from bot.mail.identity import Identity
 from bot.upstream.matching import Seen
-from bot.upstream.memory import Marks, Memory
-from bot.upstream.naming import names_in
-from bot.upstream.refs import Refs, resolve
+from bot.upstream.references import names_in
 from bot.upstream.tracked import Tracked
-from bot.upstream.values import Tag
-from tracker import versions
-from tracker.happenings import TreeRole
-from tracker.versions import Version
+from bot.upstream.walk_checkpoint import Marks, Memory
+from tracker.domain import versions
+from tracker.domain.events import TreeRole
+from tracker.domain.versions import Version
 
 # A tag counts as older than a commit only with so much to spare: clocks differ.
 _MARGIN = timedelta(days=14)

@@ -13,12 +13,12 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from bot.config import tree_paths
-from bot.ingest import refused
-from bot.ingest.errors import Conflict
-from bot.ingest.formats import read_bytes
-from bot.ingest.intake import Answer, take_in
-from bot.ingest.release_store import ReleaseReceipt
-from bot.ingest.store import Taken
+from bot.results import rejected_input
+from bot.results.errors import Conflict
+from bot.results.intake import Answer, take_in
+from bot.results.recognise import read_bytes
+from bot.results.storage.bisect_results import Taken
+from bot.results.storage.kernel_results import ReleaseReceipt
 from bot.web.tokens import problem, stranger
 
 MAX_BYTES = 16 * 1024 * 1024  # of a body; larger ones go by `ingest` or the drop directory
@@ -41,7 +41,7 @@ def take_results(request: HttpRequest) -> JsonResponse:
     answers = list(take_in(read_bytes(body, "body"), tree_paths(), now))
     for answer in answers:
         if answer.refusal and answer.raw and not isinstance(answer.refusal, Conflict):
-            refused.keep(answer.raw, answer.refusal, settings.PERFWORK_DROP, now)
+            rejected_input.keep(answer.raw, answer.refusal, settings.PERFWORK_DROP, now)
     told = [_told(answer) for answer in answers]
     response = JsonResponse(told[0] if len(told) == 1 else {"results": told}, status=_status(answers))
     if len(told) == 1 and "location" in told[0]:

@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from bot.web import evidence, results
+from bot.web import results, tool_output
 
 urlpatterns = [
     path("results", results.take_results, name="take-results"),
-    path("evidence", evidence.take_evidence, name="take-evidence"),
+    path("evidence", tool_output.take_evidence, name="take-evidence"),
 ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.replies.addresses import Address, parse_addresses
+from bot.mail.addresses import Address, parse_addresses
 
 CASES = [
     ("Lee Park <lee@dev.example>", [("Lee Park", "lee@dev.example")]),

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import config
-from bot.identity import Identity
-from bot.replies.aliases import read_mailmap
-from bot.replies.known import KnownReport
-from bot.replies.mail import parse
+from bot.mail.identity import Identity
+from bot.mail.mailmap import read_mailmap
+from bot.mail.message import parse
 from bot.replies.reading import read
-from tracker.status import Role
+from bot.replies.report_lookup import KnownReport
+from tracker.domain.events import Role
 
 MAP = """\
 # people

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archive.mbox import read_mbox
-from bot.archive.public_inbox import read_epoch
-from bot.archive.sieve import Passes, Sieve
-from bot.archive.sources import open_sources
+from bot.archives.prefilter import Passes, Sieve
+from bot.archives.sources import open_sources
+from bot.archives.sources.mbox import read_mbox
+from bot.archives.sources.public_inbox import read_epoch
 from bot.demo.inbox import DemoInbox
 from bot.errors import Unreadable
-from bot.identity import Identity
+from bot.mail.identity import Identity
 
 MAILS = [b"Message-ID: <%d@x>\nSubject: %d\n\nbody %d\n" % (n, n, n) for n in range(5)]
 LINE = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"

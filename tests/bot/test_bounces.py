@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.identity import Identity
-from bot.outbox.refusals import is_dead
-from bot.replies.bounces import Bounce, read_bounce
+from bot.mail.bounces import Bounce, read_bounce
+from bot.mail.identity import Identity
+from tracker.services.outgoing.delivery_failures import is_dead
 
 RETURNED = "202609011200.7d3e91c0-perfbot@bot.example.org"
 POSTFIX = f"""\

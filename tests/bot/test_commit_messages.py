@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.identity import Identity
-from bot.upstream.inspection import inspect
+from bot.git.commits import LogCommit
+from bot.git.inspection import inspect
+from bot.mail.identity import Identity
 from bot.upstream.matching import Context, Seen, match_all
-from bot.upstream.naming import MAX_NAMED, names_in
+from bot.upstream.references import MAX_NAMED, names_in
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport
-from bot.upstream.values import LogCommit
 from tests.kernel import Kernel, closes
 from tests.world import DANA, LEE, START, World, message_id, state
-from tracker.happenings import Part
+from tracker.domain.events import Part
 from tracker.models import Landing, Report
 
 US = Identity(

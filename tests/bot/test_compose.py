@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.first_screen import height
 from bot.compose.mail import Mail, to_bytes
-from bot.compose.report_mail import compose
-from bot.compose.subject import report_subject
-from bot.compose.told import BuildTold, FindingTold, RecheckTold
-from bot.compose.warnings import warnings_of
-from bot.replies.addresses import Address
-from bot.replies.mail import parse
-from bot.subsystem import subsystem_of
+from bot.compose.report.first_screen import height
+from bot.compose.report.report_data import BuildTold, FindingTold, RecheckTold
+from bot.compose.report.report_mail import compose
+from bot.compose.report.subject import report_subject
+from bot.compose.report.warnings import warnings_of
+from bot.mail.addresses import Address
+from bot.mail.message import parse
+from bot.mail.subsystem import subsystem_of
 from tests.conftest import NOW
 from tests.told import BOT, FINDING, SLOWER, TOLD
-from tracker.glossary import ENTRIES, in_words, meaning
-from tracker.status import Grade, Verdict
+from tracker.domain.events import Grade, Verdict
+from tracker.domain.metrics.glossary import ENTRIES, in_words, meaning
 
 
 def sent(conventions: Conventions = Conventions(), **changes: Any) -> tuple[Mail, str]:  # noqa: B008

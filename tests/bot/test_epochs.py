@@ -18,19 +18,19 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archive import intake, mirror, public_inbox
-from bot.archive.intake import read_source
-from bot.archive.mbox import read_mbox
-from bot.archive.public_inbox import EpochSource, head, read_epoch
-from bot.archive.raw import LIMIT
-from bot.archive.sources import open_sources
-from bot.archive.trail import Trail
+from bot.archives import reading
+from bot.archives.checkpoint import Trail
+from bot.archives.reading import read_source
+from bot.archives.sources import mirror, open_sources, public_inbox
+from bot.archives.sources.mbox import read_mbox
+from bot.archives.sources.public_inbox import EpochSource, head, read_epoch
+from bot.archives.sources.raw import LIMIT
 from bot.demo.inbox import DemoInbox
 from bot.errors import Busy, Unreadable
-from bot.identity import Identity
-from bot.replies.mail import parse
+from bot.mail.identity import Identity
+from bot.mail.message import parse
 from tests.bot.test_robot_reports import INVENTED
-from tracker.models import Archive, Message, lease
+from tracker.models import Archive, Message, base
 
 LKP = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 REPORT = INVENTED.encode("latin-1")
@@ -260,7 +260,7 @@ def test_an_archive_that_vanishes_keeps_none_from_being_read(inbox: DemoInbox, t
 def test_two_workers_never_read_the_same_epoch(inbox: DemoInbox, now: datetime) -> None:
     (source,) = open_sources(str(inbox.path))
     row = Archive.objects.create(path=source.name)
-    assert lease.claim(Archive.objects.all(), row.pk, timezone.now(), timedelta(minutes=5))
+    assert base.claim(Archive.objects.all(), row.pk, timezone.now(), timedelta(minutes=5))
     with pytest.raises(Busy, match="another worker"):
         read_source(source, LKP, now)
     Archive.objects.update(holder="elsewhere 1 2")  # of another machine nothing is known
@@ -401,7 +401,7 @@ def test_after_a_reading_that_failed_the_next_one_may_begin(
         def breaks(*words: object) -> object:
             raise OperationalError("the disk is full")
 
-        broken.setattr(intake, "take", breaks)
+        broken.setattr(reading, "take", breaks)
         with pytest.raises(OperationalError):
             read_source(source, LKP, now)
     assert read_source(source, LKP, now).reports == 1

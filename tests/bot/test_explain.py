@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.explain import explain
-from bot.identity import Identity
-from bot.replies.known import KnownReport
+from bot.mail.identity import Identity
+from bot.replies.report_lookup import KnownReport
 from tests.bot.test_robot_reports import INVENTED
 
 BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")

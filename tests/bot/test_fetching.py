@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from bot import git
 from bot.errors import Busy, Unreadable
-from bot.holding import hold
+from bot.git import repository as git
+from bot.git.fetch import fetch
+from bot.git.refs import read_refs
+from bot.leases import hold
 from bot.tasks import track_tree
-from bot.upstream.fetching import fetch
-from bot.upstream.following import Patience, follow
-from bot.upstream.refs import read_refs
+from bot.upstream.tracking.follow import Patience, follow
 from tests.linux import Linux
 from tests.world import World
 from tracker.models import Release, Tree
-from tracker.models.tree import TreeRole
+from tracker.models.git import TreeRole
 
 PATIENCE = 20.0
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.kernel import ROBOT, TITLE, Kernel
 from tests.world import DANA, DIFF, LEE, message_id, standing, state
-from tracker import decisions
 from tracker.models import Decision, Event, Report, Suggestion
+from tracker.services import suggestions
 
 # --- fixes --------------------------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ def test_fixes_alone_is_a_suggestion_that_goes_on_after_a_click(kernel: Kernel) 
     kernel.walk("linus")
     asked.refresh_from_db()
     assert (asked.kind, asked.tag) == ("fix_landed", "v9.1-rc2")
-    decisions.decide(asked, Decision.ACCEPTED, "mira", kernel.world.now)
+    suggestions.decide(asked, Decision.ACCEPTED, "mira", kernel.world.now)
     assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
 
 
@@ -42,7 +42,7 @@ def test_an_accepted_fix_in_a_maintainers_tree_is_followed_to_its_version(kernel
     report = kernel.merged()
     fix = kernel.git.commit("mm: charge once", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")', on="mm")
     kernel.walk("linus", "mm")
-    decisions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
     assert standing(report) == "merged at v9.1-rc1, a fix is queued in mm"
     kernel.git.pick(fix, on="master", body="Taken by mail.")
     kernel.git.tag("v9.1-rc2")
@@ -55,7 +55,7 @@ def test_a_rejected_suggestion_is_not_asked_again(kernel: Kernel) -> None:
     report = kernel.merged()
     fix = kernel.git.commit("mm: charge once", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")', on="mm")
     kernel.walk("linus", "mm")
-    decisions.decide(Suggestion.objects.get(), Decision.REJECTED, "mira", kernel.world.now)
+    suggestions.decide(Suggestion.objects.get(), Decision.REJECTED, "mira", kernel.world.now)
     kernel.git.pick(fix, on="next")
     kernel.walk("next")
     kernel.git.merge("Merge mm", "mm")
@@ -205,6 +205,6 @@ def test_where_only_mail_knows_the_culprit_title_and_author_tell(kernel: Kernel,
     if not landing:
         asked = Suggestion.objects.get()
         assert (asked.kind, asked.rule, asked.commit) == ("same_patch", "title_alone", sha)
-        decisions.decide(asked, Decision.ACCEPTED, "mira", kernel.world.now)
+        suggestions.decide(asked, Decision.ACCEPTED, "mira", kernel.world.now)
         kernel.walk("linus")
         assert standing(report) == "merged at v9.1-rc1, no response from author yet"

@@ -9,11 +9,11 @@ import pytest
 
 from bot.errors import Busy
 from bot.upstream import walk
-from bot.upstream.following import Patience, follow
+from bot.upstream.tracking.follow import Patience, follow
 from tests.kernel import ROBOT, TITLE, Kernel, closes
 from tests.world import message_id, standing, state
-from tracker import decisions
 from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
+from tracker.services import suggestions
 
 # --- landings -----------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ def test_a_culprit_that_is_gone_is_dropped_by_a_click(kernel: Kernel) -> None:
     kernel.walk("next")
     kernel.git.point("next", kernel.git.head("master"))
     kernel.walk("next")
-    assert decisions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    assert suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
     assert state(report) == "dropped"
 
 
@@ -187,7 +187,7 @@ def test_what_was_dropped_by_a_click_and_lands_is_open_again(kernel: Kernel) -> 
     kernel.walk("linus", "next")
     kernel.git.point("next", kernel.git.head("master"))
     kernel.walk("linus", "next")
-    decisions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
     assert state(report) == "dropped"
     kernel.git.now = kernel.world.now
     kernel.git.merge("Merge it all the same", sha)

@@ -6,8 +6,8 @@ import pytest
 
 from bot.compose.conventions import WIDTH
 from bot.compose.lint import faults
-from bot.compose.report_mail import compose
-from bot.replies.mail import parse
+from bot.compose.report.report_mail import compose
+from bot.mail.message import parse
 from tests.composed import AT, PLACE, REPORTS, composed
 from tests.told import BOT
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
-from bot.compose.further_mail import ThreadTold
-from bot.compose.guard import guarded, is_obeyed
+from bot.compose.follow_ups.thread_mail import ThreadTold
+from bot.compose.follow_ups.withdrawal_mail import compose_withdrawal
 from bot.compose.lint import faults
-from bot.compose.report_mail import compose
-from bot.compose.told import BuildTold, ReportTold
-from bot.compose.withdrawal_mail import compose_withdrawal
+from bot.compose.obeyed_lines import guarded, is_obeyed
+from bot.compose.report.report_data import BuildTold, ReportTold
+from bot.compose.report.report_mail import compose
 from tests.conftest import NOW
 from tests.told import BOT, FINDING, TOLD
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.identity import Identity
-from bot.ingest.robot_mail.report import find_report
-from bot.replies import text
-from bot.replies.html_text import as_text
-from bot.replies.kinds import Kind
-from bot.replies.mail import Mail, parse
+from bot.mail import quoting
+from bot.mail.identity import Identity
+from bot.mail.message import Mail, parse
+from bot.mail.mime.html import as_text
 from bot.replies.reading import Reading, read
+from bot.replies.sender_kind import Kind
+from bot.robot_reports.report import find_report
 from tests.world import DIFF
 
 BOT = Identity(address="perfbot@bot.example.org", base_url="https://perf.example.org")
@@ -186,7 +186,7 @@ def test_the_head_of_a_patch_is_no_older_mail(bracket: str) -> None:
     ],
 )
 def test_attributions_in_other_languages(attribution: str) -> None:
-    assert text.own_text(f"{attribution}\n> quoted\n\nmine") == "mine"
+    assert quoting.own_text(f"{attribution}\n> quoted\n\nmine") == "mine"
 
 
 # --- who ---

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ingest import bisect_log
-from bot.ingest.errors import Refused
-from bot.ingest.formats import Input, read_bytes, read_path, reread
-from bot.ingest.value import Result
+from bot.results.bisect_result import Result
+from bot.results.errors import Refused
+from bot.results.formats import bisect_log
+from bot.results.recognise import Input, read_bytes, read_path, reread
 from tests.bot.test_ingest import JSON
 
 BASE, GOOD, BAD, HEAD = "1" * 40, "a" * 40, "b" * 40, "2" * 40

@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from bot.ingest.formats import read_path
-from bot.ingest.intake import take_in
-from bot.outbox import states
-from bot.outbox.composing import compose_due
-from bot.upstream.inspection import inspect
+from bot.git.inspection import inspect
+from bot.outbox.composer import compose_due
+from bot.results.intake import take_in
+from bot.results.recognise import read_path
 from tests.world import World, standing, state
-from tracker import regrading
 from tracker.models import Commit, Event, Finding, OutgoingMail, Report
+from tracker.services import mail_transitions, regrading
 
 SHA = "b" * 40
 OTHER = {"id": "lab7-m2", "cpus": 8}
@@ -346,7 +345,7 @@ def test_what_was_sent_is_not_composed_again(world: World) -> None:
     world.ingest(worse(world, 700))
     compose_due(world.identity, world.later(), approve_first=False)
     mail = OutgoingMail.objects.get()
-    states.mark_sent(mail.message_id, world.now, world.now)
+    mail_transitions.mark_sent(mail.message_id, world.now, world.now)
     world.later()
     world.ingest(worse(world, 600, id="2", machine=OTHER))
     compose_due(world.identity, world.later(), approve_first=False)

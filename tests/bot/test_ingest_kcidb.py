@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ingest import kcidb
-from bot.ingest.errors import Refused
-from bot.ingest.formats import Input, read_bytes, reread
-from bot.ingest.value import Result
+from bot.results.bisect_result import Result
+from bot.results.errors import Refused
+from bot.results.formats import kcidb
+from bot.results.recognise import Input, read_bytes, reread
 from tests.bot.test_ingest import JSON
 
 OLD, NEW = "a" * 40, "b" * 40

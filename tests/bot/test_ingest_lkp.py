@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ingest import lkp, lkp_roots
-from bot.ingest.errors import Refused
-from bot.ingest.formats import Input, read_path, read_paths, reread
+from bot.results.errors import Refused
+from bot.results.formats import lkp, lkp_roots
+from bot.results.recognise import Input, read_path, read_paths, reread
 from tests.bot.test_ingest import JSON
 
 PARENT, CULPRIT = "a" * 40, "b" * 40

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from bot.ingest.drop import take_dropped
-from bot.outbox.composing import compose_due
+from bot.outbox.composer import compose_due
+from bot.results.drop_directory import take_dropped
 from tests.outbox import by_hand
 from tests.world import World
-from tracker import regrading
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, NoiseHistory, OutgoingMail, Report
+from tracker.services import regrading
 
 C, F = "c" * 40, "f" * 40
 FIXES = {"tag": "Fixes", "value": f'{C[:12]} ("mm: a")'}
@@ -232,7 +232,7 @@ def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
     ],
 )
 def test_names_and_counts_have_an_end(world: World, place: str, value: Any, words: str) -> None:
-    from bot.ingest.errors import Refused
+    from bot.results.errors import Refused
 
     one = told(world, C, "c", 1000, 700)
     if place in ("side", "metric"):
@@ -262,16 +262,16 @@ def test_numbers_at_the_end_of_the_scale_are_taken(world: World, good: dict[str,
 
 
 def test_what_breaks_one_file_leaves_the_next_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bot.ingest import store
+    from bot.results.storage import bisect_results
 
-    honest = store.store_new
+    honest = bisect_results.store_new
 
     def fragile(results: Any, *rest: Any) -> None:
         if any(result.id == "a" for result in results):
             raise OverflowError("int too large")
         honest(results, *rest)
 
-    monkeypatch.setattr(store, "store_new", fragile)
+    monkeypatch.setattr(bisect_results, "store_new", fragile)
     drop = world.place / "drop"
     drop.mkdir()
     for name, sha in (("a", C), ("b", "b" * 40)):
@@ -312,8 +312,8 @@ def hostile(path: Any, good: dict[str, Any]) -> None:
 
 
 def test_each_hostile_input_costs_itself_alone(world: World) -> None:
-    from bot.ingest.formats import read_path
-    from bot.ingest.intake import take_in
+    from bot.results.intake import take_in
+    from bot.results.recognise import read_path
 
     top = world.place / "hostile"
     top.mkdir()
@@ -351,7 +351,7 @@ def test_the_drop_directory_goes_on_past_each_of_them(world: World) -> None:
 
 @pytest.mark.parametrize("field", ["sha", "tree", "metric", "email"])
 def test_a_line_break_is_in_no_name(world: World, field: str) -> None:
-    from bot.ingest.errors import Refused
+    from bot.results.errors import Refused
 
     one = told(world, C, "c", 1000, 700)
     if field == "sha":
@@ -370,9 +370,9 @@ def test_a_parent_that_only_seemed_so_is_held(world: World) -> None:
     """A bisection across a merge: the last good commit need not be the culprit's parent, and a tree knows better."""
     from datetime import UTC, datetime
 
-    from bot.ingest import bisect_log
-    from bot.ingest.store import take
-    from bot.upstream.inspection import Inspected
+    from bot.git.inspection import Inspected
+    from bot.results.formats import bisect_log
+    from bot.results.storage.bisect_results import take
     from tests.bot.test_ingest_bisect_log import BAD, CSV, LOG
 
     result = bisect_log.parse({"log": LOG, "samples": CSV}, "in")
@@ -385,7 +385,7 @@ def test_a_parent_that_only_seemed_so_is_held(world: World) -> None:
 def test_hostile_code_is_compared_in_no_time(piece: bytes) -> None:
     import time
 
-    from bot.upstream.inspection import _code
+    from bot.git.inspection import _code
 
     start = time.process_time()
     _code(piece * 50_000)
@@ -396,8 +396,8 @@ def test_large_inputs_take_time_by_their_size(world: World) -> None:
     """What is refused of a large result is found as fast as in a small one; many metrics are no square of them."""
     import time
 
-    from bot.ingest import lkp, perf_bisect_result
-    from bot.ingest.errors import Refused
+    from bot.results.errors import Refused
+    from bot.results.formats import lkp, perf_bisect_result
 
     one = told(world, C, "c", 1000, 700)
     one["measurements"][0]["good"]["samples"] = [1.0] * 1_000_000

@@ -14,10 +14,10 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ingest import perf_release_result
-from bot.ingest.errors import Refused
-from bot.ingest.formats import read_bytes
-from bot.ingest.released import KernelResult
+from bot.results.errors import Refused
+from bot.results.formats import perf_release_result
+from bot.results.kernel_result import KernelResult
+from bot.results.recognise import read_bytes
 from tracker.models import BisectResult, Evidence, Kernel, Measurement, ReleaseResult
 
 TEST = {"suite": "vm-scan", "params": {"nr_task": "50%"}}

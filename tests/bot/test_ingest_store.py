@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from django.db import DataError, IntegrityError, connection
 
-from bot.ingest import store
-from bot.ingest.errors import Conflict, Refused
-from bot.ingest.formats import ADAPTERS, read_path, reread
-from bot.ingest.intake import take_in
-from bot.ingest.store import Receipt, Taken, take_all
-from bot.ingest.value import Result
+from bot.results.bisect_result import Result
+from bot.results.errors import Conflict, Refused
+from bot.results.intake import take_in
+from bot.results.recognise import ADAPTERS, read_path, reread
+from bot.results.storage import bisect_results
+from bot.results.storage.bisect_results import Receipt, Taken, take_all
 from tests.conftest import ROOT
 from tests.world import World
 from tracker.models import BisectResult, Commit, Finding, NoiseHistory, Report
@@ -91,14 +91,14 @@ def test_a_batch_tells_of_each_in_its_order(world: World) -> None:
 def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One result that the database can't hold harms none of the others."""
     many = results(world, 3)
-    honest = store.store_new
+    honest = bisect_results.store_new
 
     def hostile(some: list[Result], *rest: Any) -> None:
         honest(some, *rest)
         if any(each.id == "r1" for each in some):
             raise DataError("integer out of range\nmore words")
 
-    monkeypatch.setattr(store, "store_new", hostile)
+    monkeypatch.setattr(bisect_results, "store_new", hostile)
     one, two, three = take_all(many, world.now, {})
     assert isinstance(one, Receipt)
     assert isinstance(three, Receipt)
@@ -109,7 +109,7 @@ def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytes
 
 
 def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = store.store_new
+    honest = bisect_results.store_new
     collisions = iter([IntegrityError("somebody made this machine"), None])
 
     def collide(*told: Any) -> None:
@@ -117,7 +117,7 @@ def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatc
         if error := next(collisions, None):
             raise error
 
-    monkeypatch.setattr(store, "store_new", collide)
+    monkeypatch.setattr(bisect_results, "store_new", collide)
     (answer,) = take_all(results(world, 1), world.now, {})
     assert isinstance(answer, Receipt)
     assert answer.taken is Taken.NEW
@@ -132,10 +132,10 @@ def test_what_nobody_can_take_is_not_tried_for_ever(world: World, monkeypatch: p
         tries += 1
         raise IntegrityError("always")
 
-    monkeypatch.setattr(store, "store_new", fail)
+    monkeypatch.setattr(bisect_results, "store_new", fail)
     with pytest.raises(IntegrityError):
         take_all(results(world, 1), world.now, {})
-    assert tries == store._TRIES
+    assert tries == bisect_results._TRIES
 
 
 def test_a_commit_known_by_its_beginning_gets_its_whole_sha(world: World) -> None:

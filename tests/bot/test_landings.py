@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from bot import git
 from bot.errors import Unreadable
-from bot.identity import Identity
-from bot.upstream.graph import Graph
-from bot.upstream.log import read_log
-from bot.upstream.refs import Refs, read_refs
-from bot.upstream.tracking import track
-from tracker import registry, versions
+from bot.git import repository as git
+from bot.git.graph import Graph
+from bot.git.log import read_log
+from bot.git.refs import Refs, read_refs
+from bot.mail.identity import Identity
+from bot.upstream.tracking.track import track
+from tracker.domain import versions
+from tracker.domain.events import Verdict
 from tracker.models import Landing, Tree
-from tracker.models.tree import TreeRole
-from tracker.status import Verdict
+from tracker.models.git import TreeRole
+from tracker.services import catalog
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -208,7 +209,7 @@ def follow(shas: list[str], whole: Path) -> None:
     made = {tag.name: tag.at for tag in read_refs(whole).versions}
     for number, sha in enumerate(shas):
         written = made.get(first_of_tag_contains(whole, sha)) if number % 2 else None
-        registry.report_for(registry.commit_for(sha, authored_at=written), Verdict.REGRESSION)
+        catalog.report_for(catalog.commit_for(sha, authored_at=written), Verdict.REGRESSION)
 
 
 def test_a_history_that_git_can_not_read_to_its_end_is_told(tmp_path: Path) -> None:

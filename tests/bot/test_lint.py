@@ -15,12 +15,12 @@ from bot.compose.lint import faults
 from bot.compose.lint.every_mail import HEADINGS
 from bot.compose.mail import Mail
 from bot.compose.recipients import Recipient, Recipients
-from bot.compose.report_mail import compose
-from bot.compose.told import ReportTold
-from bot.replies.addresses import Address
+from bot.compose.report.report_data import ReportTold
+from bot.compose.report.report_mail import compose
+from bot.mail.addresses import Address
 from tests.conftest import NOW, ROOT
 from tests.told import BOT, FINDING, LIST, SLOWER, TOLD
-from tracker.status import Grade, Verdict
+from tracker.domain.events import Grade, Verdict
 
 HOUSE = Conventions()
 Fault = Callable[[Mail], Mail]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bot.explain import explain
-from bot.identity import Identity
-from bot.replies.known import KnownReport, KnownReports
-from bot.replies.mail import Mail, parse
+from bot.mail.identity import Identity
+from bot.mail.message import Mail, parse
 from bot.replies.reading import Reading, read
+from bot.replies.report_lookup import KnownReport, KnownReports
 from tests.conftest import SHARED
 
 REPORT = "7d3e91c0a45b28f6"

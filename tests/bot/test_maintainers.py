@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.maintainers import Duty, Maintainers
-from bot.replies.aliases import read_mailmap
+from bot.git.maintainers import Duty, Maintainers
+from bot.mail.mailmap import read_mailmap
 from tests.debian_kernel import DebianKernel, archive
 
 TEXT = """\

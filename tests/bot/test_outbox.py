@@ -18,16 +18,17 @@ from django.utils import timezone
 
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
-from bot.outbox import doubts, sending, states
-from bot.outbox.composing import compose_due
-from bot.outbox.transport.choice import transport_of
-from bot.outbox.transport.port import Fate, Outcome
-from bot.outbox.transport.smtp import Server, SmtpTransport
+from bot.outbox import recovery, sender
+from bot.outbox.composer import compose_due
+from bot.outbox.transports.choice import transport_of
+from bot.outbox.transports.port import Fate, Outcome
+from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port
 from tests.outbox import LEASE, again, by_hand, claim, record_of, send
 from tests.world import World, standing
 from tracker.models import OutgoingMail, OutgoingState, Report
+from tracker.services import mail_transitions
 
 
 @pytest.fixture
@@ -102,10 +103,10 @@ def test_the_servers_no_is_kept_in_its_words(
 def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
     refused = Outcome(Fate.LATER, "451 later")
     delays = []
-    for _ in range(states.MOST_TRIES):
+    for _ in range(mail_transitions.MOST_TRIES):
         (mine,) = claim(timezone.now() + timedelta(days=9))
         before = timezone.now()
-        sending.record(mine, refused, "worker")
+        sender.record(mine, refused, "worker")
         after = again(mail).not_before
         if after and again(mail).state == OutgoingState.APPROVED:
             delays.append((after - before).total_seconds())
@@ -118,7 +119,7 @@ def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
     assert timedelta(days=4) < timedelta(seconds=sum(delays)) < timedelta(days=6)  # RFC 5321 section 4.5.4.1
     assert by_hand(mail, "resend")
     (mine,) = claim()
-    sending.record(mine, refused, "worker")
+    sender.record(mine, refused, "worker")
     assert again(mail).state == OutgoingState.APPROVED  # a person's word is a new beginning
 
 
@@ -161,22 +162,22 @@ def test_a_worker_that_died_before_the_bytes_left_does_no_harm(mail: OutgoingMai
 
 def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     (slow,) = claim(timezone.now() - 2 * LEASE)
-    assert doubts.sweep(timezone.now()) == (1, 0)
+    assert recovery.sweep(timezone.now()) == (1, 0)
     (quick,) = claim()
     transport = SmtpTransport(moody[1])
-    assert sending.deliver(slow, transport, "slow", {}) is Fate.NOT_NOW
-    assert sending.deliver(quick, transport, "quick", {}) is Fate.SENT
+    assert sender.deliver(slow, transport, "slow", {}) is Fate.NOT_NOW
+    assert sender.deliver(quick, transport, "quick", {}) is Fate.SENT
     transport.close()
     assert len(moody[0].taken) == 1
 
 
 def test_a_late_verdict_of_a_worker_that_lost_its_lease_moves_nothing(mail: OutgoingMail) -> None:
     (slow,) = claim(timezone.now() - 2 * LEASE)
-    doubts.sweep(timezone.now())
+    recovery.sweep(timezone.now())
     (quick,) = claim()
-    assert states.begin_data(quick, timezone.now())  # the other's bytes are leaving
+    assert mail_transitions.begin_data(quick, timezone.now())  # the other's bytes are leaving
     for fate in (Fate.LATER, Fate.REFUSED, Fate.DOUBT):
-        sending.record(slow, Outcome(fate, "timed out"), "slow")
+        sender.record(slow, Outcome(fate, "timed out"), "slow")
         assert again(mail).state == OutgoingState.SENDING
         assert again(mail).data_at
 
@@ -258,8 +259,8 @@ DIES_BEFORE_IT_RECORDS = """
 import os, sys, django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
 django.setup()
-from bot.outbox import sending
-sending.record = lambda *arguments: os._exit(137)
+from bot.outbox import sender
+sender.record = lambda *arguments: os._exit(137)
 from django.core.management import execute_from_command_line
 execute_from_command_line(["manage.py", *sys.argv[1:]])
 """

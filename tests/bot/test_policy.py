@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.policy import Action, Circumstances, Policy, Rule, decide, first_day
-from bot.compose.policy_file import read_policy
+from bot.compose.policy.policy import Action, Circumstances, Policy, Rule, decide, first_day
+from bot.compose.policy.policy_file import read_policy
 from tests.conftest import NOW
 from tests.told import FINDING, TOLD
-from tracker.status import Verdict
+from tracker.domain.events import Verdict
 
 TODAY = date(2026, 11, 21)
 CALM = Circumstances()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.policy_file import read_policy
-from bot.compose.rates import AHEAD, Rates, turn
+from bot.compose.policy.policy_file import read_policy
+from bot.compose.policy.rates import AHEAD, Rates, turn
 from tests.conftest import NOW
 
 MM, LKML, DANA = "mm@kvack.example", "lkml@vger.example", "dana@dev.example"

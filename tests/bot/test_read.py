@@ -132,7 +132,7 @@ def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
     report = world.report()
     world.post(DANA, "This one.", to=message_id(report))
     world.post(DANA, "It is the lock.", to=message_id(report))
-    from bot.archive import batch
+    from bot.archives import batch
 
     real = batch.understand
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.identity import Identity
-from bot.replies import headers, text
-from bot.replies.commands import Commands, find_commands
-from bot.replies.kinds import Kind, kind_of
-from bot.replies.links import find_links
-from bot.replies.mail import parse
+from bot.mail import headers, quoting
+from bot.mail.identity import Identity
+from bot.mail.links import find_links
+from bot.mail.message import parse
+from bot.mail.patches import bare_title, find_patches, is_posting, version_of
+from bot.mail.trailers import find_trailers, fixed_commits
+from bot.replies.commands.grammar import Commands, find_commands
 from bot.replies.notices import find_notice
-from bot.replies.patches import bare_title, find_patches, is_posting, version_of
 from bot.replies.reading import read
-from bot.replies.trailers import find_trailers, fixed_commits
+from bot.replies.sender_kind import Kind, kind_of
 from tests.world import DIFF
 
 BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
@@ -106,17 +106,17 @@ ATTRIBUTION = "On Mon, Mar 2, 2026 at 3:00 PM Lee Park <lee@dev.example> wrote:\
     ],
 )
 def test_own_text(body: str, own: str) -> None:
-    assert text.own_text(body) == own
+    assert quoting.own_text(body) == own
 
 
 def test_a_mountain_of_quotes_hides_nothing() -> None:
-    assert text.own_text("> row of a table\n" * 25_000 + "\none\ntwo\nthree\n") == "one\ntwo\nthree"
+    assert quoting.own_text("> row of a table\n" * 25_000 + "\none\ntwo\nthree\n") == "one\ntwo\nthree"
 
 
 @given(st.text(alphabet="> |ab\n-_:OnFromwrote\u00a0\u200b", max_size=400))
 def test_own_text_invents_nothing(body: str) -> None:
-    lines = {line.rstrip() for line in text.clean(body).split("\n")}
-    assert all(line in lines or not line for line in text.own_text(body).split("\n"))
+    lines = {line.rstrip() for line in quoting.clean(body).split("\n")}
+    assert all(line in lines or not line for line in quoting.own_text(body).split("\n"))
 
 
 # --- commands ---
@@ -193,7 +193,7 @@ def test_trailers_stand_above_the_notes_of_a_patch() -> None:
     ids=["plain", "below a signature", "scissors"],
 )
 def test_patches_in_the_body(body: str) -> None:
-    (patch,) = find_patches(text.unquoted_lines(body), "Re: [mm] 3b1f0c9d2e: x -1% regression", ())
+    (patch,) = find_patches(quoting.unquoted_lines(body), "Re: [mm] 3b1f0c9d2e: x -1% regression", ())
     assert patch.source == "inline"
     assert patch.files == ("mm/vmscan.c",)
     assert patch.title == ("mm: do it once" if "Subject" in body else "")
@@ -201,7 +201,7 @@ def test_patches_in_the_body(body: str) -> None:
 
 def test_a_quoted_patch_is_not_the_writers() -> None:
     quoted = "".join(f"> {line}\n" for line in DIFF.splitlines())
-    assert find_patches(text.unquoted_lines(quoted + "Looks good."), "Re: x", ()) == ()
+    assert find_patches(quoting.unquoted_lines(quoted + "Looks good."), "Re: x", ()) == ()
 
 
 @pytest.mark.parametrize(
@@ -321,5 +321,5 @@ def test_html_alone_is_read_and_marked() -> None:
             "<p>It is <b>fixed</b> &amp; gone<br>#lkp invalid</p><script>#lkp fix: x</script>", Content_Type="text/html"
         )
     )
-    assert text.own_text(mail.text) == "It is fixed & gone\n#lkp invalid"
+    assert quoting.own_text(mail.text) == "It is fixed & gone\n#lkp invalid"
     assert "html_only" in mail.problems

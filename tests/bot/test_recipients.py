@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
 from bot.compose.mail import to_bytes
-from bot.compose.maintainers import Duty, Responsible
 from bot.compose.recipients import Commit, Recipients, recipients_of
-from bot.compose.report_mail import compose
-from bot.replies.addresses import Address
-from bot.replies.aliases import read_mailmap
+from bot.compose.report.report_mail import compose
+from bot.git.maintainers import Duty, Responsible
+from bot.mail.addresses import Address
+from bot.mail.mailmap import read_mailmap
 from tests.conftest import NOW
 from tests.told import BOT, LIST, TOLD
 

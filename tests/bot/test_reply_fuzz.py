@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 
 from benchmarks.replies import LKP
-from bot.archive.mbox import read_mbox
+from bot.archives.sources.mbox import read_mbox
 from bot.explain import explain
 from bot.replies.effect import Relation, Standpoint
 from bot.replies.effects import effects_of
 from bot.replies.reading import understand
 from tests.bot.test_robot_reports import INVENTED
-from tracker.status import Role
+from tracker.domain.events import Role
 
 MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
 PIECES = (

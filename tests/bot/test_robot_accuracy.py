@@ -13,18 +13,18 @@ import pytest
 from django.test import Client
 
 from benchmarks.accuracy import CASES, NOT_ASKED, compared, folded, found_as
-from bot.archive.mbox import read_mbox
-from bot.identity import Identity
-from bot.ingest.robot_mail.as_json import report_json
-from bot.ingest.robot_mail.machine import MachineParts, machine_parts
-from bot.ingest.robot_mail.origin import Origin, find_origin
-from bot.ingest.robot_mail.recogniser import Recogniser
-from bot.ingest.robot_mail.report import find_report
-from bot.ingest.robot_mail.tags import find_tags
-from bot.replies.mail import parse
+from bot.archives.sources.mbox import read_mbox
+from bot.mail.identity import Identity
+from bot.mail.message import parse
+from bot.robot_reports.as_json import report_json
+from bot.robot_reports.machine import MachineParts, machine_parts
+from bot.robot_reports.origin import Origin, find_origin
+from bot.robot_reports.recogniser import Recogniser
+from bot.robot_reports.report import find_report
+from bot.robot_reports.tags import find_tags
 from tests.conftest import ROOT
+from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack, unpack
 from tracker.models import Finding, Message
-from tracker.tables import FailedRuns, KeptTable, TableRow, pack, unpack
 
 MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
 
@@ -144,8 +144,8 @@ def test_tags_with_and_without_their_bar() -> None:
 
 def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: Identity, db: None, now: datetime) -> None:
     """What the data's reader found of a report with further impact stands in the database after reading it."""
-    from bot.archive.intake import read_source
-    from bot.archive.sources import open_sources
+    from bot.archives.reading import read_source
+    from bot.archives.sources import open_sources
 
     (source,) = open_sources(str(shared / "reports-dev.mbox"))
     read_source(source, lkp, now)
@@ -171,8 +171,8 @@ def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: Identity, db:
 def test_all_rows_are_kept_small_and_shown_on_demand(
     shared: Path, lkp: Identity, client: Client, db: None, now: datetime, django_assert_num_queries: Any
 ) -> None:
-    from bot.archive.intake import read_source
-    from bot.archive.sources import open_sources
+    from bot.archives.reading import read_source
+    from bot.archives.sources import open_sources
 
     (source,) = open_sources(str(shared / "reports-dev.mbox"))
     read_source(source, lkp, now)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archive.mbox import read_mbox
-from bot.ingest.robot_mail.as_json import report_json
-from bot.ingest.robot_mail.recogniser import Recogniser
-from bot.ingest.robot_mail.report import RobotReport, find_report
-from bot.ingest.robot_mail.subject import Subject, read_subject
-from bot.ingest.robot_mail.table import parse_row
-from bot.replies.mail import parse
+from bot.archives.sources.mbox import read_mbox
+from bot.mail.message import parse
+from bot.robot_reports.as_json import report_json
+from bot.robot_reports.recogniser import Recogniser
+from bot.robot_reports.report import RobotReport, find_report
+from bot.robot_reports.subject import Subject, read_subject
+from bot.robot_reports.table import parse_row
 from tests.conftest import ROBOTS
 
 INVENTED = """\

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from bot.compose import numbers
 from bot.compose.conventions import Conventions, SubjectForm
 from bot.compose.mail import to_bytes
-from bot.compose.report_mail import compose
-from bot.compose.told import FindingTold, ReportTold
+from bot.compose.report.report_data import FindingTold, ReportTold
+from bot.compose.report.report_mail import compose
 from bot.explain import explain
-from bot.ingest.robot_mail.subject import read_subject
+from bot.robot_reports.subject import read_subject
 from tests.conftest import NOW
 from tests.told import BOT, FINDING, SLOWER, TOLD
-from tracker.movement import change_pct, word
-from tracker.status import Grade, Verdict
+from tracker.domain.events import Grade, Verdict
+from tracker.domain.statistics.change import change_pct, word
 
 
 def explained(told: ReportTold, conventions: Conventions = Conventions()) -> dict[str, Any]:  # noqa: B008

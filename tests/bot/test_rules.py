@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.identity import Identity
-from bot.replies.courtesy import says_more
+from bot.mail.identity import Identity
+from bot.mail.message import parse
+from bot.mail.quoting import lines_in_context
 from bot.replies.effect import Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.effects import effects_of
-from bot.replies.mail import parse
+from bot.replies.lab_answers import helps, holds_table
 from bot.replies.meaning import found_in
-from bot.replies.measured import helps, holds_table
+from bot.replies.prose.courtesy import says_more
+from bot.replies.prose.sentences import own_sentences
 from bot.replies.reading import Reading, read
 from bot.replies.rules import OPERATORS, RULES, Rule
 from bot.replies.rules.phrases import compiled
-from bot.replies.sentences import own_sentences
-from bot.replies.text import lines_in_context
-from tracker.status import Role
+from tracker.domain.events import Role
 
 LAB = Identity(
     address="perfbot@bot.example.org", robots=frozenset({"lab@lab.example"}), operators=frozenset({"olga@lab.example"})

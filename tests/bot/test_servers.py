@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from bot.archive.dig import PatchMail, dig
-from bot.archive.intake import read_source
-from bot.archive.lore import read_thread
-from bot.archive.missing import missing_parents
-from bot.archive.sources import open_sources
+from bot.archives.missing import missing_parents
+from bot.archives.patch_lookup import PatchMail, dig
+from bot.archives.reading import read_source
+from bot.archives.sources import open_sources
+from bot.archives.sources.lore import read_thread
 from bot.demo.inbox import DemoInbox
 from bot.demo.story import DIFF
 from bot.errors import Unreadable
-from bot.identity import Identity
-from bot.replies.mail import parse
+from bot.mail.identity import Identity
+from bot.mail.message import parse
 from tests.bot.test_robot_reports import INVENTED
 from tracker.models import Archive, Message
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from bot.upstream.tracking import track
+from bot.upstream.tracking.track import track
 from tests.kernel import TITLE, Kernel, closes
 from tests.world import message_id, standing, state
-from tracker.listing import relist
 from tracker.models import StableSeries, Tree
+from tracker.services.report_summary import relist
 
 # --- stable -------------------------------------------------------------------------------------
 

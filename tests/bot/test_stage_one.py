@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archive.sieve import Passes, Sieve, key_of_commit, key_of_message, key_of_title
-from bot.identity import Identity
-from bot.ingest.robot_mail.report import find_report
-from bot.replies.known import KnownReport, KnownReports
-from bot.replies.mail import parse
+from bot.archives.prefilter import Passes, Sieve, key_of_commit, key_of_message, key_of_title
+from bot.mail.identity import Identity
+from bot.mail.message import parse
 from bot.replies.reading import read
+from bot.replies.report_lookup import KnownReport, KnownReports
+from bot.robot_reports.report import find_report
 from tests.bot.test_robot_reports import INVENTED
 
 BOT = Identity(

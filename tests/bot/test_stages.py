@@ -14,23 +14,23 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archive import batch, lookup
-from bot.archive.filing import Desk
-from bot.archive.keys import KeySet
-from bot.archive.mbox import read_mbox
-from bot.archive.plain import in_the_clear
-from bot.archive.public_inbox import read_epoch
-from bot.archive.raw import RawMail
-from bot.archive.sieve import Passes, Sieve, key_of_commit, key_of_title
-from bot.archive.tally import Tally
-from bot.identity import Identity
-from bot.ingest.robot_mail.report import find_report
-from bot.replies.mail import parse
+from bot.archives import batch, known_reports
+from bot.archives.decode_body import in_the_clear
+from bot.archives.filing import Desk
+from bot.archives.key_set import KeySet
+from bot.archives.prefilter import Passes, Sieve, key_of_commit, key_of_title
+from bot.archives.sources.mbox import read_mbox
+from bot.archives.sources.public_inbox import read_epoch
+from bot.archives.sources.raw import RawMail
+from bot.archives.tally import Tally
+from bot.mail.identity import Identity
+from bot.mail.message import parse
 from bot.replies.reading import read
+from bot.robot_reports.report import find_report
 from tests.bot.test_robot_reports import INVENTED
-from tracker import registry
+from tracker.domain.events import Verdict
 from tracker.models import Event, Message, Orphan, Report, Suggestion
-from tracker.status import Verdict
+from tracker.services import catalog
 
 BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 
@@ -47,7 +47,7 @@ def stored() -> dict[str, Any]:
 
 def take_all(mails: list[RawMail], identity: Identity, now: datetime, size: int = 7) -> Tally:
     """Read mails as a worker would, in small batches, in one transaction."""
-    sieve = Sieve(lookup.tracked_keys(), identity, lookup.awaited_keys())
+    sieve = Sieve(known_reports.tracked_keys(), identity, known_reports.awaited_keys())
     desk = Desk(identity, now)
     tally = Tally()
     for start in range(0, len(mails), size):
@@ -87,7 +87,7 @@ def test_stage_one_loses_nothing_that_parsing_everything_finds(
     mails = list(read_epoch(tmp_path / "0"))
     take_all(mails, lkp, now, size=500)
     desk = Desk(lkp, now)
-    sieve = Sieve(lookup.tracked_keys(), lkp)
+    sieve = Sieve(known_reports.tracked_keys(), lkp)
     passed = [mail for mail in mails if sieve.passes(mail.raw) is not Passes.NOT]
     relevant = []
     for start in range(0, len(mails), 500):
@@ -120,7 +120,7 @@ def test_a_batch_costs_a_constant_number_of_queries_but_for_what_it_files(
 ) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     take_all(mails, lkp, now)
-    sieve, desk = Sieve(lookup.tracked_keys(), lkp), Desk(lkp, now)
+    sieve, desk = Sieve(known_reports.tracked_keys(), lkp), Desk(lkp, now)
     for some in (mails[:10], mails):
         with CaptureQueriesContext(connection) as queries:
             tally = batch.take([batch.Passed(mail, sieve.passes(mail.raw)) for mail in some], None, desk, sieve)
@@ -220,7 +220,7 @@ def test_two_workers_that_file_report_and_reply_at_the_same_moment(shared: Path,
     passed = [batch.Passed(mail, Passes.MAYBE) for mail in mails if mail not in reports]
     with_keys = [each for each in passed if blind.names(each.mail.raw)]
     batch.put_aside(with_keys, None, Desk(lkp, now), blind, Tally())
-    assert batch.claim_orphans(Desk(lkp, now), Sieve(lookup.tracked_keys(), lkp)).replies == len(with_keys) == 64
+    assert batch.claim_orphans(Desk(lkp, now), Sieve(known_reports.tracked_keys(), lkp)).replies == len(with_keys) == 64
 
 
 @pytest.mark.parametrize(("root", "passes"), [("", Passes.NOT), ("In-Reply-To: <z@x>\n", Passes.MAYBE)])
@@ -243,10 +243,10 @@ def test_a_fix_waits_for_the_report_of_a_lab(lkp: Identity, now: datetime) -> No
         "---\n--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
     )
     assert take_all([RawMail(patch.encode(), "1")], lkp, now).orphans == 1
-    culprit = registry.commit_for("3b1f0c9d2e440000000000000000000000000000", title="mm: walk cold folios first")
-    report = registry.report_for(culprit, Verdict.REGRESSION)
+    culprit = catalog.commit_for("3b1f0c9d2e440000000000000000000000000000", title="mm: walk cold folios first")
+    report = catalog.report_for(culprit, Verdict.REGRESSION)
     desk = Desk(lkp, now)
-    sieve = Sieve(lookup.tracked_keys(), lkp)
+    sieve = Sieve(known_reports.tracked_keys(), lkp)
     assert batch.claim_orphans(desk, sieve).replies == 1
     asked = Suggestion.objects.get(report=report)
     assert (asked.kind, asked.rule, asked.title) == ("fix_proposed", "patch_names_culprit", "mm: mend the walk")

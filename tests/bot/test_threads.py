@@ -8,13 +8,13 @@ from email import message_from_bytes
 
 import pytest
 
-from bot.archive.dig import PatchMail, chosen
+from bot.archives.patch_lookup import PatchMail, chosen
 from bot.compose.mail import to_bytes
-from bot.compose.report_mail import compose
-from bot.compose.threads import MOST, Place, below, patch_mail
-from bot.outbox.composing import compose_due
-from bot.outbox.patches import Patches
-from bot.replies.mail import parse
+from bot.compose.report.report_mail import compose
+from bot.compose.threading import MOST, Place, below, patch_mail
+from bot.mail.message import parse
+from bot.outbox.composer import compose_due
+from bot.outbox.context.patch_mail import Patches
 from tests.conftest import NOW
 from tests.told import BOT, TOLD
 from tests.world import DANA, DIFF, World
@@ -163,4 +163,4 @@ def test_a_server_that_is_not_there_is_asked_once_a_round(world: World, caplog: 
     Commit.objects.filter(title__startswith="mm: ").update(patch_id="c" * 40)
     for commit in Commit.objects.filter(patch_id="c" * 40):
         assert patches.place_below(commit) == Place()
-    assert len([record for record in caplog.records if record.name == "bot.outbox.patches"]) == 1
+    assert len([record for record in caplog.records if record.name == "bot.outbox.context.patch_mail"]) == 1

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.compose.maintainers import MAX_BYTES
-from bot.outbox.composing import compose_due
-from bot.outbox.house import House
-from bot.upstream.touched import Touched, touched
+from bot.git.maintainers import MAX_BYTES
+from bot.git.touched_files import Touched, touched
+from bot.outbox.composer import compose_due
+from bot.outbox.context.compose_config import House
 from tests.linux import Linux
 from tests.world import World
 from tracker.models import OutgoingMail

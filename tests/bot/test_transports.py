@@ -21,12 +21,12 @@ import pytest
 from aiosmtpd.smtp import AuthResult
 
 from bot.outbox.signing import PatattKey
-from bot.outbox.transport.choice import transport_of
-from bot.outbox.transport.maildir import MaildirTransport
-from bot.outbox.transport.port import Fate, Letter, Outcome, Transport
-from bot.outbox.transport.sendmail import SendmailTransport
-from bot.outbox.transport.smtp import Server, SmtpTransport
-from bot.outbox.transport.web_endpoint import WebTransport
+from bot.outbox.transports.choice import transport_of
+from bot.outbox.transports.maildir import MaildirTransport
+from bot.outbox.transports.port import Fate, Letter, Outcome, Transport
+from bot.outbox.transports.sendmail import SendmailTransport
+from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.outbox.transports.web_endpoint import WebTransport
 from tests.mail_server import Moody, free_port, mail_server
 
 DANA, LEE = "dana@dev.example", "lee@dev.example"

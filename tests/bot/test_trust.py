@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
-from bot.replies.mail import parse
-from bot.replies.trust.believed import Believed
-from bot.replies.trust.judge import judge
-from bot.replies.trust.policy import may_act
-from bot.replies.trust.signatures import CLOCK
-from bot.replies.trust.verdict import UNPROVEN, Trust, Verdict
-from tracker.status import Role
+from bot.mail.auth.dkim import CLOCK
+from bot.mail.auth.judge import judge
+from bot.mail.auth.trust_anchors import Believed
+from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+from bot.mail.message import parse
+from bot.replies.trust_policy import may_act
+from tracker.domain.events import Role
 
 SENT = datetime(2026, 3, 11, 9, 15, tzinfo=UTC).timestamp()
 SECRET = SigningKey(b"\x07" * 32)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from bot.errors import Unreadable
-from bot.upstream.refs import read_refs
-from bot.upstream.tracking import track
+from bot.git.refs import read_refs
+from bot.upstream.tracking.track import track
 from tests.world import DANA, START, World, message_id, standing, state
-from tracker.listing import relist
 from tracker.models import Commit, Landing, Release, Report, Tree
-from tracker.models.tree import TreeRole
+from tracker.models.git import TreeRole
+from tracker.services.report_summary import relist
 
 
 def git(world: World, *arguments: str) -> str:

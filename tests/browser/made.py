@@ -17,8 +17,8 @@ from django.db import connection  # noqa: E402
 
 from tests.browser.site import PASSWORD  # noqa: E402
 from tracker import models
+from tracker.domain.events import Happening  # noqa: E402
 from tracker.models import Report  # noqa: E402
-from tracker.status import Happening  # noqa: E402
 
 HOSTILE = '<script>document.title="owned"</script><img src=x onerror=\'document.title="owned"\'>"&amp;{{7*7}}'
 SHA = "f" * 40

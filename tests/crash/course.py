@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from bot import tasks
 from bot.celery import app
-from bot.outbox.doubts import THE_POLICY
+from bot.outbox.recovery import THE_POLICY
 from tests.crash import mails as made
 from tests.crash.receiver import Receiver
 from tests.outbox import unrecorded
-from tracker import moves
 from tracker.models import Move, OutgoingMail, OutgoingState
+from tracker.services import mail_transitions
 
 S = OutgoingState
 BEAT = 0.25  # seconds between two nudges
@@ -78,7 +78,7 @@ class Course:
     def _decide(self) -> None:
         for mail in OutgoingMail.objects.filter(state__in=(S.IN_DOUBT, S.FAILED)):
             if not self.receiver.taken[mail.message_id]:
-                moves.by_hand(mail.pk, "resend", PERSON, timezone.now(), "the receivers have no copy")
+                mail_transitions.by_hand(mail.pk, "resend", PERSON, timezone.now(), "the receivers have no copy")
         until = time.monotonic() + 60
         while OutgoingMail.objects.filter(state__in=(S.APPROVED, S.SENDING)).exists() and time.monotonic() < until:
             time.sleep(0.2)

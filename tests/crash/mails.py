@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 
 from bot.compose.mail import Mail, to_bytes
 from bot.compose.recipients import Recipient, Recipients
-from bot.identity import Identity
-from bot.replies.addresses import Address
-from tracker import history
-from tracker.keys import tag_of
+from bot.mail.addresses import Address
+from bot.mail.identity import Identity
+from tracker.domain.events import Verdict
+from tracker.domain.keys import tag_of
+from tracker.domain.report_state.fold import fold
 from tracker.models import Commit, Move, OutgoingMail, OutgoingState, Report
-from tracker.status import Verdict, fold
+from tracker.services import event_log
 
 BOT = Identity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
 DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "the author")
@@ -30,7 +31,7 @@ def make(number: int, at: datetime, first: int = 0, lines: int = 30) -> None:
 
 def _make(numbers: range, at: datetime, lines: int) -> None:
     commits = Commit.objects.bulk_create(Commit(sha=f"{each + 1:040x}", title=f"mm: {each}") for each in numbers)
-    nothing = history.cached(fold(Verdict.REGRESSION, []))
+    nothing = event_log.cached(fold(Verdict.REGRESSION, []))
     reports = Report.objects.bulk_create(
         Report(culprit=commit, tag=tag_of(commit.sha), verdict=Verdict.REGRESSION, **nothing) for commit in commits
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from bot.replies.mail import parse
+from bot.mail.message import parse
 from tests.mail_server import free_port
 
 

@@ -47,8 +47,8 @@ def run(every: int, database: str) -> Statements:
 def _kill_at_every_line(worker: Worker, place: Path, every: int) -> int:
     from django.utils import timezone
 
-    from bot.outbox import telling
     from tests.crash import mails
+    from tracker.services.outgoing import record_sent
 
     done, line = place / "done", 1
     while not done.exists():
@@ -56,7 +56,7 @@ def _kill_at_every_line(worker: Worker, place: Path, every: int) -> int:
         pid = worker.ask(f"line {line}")
         while Path(f"/proc/{pid}").exists():
             time.sleep(0.002)
-        telling.tell_of_sent(timezone.now())  # else each would have more to tell than the one before
+        record_sent.tell_of_sent(timezone.now())  # else each would have more to tell than the one before
         line += every
     return (line - 1) // every
 
@@ -68,15 +68,15 @@ def _recover() -> None:
     from django.utils import timezone
 
     from bot.config import doubt_policy, manner, way_out
-    from bot.outbox import doubts, sending
+    from bot.outbox import recovery, sender
     from tracker.models import OutgoingMail
 
     OutgoingMail.objects.filter(state="sending").update(lease_until=F("lease_until") - 2 * HOUR)
     OutgoingMail.objects.exclude(data_at=None).update(data_at=F("data_at") - HOUR)
     for _ in range(3):
-        sending.send_due(way_out(), manner(run=60))
+        sender.send_due(way_out(), manner(run=60))
         call_command("read", verbosity=0)
-        doubts.resolve(doubt_policy(), timezone.now())
+        recovery.resolve(doubt_policy(), timezone.now())
 
 
 def _count(database: str, killed: int, receiver: Any) -> Statements:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from bot.outbox.composing import compose_due
+from bot.outbox.composer import compose_due
 from tests.world import DANA, DIFF, LEE, World, message_id, standing, state
-from tracker import decisions
 from tracker.models import Decision, Event, Message, OutgoingMail, RawMessage, Report, Suggestion
+from tracker.services import suggestions
 
 THIRD = type(LEE)("Kim Stranger", "kim@elsewhere.example")
 
@@ -91,9 +91,9 @@ def test_unproven_mail_closes_nothing_under_the_default_policy(world: World) -> 
     assert state(report) == "responded"
     suggestion = Suggestion.objects.get()
     assert (suggestion.kind, suggestion.rule, suggestion.decision) == ("invalid", "command_invalid", "open")
-    assert decisions.decide(suggestion, Decision.ACCEPTED, "mira", world.now)
+    assert suggestions.decide(suggestion, Decision.ACCEPTED, "mira", world.now)
     assert standing(report) == "currently not merged, the report was withdrawn"
-    assert not decisions.decide(suggestion, Decision.REJECTED, "otto", world.now)  # once
+    assert not suggestions.decide(suggestion, Decision.REJECTED, "otto", world.now)  # once
     assert Event.objects.get(kind="invalid").said_by == "mira"
 
 

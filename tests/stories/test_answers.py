@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from bot.compose.answer_mail import answer_to
 from bot.compose.mail import to_bytes
-from bot.compose.safe import is_address
-from bot.identity import Identity
-from bot.outbox.answering import approve_answers
-from bot.outbox.states import mark_sent
-from bot.replies.addresses import Address
-from bot.replies.mail import parse
+from bot.mail.addresses import Address
+from bot.mail.identity import Identity
+from bot.mail.message import parse
+from bot.mail.sanitising import is_address
+from bot.outbox.command_answers import approve_answers
 from bot.replies.reading import read
 from tests.world import DANA, START, World, message_id
 from tracker.models import OutgoingMail
+from tracker.services.mail_transitions import mark_sent
 
 pytestmark = pytest.mark.django_db
 BAD = "#lkp fixx: mm: a\n#lkp dup\n"

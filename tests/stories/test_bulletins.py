@@ -14,21 +14,21 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from bot import tasks
-from bot.outbox import bulletins, states
+from bot.mail.message import parse
+from bot.outbox import bulletins
 from bot.outbox.bulletins import Press, compose_week
-from bot.outbox.house import House
-from bot.outbox.transport.smtp import Server
-from bot.replies.mail import parse
+from bot.outbox.context.compose_config import House
+from bot.outbox.transports.smtp import Server
 from tests.conftest import ROOT
 from tests.mail_server import Moody
 from tests.outbox import again, by_hand, claim, record_of, send
 from tests.stories.test_who_wants_mail import bounce
 from tests.world import DANA, LEE, World
-from tracker import history, writings
-from tracker.digest.compose import Told, compose, week
-from tracker.document import text
+from tracker.documents import text
+from tracker.documents.digest.compose import Told, compose, week
+from tracker.domain.events import EventData, Happening, Role
 from tracker.models import Message, Orphan, OutgoingMail, OutgoingState, Release, Report
-from tracker.status import EventData, Happening, Role
+from tracker.services import event_log, mail_transitions, revisions
 
 LISTS = ("perf-reports@lists.example.org", "linux-perf@lists.example.org")
 
@@ -60,7 +60,7 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.recipients, mail.report) == (OutgoingState.HELD, list(LISTS), None)
     assert send(server) == {}  # nothing leaves by itself
-    writings.write("report v5.6", "introduction", "A *calm* release.", "kim", world.now)
+    revisions.write("report v5.6", "introduction", "A *calm* release.", "kim", world.now)
     run("report", "v5.6", "--send")  # composed anew, under the same Message-ID
     assert "A *calm* release." in again(mail).body
     assert (OutgoingMail.objects.count(), again(mail).message_id) == (1, mail.message_id)
@@ -197,7 +197,7 @@ def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
     assert second.state == OutgoingState.APPROVED
     assert "Silent for longer than a week: 1" in second.body
     fixed = EventData("x", Happening.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, said_by="kim", tag="v9.1-rc2")
-    history.refold(history.append([history.event_row(cycle, fixed, now + timedelta(days=8))]))
+    event_log.refold(event_log.append([event_log.event_row(cycle, fixed, now + timedelta(days=8))]))
     assert compose_week(press(world), now + timedelta(days=14), approve_first=False)
     assert "Fixed or closed this week: 1" in OutgoingMail.objects.order_by("-pk")[0].body
     assert not compose_week(press(world), now + timedelta(days=21), approve_first=False)  # nothing is left to tell
@@ -242,8 +242,8 @@ def test_links_to_this_machine_alone_are_said(v5_6: None, settings: Any) -> None
 def in_doubt(world: World) -> OutgoingMail:
     """The bulletin, whose fate nobody knows."""
     (mail,) = claim(world.now)
-    states.begin_data(mail, world.now)
-    states.doubt(mail, world.now, "gone", "worker")
+    mail_transitions.begin_data(mail, world.now)
+    mail_transitions.doubt(mail, world.now, "gone", "worker")
     return mail
 
 
@@ -296,6 +296,6 @@ def test_what_no_author_was_told_of_is_in_no_digest(cycle: Report, world: World)
 
 
 def test_a_mark_in_prose_does_not_end_the_mail(v5_6: None, world: World) -> None:
-    writings.write("report v5.6", "introduction", "Summary\n--\nmore", "kim", world.now)
+    revisions.write("report v5.6", "introduction", "Summary\n--\nmore", "kim", world.now)
     run("report", "v5.6", "--send")
     assert OutgoingMail.objects.get().body.splitlines().count("-- ") == 1

@@ -10,10 +10,10 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.identity import Identity
+from bot.mail.identity import Identity
 from tests.world import DANA, World, message_id, standing, state
-from tracker.inbox.context import excerpt
 from tracker.models import Report, RuleRecord, Suggestion
+from tracker.pages.review.context import excerpt
 
 pytestmark = pytest.mark.django_db
 

@@ -15,21 +15,21 @@ from django.utils import timezone
 
 from bot import tasks
 from bot.checks import settings_can_be_meant
-from bot.compose.rates import Rates
+from bot.compose.policy.rates import Rates
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
-from bot.outbox import doubts, sending
-from bot.outbox.composing import compose_due
-from bot.outbox.doubts import DoubtPolicy
-from bot.outbox.further import compose_further
-from bot.outbox.transport.port import Fate, Letter, Outcome
-from bot.outbox.transport.smtp import Server, SmtpTransport
+from bot.outbox import recovery, sender
+from bot.outbox.composer import compose_due
+from bot.outbox.follow_ups import compose_further
+from bot.outbox.recovery import DoubtPolicy
+from bot.outbox.transports.port import Fate, Letter, Outcome
+from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port, mail_server
 from tests.outbox import again, by_hand, claim, in_state, record_of, send
 from tests.world import World, standing
-from tracker import moves
 from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, OutgoingState, Refusal, Report
+from tracker.services import mail_transitions
 
 S = OutgoingState
 TOLD = "currently not merged, no response from author yet"
@@ -183,7 +183,7 @@ def test_a_person_decides_on_a_doubt(world: World, moody: tuple[Moody, Server]) 
     mail = vanished(world, moody)
     assert "the connection broke after the last dot" in mail.reason
     later(600)
-    assert doubts.resolve(DoubtPolicy(), timezone.now()) == 0  # unless a policy says so
+    assert recovery.resolve(DoubtPolicy(), timezone.now()) == 0  # unless a policy says so
     assert send(moody[1]) == {}
     assert by_hand(mail, "resend", "the list has no copy")
     assert send(moody[1]) == {Fate.SENT: 1}
@@ -196,17 +196,17 @@ def test_a_policy_sends_again_what_was_seen_nowhere_and_once(world: World, moody
     policy = DoubtPolicy(timedelta(minutes=30), resend=True)
     mail = vanished(world, moody)
     later(29)
-    assert doubts.resolve(policy, timezone.now()) == 0
+    assert recovery.resolve(policy, timezone.now()) == 0
     later(31)
-    assert doubts.resolve(policy, timezone.now()) == 0  # no archive was read: it could not have been seen
+    assert recovery.resolve(policy, timezone.now()) == 0  # no archive was read: it could not have been seen
     Archive.objects.create(path="/a", read_at=timezone.now() - timedelta(minutes=40))
-    assert doubts.resolve(policy, timezone.now()) == 0  # that was too early
+    assert recovery.resolve(policy, timezone.now()) == 0  # that was too early
     Archive.objects.update(read_at=timezone.now())
     moody[0].vanish = True
-    assert doubts.resolve(policy, timezone.now()) == 1
+    assert recovery.resolve(policy, timezone.now()) == 1
     assert send(moody[1]) == {Fate.DOUBT: 1}
     later(600)
-    assert doubts.resolve(policy, timezone.now()) == 0  # now a person must look
+    assert recovery.resolve(policy, timezone.now()) == 0  # now a person must look
     assert again(mail).state == S.IN_DOUBT
     assert moody[0].ids == {mail.message_id: 2}
     assert "sent again with the same Message-ID" in " ".join(mail.moves.values_list("words", flat=True))
@@ -221,9 +221,9 @@ def test_the_archive_that_holds_our_mail_is_asked_and_no_other(world: World, moo
     later(60)
     policy = DoubtPolicy(timedelta(minutes=30), resend=True)
     Archive.objects.filter(pk=held.pk).update(read_at=timezone.now() - timedelta(hours=2))
-    assert doubts.resolve(policy, timezone.now()) == 0
+    assert recovery.resolve(policy, timezone.now()) == 0
     Archive.objects.filter(pk=held.pk).update(read_at=timezone.now())
-    assert doubts.resolve(policy, timezone.now()) == 1
+    assert recovery.resolve(policy, timezone.now()) == 1
     assert again(mail).state == S.APPROVED
 
 
@@ -262,7 +262,7 @@ def test_a_worker_that_dies_between_sending_and_telling_leaves_the_telling_to_th
 ) -> None:
     (mail,) = compose(world)
     with monkeypatch.context() as dying:
-        dying.setattr(sending.telling, "tell_of_sent", lambda *words: None)
+        dying.setattr(sender.telling, "tell_of_sent", lambda *words: None)
         assert send(moody[1]) == {Fate.SENT: 1}
     assert again(mail).untold
     assert not Report.objects.get().reported_at
@@ -275,12 +275,12 @@ def test_a_worker_that_dies_between_sending_and_telling_leaves_the_telling_to_th
 
 def test_a_stop_holds_what_has_not_begun_and_lets_it_go_later(world: World, moody: tuple[Moody, Server]) -> None:
     mails = compose(world, 3)
-    assert moves.stop_sending("dana", timezone.now(), "wrong numbers")
-    assert not moves.stop_sending("lee", timezone.now())
+    assert mail_transitions.stop_sending("dana", timezone.now(), "wrong numbers")
+    assert not mail_transitions.stop_sending("lee", timezone.now())
     assert send(moody[1]) == {}
     assert in_state(S.APPROVED) == 3
-    assert moves.go_on_sending("dana", timezone.now())
-    assert not moves.go_on_sending("dana", timezone.now())
+    assert mail_transitions.go_on_sending("dana", timezone.now())
+    assert not mail_transitions.go_on_sending("dana", timezone.now())
     assert send(moody[1]) == {Fate.SENT: 3}
     assert moody[0].ids == {mail.message_id: 1 for mail in mails}
 
@@ -290,9 +290,9 @@ def test_a_stop_reaches_a_worker_in_the_middle_of_a_batch(world: World, moody: t
     mood, server = moody
     batch = claim()
     transport = SmtpTransport(server)
-    assert sending.deliver(batch[0], transport, "w", {}) is Fate.SENT
-    moves.stop_sending("dana", timezone.now())
-    assert sending.deliver(batch[1], transport, "w", {}) is Fate.NOT_NOW  # the server was ready for its last dot
+    assert sender.deliver(batch[0], transport, "w", {}) is Fate.SENT
+    mail_transitions.stop_sending("dana", timezone.now())
+    assert sender.deliver(batch[1], transport, "w", {}) is Fate.NOT_NOW  # the server was ready for its last dot
     transport.close()
     assert again(batch[1]).state == S.APPROVED
     assert len(mood.taken) == 1
@@ -386,13 +386,13 @@ FULL_DISK = """
 import os, resource, signal, sys, django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
 django.setup()
-from bot.outbox import sending
-real = sending.record
+from bot.outbox import sender
+real = sender.record
 def record(*words):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     return real(*words)
-sending.record = record
+sender.record = record
 from django.core.management import execute_from_command_line
 execute_from_command_line(["manage.py", *sys.argv[1:]])
 """

@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from tests.world import World
-from tracker.evidence import filing
 from tracker.models import Evidence, Report
+from tracker.services import tool_output
 
 OLD = """# Samples: 9K of event 'cycles'
 # Overhead  Command  Shared Object      Symbol
@@ -105,6 +105,6 @@ def test_over_the_network(report: Report, client: Client, settings: Any, monkeyp
     assert post("side=culprit").status_code == 400
     assert post(f"report={'c' * 40}&side=culprit&name=x").status_code == 404
     assert post("kernel=v6.12%00&name=x").status_code == 400
-    monkeypatch.setattr(filing, "MOST", 10)
+    monkeypatch.setattr(tool_output, "MOST", 10)
     assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 11).status_code == 400
     assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 50).status_code == 413

@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from bot.outbox import composing, sending, states, telling
-from bot.outbox.composing import compose_due, look_again
-from bot.outbox.transport.port import Fate, Outcome
-from bot.replies.bounces import MOST_BYTES, read_bounce
+from bot.mail.bounces import MOST_BYTES, read_bounce
+from bot.outbox import composer, sender
+from bot.outbox.composer import compose_due, look_again
+from bot.outbox.transports.port import Fate, Outcome
 from tests.conftest import ROOT
 from tests.outbox import again, by_hand, claim, record_of
 from tests.world import LEE, World, message_id
-from tracker import moves
 from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Report
+from tracker.services import mail_transitions
+from tracker.services.outgoing import record_sent
 
 S = OutgoingState
 
@@ -49,8 +50,8 @@ def test_an_unproven_copy_of_mail_that_waits_makes_a_person_look(world: World) -
 def test_a_forgery_that_is_read_first_does_not_keep_the_real_copy_out(world: World) -> None:
     mail = composed(world)
     (claimed,) = claim(world.now)
-    states.begin_data(claimed, world.now)
-    states.doubt(claimed, world.now, "gone", "worker")
+    mail_transitions.begin_data(claimed, world.now)
+    mail_transitions.doubt(claimed, world.now, "gone", "worker")
     raw = bytes(mail.raw).replace(b"\r\n", b"\n")
     (world.place / "forged.eml").write_bytes(raw.replace(b"Perfwork noticed", b"Evil noticed"))
     world.read(world.place / "forged.eml")
@@ -81,44 +82,44 @@ def test_an_hour_without_a_server_uses_up_no_patience(world: World) -> None:
     mail = composed(world)
     for _ in range(60):
         (claimed,) = claim(timezone.now() + timedelta(days=3))
-        sending.record(claimed, Outcome(Fate.NO_SERVER, "nobody there"), "worker")
+        sender.record(claimed, Outcome(Fate.NO_SERVER, "nobody there"), "worker")
     for _ in range(40):  # taken by a worker that had no time left for it
         (claimed,) = claim(timezone.now() + timedelta(days=3))
-        states.release([claimed], timezone.now(), "worker", "no time left")
+        mail_transitions.release([claimed], timezone.now(), "worker", "no time left")
     (claimed,) = claim(timezone.now() + timedelta(days=3))
-    sending.record(claimed, Outcome(Fate.LATER, "451 later"), "worker")
+    sender.record(claimed, Outcome(Fate.LATER, "451 later"), "worker")
     assert (again(mail).state, again(mail).tries, again(mail).knocks) == (S.APPROVED, 1, 60)
 
 
 def test_a_report_is_told_though_its_mail_left_in_two_parts_at_once(world: World) -> None:
     mail = composed(world)
     (claimed,) = claim()
-    sending.record(claimed, Outcome(Fate.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
+    sender.record(claimed, Outcome(Fate.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
     (claimed,) = claim(timezone.now() + timedelta(days=1))
-    sending.record(claimed, Outcome(Fate.SENT, "250"), "worker")
+    sender.record(claimed, Outcome(Fate.SENT, "250"), "worker")
     assert again(mail).untold
-    telling.tell_of_sent(timezone.now())
+    record_sent.tell_of_sent(timezone.now())
     assert Report.objects.get().reported_at
 
 
 def test_a_worker_whose_lease_ran_out_forgets_nobody(world: World) -> None:
     mail = composed(world)
     (claimed,) = claim()
-    states.begin_data(claimed, timezone.now())
-    states.doubt(claimed, timezone.now(), "its worker died while it left", "sweep")  # as others must think
-    sending.record(claimed, Outcome(Fate.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
+    mail_transitions.begin_data(claimed, timezone.now())
+    mail_transitions.doubt(claimed, timezone.now(), "its worker died while it left", "sweep")  # as others must think
+    sender.record(claimed, Outcome(Fate.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
     assert (again(mail).state, again(mail).settled) == (S.APPROVED, ["perf-reports@lists.example.org"])
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
     """Something happens while a mail is composed again."""
-    real = composing.compose
+    real = composer.compose
 
     def compose(*words: Any) -> Any:
         happens()
         return real(*words)
 
-    monkeypatch.setattr(composing, "compose", compose)
+    monkeypatch.setattr(composer, "compose", compose)
 
 
 def test_what_a_person_holds_while_it_is_composed_again_stays_held(
@@ -173,8 +174,8 @@ def test_words_that_no_database_takes_are_cut(world: World) -> None:
     mail = composed(world)
     assert by_hand(mail, "hold", "why\0not")
     assert again(mail).reason == "whynot"
-    assert moves.stop_sending("dana", world.now, "a\0b")
-    assert str(moves.stopped().reason) == "ab"  # type: ignore[union-attr]
+    assert mail_transitions.stop_sending("dana", world.now, "a\0b")
+    assert str(mail_transitions.stopped().reason) == "ab"  # type: ignore[union-attr]
 
 
 def test_a_worker_passes_over_what_another_is_taking(postgres: str, tmp_path: Path) -> None:
@@ -186,11 +187,11 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.utils import timezone
 from datetime import timedelta
-from bot.outbox import queue
+from bot.outbox import scheduler
 from tests.crash import mails
 call_command("migrate", verbosity=0)
 mails.make(6, timezone.now(), lines=1)
-def claim(limit): return [m.pk for m in queue.claim_due(timezone.now(), timedelta(minutes=1), limit, "w")]
+def claim(limit): return [m.pk for m in scheduler.claim_due(timezone.now(), timedelta(minutes=1), limit, "w")]
 other = []
 with transaction.atomic():
     mine = claim(2)

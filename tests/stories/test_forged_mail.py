@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.archive.replay import replay_all
-from bot.identity import Identity
-from bot.replies.addresses import Address
-from bot.replies.trust.believed import Believed
+from bot.archives.replay import replay_all
+from bot.mail.addresses import Address
+from bot.mail.auth.trust_anchors import Believed
+from bot.mail.identity import Identity
 from tests.bot.test_trust import DKIM, RECORD, signed
 from tests.world import DANA, World, message_id, state
-from tracker.decisions import decide
 from tracker.models import Decision, Message, Report, Suggestion
+from tracker.services.suggestions import decide
 
 pytestmark = pytest.mark.django_db
 WORDS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow.", "It is the lock.", "#lkp fix: mm: x"]

@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from bot.compose.policy import Action, Policy, Rule
-from bot.outbox import further as module
-from bot.outbox import states
-from bot.outbox.composing import compose_due
-from bot.outbox.further import compose_further
-from bot.outbox.house import House
-from bot.replies.mail import Mail, parse
+from bot.compose.policy.policy import Action, Policy, Rule
+from bot.mail.message import Mail, parse
+from bot.outbox import follow_ups as module
+from bot.outbox.composer import compose_due
+from bot.outbox.context.compose_config import House
+from bot.outbox.follow_ups import compose_further
 from tests.kernel import TITLE, Kernel
 from tests.world import DANA, DIFF, World, message_id
-from tracker import decisions, history, regrading
+from tracker.domain.events import EventData, Happening
 from tracker.models import (
     BisectResult,
     Correspondent,
@@ -28,7 +27,7 @@ from tracker.models import (
     Report,
     Suggestion,
 )
-from tracker.status import EventData, Happening
+from tracker.services import event_log, mail_transitions, regrading, suggestions
 
 OTHER = {"id": "lab7-m2", "cpus": 8}
 FIX = "mm/vmscan: stop rescanning"
@@ -103,7 +102,7 @@ def test_a_finding_that_came_while_the_mail_was_approved_is_not_lost(world: Worl
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     assert further(world) == 0  # never before its report
     mail = OutgoingMail.objects.get()
-    states.mark_sent(mail.message_id, world.now, world.now)
+    mail_transitions.mark_sent(mail.message_id, world.now, world.now)
     assert further(world) == 1
 
 
@@ -130,7 +129,7 @@ def test_rules_hold_what_follows_too(world: World) -> None:
 def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> None:
     report = world.report()
     event = EventData(key="f", kind=Happening.FIX_QUEUED, at=world.later(), commit="f" * 40, title=FIX)
-    history.record([history.event_row(report, event, world.now)])
+    event_log.record([event_log.event_row(report, event, world.now)])
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     further(world)
     assert mails(report)[0].reason == "a fix was posted on 2026-09-01, less than 7 days ago"
@@ -139,7 +138,7 @@ def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> No
 def test_one_that_was_held_for_the_quiet_time_goes_when_it_is_over(world: World) -> None:
     report = world.report()
     event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title=FIX)
-    history.record([history.event_row(report, event, world.now)])
+    event_log.record([event_log.event_row(report, event, world.now)])
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     further(world)
     assert mails(report)[0].state == OutgoingState.HELD
@@ -153,7 +152,7 @@ def test_a_follow_up_waits_no_longer_when_its_report_is_closed_and_goes_when_it_
     compose_further(world.identity, world.later())
     for kind, state in ((Happening.EXPECTED, "cancelled"), (Happening.REOPENED, "composed")):
         event = EventData(key=kind, kind=kind, at=world.later(), said_by="olga")
-        history.record([history.event_row(report, event, world.now)])
+        event_log.record([event_log.event_row(report, event, world.now)])
         compose_further(world.identity, world.later())
         assert [mail.state for mail in mails(report)] == [state]
 
@@ -163,7 +162,7 @@ def test_what_waits_is_told_by_what_is_known_when_it_goes(world: World) -> None:
     still_there(world, report, "v9.1-rc5")
     compose_further(world.identity, world.later())
     event = EventData(key="d", kind=Happening.DISPUTED, at=world.later(), said_by="olga")
-    history.record([history.event_row(report, event, world.now)])
+    event_log.record([event_log.event_row(report, event, world.now)])
     compose_further(world.identity, world.later())
     (mail,) = mails(report)
     assert (mail.state, "Could you" in mail.body) == (OutgoingState.COMPOSED, False)
@@ -184,7 +183,7 @@ def test_a_report_that_the_lab_doubts_can_be_withdrawn(world: World) -> None:
     report = world.report()
     BisectResult.objects.update(held="the machine was throttled")
     event = EventData(key="i", kind=Happening.INVALID, at=world.later(), said_by="olga")
-    history.record([history.event_row(report, event, world.now)])
+    event_log.record([event_log.event_row(report, event, world.now)])
     assert further(world) == 1
     assert mails(report)[0].state == OutgoingState.APPROVED
 
@@ -278,7 +277,7 @@ def test_who_doubts_it_is_told_and_asked_nothing(world: World) -> None:
     world.read()
     suggestion = Suggestion.objects.filter(report=report, kind="disputed").first()
     if suggestion:
-        decisions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
+        suggestions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
     assert Report.objects.get().state == "disputed"
     still_there(world, report, "v9.1-rc5")
     assert further(world) == 1
@@ -365,7 +364,7 @@ def test_another_robot_was_faster(kernel: Kernel) -> None:
     Event.objects.filter(report=told).delete()
     OutgoingMail.objects.all().delete()
     event = EventData(key="r", kind=Happening.REPORTED, at=world.now, message_id="1@robots.example")
-    history.record([history.event_row(told, event, world.now)])
+    event_log.record([event_log.event_row(told, event, world.now)])
     assert compose_due(world.identity, world.later(), approve_first=False) == 1
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == (
@@ -379,6 +378,6 @@ def test_a_fix_was_posted_before_anybody_was_told(world: World) -> None:
     world.ingest(world.result(sha, TITLE))
     report = Report.objects.get()
     event = EventData(key="f", kind=Happening.FIX_QUEUED, at=world.now, commit="f" * 40, title=FIX)
-    history.record([history.event_row(report, event, world.now)])
+    event_log.record([event_log.event_row(report, event, world.now)])
     compose_due(world.identity, world.later(), approve_first=False)
     assert OutgoingMail.objects.get().reason == "a fix was posted on 2026-09-01, less than 7 days ago"

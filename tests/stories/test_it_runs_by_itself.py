@@ -23,7 +23,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from bot.demo.catcher import Catcher
 from bot.demo.inbox import DemoInbox
 from bot.demo.tree import DemoTree
-from bot.identity import Identity
+from bot.mail.identity import Identity
 from tests.conftest import ROOT
 from tests.world import DANA, START, World
 

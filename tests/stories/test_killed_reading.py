@@ -24,8 +24,8 @@ import os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
 import django
 django.setup()
-from bot.archive import intake
-intake.EVERY = 0.02
+from bot.archives import reading
+reading.EVERY = 0.02
 from django.core.management import execute_from_command_line
 execute_from_command_line(sys.argv)
 """
@@ -65,8 +65,8 @@ def cursor(var: Path) -> str:
 
 def archive(shared: Path, place: Path) -> Path:
     """A real list, with the real threads once more at its end, so that there is enough to be filed."""
-    from bot.archive.mbox import read_mbox
-    from bot.archive.public_inbox import read_epoch
+    from bot.archives.sources.mbox import read_mbox
+    from bot.archives.sources.public_inbox import read_epoch
 
     small = place / "small.git"
     subprocess.run(["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", small], check=True)

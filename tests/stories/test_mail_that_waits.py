@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from bot.compose.policy import Action, Policy, Rule
-from bot.outbox import composing, states
-from bot.outbox.composing import compose_due
-from bot.outbox.further import compose_further
-from bot.outbox.house import House
+from bot.compose.policy.policy import Action, Policy, Rule
+from bot.outbox import composer
+from bot.outbox.composer import compose_due
+from bot.outbox.context.compose_config import House
+from bot.outbox.follow_ups import compose_further
 from tests.kernel import TITLE
 from tests.outbox import by_hand, claim
 from tests.stories.test_further_mail import OTHER, mails, measured, still_there
 from tests.world import DANA, World, message_id
-from tracker import history
+from tracker.domain.events import EventData, Happening
 from tracker.models import BisectResult, Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Report
-from tracker.status import EventData, Happening
+from tracker.services import event_log, mail_transitions
 
 ONE_A_DAY = House(policy=Policy(per_author=1))
 
@@ -33,7 +33,7 @@ def by_itself(world: World, house: House = ONE_A_DAY) -> int:
 
 def drop(world: World, report: Report) -> None:
     event = EventData(key="d", kind=Happening.DROPPED, at=world.later(), tree="linus", commit="d" * 40)
-    history.record([history.event_row(report, event, world.now)])
+    event_log.record([event_log.event_row(report, event, world.now)])
 
 
 def test_a_reminder_that_waits_is_cancelled_when_somebody_answers(world: World) -> None:
@@ -107,7 +107,7 @@ def test_the_quiet_time_after_a_fix_passes(world: World) -> None:
     culprits(world)
     report = Report.objects.get()
     event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
-    history.record([history.event_row(report, event, world.now)])
+    event_log.record([event_log.event_row(report, event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == ("held", "a fix was posted on 2026-09-01, less than 7 days ago")
@@ -125,18 +125,18 @@ def test_what_is_found_while_a_mail_is_composed_is_told_all_the_same(
     if before == "composed again":
         compose_due(world.identity, world.later())
         OutgoingMail.objects.update(stale=True)
-    report, whole = Report.objects.get(), composing.compose
+    report, whole = Report.objects.get(), composer.compose
 
     def slowly(*arguments: Any) -> Any:
-        monkeypatch.setattr(composing, "compose", whole)
+        monkeypatch.setattr(composer, "compose", whole)
         world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
         return whole(*arguments)
 
-    monkeypatch.setattr(composing, "compose", slowly)
+    monkeypatch.setattr(composer, "compose", slowly)
     by_itself(world)
     if before == "composed":
         mail = OutgoingMail.objects.get()
-        states.mark_sent(mail.message_id, world.now, world.now)
+        mail_transitions.mark_sent(mail.message_id, world.now, world.now)
         OutgoingMail.objects.update(stale=True)
         assert compose_further(world.identity, world.later(), approve_first=False) == 1
     else:
@@ -193,7 +193,7 @@ def test_what_a_rule_sends_is_looked_at_again_though_the_rest_waits_for_people(w
 def test_a_hold_by_hand_outlasts_the_quiet_time(world: World) -> None:
     culprits(world)
     event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
-    history.record([history.event_row(Report.objects.get(), event, world.now)])
+    event_log.record([event_log.event_row(Report.objects.get(), event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()
     assert by_hand(mail, "hold")
@@ -208,7 +208,7 @@ def test_what_a_server_may_have_seen_keeps_its_bytes(world: World) -> None:
     by_itself(world)
     mail = OutgoingMail.objects.get()
     (mail,) = claim(world.now)
-    states.doubt(mail, world.now, "gone", "worker")
+    mail_transitions.doubt(mail, world.now, "gone", "worker")
     assert by_hand(mail, "resend")
     OutgoingMail.objects.update(stale=True, by_hand=False)
     world.later(24)

@@ -9,9 +9,9 @@ import pytest
 from tests.kernel import TITLE
 from tests.stories.test_further_mail import FIX, further, mails, measured, read
 from tests.world import DANA, DIFF, LEE, World, message_id
-from tracker import decisions, history
+from tracker.domain.events import EventData, Happening
 from tracker.models import Commit, Decision, Event, OutgoingState, Report, Suggestion
-from tracker.status import EventData, Happening
+from tracker.services import event_log, suggestions
 
 # --- a fix that was measured ---
 
@@ -126,10 +126,8 @@ def test_an_author_who_can_t_be_mailed_keeps_nothing_back(world: World) -> None:
     report = world.report()
     sha = measure_fix(world, report, 1000)
     Commit.objects.filter(sha=sha).update(author_email="lee at dev")
-    event = EventData(
-        key="i", kind=Happening.INVALID, at=world.later(), said_by="olga", remark="a wrong kernel"
-    )
-    history.record([history.event_row(report, event, world.now)])
+    event = EventData(key="i", kind=Happening.INVALID, at=world.later(), said_by="olga", remark="a wrong kernel")
+    event_log.record([event_log.event_row(report, event, world.now)])
     assert further(world) == 2
     fixed, withdrawn = mails(report)
     assert [each.email for each in read(fixed).to] == [DANA.email]
@@ -146,7 +144,7 @@ def test_a_report_that_was_wrong_is_withdrawn(world: World) -> None:
     world.identity = replace(world.identity, trust="verified")
     world.read()
     suggestion = Suggestion.objects.get(report=report, kind="invalid")
-    decisions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
+    suggestions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
     assert further(world) == 1
     (mail,) = mails(report)
     assert "Please disregard this report; it was wrong." in read(mail).text
@@ -162,10 +160,10 @@ def test_it_is_withdrawn_once_though_somebody_wavers(world: World) -> None:
     world.read()
     for _ in range(2):
         suggestion = Suggestion.objects.get(report=report, kind="invalid")
-        decisions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
+        suggestions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
         further(world)
         assert mails(report)[0].state == OutgoingState.APPROVED
-        decisions.take_back(suggestion, "olga", world.later())
+        suggestions.take_back(suggestion, "olga", world.later())
         further(world)
         assert [mail.state for mail in mails(report)] == [OutgoingState.CANCELLED]
 

@@ -9,13 +9,13 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from bot.outbox.composing import compose_due
-from bot.outbox.transport.smtp import Server
+from bot.outbox.composer import compose_due
+from bot.outbox.transports.smtp import Server
 from tests.mail_server import Moody
 from tests.outbox import again, record_of, send
 from tests.world import World
-from tracker import moves
 from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, OutgoingState, SendingStop
+from tracker.services import mail_transitions
 
 S = OutgoingState
 
@@ -127,7 +127,7 @@ def test_who_may_not_act_does_not(world: World, client: Client, operator: Client
         assert nobody.post(path, asked).status_code == 403
     assert Client(enforce_csrf_checks=True).post("/outbox/stop/", {"do": "stop"}).status_code == 403
     assert again(mail).state == S.COMPOSED
-    assert moves.stopped() is None
+    assert mail_transitions.stopped() is None
     page = client.get("/outbox/").content.decode()
     assert "checkbox" not in page
     assert "sign in</a>" in page

@@ -21,14 +21,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from bot.archive.intake import read_source
-from bot.archive.sources import open_sources
+from bot.archives.reading import read_source
+from bot.archives.sources import open_sources
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
-from bot.outbox.composing import compose_due
+from bot.outbox.composer import compose_due
 from bot.outbox.sent_folder import SentFolder
-from bot.outbox.transport.port import Fate
-from bot.outbox.transport.smtp import Server
+from bot.outbox.transports.port import Fate
+from bot.outbox.transports.smtp import Server
 from tests import postfix
 from tests.conftest import ROOT
 from tests.mail_server import free_port

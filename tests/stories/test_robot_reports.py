@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from bot.archive.intake import read_source
-from bot.archive.sources import open_sources
-from bot.archive.tally import Tally
-from bot.identity import Identity
+from bot.archives.reading import read_source
+from bot.archives.sources import open_sources
+from bot.archives.tally import Tally
+from bot.mail.identity import Identity
 from tests.bot.test_robot_reports import INVENTED
-from tracker import decisions
 from tracker.models import Decision, Finding, Report, Suggestion
+from tracker.services import suggestions
 
 SHA = "3b1f0c9d2e440000000000000000000000000000"
 DOUBTFUL = INVENTED.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:")
@@ -58,7 +58,7 @@ def test_a_doubtful_report_waits_for_the_operator(
     assert "held" in page
     assert "the subject names 77770c9d2e" in page
     waiting = Suggestion.objects.filter(kind="reported").get()
-    assert decisions.decide(waiting, Decision.ACCEPTED, "olga", now)
+    assert suggestions.decide(waiting, Decision.ACCEPTED, "olga", now)
     report = Report.objects.get()
     assert (report.state, report.reported_at) == ("no_response", waiting.at)
     assert shown(client) == [SHA]

@@ -11,15 +11,15 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from bot.identity import Identity
-from bot.outbox.sign_in import mail_links
-from bot.outbox.transport.smtp import Server, SmtpTransport
+from bot.mail.identity import Identity
+from bot.outbox.sign_in_mail import mail_links
+from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.mail_server import Moody
 from tests.tracker.lines import line
-from tracker import moves
 from tracker.models import Message, RawMessage, Report, SignIn
-from tracker.people import links
-from tracker.people.roles import CHANGE_REPORTS, DECIDE, SEND, permit_of
+from tracker.services import mail_transitions
+from tracker.services.accounts import sign_in_links
+from tracker.services.accounts.roles import CHANGE_REPORTS, DECIDE, SEND, permit_of
 
 Mailed = tuple[Moody, Server]
 
@@ -33,7 +33,7 @@ def known(db: None) -> str:
 
 @pytest.fixture(autouse=True)
 def no_nudge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracker.people.views.nudge", lambda task: None)
+    monkeypatch.setattr("tracker.pages.accounts.views.nudge", lambda task: None)
 
 
 def mail(moody: Mailed, identity: Identity) -> int:
@@ -81,24 +81,24 @@ def test_strangers_get_the_same_answer_and_no_mail(
 
 def test_nobody_is_flooded(known: str) -> None:
     now = datetime.now(UTC)
-    asked = [links.ask(known, f"10.0.0.{number}", now) for number in range(5)]
+    asked = [sign_in_links.ask(known, f"10.0.0.{number}", now) for number in range(5)]
     assert [bool(each) for each in asked] == [True] * 3 + [False] * 2
-    assert links.ask(known, "10.0.0.9", now + timedelta(minutes=61))
+    assert sign_in_links.ask(known, "10.0.0.9", now + timedelta(minutes=61))
     for number in range(12):
         line(100 + number, author=f"a{number}@dev.example")
-    asked = [links.ask(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
-    assert sum(map(bool, asked)) == links.FROM_A_PLACE
+    asked = [sign_in_links.ask(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
+    assert sum(map(bool, asked)) == sign_in_links.FROM_A_PLACE
 
 
 @pytest.mark.parametrize("change", ["old", "forged", "cut", "other salt", "used"])
 def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: str) -> None:
     from django.core import signing
 
-    link = links.ask(known, "", datetime.now(UTC))
+    link = sign_in_links.ask(known, "", datetime.now(UTC))
     assert link
-    token = links.token(link)
+    token = sign_in_links.token(link)
     if change == "old":
-        SignIn.objects.update(asked_at=datetime.now(UTC) - links.GOOD_FOR)
+        SignIn.objects.update(asked_at=datetime.now(UTC) - sign_in_links.GOOD_FOR)
     elif change == "used":
         SignIn.objects.update(used_at=datetime.now(UTC))
     token = {"forged": token[:-3] + "abc", "cut": token[:10], "other salt": signing.dumps(link.pk, salt="x")}.get(
@@ -113,22 +113,22 @@ def test_what_a_server_refuses_or_a_stop_holds_is_lost_without_harm(
     known: str, moody: Mailed, identity: Identity
 ) -> None:
     now = datetime.now(UTC)
-    links.ask(known, "", now)
-    moves.stop_sending("kim", now)
+    sign_in_links.ask(known, "", now)
+    mail_transitions.stop_sending("kim", now)
     assert mail(moody, identity) == 0
-    moves.go_on_sending("kim", now)
+    mail_transitions.go_on_sending("kim", now)
     assert mail_links(SmtpTransport(Server("127.0.0.1", 1)), identity, now) == 0  # nobody is there: it waits
     assert SignIn.objects.get().mailed_at is None
     assert mail(moody, identity) == 1
-    links.ask(known, "", now)
+    sign_in_links.ask(known, "", now)
     assert mail_links(SmtpTransport(moody[1]), identity, now + timedelta(hours=1)) == 0  # too late to be of use
 
 
 def test_an_account_of_that_name_is_not_taken_over(known: str) -> None:
     User.objects.create_user(known, "somebody.else@dev.example")
-    link = links.ask(known, "", datetime.now(UTC))
+    link = sign_in_links.ask(known, "", datetime.now(UTC))
     assert link
-    assert links.use(link, datetime.now(UTC)) is None
+    assert sign_in_links.use(link, datetime.now(UTC)) is None
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) ->
 def test_no_other_spelling_is_somebody(db: None, own: str, told: str) -> None:
     """PostgreSQL takes a dotless i for an i where case does not count; a mail server does not."""
     User.objects.create_user("victim", own)
-    assert links.ask(told, "", datetime.now(UTC)) is None
+    assert sign_in_links.ask(told, "", datetime.now(UTC)) is None
     link = SignIn.objects.create(address=told, asked_at=datetime.now(UTC))
-    assert links.use(link, datetime.now(UTC)) is None
+    assert sign_in_links.use(link, datetime.now(UTC)) is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_what_everybody_reads_signs_nobody_in(db: None, address: str) -> None:
     Message.objects.create(
         message_id="m", report=report, source=source, author_email=address, kind="person", trust="pass"
     )
-    assert links.ask(address, "", datetime.now(UTC)) is None
+    assert sign_in_links.ask(address, "", datetime.now(UTC)) is None
     assert permit_of(User(username="x", email=address))(report) is None
 
 
@@ -190,12 +190,12 @@ def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
     mail = Message.objects.create(
         message_id="m", report=report, source=source, author_email="eve@x.example", kind="person", trust="none"
     )
-    assert links.ask("eve@x.example", "", datetime.now(UTC)) is None
+    assert sign_in_links.ask("eve@x.example", "", datetime.now(UTC)) is None
     Message.objects.filter(pk=mail.pk).update(trust="pass")
-    assert links.ask("eve@x.example", "", datetime.now(UTC))
+    assert sign_in_links.ask("eve@x.example", "", datetime.now(UTC))
 
 
 def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, identity: Identity) -> None:
     SignIn.objects.create(address="a@x.example\nBcc: b@x.example", asked_at=datetime.now(UTC))
-    links.ask(known, "", datetime.now(UTC))
+    sign_in_links.ask(known, "", datetime.now(UTC))
     assert mail(moody, identity) == 1

@@ -12,12 +12,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from bot.outbox import states
-from bot.outbox.composing import compose_due
-from bot.outbox.further import compose_further
+from bot.outbox.composer import compose_due
+from bot.outbox.follow_ups import compose_further
 from tests.tracker.lines import NOW, line
 from tests.world import DANA, World, message_id
 from tracker.models import Commit, Event, Machine, Message, Metric, OutgoingMail, RawMessage, Release, Report, SavedView
+from tracker.services import mail_transitions
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_a_change_that_makes_no_sense_is_refused(toni: Client, posted: dict[str,
     "name", ["a/b", "100%", "50%2F50", "häufig ☃", "a b?c#d&e=f", "'\"<>", "..", "a//b", "x" * 500]
 )
 def test_names_of_every_kind_have_pages(client: Client, db: None, name: str) -> None:
-    from tracker.listing import clipped
+    from tracker.services.report_summary import clipped
 
     Machine.objects.create(name=name)
     Metric.objects.create(name=name)
@@ -388,7 +388,7 @@ def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> N
     assert f"In-Reply-To: <{message_id(report)}>".encode() in bytes(mail.raw)
     compose_further(world.identity, world.later(), approve_first=False)
     assert OutgoingMail.objects.exclude(purpose="report").count() == 1  # and once
-    states.mark_sent(mail.message_id, world.now, world.now)
+    mail_transitions.mark_sent(mail.message_id, world.now, world.now)
     compose_due(world.identity, world.later())
     compose_further(world.identity, world.later(), approve_first=False)
     assert OutgoingMail.objects.count() == 2
@@ -408,7 +408,7 @@ def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, toni: 
 def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     import bot.tasks
     from bot.celery import app
-    from tracker.nudge import nudge
+    from tracker.services.enqueue import nudge
 
     rung: list[str] = []
     monkeypatch.setattr(app, "send_task", lambda name, **more: rung.append(name))
@@ -425,7 +425,7 @@ def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, mo
 
 
 def test_a_long_name_is_there_whatever_else_is_asked(client: Client, db: None) -> None:
-    from tracker.listing import clipped
+    from tracker.services.report_summary import clipped
 
     line(1, merged="v5.6", machine=clipped("m" * 130))
     assert "mm: change 1" in text(client, f"/v5.6/?machine={'m' * 130}")

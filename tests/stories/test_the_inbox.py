@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from bot.archive import batch
+from bot.archives import batch
 from tests.world import DANA, World, message_id
 from tracker.models import Archive, Event, Finding, Message, RawMessage, Report, Suggestion
 

@@ -9,10 +9,10 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from bot.outbox import states
-from bot.outbox.composing import compose_due
+from bot.outbox.composer import compose_due
 from tests.world import World
 from tracker.models import Correspondent, Mailing, OutgoingMail
+from tracker.services import mail_transitions
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_mail_as_its_receiver_sees_it(world: World, mail: OutgoingMail, client
     assert client.get(f"/outbox/{mail.pk}/raw/").status_code == 403
     assert "Perfwork noticed" in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
     assert admin_client.get(f"/outbox/{mail.pk}/raw/").content == bytes(mail.raw)
-    states.mark_sent(mail.message_id, world.now, world.now)
+    mail_transitions.mark_sent(mail.message_id, world.now, world.now)
     page = client.get(f"/outbox/{mail.pk}/").content.decode()
     for words in (
         "[LKP] [mm] bbbbbbbbbb: -30.0% regression",

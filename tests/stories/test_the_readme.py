@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
-from bot.ingest.formats import read_bytes
+from bot.results.recognise import read_bytes
 from tests.conftest import ROOT
 
 
@@ -72,7 +72,7 @@ def test_every_setting_is_documented() -> None:
 
 
 def test_every_command_in_mail_is_documented() -> None:
-    from bot.replies.commands import Word
+    from bot.replies.commands.grammar import Word
 
     shown = re.findall(r"`#lkp (.*?)(?::.*?)?`", (ROOT / "docs" / "answering.md").read_text())
     assert set(shown) == {word.value for word in Word}

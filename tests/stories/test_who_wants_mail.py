@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.outbox.circumstances import unwelcome
-from bot.outbox.composing import compose_due
-from bot.replies.addresses import Address
+from bot.mail.addresses import Address
+from bot.outbox.composer import compose_due
+from bot.outbox.context.policy_context import unwelcome
 from tests.bot.test_bounces import POSTFIX, RETURNED
 from tests.mail_server import Moody, mail_server
 from tests.outbox import again, claim, send
@@ -56,10 +56,10 @@ def test_a_bounce_proves_that_a_mail_in_doubt_went_out(world: World) -> None:
     world.ingest(world.result("b" * 40, "mm: b"))
     compose_due(world.identity, world.now, approve_first=False)
     (mail,) = claim(world.now)
-    from bot.outbox import states
+    from tracker.services import mail_transitions
 
-    states.begin_data(mail, world.now)
-    states.doubt(mail, world.now, "gone", "worker")
+    mail_transitions.begin_data(mail, world.now)
+    mail_transitions.doubt(mail, world.now, "gone", "worker")
     world.inbox.add(bounce(world, mail))
     world.read()
     assert again(mail).state == OutgoingState.SENT

@@ -10,11 +10,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.tracker.lines import NOW, line
-from tracker import by_hand, history
-from tracker.by_hand import Act, Unfit
-from tracker.happenings import Happening, Role
+from tracker.domain.events import Happening, Role
 from tracker.models import Event, OutgoingMail, Report
-from tracker.triage.verbs import VERBS
+from tracker.pages.triage.verbs import VERBS
+from tracker.services import event_log, report_actions
+from tracker.services.report_actions import Act, Unfit
 
 H = Happening
 BATCH = "0123456789ab"
@@ -35,7 +35,7 @@ def seen(*reports: Report) -> dict[int, int]:
 @pytest.fixture
 def report(db: None) -> Report:
     made = line(1, merged="v5.6", cycle="v5.6")
-    history.refold([made.pk])
+    event_log.refold([made.pk])
     return made
 
 
@@ -64,18 +64,18 @@ def status(report: Report) -> str:
     ],
 )
 def test_an_act_is_an_event_with_the_person(report: Report, kind: Happening, argument: str, sentence: str) -> None:
-    outcome = by_hand.change(seen(report), act(kind, argument), anybody)
+    outcome = report_actions.change(seen(report), act(kind, argument), anybody)
     assert outcome.changed == [report.pk]
     assert outcome.words() == "1 report changed."
     assert status(report) == sentence
     event = Event.objects.get()
     assert (event.said_by, event.by, event.at, event.batch, event.aloud) == ("kim", "reporter", NOW, BATCH, False)
-    assert by_hand.undo(BATCH, "lee", NOW, anybody) == [report.pk]
+    assert report_actions.undo(BATCH, "lee", NOW, anybody) == [report.pk]
     assert status(report) == "currently not merged, no response from author yet"
-    assert by_hand.undo(BATCH, "lee", NOW, anybody) == []
+    assert report_actions.undo(BATCH, "lee", NOW, anybody) == []
     reversal = Event.objects.get(kind="reversed")
     assert (reversal.said_by, reversal.reverses) == ("lee", f"hand:{BATCH}")
-    assert by_hand.take_back([report.pk], reversal.key, "kim", NOW, anybody) == [report.pk]  # and back again
+    assert report_actions.take_back([report.pk], reversal.key, "kim", NOW, anybody) == [report.pk]  # and back again
     assert status(report) == sentence
 
 
@@ -102,19 +102,19 @@ def test_every_verb_is_tried_above() -> None:
 
 
 def test_blocking_assigning_and_reopening(report: Report) -> None:
-    by_hand.change(seen(report), act(H.BLOCKS), anybody, "v5.7")
-    by_hand.change(seen(report), act(H.ASSIGNED, "me", "b" * 12), anybody)
+    report_actions.change(seen(report), act(H.BLOCKS), anybody, "v5.7")
+    report_actions.change(seen(report), act(H.ASSIGNED, "me", "b" * 12), anybody)
     found = Report.objects.get()
     assert (found.blocks, found.assignee) == ("v5.7", "kim")
     assert found.urgency >> 52 == 1
-    by_hand.change(seen(report), act(H.EXPECTED, "", "c" * 12), anybody)
+    report_actions.change(seen(report), act(H.EXPECTED, "", "c" * 12), anybody)
     found = Report.objects.get()
     assert (found.urgency >> 52, found.closed_at) == (0, NOW)  # what is closed blocks nothing
-    by_hand.change(seen(report), act(H.REOPENED, "", "d" * 12), anybody)
+    report_actions.change(seen(report), act(H.REOPENED, "", "d" * 12), anybody)
     found = Report.objects.get()
     assert (found.urgency >> 52, found.closed_at, found.state) == (1, None, "no_response")
-    by_hand.change(seen(report), act(H.UNBLOCKED, "", "e" * 12), anybody)
-    by_hand.change(seen(report), act(H.ASSIGNED, "nobody", "f" * 12), anybody)
+    report_actions.change(seen(report), act(H.UNBLOCKED, "", "e" * 12), anybody)
+    report_actions.change(seen(report), act(H.ASSIGNED, "nobody", "f" * 12), anybody)
     found = Report.objects.get()
     assert (found.blocks, found.assignee, found.urgency >> 52) == ("", "", 0)
 
@@ -133,14 +133,14 @@ def test_what_does_not_fit_is_told_before_anything_is_done(
     report: Report, kind: Happening, argument: str, words: str
 ) -> None:
     with pytest.raises(Unfit, match=words):
-        by_hand.change(seen(report), act(kind, argument), anybody)
+        report_actions.change(seen(report), act(kind, argument), anybody)
     assert not Event.objects.exists()
 
 
 def test_who_saw_an_older_state_changes_nothing_and_is_told(report: Report) -> None:
     old = seen(report)
-    by_hand.change(old, act(H.DISPUTED), anybody)
-    outcome = by_hand.change(old, act(H.WORKING, batch="b" * 12), anybody)
+    report_actions.change(old, act(H.DISPUTED), anybody)
+    outcome = report_actions.change(old, act(H.WORKING, batch="b" * 12), anybody)
     assert (outcome.changed, [each.pk for each in outcome.overtaken]) == ([], [report.pk])
     assert "0 reports changed. 0000000002 was changed meanwhile, and is left as it is" in outcome.words()
     assert "now: currently not merged, the report is disputed" in outcome.words()
@@ -148,11 +148,11 @@ def test_who_saw_an_older_state_changes_nothing_and_is_told(report: Report) -> N
 
 
 def test_what_moves_nothing_is_not_written_down(report: Report) -> None:
-    by_hand.change(seen(report), act(H.FIX_PROPOSED, "mm: a"), anybody)
-    outcome = by_hand.change(seen(report), act(H.WORKING, batch="b" * 12), anybody)  # no promise moves it back
+    report_actions.change(seen(report), act(H.FIX_PROPOSED, "mm: a"), anybody)
+    outcome = report_actions.change(seen(report), act(H.WORKING, batch="b" * 12), anybody)  # no promise moves it back
     assert [each.pk for each in outcome.idle] == [report.pk]
     assert "stays as it is: this moves nothing there" in outcome.words()
-    again = by_hand.change(seen(report), act(H.UNBLOCKED, batch="c" * 12), anybody)
+    again = report_actions.change(seen(report), act(H.UNBLOCKED, batch="c" * 12), anybody)
     assert again.idle
     assert Event.objects.count() == 1
 
@@ -160,26 +160,26 @@ def test_what_moves_nothing_is_not_written_down(report: Report) -> None:
 def test_who_may_not_is_told(report: Report) -> None:
     other = line(2)
     mine = {report.pk: Role.AUTHOR}
-    outcome = by_hand.change(seen(report, other), act(H.WORKING), lambda each: mine.get(each.pk))
+    outcome = report_actions.change(seen(report, other), act(H.WORKING), lambda each: mine.get(each.pk))
     assert (outcome.changed, [each.pk for each in outcome.forbidden]) == ([report.pk], [other.pk])
     assert "is not yours to change" in outcome.words()
     assert Event.objects.get().by == "author"
-    assert by_hand.undo(BATCH, "eve", NOW, lambda each: None) == []
+    assert report_actions.undo(BATCH, "eve", NOW, lambda each: None) == []
 
 
 def test_a_long_note_is_kept_whole_and_short_in_the_sentence(report: Report) -> None:
     note = "first line\n\n- **a** list\n" + "and more words " * 40
-    by_hand.change(seen(report), act(H.NOTED, note), anybody)
+    report_actions.change(seen(report), act(H.NOTED, note), anybody)
     event = Event.objects.get()
     assert event.quote == note.strip()
-    assert len(event.remark) <= by_hand.IN_A_SENTENCE + 2
+    assert len(event.remark) <= report_actions.IN_A_SENTENCE + 2
     assert event.remark.startswith("first line - **a** list")
     assert "\n" not in status(report)
 
 
 def test_a_hundred_reports_are_changed_in_five_statements(db: None) -> None:
     reports = [line(number) for number in range(100)]
-    history.refold([report.pk for report in reports])
+    event_log.refold([report.pk for report in reports])
     for number, report in enumerate(reports[:50]):
         OutgoingMail.objects.create(
             report=report,
@@ -191,7 +191,7 @@ def test_a_hundred_reports_are_changed_in_five_statements(db: None) -> None:
             composed_at=NOW,
         )
     with CaptureQueriesContext(connection) as asked:
-        outcome = by_hand.change(seen_all(reports), act(H.WORKING), anybody)
+        outcome = report_actions.change(seen_all(reports), act(H.WORKING), anybody)
     assert len(outcome.changed) == 100
     statements = [
         each["sql"] for each in asked.captured_queries if not each["sql"].startswith(("SAVEPOINT", "RELEASE"))
@@ -199,7 +199,7 @@ def test_a_hundred_reports_are_changed_in_five_statements(db: None) -> None:
     assert len(statements) <= 5 + 1, statements  # the first of them is `seen_all`
     assert set(Report.objects.values_list("state", flat=True)) == {"working"}
     assert OutgoingMail.objects.filter(stale=True).count() == 50
-    later = by_hand.undo(BATCH, "kim", NOW + timedelta(hours=1), anybody)
+    later = report_actions.undo(BATCH, "kim", NOW + timedelta(hours=1), anybody)
     assert len(later) == 100
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tracker.cycle import Life, Point, chart, points, steps, upcoming
+from tracker.domain.release_cycle import Life, Point, chart, points, steps, upcoming
 
 BEGAN = datetime(2020, 1, 26, tzinfo=UTC)
 RC1 = BEGAN + timedelta(days=14)

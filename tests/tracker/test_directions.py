@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.directions import LINES, direction_of, line_of
-from tracker.units import unit_of
+from tracker.domain.metrics.direction import LINES, direction_of, line_of
+from tracker.domain.metrics.units import unit_of
 
 CASES = [
     ("aim7.jobs-per-min", "higher", "jobs/min"),

@@ -13,11 +13,9 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.comparison.chart import bars, letters
-from tracker.comparison.lines import Box, Cell, lines
-from tracker.comparison.lines import Test as Tried
-from tracker.document import markdown, text
-from tracker.document.blocks import (
+from tracker.charts.bars import bars, letters
+from tracker.documents import markdown, text
+from tracker.documents.blocks import (
     Block,
     Bullets,
     Chart,
@@ -30,8 +28,10 @@ from tracker.document.blocks import (
     Table,
     Verbatim,
 )
-from tracker.document.forms import as_json
-from tracker.samples import Side
+from tracker.documents.forms import as_json
+from tracker.domain.kernel_comparison import Box, Cell, lines
+from tracker.domain.kernel_comparison import Test as Tried
+from tracker.domain.statistics.samples import Side
 
 HOSTILE = '<script>alert(1)</script> | *a* _b_ `c` [d](javascript:x) # e & \x1b[31m \u202e "f"\n- g'
 (LINE,) = lines(

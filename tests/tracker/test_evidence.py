@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.evidence import filing
-from tracker.evidence.diff import Place, diff
-from tracker.evidence.kinds import KINDS, TEXT, kind_of, read
-from tracker.evidence.listing import Listing, Row, number
+from tracker.domain.errors import Unfit
+from tracker.domain.tool_output.diff import Place, diff
+from tracker.domain.tool_output.kinds import KINDS, TEXT, kind_of, read
+from tracker.domain.tool_output.listing import Listing, Row, number
 from tracker.models import Evidence, Kernel
-from tracker.unfit import Unfit
+from tracker.services import tool_output
 
 FOLDER = Path(__file__).parent / "evidence"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -171,11 +171,11 @@ def test_numbers_as_tools_print_them(text: str, value: float | None) -> None:
 def test_a_file_is_kept_once_and_whole(db: None) -> None:
     kernel = Kernel.objects.create(name="v6.12", measured_at=NOW)
     text = (FOLDER / "vmstat.txt").read_text()
-    first = filing.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "kim", NOW)
-    assert filing.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "toni", NOW) == first
+    first = tool_output.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "kim", NOW)
+    assert tool_output.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "toni", NOW) == first
     assert (Evidence.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
-    for bad, why in ((" ", "it is empty"), ("x" * (filing.MOST + 1), "expected at most")):
+    for bad, why in ((" ", "it is empty"), ("x" * (tool_output.MOST + 1), "expected at most")):
         with pytest.raises(Unfit, match=why):
-            filing.attach_to_kernel(kernel, "a", bad, "kim", NOW)
-    filing.attach_to_kernel(kernel, "odd", "NUL \0 and half \ud800", "kim", NOW)
+            tool_output.attach_to_kernel(kernel, "a", bad, "kim", NOW)
+    tool_output.attach_to_kernel(kernel, "odd", "NUL \0 and half \ud800", "kim", NOW)
     assert Evidence.objects.get(name="odd").text == "NUL \ufffd and half ?"

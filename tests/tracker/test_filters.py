@@ -8,10 +8,10 @@ import pytest
 from django.http import QueryDict
 
 from tests.tracker.lines import NOW, line
-from tracker.listing import CLIP, clipped
 from tracker.models import Report
-from tracker.triage.filters import TableFilters
-from tracker.triage.question import Mistaken, Question
+from tracker.pages.triage.filters import TableFilters
+from tracker.pages.triage.question import Mistaken, Question
+from tracker.services.report_summary import CLIP, clipped
 
 LONG = "suite." + "very-" * 60 + "long"
 

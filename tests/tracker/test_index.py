@@ -17,12 +17,12 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.comparison.lines import Cell
-from tracker.index.basket import Entry, at, read_params, written
-from tracker.index.chart import chart, words
-from tracker.index.reckoning import Measured, Point, series
+from tracker.charts.index import chart, words
+from tracker.domain.kernel_comparison import Cell
+from tracker.domain.performance_index.basket import Entry, at, read_params, written
+from tracker.domain.performance_index.index_math import Measured, Point, series
+from tracker.domain.statistics.samples import Side, side
 from tracker.models import BasketEntry, Commit, Metric, Report, Writing
-from tracker.samples import Side, side
 
 
 def mean(value: float) -> Cell:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.tracker.lines import NOW, line
 from tracker.models import Report
-from tracker.paging import CursorError, Key, Order
-from tracker.triage.queries import Section, section
-from tracker.triage.question import ORDERS, Mistaken, Question
+from tracker.pages.paging import CursorError, Key, Order
+from tracker.pages.triage.queries import Section, section
+from tracker.pages.triage.question import ORDERS, Mistaken, Question
 
 ORDER = Order((Key("subsystem"), Key("reported_at", down=True, gaps=True), Key("pk")))
 

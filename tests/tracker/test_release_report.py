@@ -19,10 +19,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.conftest import NOW
-from tracker.document import markdown, text
-from tracker.document.blocks import Block, Bullets, Chart, Document, Facts, Heading, Paragraph, Table
+from tracker.documents import markdown, text
+from tracker.documents.blocks import Block, Bullets, Chart, Document, Facts, Heading, Paragraph, Table
 from tracker.models import Detail, Kernel, Machine, Measurement, Release, Report, Writing
-from tracker.release_report.queries import document
+from tracker.pages.release_report.queries import document
 
 DEVIATIONS = {
     "order": "the introduction announces merged changes before parameters, its body has them the other way: ours too",

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.listing import HEIGHT, spark, urgency
-from tracker.reports.chart import chart, groups_of, measured_later, read_payload
-from tracker.reports.exports import as_mbox
-from tracker.reports.thread import passages
+from tracker.charts.bisection import chart, groups_of, measured_later, read_payload
+from tracker.domain.track_record import Past, record
+from tracker.pages.reports.exports import as_mbox
+from tracker.pages.reports.thread import passages
+from tracker.pages.triage.rows import paths
+from tracker.services.report_summary import HEIGHT, spark, urgency
 from tracker.templatetags.words import as_markdown
-from tracker.things.record import Past, record
-from tracker.triage.rows import paths
 
 STEPS = {
     "bisect": {"steps": [{"sha": "a" * 40, "verdict": "bad", "samples": [8.0]}, {"sha": "b" * 40, "verdict": "skip"}]}

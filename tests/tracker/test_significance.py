@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bot.ingest.value import Measurement
-from tracker.movement import better_pct, change_pct, word
-from tracker.samples import Side, side
-from tracker.significance import Graded, Noise, effect, grade, grade_all, overlap, welch
-from tracker.status import Grade, Verdict
+from bot.results.bisect_result import Measurement
+from tracker.domain.events import Grade, Verdict
+from tracker.domain.statistics.change import better_pct, change_pct, word
+from tracker.domain.statistics.samples import Side, side
+from tracker.domain.statistics.significance import Graded, Noise, effect, grade, grade_all, overlap, welch
 
 GOOD, BAD = (1001.0, 998.0, 1003.0), (702.0, 699.5, 701.0)
 

@@ -10,19 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracker.status import (
-    CLOSED,
-    STEPS,
-    Awaited,
-    EventData,
-    Happening,
-    Role,
-    Standing,
-    State,
-    Verdict,
-    fold,
-    sentence,
-)
+from tracker.domain.events import CLOSED, Awaited, EventData, Happening, Role, State, Verdict
+from tracker.domain.report_state.fold import fold
+from tracker.domain.report_state.state import Standing
+from tracker.domain.report_state.steps import STEPS
+from tracker.domain.report_state.text import sentence
 
 H = Happening
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -284,7 +276,9 @@ VERDICTS = st.sampled_from(list(Verdict))
 
 
 @given(VERDICTS, histories(), st.randoms(use_true_random=False))
-def test_the_order_of_learning_does_not_matter(verdict: Verdict, events: list[EventData], chance: random.Random) -> None:
+def test_the_order_of_learning_does_not_matter(
+    verdict: Verdict, events: list[EventData], chance: random.Random
+) -> None:
     shuffled = list(events)
     chance.shuffle(shuffled)
     assert fold(verdict, shuffled) == fold(verdict, events)

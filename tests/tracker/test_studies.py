@@ -14,19 +14,19 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ingest.release_replay import ReadAgain, read_again
+from bot.results.storage.replay import ReadAgain, read_again
 from tests.conftest import ROOT
-from tracker.comparison.chart import bars, letters
-from tracker.comparison.lines import Box, Cell, Line, Word, lines, pooled, summary
-from tracker.comparison.lines import Test as Tried
-from tracker.document import text
-from tracker.document.blocks import Document, Heading, Table
-from tracker.evidence.listing import Listing, Row
+from tracker.charts.bars import bars, letters
+from tracker.documents import text
+from tracker.documents.blocks import Document, Heading, Table
+from tracker.documents.study.system import system
+from tracker.documents.study.wins import average_pct, outcomes, speedup, tally
+from tracker.domain.kernel_comparison import Box, Cell, Line, Word, lines, pooled, summary
+from tracker.domain.kernel_comparison import Test as Tried
+from tracker.domain.statistics.samples import Side, side
+from tracker.domain.tool_output.listing import Listing, Row
 from tracker.models import Evidence, Kernel, Measurement, ReleaseResult, Study
-from tracker.samples import Side, side
-from tracker.studies.queries import document
-from tracker.studies.system import system
-from tracker.studies.wins import average_pct, outcomes, speedup, tally
+from tracker.pages.studies.queries import document
 
 FIXTURES = ROOT / "fixtures" / "studies"
 

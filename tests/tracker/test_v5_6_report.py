@@ -14,7 +14,7 @@ from django.test import Client
 
 from tests.conftest import ROOT
 from tracker.models import Release, Report
-from tracker.triage.queries import Row, Table, table
+from tracker.pages.triage.queries import Row, Table, table
 
 # What may differ, and why. All else is equal to the letter.
 TYPO = {"52262ee567": ("merged at at v5.6-rc2", "merged at v5.6-rc2")}

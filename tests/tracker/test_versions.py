@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.versions import parse
+from tracker.domain.versions import parse
 
 IN_ORDER = [
     "v2.6",

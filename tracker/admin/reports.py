@@ -8,10 +8,11 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
 
-from tracker import decisions, models, regrading
+from tracker import models
 from tracker.admin.read_only import ReadOnly
-from tracker.listing import relist, relist_since
-from tracker.models.metric import Direction, DirectionBy
+from tracker.models.measurements import Direction, DirectionBy
+from tracker.services import regrading, suggestions
+from tracker.services.report_summary import relist, relist_since
 
 
 @admin.register(models.Commit)
@@ -200,7 +201,7 @@ class SuggestionAdmin(ReadOnly):
 
     def _decide(self, request: HttpRequest, rows: QuerySet[models.Suggestion], decision: models.Decision) -> None:
         person = request.user.get_username()
-        done = sum(decisions.decide(row, decision, person, timezone.now()) for row in rows.select_related("report"))
+        done = sum(suggestions.decide(row, decision, person, timezone.now()) for row in rows.select_related("report"))
         self.message_user(request, f"{decision.label}: {done} of {rows.count()}")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest, JsonResponse
 
-from tracker.comparison.queries import named
 from tracker.models import Measurement
+from tracker.pages.kernels.queries import named
 
 MOST = 20_000  # measurements of an answer
 

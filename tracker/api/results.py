@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, JsonResponse
 from django.urls import reverse
 
-from tracker.results import queries
+from tracker.pages.results import queries
 
 
 def result(request: HttpRequest, pk: int) -> JsonResponse:

@@ -14,12 +14,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-from tracker.listing import spark
 from tracker.models import Finding
-from tracker.reports.words import chance, headline
-from tracker.triage.controls import Controls
-from tracker.triage.question import Question
-from tracker.triage.rows import Row, paths
+from tracker.pages.reports.words import chance, headline
+from tracker.pages.triage.controls import Controls
+from tracker.pages.triage.question import Question
+from tracker.pages.triage.rows import Row, paths
+from tracker.services.report_summary import spark
 
 register = template.Library()
 # What a note may hold; nothing that is fetched, run or framed.

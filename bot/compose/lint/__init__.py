@@ -14,10 +14,10 @@ from bot.compose.conventions import Conventions
 from bot.compose.lint import every_mail, reports
 from bot.compose.lint.look import Look, names_in
 from bot.compose.mail import Mail, to_bytes
-from bot.compose.told import ReportTold
-from bot.identity import Identity
-from bot.ingest.robot_mail.report import find_report
-from bot.replies.mail import parse
+from bot.compose.report.report_data import ReportTold
+from bot.mail.identity import Identity
+from bot.mail.message import parse
+from bot.robot_reports.report import find_report
 
 MOST_FAULTS = 10  # told of one mail
 

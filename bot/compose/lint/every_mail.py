@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from datetime import UTC, timedelta
 
 from bot.compose.conventions import WIDTH
-from bot.compose.guard import is_obeyed
 from bot.compose.lint.look import Check, Look
+from bot.compose.obeyed_lines import is_obeyed
 from bot.compose.recipients import is_forbidden
-from bot.compose.safe import is_address, is_message_id, one_line
+from bot.mail.sanitising import is_address, is_message_id, one_line
 
 MAX_BYTES = 100_000
 MAX_LINE = 998  # RFC 5322 section 2.1.1

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from bot.compose.conventions import Conventions
 from bot.compose.mail import Mail
-from bot.compose.told import ReportTold
-from bot.identity import Identity
-from bot.ingest.robot_mail.report import RobotReport
-from bot.replies import mail as received
+from bot.compose.report.report_data import ReportTold
+from bot.mail import message as received
+from bot.mail.identity import Identity
+from bot.robot_reports.report import RobotReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from bot.compose import numbers
 from bot.compose.lint.look import Check, Look
-from bot.compose.safe import is_address, lore_link, one_line
-from bot.ingest.robot_mail.subject import read_subject
-from bot.replies.addresses import parse_addresses
-from tracker.english import article
-from tracker.movement import word
-from tracker.status import Verdict
+from bot.mail.addresses import parse_addresses
+from bot.mail.sanitising import is_address, lore_link, one_line
+from bot.robot_reports.subject import read_subject
+from tracker.domain.english import article
+from tracker.domain.events import Verdict
+from tracker.domain.statistics.change import word
 
 _ROUNDING = 0.06  # points of per cent: both numbers are printed with one digit
 

@@ -15,12 +15,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from bot.archive.public_inbox import read_epoch
+from bot.archives.sources.public_inbox import read_epoch
 from bot.demo import story
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.demo.tree import DemoTree
-from bot.replies.mail import Mail, parse
+from bot.mail.message import Mail, parse
 from bot.supervisor import Supervisor
 
 

@@ -11,11 +11,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import press
-from bot.management.holding import hold
+from bot.management.bulletins import hold
 from bot.outbox import bulletins
-from tracker.digest import queries
-from tracker.digest.compose import compose
-from tracker.document import text
+from tracker.documents import text
+from tracker.documents.digest import queries
+from tracker.documents.digest.compose import compose
 from tracker.models import Release
 
 

@@ -11,9 +11,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.http import Http404
 from django.utils import timezone
 
-from tracker.evidence import attaching, filing
-from tracker.models.evidence import Side
-from tracker.unfit import Unfit
+from tracker.domain.errors import Unfit
+from tracker.models.results import Side
+from tracker.pages.tool_output.target import attach, find
+from tracker.services import tool_output
 
 
 class Command(BaseCommand):
@@ -28,14 +29,14 @@ class Command(BaseCommand):
 
     def handle(self, *, files: list[str], report: str, side: str, kernel: str, machine: str, **options: Any) -> None:
         try:
-            target = attaching.find(report, side, kernel, machine)
+            target = find(report, side, kernel, machine)
         except (Unfit, Http404) as error:
             raise CommandError(str(error)) from None
         refused = 0
         for name in files:
             try:
-                text = Path(name).read_bytes()[: 4 * filing.MOST + 4].decode("utf-8", "replace")
-                row = attaching.attach(target, Path(name).name, text, getpass.getuser(), timezone.now())
+                text = Path(name).read_bytes()[: 4 * tool_output.MOST + 4].decode("utf-8", "replace")
+                row = attach(target, Path(name).name, text, getpass.getuser(), timezone.now())
             except OSError as error:
                 refused += 1
                 self.stderr.write(self.style.ERROR(f"refused: {name}: {error.strerror}"))

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from bot.archive.sources import open_sources
+from bot.archives.sources import open_sources
 from bot.config import identity, identity_without_keys
 from bot.errors import Unreadable
 from bot.explain import explain
-from bot.replies.known import KnownReport
+from bot.replies.report_lookup import KnownReport
 
 
 class Command(BaseCommand):

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from tracker.domain.events import Happening
 from tracker.models import Event, Finding, Message, Report
-from tracker.status import Happening
 
 Row = dict[str, object]
 

@@ -16,12 +16,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import house, identity, tree_paths
-from bot.ingest import refused
-from bot.ingest.formats import Input, read_paths, read_stream
-from bot.ingest.intake import Answer, take_in
-from bot.outbox.composing import compose_due
+from bot.outbox.composer import compose_due
 from bot.progress import counting
-from tracker.english import counted
+from bot.results import rejected_input
+from bot.results.intake import Answer, take_in
+from bot.results.recognise import Input, read_paths, read_stream
+from tracker.domain.english import counted
 
 
 class Command(BaseCommand):
@@ -57,7 +57,7 @@ class Command(BaseCommand):
             more = f" (and {len(refusal.faults) - 1} more faults)" if len(refusal.faults) > 1 else ""
             kept = None
             if answer.raw and answer.where.startswith(_STDIN):
-                kept = refused.keep(answer.raw, refusal, settings.PERFWORK_DROP, timezone.now())
+                kept = rejected_input.keep(answer.raw, refusal, settings.PERFWORK_DROP, timezone.now())
             self.stderr.write(self.style.ERROR(f"refused: {refusal}{more}{f'; kept as {kept}' if kept else ''}"))
             return "refused"
         receipt = answer.receipt

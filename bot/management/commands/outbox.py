@@ -14,14 +14,14 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from bot.config import house, identity, manner, way_out
-from bot.outbox import composing
-from bot.outbox.further import compose_further
-from bot.outbox.sending import send_due
-from bot.outbox.transport.port import Fate
-from bot.replies.addresses import Address
-from tracker import moves
-from tracker.english import counted
+from bot.mail.addresses import Address
+from bot.outbox import composer
+from bot.outbox.follow_ups import compose_further
+from bot.outbox.sender import send_due
+from bot.outbox.transports.port import Fate
+from tracker.domain.english import counted
 from tracker.models import OutgoingMail, OutgoingState
+from tracker.services import mail_transitions
 
 ALL_DAY = 86_400.0
 
@@ -91,13 +91,13 @@ class Command(BaseCommand):
     def _hold(self, options: dict[str, Any]) -> None:
         if options["ids"]:
             self._by_hand("hold", options)
-        elif moves.stop_sending(_person(), timezone.now(), options["reason"]):
+        elif mail_transitions.stop_sending(_person(), timezone.now(), options["reason"]):
             self.stdout.write("all sending is stopped; `outbox go` goes on")
         else:
-            self.stdout.write(f"all sending was stopped before: {moves.stopped()}")
+            self.stdout.write(f"all sending was stopped before: {mail_transitions.stopped()}")
 
     def _go(self, options: dict[str, Any]) -> None:
-        if not moves.go_on_sending(_person(), timezone.now()):
+        if not mail_transitions.go_on_sending(_person(), timezone.now()):
             raise CommandError("nothing was stopped")
         self.stdout.write("mail is sent again")
 
@@ -113,7 +113,7 @@ class Command(BaseCommand):
             transport = way_out()
         except ValueError as mistake:
             raise CommandError(str(mistake)) from None
-        if stop := moves.stopped():
+        if stop := mail_transitions.stopped():
             raise CommandError(f"all sending is {stop} since {stop.at:%Y-%m-%d %H:%M}: `outbox go` goes on")
         self._look_again()
         try:
@@ -127,11 +127,11 @@ class Command(BaseCommand):
     def _look_again(self) -> None:
         """What happened since may have made mail that waits pointless, or its recipients others."""
         first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
-        composing.look_again(identity(), now, approve_first=first, house=house())
+        composer.look_again(identity(), now, approve_first=first, house=house())
         compose_further(identity(), now, approve_first=first, house=house())
 
     def _by_hand(self, verb: str, options: dict[str, Any]) -> None:
-        ids, within = options["ids"], moves.BY_HAND[verb][1]
+        ids, within = options["ids"], mail_transitions.BY_HAND[verb][1]
         if ids == ["all"]:
             ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
         stuck = [each for each in ids if not self._moved(each, verb, options["reason"])]
@@ -141,7 +141,7 @@ class Command(BaseCommand):
             raise CommandError(f"{', '.join(stuck)}: can't {verb}: must be {' or '.join(sorted(within))}")
 
     def _moved(self, pk: str, verb: str, reason: str) -> bool:
-        return moves.by_hand(self._one(pk).pk, verb, _person(), timezone.now(), reason)
+        return mail_transitions.by_hand(self._one(pk).pk, verb, _person(), timezone.now(), reason)
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None

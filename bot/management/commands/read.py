@@ -16,15 +16,15 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 from django.utils import timezone
 
-from bot.archive.intake import read_source
-from bot.archive.mirror import refresh
-from bot.archive.missing import missing_parents
-from bot.archive.sources import Source, open_sources, thread_source
-from bot.archive.tally import Tally
+from bot.archives.missing import missing_parents
+from bot.archives.reading import read_source
+from bot.archives.sources import Source, open_sources, thread_source
+from bot.archives.sources.mirror import refresh
+from bot.archives.tally import Tally
 from bot.config import identity
 from bot.errors import Busy, Unreadable
 from bot.progress import counting
-from tracker.english import counted
+from tracker.domain.english import counted
 
 
 class Command(BaseCommand):

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from tracker.history import refold
-from tracker.listing import relist
 from tracker.models import Report
+from tracker.services.event_log import refold
+from tracker.services.report_summary import relist
 
 
 class Command(BaseCommand):

@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from bot.archive.replay import replay_all, replay_quarantine
+from bot.archives.replay import replay_all, replay_quarantine
 from bot.config import identity
-from bot.ingest.release_replay import read_again
 from bot.progress import counting
-from tracker.english import counted
+from bot.results.storage.replay import read_again
+from tracker.domain.english import counted
 
 
 class Command(BaseCommand):

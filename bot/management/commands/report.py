@@ -13,11 +13,11 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 
 from bot.config import press
-from bot.management.holding import hold
+from bot.management.bulletins import hold
 from bot.outbox import bulletins
-from tracker.document.forms import FORMS
+from tracker.documents.forms import FORMS
 from tracker.models import Release
-from tracker.release_report.queries import document
+from tracker.pages.release_report.queries import document
 
 
 class Command(BaseCommand):

@@ -10,13 +10,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import press
-from bot.management.holding import hold
+from bot.management.bulletins import hold
 from bot.outbox import bulletins
-from tracker.document.forms import FORMS
+from tracker.documents.forms import FORMS
+from tracker.domain.errors import Unfit
 from tracker.models import Study, StudyKind
-from tracker.studies import making
-from tracker.studies.queries import document
-from tracker.unfit import Unfit
+from tracker.pages.studies import making
+from tracker.pages.studies.queries import document
 
 
 class Command(BaseCommand):

@@ -13,8 +13,8 @@ from django.utils import timezone
 from bot.config import configured_trees, identity, tree_paths
 from bot.errors import Unreadable
 from bot.progress import counting
-from bot.upstream.following import Patience, follow
-from tracker.english import counted
+from bot.upstream.tracking.follow import Patience, follow
+from tracker.domain.english import counted
 from tracker.models import Tree
 
 

@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from tracker.documents.triage_table import Row
+from tracker.domain.events import State
 from tracker.models import Release
-from tracker.releases.queries import lines
-from tracker.status import State
-from tracker.triage import queries
-from tracker.triage.printed import Row
+from tracker.pages.home.queries import lines
+from tracker.pages.triage import queries
 
 
 class Command(BaseCommand):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.replies.intent import Intent
+from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, HEDGED, NEGATED, REPORTED
-from tracker.status import Happening
+from tracker.domain.events import Happening
 
 RULES = (
     Rule(

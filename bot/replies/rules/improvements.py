@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.replies.intent import Intent
+from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
-from tracker.status import Happening
+from tracker.domain.events import Happening
 
 RULES = (
     Rule(

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from bot.replies.intent import Intent
+from bot.replies.intents import Intent
+from bot.replies.prose.sentences import Sentence
 from bot.replies.rules.phrases import compiled
-from bot.replies.sentences import Sentence
-from tracker.status import Happening
+from tracker.domain.events import Happening
 
 
 class By(StrEnum):

@@ -1,0 +1,216 @@
+"""Stage two: the mails of a batch that passed are parsed, laid out beside what is known, and filed one by one.
+
+A mail that seems to be about a report which is not there waits as an orphan; once what it names is filed, so is it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import OperationalError, transaction
+
+from bot.archives.filing import Desk, Filed
+from bot.archives.known_reports import keys_in_database, keys_of_culprit
+from bot.archives.prefilter import Passes, Sieve, key_of_message
+from bot.archives.sources.raw import RawMail
+from bot.archives.storage import is_too_long, keep, keep_all, wait_for_all
+from bot.archives.tally import Tally
+from bot.replies.reading import Reading, understand
+from bot.robot_reports.report import find_report
+from tracker.models import Archive, Message, Orphan, OutgoingMail, RawMessage
+
+ROUNDS = 1000  # an orphan may wait for an orphan, as deep as threads go
+AT_ONCE = 500
+THREAD = 2000  # mails of one thread
+ROWS = 20  # mails that are unpacked at once
+SLICE = 8 << 20  # bytes of orphans that are read together
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A mail that stage one let through, and why; `source` where its bytes are stored already."""
+
+    mail: RawMail
+    why: Passes
+    source: RawMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A mail that was parsed."""
+
+    passed: Passed
+    reading: Reading
+
+
+def take(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve) -> Tally:
+    """File mails in the caller's transaction, and then the orphans that waited for what they brought."""
+    tally = Tally()
+    maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
+    put_aside(maybe, archive, desk, sieve, tally)
+    passed = [each for each in passed if each.why is not Passes.MAYBE or each.source]
+    brought = list(_file(passed, archive, desk, sieve, tally))
+    for _ in range(ROUNDS):
+        if not brought:
+            break
+        waited, brought = brought, []
+        for orphans in _orphans_of(waited):
+            brought += _file(orphans, archive, desk, sieve, tally)
+    _read_again(desk)
+    desk.refold()
+    return tally
+
+
+def put_aside(maybe: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve, tally: Tally) -> None:
+    """Keep mails that seem to be about a report which is not there, unread, by the keys that stand in them."""
+    named = {each.mail.raw: keys for each in maybe if (keys := sieve.names(each.mail.raw))}
+    if not named:
+        return
+    sources, made = keep_all([each.mail for each in maybe if each.mail.raw in named], archive, desk.now)
+    filed = set(
+        Message.objects.filter(source__in=[row.pk for row in sources.values()]).values_list("source", flat=True)
+    )
+    wait_for_all((sources[raw], keys) for raw, keys in named.items() if sources[raw].pk not in filed)
+    tally.orphans += made
+    tally.kept += made
+
+
+def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve, tally: Tally) -> Iterator[str]:
+    """File mails that were parsed together. Yields the keys that are tracked from now on."""
+    reads = [each for each in (_parsed(one, archive, desk, tally) for one in passed) if each]
+    if reads:
+        desk.lay_out([each.reading for each in reads])
+    unfiled: list[Passed] = []
+    for number, each in enumerate(reads):
+        try:
+            with transaction.atomic():
+                filed = _take(each, archive, desk)
+        except (SoftTimeLimitExceeded, MemoryError):
+            raise  # the machine's trouble is no mail's: nothing may be skipped for it
+        except Exception as error:  # whatever a hostile mail can do: it is kept, and the next one is read
+            if isinstance(error, OperationalError) and not is_too_long(error):
+                raise
+            _quarantine(each.passed, archive, desk, error, tally)
+            desk.forget()  # what it learned from this mail was rolled back
+            desk.lay_out([later.reading for later in reads[number + 1 :]])
+            continue
+        waits = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not desk.is_of_a_bulletin(each.reading)
+        if waits and not filed.message_id:
+            unfiled.append(each.passed)
+        _count(filed, tally, each.passed)
+        yield from _tracked(filed, sieve)
+    put_aside(unfiled, archive, desk, sieve, tally)
+
+
+def _parsed(passed: Passed, archive: Archive | None, desk: Desk, tally: Tally) -> _Read | None:
+    try:
+        return _Read(passed, understand(passed.mail.raw, desk.identity))
+    except (SoftTimeLimitExceeded, MemoryError):
+        raise
+    except Exception as error:
+        _quarantine(passed, archive, desk, error, tally)
+        return None
+
+
+def _take(each: _Read, archive: Archive | None, desk: Desk) -> Filed:
+    """File one mail; what it names and nobody has seen yet, it waits for."""
+    reading, passed = each.reading, each.passed
+
+    def kept() -> RawMessage:
+        return passed.source or keep(passed.mail, archive, desk.now)
+
+    if passed.source and passed.source.error:
+        passed.source.error = ""  # understood at last
+        passed.source.save(update_fields=["error"])
+    if not reading.mail.message_id:
+        if desk.concerns(reading):
+            raise ValueError("the mail has no Message-ID, so it can't be filed")
+        return Filed()
+    filed = desk.file(reading, kept)
+    if filed.was_known and passed.source:
+        desk.file_again(reading)
+    unseen = desk.unseen(reading)
+    if passed.source:
+        stale = Orphan.objects.filter(source=passed.source)
+        (stale if filed.message_id else stale.filter(own=False)).exclude(key__in=unseen).delete()
+    if unseen and filed.message_id and not filed.was_known:
+        wait_for_all([(kept(), dict.fromkeys(unseen, False))])
+    return filed
+
+
+def _read_again(desk: Desk) -> None:
+    """The threads of reports that more people were told of: who their writers are may have changed."""
+    for pk in sorted(desk.more_people):
+        sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
+        for source in sources.iterator(chunk_size=20):
+            reading = understand(source.raw, desk.identity)
+            if not (reading.mail.author.email in desk.identity.robots and find_report(reading.mail)):
+                desk.lay_out([reading])
+                desk.file_again(reading)
+    desk.more_people.clear()
+
+
+def _tracked(filed: Filed, sieve: Sieve) -> Iterator[str]:
+    """The keys that a filed mail brought; stage one learns them."""
+    if not filed.message_id or filed.was_known:
+        return
+    sieve.tracked.add(key_of_message(filed.message_id))
+    yield filed.message_id
+    if filed.report:
+        for key in keys_of_culprit(filed.report.culprit.sha, filed.report.culprit.title):
+            sieve.tracked.add(key)
+            yield key.decode()
+
+
+def _orphans_of(keys: Sequence[str]) -> Iterator[list[Passed]]:
+    """The mails that waited for one of these keys, in the order in which they were read, a slice of bytes at a time."""
+    found: set[int] = set()
+    for start in range(0, len(keys), AT_ONCE):
+        rows = Orphan.objects.filter(key__in=keys[start : start + AT_ONCE], source__error="")
+        found.update(rows.values_list("source", flat=True))
+    size, some = 0, []
+    for start in range(0, len(order := sorted(found)), ROWS):
+        for source in RawMessage.objects.filter(pk__in=order[start : start + ROWS]).order_by("pk"):
+            some.append(Passed(RawMail(source.raw, source.position), Passes.MAYBE, source))
+            size += len(some[-1].mail.raw)
+            if size > SLICE:
+                yield some
+                size, some = 0, []
+    if some:
+        yield some
+
+
+def claim_orphans(desk: Desk, sieve: Sieve) -> Tally:
+    """File the orphans whose report came another way: from a lab, or from a worker that filed it at the same moment."""
+    late: list[str] = []
+    reports = OutgoingMail.objects.exclude(report=None).values("message_id")
+    for keys in (Message.objects.values("message_id"), reports, *keys_in_database()):
+        waiting = Orphan.objects.filter(key__in=keys, own=False, source__error="")
+        late += waiting.values_list("key", flat=True).distinct()[:AT_ONCE]
+    tally = Tally()
+    for orphans in _orphans_of(late):
+        tally += take(orphans, None, desk, sieve)
+    return tally
+
+
+def _quarantine(passed: Passed, archive: Archive | None, desk: Desk, error: Exception, tally: Tally) -> None:
+    what = " ".join(str(error).split())[:500]
+    log.warning("quarantined %s %s: %s", archive or "mail", passed.mail.position, what)
+    with transaction.atomic():
+        source = passed.source or keep(passed.mail, archive, desk.now)
+        source.error = f"{type(error).__name__}: {what}"
+        source.save(update_fields=["error"])
+    tally.quarantined += 1
+    tally.kept += 1
+
+
+def _count(filed: Filed, tally: Tally, passed: Passed) -> None:
+    tally.reports += filed.is_report
+    tally.repeated += filed.is_repeated
+    tally.replies += filed.is_reply
+    tally.known += filed.was_known
+    tally.kept += bool(filed.message_id and not filed.was_known and not passed.source)

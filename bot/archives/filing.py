@@ -1,0 +1,244 @@
+"""One mail into the database: our own, a robot's report, or a reply; as message and events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.archives import report_import
+from bot.archives.known_reports import keys_of_culprit, know, load, names_in, patch_keys
+from bot.mail.identity import Identity
+from bot.mail.links import find_links
+from bot.outbox import delivery_evidence
+from bot.outbox.command_answers import answer
+from bot.outbox.correspondents import came_back, hear
+from bot.replies.effect import Effect, Mode, Relation
+from bot.replies.effects import effects_of
+from bot.replies.opt_out import wish_of
+from bot.replies.reading import Reading
+from bot.replies.report_lookup import KnownReports
+from bot.replies.sender_kind import Kind
+from bot.replies.to_events import event_of
+from bot.robot_reports.report import RobotReport, find_report
+from tracker.domain.events import EventData, Happening
+from tracker.models import Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
+from tracker.services import event_log, report_summary
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """What became of a mail."""
+
+    message_id: str = ""
+    is_report: bool = False
+    is_repeated: bool = False  # a report whose culprit was reported before
+    is_reply: bool = False
+    was_known: bool = False
+    report: Report | None = None  # that it made, or told more of
+
+
+class Desk:
+    """The reports that the mails at hand may be about, and the filing of one mail after the other under them."""
+
+    def __init__(self, identity: Identity, now: datetime) -> None:
+        self.identity = identity
+        self.now = now
+        self._touched: set[int] = set()
+        self._spoken: set[int] = set()  # reports with more mail than before
+        self.more_people: set[int] = set()  # reports that were told to more people than before
+        self.forget()
+
+    def forget(self) -> None:
+        """Start with an empty desk; what the database knows is loaded by `lay_out`."""
+        self.known = KnownReports()
+        self._rows: dict[str, Report] = {}
+        self._filed: set[str] = set()
+        self._bulletins: set[str] = set()  # mails of ours that are about no report
+
+    def lay_out(self, readings: Sequence[Reading]) -> None:
+        """Load what the database knows of the reports that these mails may be about: a handful of queries for all."""
+        self._filed |= load(self.known, self._rows, readings, self._bulletins)
+
+    def refold(self) -> None:
+        """Bring the cached states up to date; once a batch."""
+        event_log.refold(self._touched)  # reports that were rolled back are not there, and so not folded
+        report_summary.relist(self._touched | self._spoken)
+        self._touched.clear()
+        self._spoken.clear()
+
+    def unseen(self, reading: Reading) -> list[str]:
+        """The keys of what a mail names and we don't know: mails that it answers or links to, what its patch fixes."""
+        mails = [name for name in names_in(reading) if name not in self.known.by_message]
+        commits = patch_keys(reading)
+        if commits:
+            reports = self.known.reports.values()
+            culprits = {key.decode() for each in reports for key in keys_of_culprit(each.culprit, each.title)}
+            commits = [key for key in commits if key not in culprits]
+        nowhere = {reading.mail.message_id, *self._bulletins}
+        return [name for name in (*mails, *commits) if name not in nowhere]
+
+    def is_of_a_bulletin(self, reading: Reading) -> bool:
+        """Whether a mail is one of ours that is about no report, or answers one: no report of it will ever come."""
+        return not self._bulletins.isdisjoint(names_in(reading))
+
+    def concerns(self, reading: Reading) -> bool:
+        """Whether a mail is about a tracked report."""
+        return bool(self.known.relations(reading))
+
+    def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
+        """File one mail that was laid out. `keep` stores its bytes, and is called before all else."""
+        mail = reading.mail
+        if reading.kind is Kind.SELF and not self._witness(reading):
+            return Filed()  # so that the real one, which may come later, is no second
+        if reading.kind is Kind.SELF and mail.message_id in self._bulletins:
+            return Filed()  # it names many reports, and is of none: who answers it answers none of them
+        if mail.message_id in self._filed:
+            return Filed(mail.message_id, was_known=True)
+        if mail.author.email in self.identity.robots and (robot_report := find_report(mail)):
+            filed = self._file_report(reading, robot_report, keep())
+        elif relations := self.known.relations(reading):
+            filed = self._file_reply(reading, relations, keep())
+        elif reading.kind is Kind.BOUNCE and came_back(reading, self.identity, self.now):
+            keep()  # of a bulletin: it is of no report
+            filed = Filed(mail.message_id)
+        elif wish_of(reading, self.identity):
+            keep()
+            hear(reading, self.identity, self.now)
+            filed = Filed(mail.message_id)
+        else:
+            return Filed()
+        self._filed.add(mail.message_id)
+        return filed
+
+    def _file_reply(self, reading: Reading, relations: Mapping[str, Relation], source: RawMessage) -> Filed:
+        """Our own mail, an answer, or a mail elsewhere that names a report."""
+        mail = reading.mail
+        first, how = next(iter(relations.items()))
+        self._store(reading, self._rows[first], source, how)
+        if reading.kind is Kind.SELF:
+            return Filed(mail.message_id)  # what it proves was heard before
+        if reading.kind is Kind.BOUNCE:
+            came_back(reading, self.identity, self.now)
+        elif reading.kind in (Kind.PERSON, Kind.BOT_OPERATOR):
+            hear(reading, self.identity, self.now)
+        for tag, relation in relations.items():
+            self._act(reading, tag, relation)
+        answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
+        return Filed(mail.message_id, is_reply=True)
+
+    def _witness(self, reading: Reading) -> bool:
+        """What a mail in our name tells of what became of ours; False where it is another one under its Message-ID."""
+        ours = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
+        mail = ours.first()
+        return mail is None or delivery_evidence.hear(mail, reading, self.identity, self.now)
+
+    def file_again(self, reading: Reading) -> None:
+        """A filed mail, now that more is known: under the report that it is about first, and with all that it does."""
+        relations = self.known.relations(reading)
+        if reading.kind is Kind.SELF or not relations:
+            return
+        first, how = next(iter(relations.items()))
+        report = self._rows[first]
+        role = self.known.reports[report.tag].role_of(reading, self.identity) or ""
+        message = Message.objects.filter(message_id=reading.mail.message_id)
+        message.exclude(report=report, role=role, relation=how).update(report=report, role=role, relation=how)
+        self.known.file_under(reading.mail.message_id, report.tag)
+        self._spoken.add(report.pk)
+        for tag, relation in relations.items():
+            self._act(reading, tag, relation)
+
+    def _know(self, report: Report) -> None:
+        know(self.known, self._rows, report)
+
+    def _store(self, reading: Reading, report: Report, source: RawMessage, relation: str = "") -> Message:
+        mail = reading.mail
+        role = self.known.reports[report.tag].role_of(reading, self.identity)
+        message = Message.objects.create(
+            message_id=mail.message_id,
+            report=report,
+            source=source,
+            in_reply_to=mail.parent,
+            author_name=mail.author.name,
+            author_email=mail.author.email,
+            subject=mail.subject,
+            sent_at=mail.date or self.now,
+            kind=reading.kind,
+            role=role or "",
+            relation=relation,
+            trust=reading.trust.verdict,
+            trust_by=reading.trust.by[:300],
+            # Of our own mail everything is ours, the quoted-looking tag block too.
+            own_text=(mail.text if reading.kind is Kind.SELF else reading.own_text)[:100_000],
+        )
+        self.known.file(mail.message_id, report.tag)
+        self._spoken.add(report.pk)
+        return message
+
+    def _act(self, reading: Reading, tag: str, relation: Relation) -> None:
+        """What the mail does to one report: by itself an event, else a suggestion that waits for a click."""
+        report = self._rows[tag]
+        seen_from = self.known.reports[tag].standpoint(reading, relation, self.identity)
+        at = reading.mail.date or self.now
+        effects = effects_of(reading, seen_from, self.identity.trust)
+        acts = any(each.happening and each.mode is Mode.AUTO for each in effects)
+        # What a person has turned down stays so, whatever is known since.
+        turned_down = event_log.turned_down(report, reading.mail.message_id) if acts else set()
+        for number, effect in enumerate(effects):
+            event = event_of(effect, reading.mail, seen_from.role, at, number)
+            if event is None:
+                continue
+            if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
+                event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
+            if event.kind is Happening.DUPLICATE:
+                event = replace(event, remark=self._sha10_of(event.remark))
+            if effect.mode is not Mode.AUTO:
+                self._suggest(report, event, effect)
+            elif event.key not in turned_down:
+                event_log.know_better(report, event)
+                self._touched |= event_log.append([event_log.event_row(report, event, self.now, effect.quote)])
+
+    def _suggest(self, report: Report, event: EventData, effect: Effect) -> None:
+        Suggestion.objects.get_or_create(
+            report=report,
+            key=event.key,
+            defaults={
+                **{
+                    name: getattr(event, name)
+                    for name in ("kind", "at", "by", "message_id", "commit", "title", "tree", "answers")
+                },
+                "remark": event.remark,
+                "quote": effect.quote[:2000],
+                "rule": effect.rule,
+            },
+        )
+
+    def _sha10_of(self, argument: str) -> str:
+        """The report that a `dup` names, by the sha of its culprit where its link leads to one of ours."""
+        for link in find_links(argument, self.identity.base_url):
+            tag = self.known.by_message.get(link.message_id, "")
+            if tag in self._rows:
+                return self._rows[tag].culprit.sha10
+        return argument[:200]
+
+    def _file_report(self, reading: Reading, told: RobotReport, source: RawMessage) -> Filed:
+        """A robot's report: the report of its culprit, its findings, and the event that it was reported; where its
+        culprit or its metric is unsure, that event is a suggestion, and the report is held until it is accepted.
+        """
+        mail = reading.mail
+        report, repeated, more_people = report_import.report_for(mail, told, self.identity)
+        if repeated and more_people:
+            self.more_people.add(report.pk)
+        self._know(report)
+        message = self._store(reading, report, source)
+        Message.objects.filter(pk=message.pk).update(tables=report_import.packed(told))
+        events = report_import.events_of(mail, told, mail.date or self.now)
+        if told.unsure:
+            effect = Effect(Happening.REPORTED, Mode.SUGGEST, "unsure_report", quote="; ".join(told.unsure))
+            for event in events:
+                self._suggest(report, event, effect)
+        else:
+            self._touched |= event_log.append(
+                event_log.event_row(report, each, self.now, mail.subject) for each in events
+            )
+        return Filed(mail.message_id, is_report=True, is_repeated=repeated, report=report)

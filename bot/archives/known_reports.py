@@ -1,0 +1,135 @@
+"""What the database knows of the reports that some mails may be about: a handful of queries, however many mails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any, TypeVar
+
+from django.db.models import Q, QuerySet, TextField, Value
+from django.db.models.functions import Concat, Substr
+
+from bot.archives.prefilter import DIGITS, key_of_commit, key_of_message, key_of_title
+from bot.replies.reading import Reading
+from bot.replies.report_lookup import KnownReport, KnownReports
+from tracker.models import Message, Orphan, OutgoingMail, Report
+
+Item = TypeVar("Item")
+_AT_ONCE = 500  # names in one query
+_LONGEST = 2000  # bytes of a name that an index can hold
+
+
+def tracked_keys() -> Iterator[bytes]:
+    """All that stage one looks for: the mails of reports, their culprits and the culprits' titles."""
+    for rows in (Message.objects, OutgoingMail.objects):
+        for message_id in rows.values_list("message_id", flat=True).iterator(chunk_size=10_000):
+            yield key_of_message(message_id)
+    for sha, title in Report.objects.values_list("culprit__sha", "culprit__title").iterator(chunk_size=10_000):
+        yield from keys_of_culprit(sha, title)
+
+
+def awaited_keys() -> Iterator[bytes]:
+    """The mails that are kept, but filed nowhere yet."""
+    own = Orphan.objects.filter(own=True).values_list("key", flat=True)
+    return map(key_of_message, own.iterator(chunk_size=10_000))
+
+
+def keys_of_culprit(sha: str, title: str) -> Iterator[bytes]:
+    yield key_of_commit(sha)
+    if title:
+        yield key_of_title(title)
+
+
+def keys_in_database() -> Iterator[QuerySet[Report, Any]]:
+    """The keys of all culprits, as queries: what `keys_of_culprit` gives, as text."""
+    reports = Report.objects.order_by()
+    commit = Concat(Value("commit "), Substr("culprit__sha", 1, DIGITS), output_field=TextField())
+    title = Concat(Value("title "), "culprit__title", output_field=TextField())
+    yield reports.annotate(key=commit).values("key")
+    yield reports.exclude(culprit__title="").annotate(key=title).values("key")
+
+
+def names_in(reading: Reading) -> list[str]:
+    """Every Message-ID that a mail names: itself, what it answers, what it links to."""
+    links = (link.message_id for link in reading.links)
+    answered = (*reading.mail.ancestors, *reading.bounce.message_ids)
+    named = dict.fromkeys((reading.mail.message_id, *answered, *links))
+    return [name for name in named if _askable(name)]
+
+
+def patch_keys(reading: Reading) -> list[str]:
+    """The keys of the commits that a patch says to fix, and of the title that it reverts."""
+    if not reading.patches:
+        return []
+    keys = [key_of_commit(sha) for sha in reading.fixes]
+    return [key.decode() for key in (*keys, *([key_of_title(reading.reverts)] if reading.reverts else ()))]
+
+
+def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]) -> set[str]:
+    """Add the reports that these mails may be about to `known` and `rows` (by tag). Returns those of the mails' own ids
+    that are filed already. `bulletins` learns which names are of ours that are about no report.
+    """
+    names = {name for reading in readings for name in names_in(reading)}
+    read: dict[str, int] = {}
+    sent: dict[str, int] = {}
+    for some in _slices(sorted(names)):
+        read |= dict(Message.objects.filter(message_id__in=some).values_list("message_id", "report_id"))
+        for name, pk in OutgoingMail.objects.filter(message_id__in=some).values_list("message_id", "report_id"):
+            if pk is None:
+                bulletins.add(name)
+            else:
+                sent[name] = pk
+    filed = sent | read
+    tags: dict[int, str] = {report.pk: tag for tag, report in rows.items()}
+    wanted = [Q(pk__in=some) for some in _slices(sorted(set(filed.values()) - tags.keys()))]
+    wanted += _by_culprit(readings)
+    for several in _slices(wanted, 100):
+        for report in Report.objects.filter(reduce(or_, several)).select_related("culprit"):
+            know(known, rows, report)
+            tags[report.pk] = report.tag
+    for message_id, pk in filed.items():
+        if pk in tags:
+            known.file(message_id, tags[pk])
+    return {reading.mail.message_id for reading in readings} & read.keys()
+
+
+def know(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
+    """Make a report one of those that mails are compared with."""
+    rows[report.tag] = report
+    known.add(
+        KnownReport(
+            id=report.tag,
+            culprit=report.culprit.sha,
+            title=report.culprit.title,
+            message_ids=(),
+            authors=frozenset(report.authors),
+            people=frozenset(report.told),
+            verdict=report.verdict,
+        )
+    )
+
+
+def _by_culprit(readings: Iterable[Reading]) -> list[Q]:
+    """What finds reports by tags, by pages, and by the commits and titles that patches name."""
+    tags: set[str] = set()
+    digits: set[str] = set()
+    titles: set[str] = set()
+    for reading in readings:
+        tags |= {*reading.tags, *(link.page for link in reading.links if link.page)}
+        digits |= {*reading.fixes, *(link.page for link in reading.links if link.page)}
+        titles |= {reading.reverts} - {""}
+    found = [Q(tag__in=some) for some in _slices(sorted(tags))]
+    found += [Q(culprit__title__in=some) for some in _slices(sorted(filter(_askable, titles)))]
+    # A range finds beginnings by the index, which a LIKE does not everywhere; old reports know ten digits themselves.
+    found += [Q(culprit__sha__gte=each[:10], culprit__sha__lt=each[:10] + "g") for each in sorted(digits)]
+    return found
+
+
+def _askable(name: str) -> bool:
+    """Whether a database can be asked for it."""
+    return bool(name) and len(name.encode("utf-8", "replace")) <= _LONGEST and "\0" not in name
+
+
+def _slices(items: Sequence[Item], size: int = _AT_ONCE) -> Iterator[Sequence[Item]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,69 @@
+"""The mail that carried a commit as a patch, by its patch-id on a lore server, as `b4 dig` finds it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bot.archives.sources.mbox import read_mbox
+from bot.errors import Unreadable
+from bot.mail.message import Mail, parse
+from bot.mail.patches import bare_title, is_answer
+
+MOST = 50  # postings of one patch that are looked at
+_PATCH_ID = re.compile(r"[0-9a-f]{40}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class PatchMail:
+    """A posting: its Message-ID, and what it answers itself, such as a cover letter."""
+
+    message_id: str
+    references: tuple[str, ...]
+
+
+def dig(server: str, patch_id: str, title: str) -> PatchMail | None:
+    """The last posting of this change under this title; None where the server knows none.
+
+    `server` is ours to choose. Unreadable where it can't be asked; public-inbox must index more than `basic`.
+    """
+    if not _PATCH_ID.match(patch_id):
+        return None
+    import liblore
+
+    node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 30.0))
+    try:
+        found = node.get_mbox_by_query(f"patchid:{patch_id}")
+    except (liblore.LibloreError, LookupError, OSError) as error:
+        if isinstance(error, liblore.RemoteError) and "404" in str(error):
+            return None
+        raise Unreadable(f"{server}: patch-id {patch_id[:12]}: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        node.close()
+    return chosen(_mails(found), title)
+
+
+def chosen(mails: Sequence[Mail], title: str) -> PatchMail | None:
+    """The latest of those that post this title themselves; answers may quote a patch whole, and have its id too."""
+    posted = [mail for mail in mails if not is_answer(mail.subject) and bare_title(mail.subject) == title]
+    dated = [mail for mail in posted if mail.date and mail.message_id]
+    last = max(dated, key=_moment, default=None)
+    return PatchMail(last.message_id, last.ancestors[::-1]) if last else None
+
+
+def _moment(mail: Mail) -> datetime:
+    assert mail.date
+    return mail.date
+
+
+def _mails(mbox: bytes) -> list[Mail]:
+    if not mbox:
+        return []
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "found.mbox"
+        file.write_bytes(mbox)
+        return [parse(each.raw) for each, _ in zip(read_mbox(file), range(MOST), strict=False)]

@@ -1,0 +1,214 @@
+"""Stage one: does a raw mail concern us at all? Looks at bytes only, and lets nothing relevant fall."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from bot.archives import patterns
+from bot.archives.decode_body import in_the_clear
+from bot.archives.key_set import KeySet
+from bot.mail.headers import decode, to_text
+from bot.mail.identity import Identity
+from bot.mail.links import find_links
+from bot.mail.quoting import clean
+from bot.robot_reports.recogniser import Recogniser
+
+_ID = re.compile(rb"<([^<>]{1,900})>")
+_BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
+_VALUE = re.compile(rb"[^\n]*(?:\n[ \t][^\n]*)*")
+_SHA = re.compile(rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
+_FIXED = re.compile(rb"fixes:" + _SHA.pattern, re.I)
+_CHANGED = re.compile(rb"\d% (?:regression|improvement)")
+_PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
+_CLOSES = re.compile(rb"(?:closes|link):", re.I)
+_ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
+_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
+_NAMING = (patterns.MESSAGE_ID, patterns.IN_REPLY_TO, patterns.REFERENCES)
+_WRAPPED = (patterns.BASE64, patterns.QUOTED_PRINTABLE, patterns.DELSP)  # what may hide words in a body
+_BEFORE, _AFTER = 40, 700  # bytes around the host of a link, which hold all of it
+_LONGEST_FIELD = 64_000  # bytes
+_LINKS = 200
+_LONGEST = 500  # of a key that is kept
+DIGITS = 7  # of a sha, the fewest that a Fixes: has
+
+
+class Passes(Enum):
+    """What stage one says of a mail."""
+
+    NOT = 0  # nobody looks at it
+    TRACKED = 1  # it names a tracked mail, or us
+    NAMED = 2  # it names a culprit
+    REPORT = 3  # a robot's report, as it seems
+    MAYBE = 4  # it seems to be about a report, perhaps one that is still to come
+
+
+class Sieve:
+    """Built once for what is tracked, which may grow; asked for every mail."""
+
+    def __init__(self, tracked: Iterable[bytes], identity: Identity, awaited: Iterable[bytes] = ()) -> None:
+        """`tracked`: keys, as `key_of_message`, `key_of_commit` and `key_of_title` make them; `awaited`: those that
+        orphans wait for.
+        """
+        self.tracked = KeySet(tracked)
+        self.awaited = KeySet(awaited)
+        self._signs = patterns.Signs(identity)
+        self._reports = Recogniser(identity.robots)
+
+    def passes(self, raw: bytes) -> Passes:
+        """Whether the mail must be parsed, and why. The answers to a mail that passed will pass, too: it may be filed
+        only after they were asked about. What names nothing but itself waits for nothing, and nothing waits for it: so
+        the same mails are kept wherever a reading is broken off.
+        """
+        raw = _in_lines(raw)
+        found = self._signs.of(raw)
+        end = found[patterns.HEAD_END][0] if patterns.HEAD_END in found else len(raw)
+        ids = _ids(raw, found, end)
+        why = self._why(raw, found, end, ids)
+        if why is not Passes.NOT and (own := _own_id(raw, found, end)):
+            if why is not Passes.MAYBE:
+                self.tracked.add(own)
+            elif self.names(raw):
+                self.awaited.add(own)
+        return why
+
+    def names(self, raw: bytes) -> dict[str, bool]:
+        """What a mail is about, as keys, and whether each is its own id: the mails that it answers and links to, the
+        commits that it says to fix, the title that it reverts. {} where that is nothing but itself.
+        """
+        raw = _in_lines(raw)
+        found = self._signs.of(raw)
+        end = found[patterns.HEAD_END][0] if patterns.HEAD_END in found else len(raw)
+        own = _own_id(raw, found, end)
+        body = self._in_the_clear(raw, found, end)
+        links = find_links(body.decode("utf-8", "replace"))
+        keys = [*_ids(raw, found, end), *(key_of_message(link.message_id) for link in links)]
+        keys += [key_of_commit(sha[1]) for sha in _FIXED.finditer(body)]
+        subject = _subject(raw, found, end)
+        keys += [_key_of_title(subject)] if b'Revert "' in subject else []
+        named = {key.decode("utf-8", "replace"): key == own for key in keys}
+        named = {key: is_own for key, is_own in named.items() if len(key) <= _LONGEST and "\0" not in key}
+        return named if own and len(named) > 1 else {}
+
+    def _why(self, raw: bytes, found: patterns.Found, end: int, ids: list[bytes]) -> Passes:
+        if self.tracked.holds_any(ids) or patterns.OWN in found:
+            return Passes.TRACKED
+        subject = _subject(raw, found, end)
+        if b'Revert "' in subject and not _ANSWER.match(subject) and _key_of_title(subject) in self.tracked:
+            return Passes.NAMED
+        suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
+        if patterns.ROBOT in found and found[patterns.ROBOT][0] < end:
+            sender = b"".join(_values(raw, found, patterns.FROM, end))
+            if self._reports.may_be_report(sender, raw):
+                return Passes.REPORT
+            # The answer to something that a robot sent or was told of; but robots answer, too, where patches are sent.
+            answers = patterns.IN_REPLY_TO in found and _ANSWER.match(subject) is not None
+            suspicious = suspicious or (answers and not self._reports.is_robot(sender))
+        if patterns.HTML in found and b"text/plain" not in raw:  # words stand in it that its bytes do not show
+            return Passes.REPORT if suspicious else Passes.NAMED
+        if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
+            return self._of_body(raw, found, suspicious)
+        body = self._in_the_clear(raw, found, end)
+        return self._of_body(body, self._signs.of(body), suspicious)
+
+    def _in_the_clear(self, raw: bytes, found: patterns.Found, end: int) -> bytes:
+        quoted, base64 = patterns.QUOTED_PRINTABLE in found, patterns.BASE64 in found
+        return in_the_clear(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=patterns.DELSP in found)
+
+    def _of_body(self, body: bytes, found: patterns.Found, suspicious: bool) -> Passes:
+        """What the body says, in the clear."""
+        if patterns.OWN in found or patterns.PAGE in found:
+            return Passes.TRACKED
+        named = Passes.NOT
+        for end in found.get(patterns.FIXES, ()):
+            if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
+                named = Passes.NAMED
+        for end in found.get(patterns.LINK, ())[:_LINKS]:
+            if self.tracked.holds_any(_linked(body, end)):
+                return Passes.TRACKED
+        if named is Passes.NAMED:
+            return named
+        if suspicious or (patterns.REPORTED in found and patterns.ROBOT in found and _closes_something(body, found)):
+            return Passes.MAYBE
+        if any(_PERCENT.match(body, end) for end in found.get(patterns.NOTICED, ())):
+            return Passes.MAYBE
+        return Passes.MAYBE if patterns.COMMAND in found else Passes.NOT
+
+
+def key_of_message(message_id: str) -> bytes:
+    return message_id.encode("utf-8", "surrogateescape")
+
+
+def key_of_commit(sha: str | bytes) -> bytes:
+    """Of a culprit, by its first digits."""
+    digits = sha.encode() if isinstance(sha, str) else sha
+    return b"commit " + digits[:DIGITS].lower()
+
+
+def key_of_title(title: str) -> bytes:
+    """Of a culprit's title, and of the subject of its revert."""
+    return _key_of_title(title.encode("utf-8", "replace"))
+
+
+def _key_of_title(subject: bytes) -> bytes:
+    title = subject
+    while (marks := _MARKS.match(title)) and marks.end():
+        title = title[marks.end() :]
+    return b"title " + title.rstrip(b'"')
+
+
+def _values(raw: bytes, found: patterns.Found, sign: int, end: int) -> Iterator[bytes]:
+    """The values of a field of the head, folded as they stand."""
+    for start in found.get(sign, ()):
+        if start < end and (value := _VALUE.match(raw, start, end)):
+            yield value[0]
+
+
+def _own_id(raw: bytes, found: patterns.Found, end: int) -> bytes:
+    return next((each for value in _values(raw, found, patterns.MESSAGE_ID, end) for each in _ids_in(value)), b"")
+
+
+def _ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
+    """The Message-IDs of a mail and of those that it answers."""
+    ids: list[bytes] = []
+    for sign in _NAMING:
+        for value in _values(raw, found, sign, end):
+            ids += _ids_in(value)
+    return ids
+
+
+def _ids_in(value: bytes) -> list[bytes]:
+    """The ids of a field, as the reader of headers writes them."""
+    if b"@" not in value:
+        return []
+    value = value[:_LONGEST_FIELD]
+    ids = _ID.findall(b"".join(value.split())) or _BARE_ID.findall(value)  # an id may be folded in its middle
+    return ids if value.isascii() else [to_text(each.decode("utf-8", "surrogateescape")).encode() for each in ids]
+
+
+def _subject(raw: bytes, found: patterns.Found, end: int) -> bytes:
+    value = next(_values(raw, found, patterns.SUBJECT, end), b"")
+    if b"=?" in value or not value.isascii():
+        return decode(value.decode("utf-8", "surrogateescape")).encode()
+    return b" ".join(value.split())
+
+
+def _closes_something(body: bytes, found: patterns.Found) -> bool:
+    """Whether a trailer links to a mail that is no build report: those go to lists of their own (oe-kbuild-all)."""
+    for place in found.get(patterns.LINK, ())[:_LINKS]:
+        line = body.rfind(b"\n", 0, place) + 1
+        if _CLOSES.match(body, line) and b"kbuild" not in body[place : place + 60]:
+            return True
+    return False
+
+
+def _in_lines(raw: bytes) -> bytes:
+    """A mail with line ends of one kind; a CR by itself is one, too, to those who read mail."""
+    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
+
+
+def _linked(body: bytes, place: int) -> Iterator[bytes]:
+    """The mails that the link at a place leads to: read from a window around it, as a reader of the text would."""
+    window = body[max(0, place - _BEFORE) : place + _AFTER].decode("utf-8", "replace").replace("\ufffd", " ")
+    return (key_of_message(link.message_id) for link in find_links(clean(window)) if link.message_id)

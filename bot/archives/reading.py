@@ -1,0 +1,181 @@
+"""From raw mail to the database: stage one looks at bytes only, stage two files what passed, many a transaction.
+
+One bad mail harms one mail (DESIGN rule 6): it is kept whole with its error, and the cursor moves on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from bot.archives.batch import Passed, claim_orphans, take
+from bot.archives.filing import Desk
+from bot.archives.known_reports import awaited_keys, keys_of_culprit, tracked_keys
+from bot.archives.prefilter import Passes, Sieve, key_of_message
+from bot.archives.sources import Source
+from bot.archives.sources.raw import RawMail, head_of
+from bot.archives.tally import Tally
+from bot.errors import Unreadable
+from bot.leases import hold, hold_on, let_go
+from bot.mail.identity import Identity
+from bot.mail.message import parse
+from tracker.models import Archive, Message, OutgoingMail, Report
+from tracker.services import locks
+from tracker.services.locks import Lock
+
+EVERY = 2.0  # seconds: how much reading a crash may cost
+MOST = 500  # mails that are filed in one transaction
+MOST_BYTES = 16 << 20  # of them
+
+
+def read_source(
+    source: Source,
+    identity: Identity,
+    now: datetime,
+    progress: Callable[[int], None] = lambda seen: None,
+    *,
+    again: bool = False,
+    held: timedelta = timedelta(minutes=5),
+) -> Tally:
+    """Read what is new in a source. The cursor is saved in the transaction of what was read up to it.
+
+    `again` reads from the beginning; what is known already stays as it is. `held`: how long a worker that gives no
+    sign of life keeps others away; Busy where one is at work.
+    """
+    archive, _ = Archive.objects.get_or_create(path=source.name)
+    if not source.exclusive:
+        return _read(source, archive, identity, now, progress, again, None)
+    hold(archive, held)
+    try:
+        return _read(source, archive, identity, now, progress, again, held)
+    finally:
+        let_go(archive)
+
+
+def _read(
+    source: Source,
+    archive: Archive,
+    identity: Identity,
+    now: datetime,
+    progress: Callable[[int], None],
+    again: bool,
+    held: timedelta | None,
+) -> Tally:
+    try:
+        goal = source.goal()
+        if goal and not again and source.is_done(archive.cursor, goal):
+            Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
+            return Tally()
+        archive.cursor = "" if again else source.resume(archive.cursor)
+        reading = _Reading(source, archive, identity, now, held)
+        try:
+            for mail in source.mails(archive.cursor, goal):
+                if reading.take(mail):
+                    progress(reading.tally.seen)
+        except (Unreadable, OSError):
+            reading.flush()  # what was read before the reader failed is not lost with it
+            raise
+        reading.finish(goal)
+    except Exception as error:
+        Archive.objects.filter(pk=archive.pk).update(error=" ".join(str(error).split())[:1000])
+        raise
+    return reading.tally
+
+
+class _Reading:
+    """One reading of a source: stage one for each mail, stage two for many at once, and how far all that is saved."""
+
+    def __init__(
+        self, source: Source, archive: Archive, identity: Identity, now: datetime, held: timedelta | None
+    ) -> None:
+        self.source, self.archive, self.now, self.held = source, archive, now, held
+        self.sieve = Sieve(tracked_keys(), identity, awaited_keys())
+        self.desk = Desk(identity, now)
+        self.newest, self.newest_report, self.newest_sent = (_last(model) for model in (Message, Report, OutgoingMail))
+        self.tally = Tally()
+        self.passed: list[Passed] = []
+        self.size = 0  # bytes of these
+        self.last: RawMail | None = None
+        self.saved = 0  # mails that the cursor counts
+        self.flush_at = time.monotonic() + EVERY
+
+    def take(self, mail: RawMail) -> bool:
+        """One mail. No query for one that does not concern us. Whether some were filed and the cursor was saved."""
+        self.tally.seen += 1
+        self.last = mail
+        why = self.sieve.passes(mail.raw)
+        if why is not Passes.NOT:
+            self.passed.append(Passed(mail, why))
+            self.size += len(mail.raw)
+        if len(self.passed) < MOST and self.size < MOST_BYTES and time.monotonic() < self.flush_at:
+            return False
+        self.flush()
+        return True
+
+    def flush(self) -> None:
+        """File what passed, and save the cursor with it. One worker at a time files, so that none overlooks others'."""
+        self._warm()
+        with transaction.atomic():
+            locks.take(Lock.FILING)
+            self._learn()
+            tally = take(self.passed, self.archive, self.desk, self.sieve)
+            position = (self.last.position if self.last.read_to is None else self.last.read_to) if self.last else ""
+            if position and self.source.resumes:
+                self.archive.cursor = self.source.after(self.archive.cursor, position, self.tally.seen - self.saved)
+            self._save(tally)
+
+    def finish(self, goal: str) -> None:
+        """All is read: file the rest, and save that, with what stands at the end and is no mail."""
+        self._warm()
+        with transaction.atomic():
+            locks.take(Lock.FILING)
+            self._learn()
+            tally = take(self.passed, self.archive, self.desk, self.sieve)
+            tally += claim_orphans(self.desk, self.sieve)
+            self.archive.read_at, self.archive.error = self.now, ""
+            if goal:
+                self.archive.cursor = self.source.after(self.archive.cursor, goal, self.tally.seen - self.saved)
+            self._save(tally)
+
+    def _warm(self) -> None:
+        """Have the keys at hand that the mails are signed with, before the transaction."""
+        self.desk.identity.believed.warm((passed.mail.raw for passed in self.passed), self.now)
+
+    def _learn(self) -> None:
+        """Track what other workers have filed meanwhile."""
+        newer = Message.objects.filter(pk__gt=self.newest).order_by("pk").values_list("pk", "message_id")
+        for pk, message_id in newer:
+            self.newest = pk
+            self.sieve.tracked.add(key_of_message(message_id))
+        reports = Report.objects.filter(pk__gt=self.newest_report).order_by("pk")
+        for pk, sha, title in reports.values_list("pk", "culprit__sha", "culprit__title"):
+            self.newest_report = pk
+            for key in keys_of_culprit(sha, title):
+                self.sieve.tracked.add(key)
+        sent = OutgoingMail.objects.filter(pk__gt=self.newest_sent).order_by("pk").values_list("pk", "message_id")
+        for pk, message_id in sent:
+            self.newest_sent = pk
+            self.sieve.tracked.add(key_of_message(message_id))
+
+    def _save(self, tally: Tally) -> None:
+        archive = self.archive
+        if self.held:
+            hold_on(archive, self.held)
+        archive.seen += self.tally.seen - self.saved
+        archive.kept += tally.kept
+        if self.last:
+            moments = (archive.newest_at, parse(head_of(self.last.raw) + b"\n\n").date)
+            archive.newest_at = max((each for each in moments if each), default=None)
+        archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error"])
+        self.tally += tally
+        self.saved = self.tally.seen
+        self.passed, self.size, self.last = [], 0, None
+        self.flush_at = time.monotonic() + EVERY
+
+
+def _last(model: type[Message] | type[Report] | type[OutgoingMail]) -> int:
+    """The newest key of a table."""
+    return model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0

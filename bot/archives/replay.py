@@ -1,0 +1,90 @@
+"""Kept mail understood again with today's code: what stands in quarantine, or every mail there is (DESIGN rule 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from bot.archives.batch import Passed, take
+from bot.archives.filing import Desk
+from bot.archives.known_reports import awaited_keys, tracked_keys
+from bot.archives.prefilter import Passes, Sieve
+from bot.archives.sources.raw import RawMail
+from bot.archives.tally import Tally
+from bot.mail.identity import Identity
+from bot.replies.sender_kind import Kind
+from tracker.models import Finding, Message, Orphan, RawMessage, Report
+from tracker.services import event_log, report_summary
+
+AT_ONCE = 200  # mails
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How many mails were read again, what came of them, and the reports whose state is another one now."""
+
+    mails: int
+    tally: Tally
+    changed: tuple[str, ...]
+
+
+def replay_quarantine(
+    identity: Identity, now: datetime, progress: Callable[[int], None] = lambda count: None
+) -> Replayed:
+    """Try the mails that could not be understood once more. Each slice is a transaction."""
+    before = _states()
+    rows = RawMessage.objects.exclude(error="")
+    tally, mails = _read_again(rows, identity, now, progress)
+    return Replayed(mails, tally, _changed(before))
+
+
+@transaction.atomic
+def replay_all(identity: Identity, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
+    """Forget what was concluded from mail, and conclude it anew, in one transaction. What people decided stays."""
+    before = _states()
+    mails = Message.objects.exclude(kind=Kind.SELF)
+    ids = mails.values("message_id")
+    told = mails.filter(author_email__in=identity.robots).values("report")
+    Finding.objects.filter(result=None, report__in=told).delete()  # those that came by no mail stay
+    event_log.forget_mail(ids)
+    Orphan.objects.all().delete()
+    mails.delete()
+    tally, count = _read_again(RawMessage.objects.exclude(message__kind=Kind.SELF), identity, now, progress)
+    event_log.refold(Report.objects.values_list("pk", flat=True))
+    report_summary.relist(Report.objects.values_list("pk", flat=True))
+    return Replayed(count, tally, _changed(before))
+
+
+def _read_again(
+    rows: QuerySet[RawMessage], identity: Identity, now: datetime, progress: Callable[[int], None]
+) -> tuple[Tally, int]:
+    sieve, desk = Sieve(tracked_keys(), identity, awaited_keys()), Desk(identity, now)
+    tally, count = Tally(), 0
+    for some in _slices(rows):
+        passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in some]
+        with transaction.atomic():
+            tally += take(passed, None, desk, sieve)
+        desk.forget()
+        count += len(some)
+        progress(count)
+    return tally, count
+
+
+def _slices(rows: QuerySet[RawMessage]) -> Iterator[list[RawMessage]]:
+    """In the order in which they came, a slice at a time; what stands in quarantine again is not met twice."""
+    last = 0
+    while some := list(rows.filter(pk__gt=last).order_by("pk")[:AT_ONCE]):
+        last = some[-1].pk
+        yield some
+
+
+def _states() -> dict[str, str]:
+    return dict(Report.objects.values_list("culprit__sha", "status"))
+
+
+def _changed(before: dict[str, str]) -> tuple[str, ...]:
+    return tuple(sorted(sha for sha, status in _states().items() if before.get(sha) != status))

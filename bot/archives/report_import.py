@@ -1,0 +1,141 @@
+"""A robot's report into the database: the report of its culprit, its findings, and all rows of its tables."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from bot.mail.identity import Identity
+from bot.mail.message import Mail
+from bot.replies.report_lookup import known_as
+from bot.replies.to_events import in_mainline_event, reported_event
+from bot.robot_reports.machine import machine_parts
+from bot.robot_reports.report import RobotReport, clean_title
+from bot.robot_reports.table import Table, Value
+from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
+from tracker.domain.events import EventData, Verdict
+from tracker.models import Finding, Machine, Report
+from tracker.models.git import TreeRole
+from tracker.services import catalog
+
+_LONGEST = 400  # letters of a name
+_DOUBTFUL = "the robot's report is doubtful: "
+
+
+def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Report, bool, bool]:
+    """The report of the culprit with what this mail found; whether it was there before, and more people are told now.
+
+    A doubtful mail holds a new report, and adds nothing to one that is there. A clear one frees what only doubtful
+    ones had told of, and takes the place of their numbers.
+    """
+    culprit = catalog.commit_for(told.culprit, title=clean_title(told))
+    before = Report.objects.filter(culprit=culprit).first()
+    if before and not (before.messages.exists() or before.results.exists()):
+        before = None  # nothing is known of it but that there was one
+    known = (before.authors, before.told) if before else ([], [])
+    people = [address for address in (*mail.to, *mail.cc) if address.email not in identity.robots]
+    report = catalog.report_for(
+        culprit,
+        Verdict(told.verdict),
+        title=mail.subject,
+        subsystem=told.subject.subsystem,
+        tree=catalog.tree_for(told.subject.tree),
+        branch=told.subject.branch,
+        authors=known_as(address for address in people if address in mail.to),
+        told=known_as(people),
+    )
+    doubtful = report.held.startswith(_DOUBTFUL)
+    if told.unsure and before is None:
+        report.held = _DOUBTFUL + "; ".join(told.unsure)
+        report.save(update_fields=["held"])
+    if not told.unsure and doubtful:
+        report.findings.filter(result=None).delete()
+        report.held, report.verdict = "", told.verdict
+        report.save(update_fields=["held", "verdict"])
+    if not told.unsure or before is None:
+        add_findings(report, told)
+    return report, before is not None, known != (report.authors, report.told)
+
+
+def events_of(mail: Mail, told: RobotReport, at: datetime) -> list[EventData]:
+    """That it was reported; from the mainline's own tree also that the culprit is there."""
+    where = ":".join(part for part in (told.subject.tree, told.subject.branch) if part)
+    events = [reported_event(mail, at, where)]
+    tree = catalog.tree_for(told.subject.tree)
+    if tree and tree.role == TreeRole.MAINLINE:
+        events.append(in_mainline_event(mail, at))
+    return events
+
+
+def packed(told: RobotReport) -> bytes:
+    """All its tables, as they are kept beside its mail."""
+    return pack([_kept(table) for table in told.tables])
+
+
+def add_findings(report: Report, told: RobotReport) -> None:
+    """The headline finding of a robot's report, and what else it says to have moved, with their numbers."""
+    parent = catalog.commit_for(told.parent, title=told.tables[0].commits[0].title) if told.parent else None
+    headline = Finding(
+        report=report,
+        metric=catalog.metric_for(told.metric),
+        scenario=catalog.scenario_for(told.suite[:_LONGEST], dict(told.test.parameters)),
+        machine=_machine(told.machine, told.test.machine),
+        parent=parent,
+        base=told.base,
+        headline=True,
+        verdict=told.verdict,
+        change_pct=told.change_pct,
+        change_pct_raw=told.change_pct_raw,
+        **_sides(told.old, told.new),
+    )
+    catalog.add_finding(headline)
+    for impact, found in zip(told.additional, told.impact_rows, strict=True):
+        table, row = found or (None, None)
+        catalog.add_finding(
+            Finding(
+                report=report,
+                metric=catalog.metric_for(impact.metric),
+                scenario=catalog.scenario_for(impact.suite[:_LONGEST], dict(impact.parameters)),
+                machine=_machine(table.axis("tbox_group") if table else "", impact.machine),
+                parent=parent,
+                base=told.base,
+                verdict=impact.verdict,
+                change_pct=impact.change_pct,
+                change_pct_raw=row.change_pct if row else None,
+                **_sides(row.old if row else None, row.new if row else None),
+            )
+        )
+
+
+def _kept(table: Table) -> KeptTable:
+    rows = (
+        TableRow(row.name, row.old.mean, row.old.stddev_pct, row.change, row.new.mean, row.new.stddev_pct)
+        for row in table.rows
+        if math.isfinite(row.old.mean) and math.isfinite(row.new.mean)
+    )
+    fails = (FailedRuns(fail.name, fail.old, fail.change, fail.new) for fail in table.fails)
+    test = ", ".join(f"{name}={value}" for name, value in table.axes) or table.axes_text
+    return KeptTable(test[:2000], table.commits[0].name, table.commits[1].name, tuple(rows), tuple(fails))
+
+
+def _sides(old: Value | None, new: Value | None) -> dict[str, float | None]:
+    """The columns of a finding for both sides of a row; a table may print inf, which is no number to show."""
+    return {
+        "old_mean": old.mean if old and math.isfinite(old.mean) else None,
+        "old_stddev_pct": old.stddev_pct if old else None,
+        "new_mean": new.mean if new and math.isfinite(new.mean) else None,
+        "new_stddev_pct": new.stddev_pct if new else None,
+    }
+
+
+def _machine(name: str, text: str) -> Machine:
+    """The box by the lab's name for it, else by its description; with the parts that the description tells."""
+    parts = machine_parts(text)
+    return catalog.machine_for(
+        (name or text)[:_LONGEST],
+        description=text,
+        cpus=parts.threads,
+        sockets=parts.sockets,
+        cpu_model=parts.cpu,
+        codename=parts.codename,
+    )

@@ -1,0 +1,117 @@
+"""What a place holds: recognises archives, and opens each as a source of raw mail with a cursor.
+
+To add a format: a file of its own with a class of this shape, a line in `open_sources`, a test in
+tests/bot/test_archives.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from bot.archives.sources.imap import ImapSource
+from bot.archives.sources.lore import ThreadSource
+from bot.archives.sources.maildir import MaildirSource, is_maildir
+from bot.archives.sources.mbox import FileSource
+from bot.archives.sources.nntp import NntpSource
+from bot.archives.sources.pipe import PipeSource
+from bot.archives.sources.public_inbox import EpochSource, epochs
+from bot.archives.sources.raw import RawMail
+from bot.errors import Unreadable
+from bot.git import repository as git
+
+_NO_ADDRESS = "no address; in a password write # / ? [ @ : as %23 %2F %3F %5B %40 %3A"
+
+
+class Source(Protocol):
+    """One thing to read, and how far it was read. A cursor is the source's own text; "" is the beginning."""
+
+    @property
+    def name(self) -> str:
+        """What it goes by in the database and in messages; never a secret."""
+
+    @property
+    def place(self) -> str:
+        """What `open_sources` opens it by; it may hold a password, and is never shown."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether reading can go on from a cursor in its middle. What can't is read whole, when it changed."""
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether only one worker may read it at a time: what has a cursor."""
+
+    def goal(self) -> str:
+        """What reading it now would come to: the newest commit, the highest number. "" where only reading tells."""
+
+    def is_done(self, cursor: str, goal: str) -> bool:
+        """Whether nothing is new since that cursor."""
+
+    def resume(self, cursor: str) -> str:
+        """As much of a cursor as still holds: the place where reading goes on, though the archive was rewritten."""
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        """The mails after a cursor that `resume` gave, up to the goal."""
+
+    def after(self, cursor: str, position: str, seen: int) -> str:
+        """The cursor after `seen` more mails up to a position, or to the goal."""
+
+
+def printable(path: Path) -> str:
+    """A file's name as text that can be shown and stored, whatever its bytes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def open_sources(name: str) -> list[Source]:
+    """What a place on the command line holds: the epochs of an inbox, or one archive. `-` is standard input.
+
+    Unreadable says in one line why there is nothing to read.
+    """
+    if name == "-":
+        return [PipeSource()]
+    if "://" in name:
+        return [_on_a_server(name)]
+    path = Path(name).resolve()
+    if not path.exists():
+        raise Unreadable(f"{name}: there is no such file or directory")
+    if path.is_file():
+        return [FileSource(path, printable(path))]
+    if is_maildir(path):
+        return [MaildirSource(path, printable(path))]
+    if found := epochs(path):
+        for epoch in found:
+            if not git.is_repository(epoch):
+                raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
+        return [EpochSource(epoch, printable(epoch)) for epoch in found]
+    raise Unreadable(
+        f"{name}: no archive of mail; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox"
+        " or a mail"
+    )
+
+
+def _on_a_server(name: str) -> Source:
+    """A folder or a group. What is wrong with the address is said without its password."""
+    scheme = name.partition("://")[0][:20]
+    try:
+        url = urlsplit(name)
+        port = url.port
+    except ValueError:
+        raise Unreadable(f"{scheme}://…: {_NO_ADDRESS}") from None
+    if url.fragment or url.query or (port is None and ":" in url.netloc.rpartition("@")[2].rpartition("]")[2]):
+        raise Unreadable(f"{scheme}://…: {_NO_ADDRESS}")
+    if url.scheme in ("imap", "imaps") and url.hostname:
+        return ImapSource(url)
+    if url.scheme in ("nntp", "nntps") and url.hostname and url.path.strip("/"):
+        return NntpSource(url)
+    raise Unreadable(f"{scheme}://…: expected imap://, imaps://, nntp:// or nntps://, then host/folder or host/group")
+
+
+def thread_source(server: str, message_id: str) -> Source:
+    """A thread on a lore server; Unreadable where no server is set."""
+    if not server.startswith(("http://", "https://")):
+        raise Unreadable("no lore server is set: PERFWORK_LORE=https://lore.kernel.org/all")
+    return ThreadSource(server, message_id)

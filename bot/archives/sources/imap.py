@@ -1,0 +1,120 @@
+"""A folder on an IMAP server (RFC 3501), for lists without a mirror: `imaps://user:password@host/folder`."""
+
+from __future__ import annotations
+
+import imaplib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from urllib.parse import SplitResult, unquote
+
+from bot.archives.sources.raw import LIMIT, RawMail
+from bot.errors import Unreadable
+
+_TIMEOUT = 60.0
+_PORTS = {"imap": 143, "imaps": 993}
+_AT_ONCE = 50  # mails in one answer
+_RANGE = 10_000  # numbers that are asked for at once
+_SIZE = re.compile(rb"RFC822\.SIZE (\d{1,12})")
+_UID = re.compile(rb"UID (\d{1,10})")
+
+
+@dataclass(frozen=True, slots=True)
+class ImapSource:
+    """One folder, opened read-only. Its cursor is "UIDVALIDITY:UID"; new numbers for all mails make it void."""
+
+    url: SplitResult
+    resumes: bool = True
+    exclusive: bool = True
+
+    @property
+    def folder(self) -> str:
+        return unquote(self.url.path.strip("/")) or "INBOX"
+
+    @property
+    def place(self) -> str:
+        return self.url.geturl()
+
+    @property
+    def name(self) -> str:
+        return f"{self.url.scheme}://{self.url.hostname}:{self.url.port or _PORTS[self.url.scheme]}/{self.folder}"
+
+    def goal(self) -> str:
+        with self._server() as server:
+            return f"{_told(server, 'UIDVALIDITY')}:{max(0, int(_told(server, 'UIDNEXT')) - 1)}"
+
+    def is_done(self, cursor: str, goal: str) -> bool:
+        return cursor == goal
+
+    def resume(self, cursor: str) -> str:
+        with self._server() as server:
+            return cursor if cursor.partition(":")[0] == _told(server, "UIDVALIDITY") else ""
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        with self._server() as server:
+            validity, last = _told(server, "UIDVALIDITY"), int(goal.partition(":")[2])
+            for first in range(int(cursor.partition(":")[2] or 0) + 1, last + 1, _RANGE):
+                uids = self._uids(server, first, min(last, first + _RANGE - 1))
+                for start in range(0, len(uids), _AT_ONCE):
+                    yield from self._fetch(server, uids[start : start + _AT_ONCE], validity)
+
+    def _uids(self, server: imaplib.IMAP4, first: int, last: int) -> list[int]:
+        """The numbers of the mails in a range; one answer of imaplib holds a million bytes at most."""
+        found = self._answer(server, "SEARCH", f"UID {first}:{last}")[0]
+        told = found.split() if isinstance(found, bytes) else []
+        return sorted(uid for uid in map(int, told) if first <= uid <= last)
+
+    def _fetch(self, server: imaplib.IMAP4, uids: list[int], validity: str) -> Iterator[RawMail]:
+        """Some mails in the order of their numbers, which the cursor goes by; of the very large ones the beginning."""
+        told = self._answer(server, "FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)")
+        lines = [each for each in told if isinstance(each, bytes)]
+        large = {int(uid[1]) for each in lines if (uid := _UID.search(each)) and _size(each) > LIMIT}
+        for is_large, some in groupby(uids, key=large.__contains__):
+            part = f"BODY.PEEK[]<0.{LIMIT}>" if is_large else "BODY.PEEK[]"
+            mails: dict[int, bytes] = {}
+            for each in self._answer(server, "FETCH", ",".join(map(str, some)), f"(UID {part})"):
+                if isinstance(each, tuple) and (uid := _UID.search(each[0])):
+                    mails[int(uid[1])] = each[1]
+            for number in sorted(mails):
+                yield RawMail(mails[number].replace(b"\r\n", b"\n"), f"{validity}:{number}")
+
+    def _answer(self, server: imaplib.IMAP4, *command: str) -> list[Any]:
+        """What a server answers; a NO is no answer, and nothing may be skipped for it."""
+        status, told = server.uid(*command)
+        if status != "OK":
+            raise Unreadable(f"{self.name}: {command[0]} was refused: {str(told[0])[:150]}")
+        return list(told)
+
+    def after(self, cursor: str, position: str, seen: int) -> str:
+        return position
+
+    @contextmanager
+    def _server(self) -> Iterator[imaplib.IMAP4]:
+        connect = imaplib.IMAP4_SSL if self.url.scheme == "imaps" else imaplib.IMAP4
+        try:
+            server = connect(self.url.hostname or "", self.url.port or _PORTS[self.url.scheme], timeout=_TIMEOUT)
+            try:
+                server.login(unquote(self.url.username or "anonymous"), unquote(self.url.password or "anonymous"))
+                quoted = self.folder.replace("\\", "\\\\").replace('"', '\\"')
+                status, told = server.select(f'"{quoted}"', readonly=True)
+                if status != "OK":
+                    raise Unreadable(f"{self.name}: {told[0]!r}; is the folder's name right?")
+                yield server
+            finally:
+                server.shutdown()
+        except (imaplib.IMAP4.error, OSError, EOFError, ValueError) as error:
+            raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200]}") from error
+
+
+def _told(server: imaplib.IMAP4, name: str) -> str:
+    """A number that a server tells of an open folder. UIDVALIDITY: another one makes all numbers mean other mails."""
+    told = server.untagged_responses.get(name, [b""])[-1]
+    return told.decode("ascii", "replace") if isinstance(told, bytes) and told.isdigit() else "0"
+
+
+def _size(line: bytes) -> int:
+    found = _SIZE.search(line)
+    return int(found[1]) if found else 0

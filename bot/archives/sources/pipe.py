@@ -1,0 +1,31 @@
+"""Standard input: an mbox or a mail, as a mail server hands it to a program."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.archives.sources.mbox import read_mbox
+from bot.archives.sources.raw import RawMail
+from bot.archives.sources.snapshot import ReadWhole
+
+
+@dataclass(frozen=True, slots=True)
+class PipeSource(ReadWhole):
+    """What is piped in, by way of a file of no name, so that a large mbox is not held in memory."""
+
+    name: str = "-"
+    exclusive: bool = False  # every mail that a server delivers is a reading of its own
+
+    @property
+    def place(self) -> str:
+        return "-"
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        with tempfile.NamedTemporaryFile(prefix="perfwork-", suffix=".mbox") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+            copy.flush()
+            yield from read_mbox(copy.name)

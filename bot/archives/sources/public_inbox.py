@@ -1,0 +1,243 @@
+"""public-inbox epochs: git repositories in which each commit adds one mail.
+
+public-inbox-v2-format(5): the mail is the file `m`, a removal the file `d`. public-inbox-v1-format(5): the mail is a
+file named by a digest of its Message-ID. One `git log` names the mails, one `git cat-file --batch` unpacks them, beside
+us and not before us: a second one was measured, and is slower where there are two cores.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO
+
+from bot.archives.checkpoint import Trail
+from bot.archives.sources.raw import LIMIT, RawMail
+from bot.errors import Unreadable
+from bot.git import repository as git
+from tracker.domain.english import counted
+
+_SLICE = 256  # mails that are handed on at once
+_PIPE = 1 << 20  # bytes that wait between git and us; the kernel gives less where it must
+_SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", 1031)
+# ":100644 100644 <old> <new> M\tm": what a commit added, in both formats; deletions have no new blob.
+_ADDED = re.compile(rb":\d{6} \d{6} [0-9a-f]{40,64} ([0-9a-f]{40,64}) [AM]\t(?:m|[0-9a-f]{2}/[0-9a-f]{38})\n")
+_Named = tuple[str, str]  # a commit, and the blob of its mail
+
+
+def epochs(path: Path) -> list[Path]:
+    """The epochs of an inbox directory (git/0.git, git/1.git, …) in order, or the one that `path` is."""
+    if git.is_repository(path):
+        return [path]
+    numbered = [each for each in (path / "git").glob("*.git") if each.stem.isdecimal()]
+    return sorted(numbered, key=lambda each: int(each.stem))
+
+
+@dataclass(frozen=True, slots=True)
+class EpochSource:
+    """One epoch. Its cursor is a trail of commits."""
+
+    epoch: Path
+    name: str
+    resumes: bool = True
+    exclusive: bool = True
+
+    @property
+    def place(self) -> str:
+        return str(self.epoch)
+
+    def goal(self) -> str:
+        return head(self.epoch)
+
+    def is_done(self, cursor: str, goal: str) -> bool:
+        return Trail.parse(cursor).newest == goal
+
+    def resume(self, cursor: str) -> str:
+        trail = Trail.parse(cursor)
+        return str(trail.back_to(last_common(self.epoch, trail)))
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        return read_epoch(self.epoch, Trail.parse(cursor).newest, goal)
+
+    def after(self, cursor: str, position: str, seen: int) -> str:
+        return str(Trail.parse(cursor).to(position, seen))
+
+
+def head(epoch: Path) -> str:
+    """The newest commit; "" where there is none yet."""
+    if not git.is_repository(epoch):
+        raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
+    try:
+        return git.run(epoch, "rev-parse", "--verify", "--quiet", "HEAD").decode("ascii").strip()
+    except Unreadable:
+        if git.run(epoch, "for-each-ref", "--count=1"):
+            raise Unreadable(f"{epoch}: HEAD leads nowhere; `git symbolic-ref HEAD` there names the branch") from None
+        return ""
+
+
+def last_common(epoch: Path, trail: Trail) -> str:
+    """The newest commit of a trail that is still part of the history, which a purge or an edit may have rewritten."""
+    for _, commit in trail.marks:
+        try:
+            git.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
+        except Unreadable:
+            git.run(epoch, "cat-file", "-e", "HEAD^{commit}")  # a broken repository is no rewritten one
+            continue
+        return commit
+    return ""
+
+
+def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Iterator[RawMail]:
+    """The mails that were added after the commit `since`, up to `until`, oldest first; positions are commits."""
+    if not until or (until == "HEAD" and not head(epoch)):
+        return
+    reading = _Reading(epoch, since, until)
+    try:
+        yield from reading.mails()
+    finally:
+        reading.end()
+
+
+class _Reading:
+    """The processes of one reading: a log that names mails, and the unpacker that it feeds."""
+
+    def __init__(self, epoch: Path, since: str, until: str) -> None:
+        self.epoch, self.since = epoch, since
+        # A pipe that nobody reads would fill, and git wait for ever.
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
+        span = [until, f"^{since}"] if since else [until]
+        form = ("--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=%H")
+        self.log = self._start("log", *form, *span, "--")
+        self.unpacker = self._start("cat-file", "--batch", "--buffer")
+        try:
+            fcntl.fcntl(_pipe(self.unpacker.stdout), _SET_PIPE_SIZE, _PIPE)
+        except OSError:
+            pass  # slower, but as good
+        self.named: SimpleQueue[list[_Named] | None] = SimpleQueue()
+        self.feeder = threading.Thread(target=self._feed, daemon=True)
+        self.feeder.start()
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                git.command(self.epoch, *arguments),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.errors,
+                env=git.ENVIRONMENT,
+                bufsize=1 << 18,
+            )
+        except FileNotFoundError as missing:
+            raise Unreadable("git is not installed: install the package git") from missing
+
+    def _feed(self) -> None:
+        """Hand the names on by slices. Ends when all are named, or when nobody takes them any more."""
+        pipe = _pipe(self.unpacker.stdin)
+        try:
+            for names in self._slices():
+                self.named.put(names)
+                pipe.write("".join(f"{blob}\n" for _, blob in names).encode("ascii"))
+                pipe.flush()
+            pipe.close()
+        except (OSError, ValueError):
+            pass  # the unpacker ended early, and says why itself
+        finally:
+            self.named.put(None)
+
+    def _slices(self) -> Iterator[list[_Named]]:
+        names: list[_Named] = []
+        commit = ""
+        for line in _pipe(self.log.stdout):
+            if line.startswith(b":"):
+                if added := _ADDED.fullmatch(line):
+                    names.append((commit, added[1].decode("ascii")))
+            elif line != b"\n":
+                commit = line.decode("ascii", "replace").strip()
+            if len(names) >= _SLICE:
+                yield names
+                names = []
+        if names:
+            yield names
+
+    def mails(self) -> Iterator[RawMail]:
+        lost: list[str] = []
+        sound = self.since
+        while (names := self.named.get()) is not None:
+            for commit, blob in names:
+                raw = self._unpacked(commit)
+                if raw is None:
+                    raw = self._again(blob)
+                if raw is None:
+                    lost.append(commit)
+                else:
+                    sound = sound if lost else commit
+                    yield RawMail(raw, commit, sound)
+        if self.log.wait() != 0:
+            raise Unreadable(f"{self.epoch}: git log: {self._complaint()}")
+        if lost:
+            raise Unreadable(
+                f"{self.epoch}: {counted(len(lost), 'mail')} can't be had from git, the first is that of commit"
+                f" {lost[0]}; mend the repository (`git fsck`), then `read --again`"
+            )
+
+    def _unpacked(self, commit: str) -> bytes | None:
+        """The next mail; None where git has lost it."""
+        pipe = _pipe(self.unpacker.stdout)
+        told = pipe.readline().split()
+        if not told:
+            words = self._complaint()
+            raise Unreadable(
+                f"{self.epoch}: git ended at commit {commit}: {words}; `git fsck` there says what is broken"
+            )
+        if told[-1] == b"missing" or len(told) != 3:
+            return None
+        size = int(told[2])
+        raw = pipe.read(min(size, LIMIT))
+        rest = size - len(raw) + 1  # and the line end that cat-file adds
+        while rest > 0 and (skipped := pipe.read(min(rest, 1 << 20))):
+            rest -= len(skipped)
+        if rest:
+            raise Unreadable(
+                f"{self.epoch}: the mail of commit {commit} is cut off; `git fsck` there says what is broken"
+            )
+        return raw
+
+    def _again(self, blob: str) -> bytes | None:
+        """A mail that was missing, asked for once more: its pack may have been replaced under us."""
+        try:
+            return git.run(self.epoch, "cat-file", "blob", blob)[:LIMIT]
+        except Unreadable:
+            return None
+
+    def _complaint(self) -> str:
+        """What git said was wrong."""
+        self.unpacker.wait(timeout=10)
+        self.errors.seek(0)
+        return git.last_words(self.errors.read(100_000))
+
+    def end(self) -> None:
+        """End all processes, whether they came to their end or not."""
+        for process in (self.log, self.unpacker):
+            process.kill()
+        self.feeder.join(timeout=5)
+        for process in (self.log, self.unpacker):
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe and not pipe.closed:
+                    try:
+                        pipe.close()
+                    except OSError:
+                        pass
+        self.errors.close()
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe
+    return pipe

@@ -1,0 +1,72 @@
+"""The bytes of mails that concern us: stored once as received, before they are understood (DESIGN rule 1)."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from bot.archives.sources.raw import RawMail
+from tracker.models import Archive, Orphan, RawMessage
+
+MOST_KEYS = 60  # of one orphan
+
+
+def is_too_long(error: Exception) -> bool:
+    """Whether a database refuses a mail for the length of a name in it, which is the mail's own fault."""
+    return type(error.__cause__).__name__ == "ProgramLimitExceeded"  # PostgreSQL: no index holds more than 2,704 bytes
+
+
+def keep(mail: RawMail, archive: Archive | None, now: datetime) -> RawMessage:
+    """Store the bytes, once; one that stood in quarantine stands there no longer."""
+    row, made = RawMessage.objects.get_or_create(
+        digest=hashlib.sha256(mail.raw).hexdigest(),
+        defaults={
+            "archive": archive,
+            "position": mail.position,
+            "compressed": zlib.compress(mail.raw),
+            "received_at": now,
+        },
+    )
+    if not made and row.error:
+        row.error = ""  # understood at last
+        row.save(update_fields=["error"])
+    return row
+
+
+def keep_all(mails: Sequence[RawMail], archive: Archive | None, now: datetime) -> tuple[dict[bytes, RawMessage], int]:
+    """Store many at once, in two queries: the rows by their bytes, and how many of them are new."""
+    by_digest = {hashlib.sha256(mail.raw).hexdigest(): mail for mail in mails}
+    known = RawMessage.objects.filter(digest__in=by_digest).values_list("digest", flat=True)
+    new = by_digest.keys() - set(known)
+    RawMessage.objects.bulk_create(
+        (
+            RawMessage(
+                digest=digest,
+                archive=archive,
+                position=mail.position,
+                compressed=zlib.compress(mail.raw),
+                received_at=now,
+            )
+            for digest, mail in by_digest.items()
+            if digest in new
+        ),
+        ignore_conflicts=True,
+    )
+    rows = RawMessage.objects.filter(digest__in=by_digest).defer("compressed")
+    return {by_digest[row.digest].raw: row for row in rows}, len(new)
+
+
+def wait_for_all(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> None:
+    """Have mails read again on the day when one of their keys is tracked: each key, and whether it is the mail's own,
+    which says that it is filed nowhere.
+    """
+    Orphan.objects.bulk_create(
+        (
+            Orphan(key=key, source=source, own=own)
+            for source, keys in waiting
+            for key, own in list(keys.items())[:MOST_KEYS]
+        ),
+        ignore_conflicts=True,
+    )

@@ -1,0 +1,1 @@
+"""Mails that follow a report in its thread: a file a kind."""

@@ -1,0 +1,47 @@
+"""The recheck: what was reported is still there at a later version; nobody has said a word, or the lab was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.compose import numbers
+from bot.compose.follow_ups.thread_mail import ThreadTold, further
+from bot.compose.mail import Mail
+from bot.compose.report.report_data import FindingTold
+from bot.mail.identity import Identity
+from bot.mail.sanitising import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class StillThere:
+    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers, if they were told. `asked`: somebody
+    doubts the report or has a question to the lab, so that it is the lab's turn.
+    """
+
+    ref: str
+    sha: str
+    again: FindingTold | None = None
+    asked: bool = False
+
+
+def compose_recheck(
+    thread: ThreadTold,
+    seen: StillThere,
+    headline: FindingTold,
+    purpose: str,
+    identity: Identity,
+    now: datetime,
+    unwelcome: Mapping[str, str],
+) -> Mail:
+    words = {
+        "ref": one_line(seen.ref, 40),
+        "ref10": seen.sha[:10],
+        "metric": one_line(headline.metric, 120),
+        "where": one_line(headline.where, 120),
+        "then": numbers.sides(headline),
+        "again": numbers.sides(seen.again) if seen.again else "",
+        "asked": seen.asked,
+    }
+    return further(thread, purpose, "recheck", words, identity, now, unwelcome)

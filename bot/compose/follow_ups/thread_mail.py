@@ -1,0 +1,92 @@
+"""A further mail about a report: in its thread, to those who were told of it. Each kind is a file beside this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.template.loader import render_to_string
+
+from bot.compose.mail import Mail
+from bot.compose.message_id import message_id
+from bot.compose.recipients import Recipient, Recipients, why_not
+from bot.compose.report.report_mail import commit_line, finished
+from bot.compose.threading import below
+from bot.mail.addresses import Address
+from bot.mail.identity import Identity
+from bot.mail.sanitising import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTold:
+    """A report that people were told of: its culprit, and the mail that told them."""
+
+    tag: str
+    sha: str
+    title: str
+    verdict: str
+    message_id: str
+    references: tuple[str, ...]
+    subject: str
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
+
+
+def further(
+    thread: ThreadTold,
+    purpose: str,
+    template: str,
+    words: Mapping[str, object],
+    identity: Identity,
+    now: datetime,
+    unwelcome: Mapping[str, str],
+    first: Address | None = None,
+    tag: str = "",
+) -> Mail:
+    """A mail below the report. `purpose` names what it tells, and so its Message-ID; `first`: who is addressed, if he
+    can be; `tag`: a line of it that tools shall collect.
+    """
+    own = (commit_line(thread.sha, thread.title), tag)
+    place = below(thread.message_id, thread.references)
+    common = {
+        "bot": one_line(identity.name, 60),
+        "sha": thread.sha,
+        "commit": commit_line(thread.sha, thread.title),
+        "title": one_line(thread.title, 200),
+        "verdict": thread.verdict,
+        "prefix": identity.prefix,
+        "page": identity.page(thread.sha[:12]),
+        "help": identity.help("answering"),
+    }
+    return Mail(
+        message_id=message_id(now, thread.tag, identity, purpose),
+        sender=Address(identity.name, identity.address),
+        reply_to=Address(identity.name, identity.tagged(thread.tag)),
+        recipients=_recipients(thread, identity, unwelcome, first),
+        subject=f"Re: {thread.subject}",
+        date=now.replace(microsecond=0),
+        body=finished(render_to_string(f"mail/{template}.txt", {**common, **words}), own),
+        report_tag=thread.tag,
+        in_reply_to=place.answers,
+        references=place.references,
+    )
+
+
+def _recipients(
+    thread: ThreadTold, identity: Identity, unwelcome: Mapping[str, str], first: Address | None
+) -> Recipients:
+    """Those who were told of the report, and who is addressed, but for those who want no more, or can't be told."""
+    told = [Recipient(each, "was told of the report") for each in (*thread.to, *thread.cc)]
+    if first:
+        told.insert(0, Recipient(first, "the author of what was measured"))
+    kept: dict[str, Recipient] = {}
+    out: dict[str, Recipient] = {}
+    for each in told:
+        if why := why_not(each.email, identity, unwelcome):
+            out.setdefault(each.email, replace(each, why=why))
+        else:
+            kept.setdefault(each.email, each)
+    addressed = [first.email] if first and first.email in kept else [each.email for each in thread.to]
+    to = tuple(each for each in kept.values() if each.email in addressed) or tuple(kept.values())[:1]
+    return Recipients(to, tuple(each for each in kept.values() if each not in to), tuple(out.values()))

@@ -1,0 +1,21 @@
+"""The withdrawal: a report was wrong, and those who were told of it are told so."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from datetime import datetime
+
+from bot.compose.follow_ups.thread_mail import ThreadTold, further
+from bot.compose.mail import Mail
+from bot.mail.identity import Identity
+from bot.mail.sanitising import one_line
+
+
+def compose_withdrawal(
+    thread: ThreadTold, reason: str, purpose: str, identity: Identity, now: datetime, unwelcome: Mapping[str, str]
+) -> Mail:
+    """`reason`: the words that the decision relied on, "" for none."""
+    quoted = f'Reason: "{one_line(reason, 600)}"' if reason else ""
+    lines = textwrap.wrap(quoted, 74, break_on_hyphens=False)
+    return further(thread, purpose, "withdrawal", {"reason": lines}, identity, now, unwelcome)

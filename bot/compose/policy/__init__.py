@@ -1,0 +1,1 @@
+"""Whether a mail may leave by itself, and how fast mail goes."""

@@ -1,0 +1,134 @@
+"""Whether a mail may go by itself, must be approved first, or is held: rules of the lab and limits. Pure.
+
+docs/mail.md has an example; policy_file.py reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from bot.compose.policy.rates import Rates
+from bot.compose.report.report_data import ReportTold
+from bot.mail.subsystem import subsystem_of
+
+MOST_DAYS = 366  # that a mail may wait for room
+
+
+class Action(StrEnum):
+    """What becomes of a mail."""
+
+    SEND = "send"
+    APPROVE = "approve"  # by a person, first
+    HOLD = "hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Conditions that must all hold; those that are not told always do."""
+
+    action: Action
+    direction: str = ""
+    at_least_pct: float = 0.0
+    below_pct: float = float("inf")
+    suites: tuple[str, ...] = ()
+    trees: tuple[str, ...] = ()
+    subsystems: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    opted_in: bool = False  # only of authors who said so
+
+    def fits(self, told: ReportTold, opted_in: bool) -> bool:
+        change = told.headline.change_pct
+        size = abs(change) if change is not None else float("inf")
+        return (
+            self.direction in ("", told.verdict)
+            and self.at_least_pct <= size
+            and (size < self.below_pct or self.below_pct == float("inf"))
+            and _any(self.suites, told.headline.suite)
+            and _any(self.trees, told.tree)
+            and _any(self.subsystems, subsystem_of(told.title))
+            and _any(self.authors, told.author.email)
+            and (opted_in or not self.opted_in)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules in order, the limits that no installation should be without (0 is none), and the rates of sending."""
+
+    rules: tuple[Rule, ...] = ()
+    quiet: timedelta = timedelta(days=7)
+    per_author: int = 5
+    per_list: int = 50
+    a_day: int = 100
+    rates: Rates = field(default_factory=Rates)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is known around a report. `reported_by`: the Message-ID of another robot's report of its culprit;
+    `same_patch`: the commit, and `same_patch_tree` the tree, under which the same patch was reported before.
+    """
+
+    fix_posted_at: datetime | None = None
+    reported_by: str = ""
+    same_patch: str = ""
+    same_patch_tree: str = ""
+    opted_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, and why where that is to hold it; `until` when, where that passes."""
+
+    action: Action
+    reason: str = ""
+    until: datetime | None = None
+
+
+def decide(told: ReportTold, policy: Policy, known: Circumstances, now: datetime, otherwise: Action) -> Decision:
+    """What becomes of a report's mail; `otherwise` where no rule fits. What holds it outweighs every rule; a person may
+    let it go all the same.
+    """
+    if hold := next(_holds(policy, known, now), None):
+        return hold
+    for number, rule in enumerate(policy.rules, 1):
+        if rule.fits(told, known.opted_in):
+            return Decision(rule.action, f"rule {number} of the policy" if rule.action is Action.HOLD else "")
+    return Decision(otherwise)
+
+
+def _holds(policy: Policy, known: Circumstances, now: datetime) -> Iterator[Decision]:
+    if known.reported_by:
+        yield Decision(Action.HOLD, f"already reported by another robot: <{known.reported_by}>")
+    if known.same_patch:
+        where = f" in {known.same_patch_tree}" if known.same_patch_tree else ""
+        again = now + timedelta(hours=1)  # that report may be dropped before anybody was told
+        yield Decision(Action.HOLD, f"the same patch was reported as {known.same_patch[:10]}{where}", again)
+    if known.fix_posted_at and now - known.fix_posted_at < policy.quiet:
+        reason = f"a fix was posted on {known.fix_posted_at:%Y-%m-%d}, less than {policy.quiet.days} days ago"
+        yield Decision(Action.HOLD, reason, known.fix_posted_at + policy.quiet)
+
+
+def first_day(
+    sent: Mapping[date, Mapping[str, int]], lists: Collection[str], author: str, policy: Policy, today: date
+) -> date:
+    """The first day from today on with room for one mail more. `sent`: mails a day by address, and in all under "".
+
+    `author` "": nobody who has a limit. Where no day of a year has room, the day behind it.
+    """
+    caps = {**dict.fromkeys(lists, policy.per_list), **({author: policy.per_author} if author else {})}
+    caps[""] = policy.a_day
+    for days in range(MOST_DAYS):
+        day = today + timedelta(days=days)
+        counts = sent.get(day, {})
+        if all(not most or counts.get(address, 0) < most for address, most in caps.items()):
+            return day
+    return today + timedelta(days=MOST_DAYS)
+
+
+def _any(patterns: tuple[str, ...], text: str) -> bool:
+    return not patterns or any(fnmatchcase(text.lower(), each.lower()) for each in patterns)

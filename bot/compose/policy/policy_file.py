@@ -1,0 +1,82 @@
+"""The policy from its TOML file; docs/mail.md has an example. Pure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import timedelta
+from typing import Any
+
+from bot.compose.policy.policy import Action, Policy, Rule
+from bot.compose.policy.rates import Rates
+from tracker.domain.events import Verdict
+
+_LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
+_RATES = {"all": "every", "domain": "domain", "address": "address"}
+_KINDS: dict[str, tuple[type, ...]] = {
+    "direction": (str,),
+    "at_least_pct": (int, float),
+    "below_pct": (int, float),
+    "opted_in": (bool,),
+}
+
+
+def read_policy(text: str) -> Policy:
+    """The policy of a file; ValueError says in a line what is wrong with it. A typo must let no mail go."""
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ValueError(f"no TOML: {error}") from None
+    limits: dict[str, Any] = {own: _whole(table, name) for name, own in _LIMITS.items() if name in table}
+    if "quiet_days_after_fix" in table:
+        limits["quiet"] = timedelta(days=_whole(table, "quiet_days_after_fix"))
+    if "rate" in table:
+        limits["rates"] = _rates(table["rate"])
+    if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rate", "rule"}):
+        raise ValueError(f"{unknown[0]}: there is no such setting")
+    rules = table.get("rule", [])
+    if not isinstance(rules, list) or not all(isinstance(each, dict) for each in rules):
+        raise ValueError("rule: expected [[rule]] above each rule")
+    read = tuple(_rule(each, f"rule {number}") for number, each in enumerate(rules, 1))
+    return replace(Policy(rules=read), **limits)
+
+
+def _rates(told: Any) -> Rates:
+    """Mails a minute: `all`, any one `domain`, any one `address`, and those that are named."""
+    if not isinstance(told, dict):
+        raise ValueError("rate: expected a [rate] table")
+    numbers = {name.lower(): _whole(told, name) for name in told}
+    general = {own: numbers.pop(name) for name, own in _RATES.items() if name in numbers}
+    if odd := sorted(name for name in numbers if "@" not in name):
+        raise ValueError(f'rate: {odd[0]}: expected all, domain, address, "@a.domain" or "an@address"')
+    return Rates(**general, own=numbers)
+
+
+def _whole(told: Mapping[str, Any], name: str) -> int:
+    value = told[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**6:
+        raise ValueError(f"{name}: expected a whole number, found {value!r}")
+    return value
+
+
+def _rule(told: Mapping[str, Any], where: str) -> Rule:
+    known = {field.name for field in fields(Rule)}
+    if unknown := sorted(told.keys() - known):
+        raise ValueError(f"{where}: {unknown[0]}: there is no such condition")
+    if told.get("action") not in list(Action):
+        raise ValueError(f"{where}: action: expected send, approve or hold, found {told.get('action')!r}")
+    if told.get("direction", "") not in ("", Verdict.REGRESSION, Verdict.IMPROVEMENT):
+        raise ValueError(f"{where}: direction: expected regression or improvement, found {told['direction']!r}")
+    values: dict[str, Any] = {"action": Action(told["action"])}
+    for name in told.keys() - {"action"}:
+        value = told[name]
+        kinds = _KINDS.get(name)
+        if kinds is None:
+            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+                raise ValueError(f"{where}: {name}: expected a list of patterns, found {value!r}")
+            value = tuple(value)
+        elif not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise ValueError(f"{where}: {name}: expected {kinds[-1].__name__}, found {value!r}")
+        values[name] = value
+    return Rule(**values)

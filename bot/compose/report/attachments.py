@@ -1,0 +1,46 @@
+"""Small texts beside a report, for those who asked for them: the job, and a script that repeats it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import yaml
+
+from bot.compose.conventions import Attached, Conventions
+from bot.compose.report.report_data import ReportTold
+from bot.compose.report.reproduce import reproduce
+
+MAX_BYTES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file of text."""
+
+    name: str
+    text: str
+
+
+def attachments(told: ReportTold, conventions: Conventions) -> tuple[Attachment, ...]:
+    """What the house rules ask for; what would be large is left out, since its page has it."""
+    made = {Attached.JOB: Attachment("job.yaml", _job(told)), Attached.SCRIPT: Attachment("reproduce.sh", "")}
+    if Attached.SCRIPT in conventions.attach and conventions.reproduce:
+        made[Attached.SCRIPT] = Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(told, conventions.reproduce)}\n")
+    wanted = (made[each] for each in Attached if each in conventions.attach)
+    return tuple(each for each in wanted if each.text and len(each.text.encode()) <= MAX_BYTES)
+
+
+def _job(told: ReportTold) -> str:
+    headline = told.headline
+    job = {
+        "suite": headline.suite,
+        "parameters": dict(headline.params),
+        "machine": headline.machine,
+        "commit": told.sha,
+        "parent": told.parent_sha,
+        "kconfig": told.build.kconfig,
+        "compiler": told.build.compiler,
+        "rootfs": told.build.rootfs,
+        "cmdline": told.build.cmdline,
+    }
+    return yaml.safe_dump({name: value for name, value in job.items() if value}, sort_keys=False, allow_unicode=False)

@@ -1,0 +1,165 @@
+"""The first screen of a report mail: 24 lines of 78 columns that answer what its readers ask. Pure.
+
+What got worse by how much, of what, where, since which commit, how sure, what else, how to reproduce, how to answer.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.compose import numbers
+from bot.compose.conventions import WIDTH
+from bot.compose.report.report_data import FindingTold, ReportTold, worst
+from bot.compose.report.reproduce import in_lines, reproduce
+from bot.mail.identity import Identity
+from bot.mail.sanitising import one_line
+from tracker.domain.english import counted
+from tracker.domain.events import Grade, Verdict
+from tracker.domain.metrics.glossary import in_words
+
+LINES = 24
+_NAME = 11  # columns of a fact's name
+_WORST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A name, and its text in lines."""
+
+    name: str
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        first, *rest = self.lines
+        return "\n".join([f"{self.name:<{_NAME}}{first}", *(" " * _NAME + line for line in rest)])
+
+
+def first_screen(told: ReportTold, identity: Identity, template: str, room: int, warning: str = "") -> tuple[Fact, ...]:
+    """The facts in `room` lines, the way to answer among them; the worst of what else moved fill what is left.
+
+    `warning`: the gravest of what a reader must know; `template`: the lab's own command to reproduce.
+    """
+    regression = told.verdict is Verdict.REGRESSION
+    command = reproduce(told, template)
+    rest = (
+        *_what(told.headline),
+        _fact("where:", told.headline.where + _machine(told.headline), 2),
+        *_since(told),
+        _fact("how sure:", _how_sure(told.headline), 2),
+        *([_fact("but:", f"{warning}.", 2)] if warning else ()),
+        *_bisected(told),
+    )
+    end = (
+        *([Fact("reproduce:", in_lines(command) or ("by the command below",))] if regression else ()),
+        _fact("answer:", _how_to_answer(identity) if regression else "none is needed; replies are read", 1),
+    )
+    rest = _shortened(rest, room - sum(len(fact.lines) for fact in end) - 1)
+    left = room - sum(len(fact.lines) for fact in (*rest, *end))
+    return (*rest, *_also(told, max(1, left)), *end)
+
+
+def _how_to_answer(identity: Identity) -> str:
+    return f'just reply to all in plain words; "{identity.prefix} fix: <title>" also works'
+
+
+def _shortened(facts: tuple[Fact, ...], room: int) -> tuple[Fact, ...]:
+    """Facts cut to their first lines where there are too many for the room, the later ones first."""
+    kept = list(facts)
+    for place in reversed(range(len(kept))):
+        if sum(len(fact.lines) for fact in kept) <= room:
+            break
+        name, (first, *more) = kept[place].name, kept[place].lines
+        kept[place] = Fact(name, (f"{first[: WIDTH - _NAME - 3]} .." if more else first,))
+    return tuple(kept)
+
+
+def _fact(name: str, text: str, most: int) -> Fact:
+    """A fact wrapped below its name, in so many lines at most."""
+    wrapped = textwrap.wrap(
+        one_line(text, 1000), WIDTH - _NAME, max_lines=most, placeholder=" ...", break_on_hyphens=False
+    )
+    return Fact(name, tuple(wrapped) or ("-",))
+
+
+def _what(headline: FindingTold) -> Iterator[Fact]:
+    unit = f" {headline.unit}" if headline.unit else ""
+    sides = f"{numbers.value(headline.old_mean)} -> {numbers.value(headline.new_mean)}{unit}"
+    points = f", {numbers.moved(headline)} points" if headline.in_points else ""
+    change = f"{points}, {headline.change_pct:+.1f}%" if headline.change_pct is not None else ""
+    if change and headline.low_pct is not None and headline.high_pct is not None:
+        change += f" (95% interval: {headline.low_pct:+.1f}% to {headline.high_pct:+.1f}%)"
+    yield _fact("measured:", sides + change, 2)
+    yield _fact("which is:", in_words(headline.metric, headline.unit, headline.direction, headline.suite), 2)
+
+
+def _machine(headline: FindingTold) -> str:
+    """The machine behind its name; a long description without its memory, which stands below."""
+    text = headline.machine_text
+    return f": {text.partition(' with ')[0] if len(text) > 90 else text}" if text else ""
+
+
+def _since(told: ReportTold) -> Iterator[Fact]:
+    """What the culprit was compared with."""
+    if told.parent_sha:
+        title = textwrap.shorten(one_line(told.parent_title), 70, placeholder="...")
+        base = f", on top of {told.base}" if told.base and told.base.removeprefix("v") not in told.parent_title else ""
+        yield _fact("against:", f"its parent {told.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base, 2)
+    elif told.base:
+        yield _fact("against:", told.base, 1)
+
+
+def _how_sure(headline: FindingTold) -> str:
+    """Runs, spread, chance, and the usual noise."""
+    parts = numbers.sureness(headline)
+    if headline.noise_pct and headline.change_pct is not None:
+        times = abs(headline.change_pct) / headline.noise_pct
+        parts.append(f"{times:.1f}x the usual noise here ({numbers.percent(headline.noise_pct)}%)")
+    return "; ".join(parts) or "number of runs and spread unknown"
+
+
+def _bisected(told: ReportTold) -> Iterator[Fact]:
+    """The trail: good, bad, steps, and what was measured afterwards."""
+    parts = []
+    if told.good and told.bad:
+        steps = f" in {counted(told.bisect_steps, 'step')}" if told.bisect_steps else ""
+        parts.append(f"{told.good} (good) to {told.bad} (bad){steps}")
+    words = {"still-bad": "still bad on", "good": "good again on", "good-after-revert": "good with it reverted on"}
+    shown = sorted(told.rechecks, key=lambda each: each.state != "good-after-revert")
+    parts.extend(f"{words[each.state]} {each.ref}" for each in shown[:4] if each.state in words)
+    if parts:
+        yield _fact("bisected:", "; ".join(parts), 2)
+
+
+def _also(told: ReportTold, room: int) -> Iterator[Fact]:
+    """How many others moved, and the worst of them in the lines that are left."""
+    others = [each for each in told.findings[1:] if each.is_graded]
+    worse = sum(each.verdict is Grade.REGRESSION for each in others)
+    unclear = sum(each.verdict is Grade.UNKNOWN and not each.is_profile for each in told.findings[1:])
+    untested = sum(each.verdict is Grade.NOT_TESTABLE and not each.is_profile for each in told.findings[1:])
+    counts = [
+        counted(worse, "regression") if worse else "",
+        counted(len(others) - worse, "improvement") if len(others) > worse else "",
+        f"{unclear} of unknown direction" if unclear else "",
+        f"{untested} not tested for significance" if untested else "",
+    ]
+    if not any(counts):
+        yield _fact("also:", "no other significant change", 1)
+        return
+    named = ", ".join(each for each in counts if each)
+    head = _fact("also:", f"{named}; the {'worst' if worse else 'largest'}:", max(1, min(2, room)))
+    alike = [each for each in worst(others) if not worse or each.verdict is Grade.REGRESSION]  # signs differ by metric
+    rows = [_other(each, told.headline) for each in alike[: min(_WORST, room - len(head.lines))]]
+    yield Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
+
+
+def _other(finding: FindingTold, headline: FindingTold) -> str:
+    """ "  -31.0%  fsmark.files_per_sec on lab7-m2"."""
+    where = "" if finding.machine == headline.machine else f" on {finding.machine}"
+    return numbers.listed(finding, finding.metric + where, WIDTH - _NAME)
+
+
+def height(lines: Sequence[str]) -> int:
+    """How many lines of a screen these take, long ones wrapped."""
+    return sum(max(1, -(-len(line) // WIDTH)) for line in lines)

@@ -1,0 +1,157 @@
+"""What a report mail tells: a report with its findings, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bot.compose.recipients import Commit
+from bot.compose.threading import Place
+from bot.git.maintainers import Responsible
+from bot.mail.addresses import Address
+from tracker.domain.events import Grade, Verdict
+from tracker.domain.statistics.change import better_pct
+
+PROFILE = "perf-profile."
+
+
+@dataclass(frozen=True, slots=True)
+class FindingTold:
+    """One metric that moved. `change_pct` is the metric's own movement, None from zero; `low_pct` to `high_pct` its
+    95 % interval. `noise_pct`: how far the metric moves here from run to run. `overlap`: the sides share values.
+    """
+
+    metric: str
+    unit: str
+    direction: str
+    verdict: Grade
+    change_pct: float | None
+    old_mean: float
+    old_stddev_pct: float | None
+    old_runs: int | None
+    new_mean: float
+    new_stddev_pct: float | None
+    new_runs: int | None
+    suite: str
+    params: Mapping[str, str]
+    machine: str
+    machine_text: str
+    p_value: float | None = None
+    low_pct: float | None = None
+    high_pct: float | None = None
+    noise_pct: float | None = None
+    overlap: bool = False
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Scenario and machine: what one table holds."""
+        return (self.suite, repr(sorted(self.params.items())), self.machine)
+
+    @property
+    def where(self) -> str:
+        """ "vm-scan on lab7-m1"."""
+        return f"{self.suite} on {self.machine}"
+
+    @property
+    def spreads(self) -> tuple[float, ...]:
+        """The spreads of both sides in per cent of their means, those that were told."""
+        return tuple(each for each in (self.old_stddev_pct, self.new_stddev_pct) if each is not None)
+
+    @property
+    def is_profile(self) -> bool:
+        return self.metric.startswith(PROFILE)
+
+    @property
+    def in_points(self) -> bool:
+        """Whether the lists tell its movement in points, not in per cent of itself: shares, and what is one by name."""
+        return self.is_profile or self.metric.endswith("%")
+
+    @property
+    def moved(self) -> float | None:
+        """The movement as the lists tell it: points of a share, else per cent; None from zero."""
+        return self.new_mean - self.old_mean if self.in_points else self.change_pct
+
+    @property
+    def better_pct(self) -> float | None:
+        """The change with plus for better; None from zero, or where nobody has told the direction."""
+        return better_pct(self.change_pct, self.direction)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it is a change for better or worse, and no chance."""
+        return self.verdict in (Grade.REGRESSION, Grade.IMPROVEMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildTold:
+    """How the kernels were built and booted; "" for what is not told."""
+
+    kconfig: str = ""
+    config_url: str = ""
+    compiler: str = ""
+    rootfs: str = ""
+    cmdline: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckTold:
+    """The same test on another commit: "v9.1-rc4", and still-bad, good or good-after-revert."""
+
+    ref: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTold:
+    """A report as the mail tells it. `findings` begins with the headline; `raw` is the address of its raw data.
+
+    `responsible`: whom MAINTAINERS names for what it changes. `patch`: the place below the mail that carried it.
+    """
+
+    tag: str
+    sha: str
+    title: str
+    author: Address
+    trailers: tuple[tuple[str, str], ...]
+    tree: str
+    tree_url: str
+    branch: str
+    parent_sha: str
+    parent_title: str
+    base: str
+    good: str
+    bad: str
+    bisect_steps: int
+    verdict: Verdict
+    findings: tuple[FindingTold, ...]
+    build: BuildTold = field(default_factory=BuildTold)
+    authored_at: datetime | None = None
+    tree_role: str = ""
+    patch: Place = field(default_factory=Place)
+    responsible: tuple[Responsible, ...] = ()
+    rechecks: tuple[RecheckTold, ...] = ()
+    test_text: str = ""
+    test_url: str = ""
+    artifacts: tuple[tuple[str, str], ...] = ()
+    raw: str = ""
+
+    @property
+    def headline(self) -> FindingTold:
+        return self.findings[0]
+
+    @property
+    def commit(self) -> Commit:
+        """Its people, as far as they matter for who is told."""
+        return Commit(self.author, self.trailers, self.responsible, self.tree, self.tree_role)
+
+
+def worst(findings: Iterable[FindingTold]) -> list[FindingTold]:
+    """The regressions first, the larger the change the earlier; one from zero is the largest."""
+    return sorted(
+        findings,
+        key=lambda each: (
+            each.verdict is not Grade.REGRESSION,
+            -abs(each.change_pct) if each.change_pct is not None else float("-inf"),
+        ),
+    )

@@ -1,0 +1,173 @@
+"""The report mail: what got worse by how much, where, since which commit, how sure, and how to answer."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from django.template.loader import render_to_string
+
+from bot.compose.conventions import DEFAULT, WIDTH, Conventions
+from bot.compose.mail import Mail
+from bot.compose.message_id import message_id
+from bot.compose.obeyed_lines import guarded
+from bot.compose.recipients import recipients_of
+from bot.compose.report.attachments import attachments
+from bot.compose.report.first_screen import LINES, first_screen, height
+from bot.compose.report.report_data import FindingTold, ReportTold
+from bot.compose.report.reproduce import in_lines, reproduce
+from bot.compose.report.subject import report_subject
+from bot.compose.report.tables import impacts, profile, sides, tables
+from bot.compose.report.warnings import warnings_of
+from bot.mail.addresses import Address
+from bot.mail.identity import Identity
+from bot.mail.sanitising import lore_link, one_line
+from tracker.domain.english import article
+from tracker.domain.events import Verdict
+
+MOST_FILES = 10  # that are linked
+_PLAIN_NAME = re.compile(r"[\w.:-]+\Z")
+_REPOSITORY = re.compile(r"(?:https?|git|ssh)://[^\s<>\"]+\Z")
+
+
+def compose(
+    told: ReportTold,
+    identity: Identity,
+    now: datetime,
+    own_id: str = "",
+    conventions: Conventions = DEFAULT,
+    unwelcome: Mapping[str, str] | None = None,
+) -> Mail:
+    """The mail about a report, complete and final. Pure: the same values give the same mail.
+
+    `own_id`: the Message-ID that it was given before, where it is composed again. `unwelcome`: addresses that get no
+    mail of ours, with the reason.
+    """
+    if told.verdict is not Verdict.REGRESSION:
+        conventions = replace(conventions, regzbot="")  # it tracks no improvements
+    own_id = own_id or message_id(now, told.tag, identity)
+    headline = told.headline
+    return Mail(
+        message_id=own_id,
+        sender=Address(identity.name, identity.address),
+        reply_to=Address(identity.name, identity.tagged(told.tag)),
+        recipients=recipients_of(told.commit, identity, conventions, unwelcome),
+        subject=report_subject(
+            told.title,
+            told.sha,
+            headline.better_pct,
+            told.verdict,
+            conventions.subject,
+            headline.metric,
+            told.tree,
+            told.branch,
+        ),
+        date=now.replace(microsecond=0),
+        body=_body(told, own_id, identity, conventions),
+        report_tag=told.tag,
+        in_reply_to=told.patch.answers,
+        references=told.patch.references,
+        attachments=attachments(told, conventions),
+    )
+
+
+def noticed(verdict: Verdict, headline: FindingTold) -> str:
+    """ "an 8.8% regression of vm-scan.ops_per_sec", in the words that robots' readers look for."""
+    metric = one_line(headline.metric, 200).replace(" ", "_")
+    if headline.change_pct is None:  # from zero, where a percentage means nothing
+        return f"{article(verdict)} {verdict} of {metric}"
+    percent = f"{abs(headline.change_pct):.1f}"
+    return f"{article(percent)} {percent}% {verdict} of {metric}"
+
+
+def finished(text: str, own: Collection[str]) -> str:
+    """A rendered template as a body: no blanks at line ends, but for the mark of the signature. `own`: the lines that
+    programs shall obey.
+    """
+    kept = [line.rstrip() for line in text.strip("\n").split("\n")]
+    return guarded("\n".join("-- " if line == "--" else line for line in kept) + "\n", ("commit:", *own))
+
+
+def commit_line(sha: str, title: str) -> str:
+    """The line by which readers of reports know the culprit."""
+    return f'commit: {sha} ("{one_line(title, 200)}")'.rstrip()
+
+
+def tags(tag: str, own_id: str, identity: Identity) -> tuple[str, ...]:
+    """The lines that let us see in git when a fix is merged."""
+    return (
+        f"Reported-by: {one_line(identity.name)} <{identity.tagged(tag)}>",
+        f"Closes: {lore_link(own_id)}",
+    )
+
+
+def _body(told: ReportTold, own_id: str, identity: Identity, conventions: Conventions) -> str:
+    headline = told.headline
+    regression = told.verdict is Verdict.REGRESSION
+    title = one_line(told.title, 200)
+    sentence = f"{one_line(identity.name, 60)} noticed {noticed(told.verdict, headline)} on:"
+    first, *notes = warnings_of(told) or ("",)
+    opening = ["Hello,", "", sentence, "", commit_line(told.sha, told.title), _origin(told), ""]
+    words = {
+        "bot": one_line(identity.name, 60),
+        "told": told,
+        "title": title,
+        "sentence": sentence,
+        "commit": commit_line(told.sha, told.title),
+        "origin": _origin(told),
+        "facts": first_screen(told, identity, conventions.reproduce, LINES - height(opening), first),
+        "notes": [_wrapped(f"Please note: {sentence}.") for sentence in notes],
+        "tags": tags(told.tag, own_id, identity) if regression else (),
+        "suite": one_line(headline.suite, 100),
+        "kconfig": one_line(told.build.kconfig, 200),
+        "compiler": one_line(told.build.compiler, 200),
+        "machine": one_line(headline.machine_text or headline.machine, 300),
+        "params": _parameters(headline.params),
+        "more": list(_more(told, conventions)) if regression else (),
+        "impacts": impacts(told),
+        "profile": profile(told.findings) if regression else (),
+        "tables": list(tables(told.findings)),
+        "sides": sides(told.sha, told.title, told.parent_sha, told.parent_title, told.base),
+        "raw": told.raw,
+        "page": identity.page(told.sha[:12]),
+        "help": identity.help("answering"),
+        "regzbot": conventions.regzbot,
+    }
+    own = (commit_line(told.sha, told.title), f"#regzbot introduced: {told.sha}")
+    return finished(render_to_string("mail/report.txt", words), own)
+
+
+def _origin(told: ReportTold) -> str:
+    """The repository and the branch, in one line."""
+    if _REPOSITORY.match(told.tree_url):
+        return one_line(f"{told.tree_url} {told.branch}", 300)
+    return one_line(f"in tree {told.tree} {told.branch}", 200) if told.tree else "in an unnamed tree"
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(one_line(text, 600), WIDTH, break_on_hyphens=False))
+
+
+def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    """Names as readers of reports tell them from their values: with colons only where no blank is in them."""
+    told = ((one_line(name, 80), one_line(value, 300)) for name, value in params.items())
+    return [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in told]
+
+
+def _more(told: ReportTold, conventions: Conventions) -> Sequence[str]:
+    """What else was told of the test and the build, a line each."""
+    build = told.build
+    command = reproduce(told, conventions.reproduce)
+    lines = (
+        ("to reproduce", "" if in_lines(command) else command),
+        ("test-description", told.test_text),
+        ("test-url", told.test_url),
+        ("config-url", build.config_url),
+        ("command line", build.cmdline),
+        ("rootfs", build.rootfs),
+    )
+    files = [f"artifact: {one_line(url, 300)} ({one_line(name, 80)})" for name, url in told.artifacts[:MOST_FILES]]
+    return [*(f"{name}: {one_line(text, 500)}" for name, text in lines if text), *files]

@@ -1,0 +1,54 @@
+"""The one command that repeats a measurement, or where to find what it takes. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+
+from bot.compose.report.report_data import ReportTold
+from bot.mail.sanitising import one_line
+
+_SCRIPT = re.compile(r"(?:.*[/._-])?(?:reproduce?|repro|run)(?:[._-][\w.-]*)?\Z", re.I)
+_JOB = re.compile(r"(?:.*/)?job(?:[\w.-]*)\.ya?ml\Z", re.I)
+COLUMNS = 67  # of a line of the first screen, behind its name
+_LINES = 2
+_FIELD = re.compile(r"\{(suite|params|machine|sha)\}")
+_PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
+
+
+def reproduce(told: ReportTold, template: str = "") -> str:
+    """The lab's own command where a template is set; else what the result itself offers: a script, a job file."""
+    if template:
+        return _filled(told, template)
+    links = [(name, url) for name, url in told.artifacts if _PLAIN_URL.match(url)]
+    for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
+        if url := next((url for name, url in links if pattern.match(name)), ""):
+            return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
+    return "no script was handed in; the parameters are below"
+
+
+def in_lines(command: str) -> tuple[str, ...]:
+    """A command in the lines of the first screen, as a shell takes it: what goes on does so behind a backslash. Nothing
+    where it must stand whole below, since it is long, or holds a quote that may not be broken.
+    """
+    if len(command) <= COLUMNS:
+        return (command,)
+    lines = textwrap.wrap(command, COLUMNS - 2, break_long_words=False, break_on_hyphens=False)
+    if "'" in command or len(lines) > _LINES or max(map(len, lines)) > COLUMNS - 2:
+        return ()
+    return (*(f"{line} \\" for line in lines[:-1]), lines[-1])
+
+
+def _filled(told: ReportTold, template: str) -> str:
+    """The template with what was measured in it, each word quoted for a shell."""
+    headline = told.headline
+    words = {
+        "suite": shlex.quote(one_line(headline.suite, 80)),
+        "machine": shlex.quote(one_line(headline.machine, 80)),
+        "sha": told.sha,
+        "params": " ".join(
+            shlex.quote(one_line(f"{name}={value}", 160)) for name, value in sorted(headline.params.items())
+        ),
+    }
+    return _FIELD.sub(lambda found: words[found[1]], template)

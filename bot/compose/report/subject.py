@@ -1,0 +1,43 @@
+"""The subject of a report: "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression", and the other forms that lists know."""
+
+from __future__ import annotations
+
+from bot.compose.conventions import SubjectForm
+from bot.mail.sanitising import one_line
+from bot.mail.subsystem import subsystem_of
+from tracker.domain.events import Verdict
+
+
+def report_subject(
+    title: str,
+    sha: str,
+    change_pct: float | None,
+    verdict: Verdict,
+    form: SubjectForm = SubjectForm.SEED,
+    metric: str = "",
+    tree: str = "",
+    branch: str = "",
+) -> str:
+    """The seed form is that of the 0-Day report of v5.6. `change_pct`: plus is better; a regression's sign is minus.
+
+    With the tree in front the sign is left out, as the robot does since 2024-11-30.
+    """
+    subsystem = one_line(subsystem_of(title), 60)
+    front = _tree(tree, branch) if form is SubjectForm.TREE else ""
+    marks = f"[{front}] " if front else "[LKP] "
+    marks += f"[{subsystem}] " if subsystem else ""
+    what = "" if form is SubjectForm.SEED else f"{_word(metric)} " if metric else ""
+    if change_pct is None:  # from zero: a percentage would mean nothing
+        return f"{marks}{sha[:10]}: {what}{verdict}"
+    sign = "-" if verdict is Verdict.REGRESSION and not front else ""
+    return f"{marks}{sha[:10]}: {what}{sign}{abs(change_pct):.1f}% {verdict}"
+
+
+def _tree(tree: str, branch: str) -> str:
+    names = [_word(each).replace("[", "").replace("]", "") for each in (tree, branch) if each]
+    return ":".join(names)
+
+
+def _word(text: str) -> str:
+    """A name as one word of a subject."""
+    return one_line(text, 120).replace(" ", "_")

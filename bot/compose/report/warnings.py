@@ -1,0 +1,79 @@
+"""What a reader must know before he believes the numbers: noise, doubt, a debug config, mixed results. Pure.
+
+To add one: a generator that takes a report and yields sentences, and its name in `warnings_of`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.compose.numbers import percent
+from bot.compose.report.report_data import FindingTold, ReportTold
+from tracker.domain.english import counted
+from tracker.domain.events import Grade
+
+NOISY_PCT = 5.0  # of the mean from run to run: more than most benchmarks of the lists
+SMALL_PCT = 10.0  # a change that the alignment of code alone has been seen to make
+_PROFILE_POINTS = 1.0
+# Parts of a config's name or of a kernel's command line, and what they switch on; each costs much, and unevenly.
+_FALSIFIES = {
+    r"kasan|kcsan|kmsan|ubsan|kfence": "a sanitizer",
+    r"lockdep|prove[-_]?locking|lock[-_]?stat": "lock debugging",
+    r"kmemleak|debug[-_]?(?:pagealloc|slab|objects|vm|list)|slub[-_]?debug|page[-_]?poison": "memory debugging",
+    r"kcov|gcov|fault[-_]?inj\w*": "instrumentation",
+    r"(?<![a-z0-9])debug(?![a-z0-9]|[-_]?info)|dbg(?![a-z0-9])": "debug options",
+}
+_OFF = re.compile(r"=(?:0|off|n|no|-|debug)\Z", re.I)  # "debug" alone, and "=debug", are levels of the log
+_COMPILER = {r"(?<!\S)-O[0g](?!\S)": "built without optimisation"}
+
+
+def warnings_of(told: ReportTold) -> tuple[str, ...]:
+    """Sentences, the gravest first."""
+    every = (_config(told), _noise(told.headline), _chance(told.headline), _alignment(told), _mixed(told))
+    return tuple(sentence for some in every for sentence in some)
+
+
+def _config(told: ReportTold) -> Iterator[str]:
+    build = told.build
+    switched_on = " ".join(word for word in build.cmdline.split() if not _OFF.search(word) and word != "debug")
+    for name, text in (("config", build.kconfig), ("kernel's command line", switched_on)):
+        for pattern, what in _FALSIFIES.items():
+            if found := re.search(pattern, text, re.I):
+                yield f"the {name} enables {what} ({found[0]}); other kernels may behave differently"
+    for pattern, what in _COMPILER.items():
+        if re.search(pattern, build.compiler):
+            yield f"the kernel was {what}"
+
+
+def _noise(headline: FindingTold) -> Iterator[str]:
+    if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
+        yield f"this metric is known to be noisy here: {percent(headline.noise_pct)}% from run to run"
+    elif max(headline.spreads, default=0.0) >= NOISY_PCT:
+        yield f"the runs vary a lot among themselves ({percent(max(headline.spreads))}%)"
+
+
+def _chance(headline: FindingTold) -> Iterator[str]:
+    if headline.overlap:
+        yield "the ranges of the two sides overlap"
+    if headline.verdict is Grade.NOT_TESTABLE:
+        yield "not tested for significance: only one run per side, or no spread given"
+    elif headline.verdict is Grade.NOT_SIGNIFICANT:
+        yield "this difference may be due to chance"
+
+
+def _alignment(told: ReportTold) -> Iterator[str]:
+    """Where the profile shows nothing, code or data that moved to other addresses may be all."""
+    change = told.headline.change_pct
+    profile = [each for each in told.findings if each.is_profile and each.place == told.headline.place]
+    still = all(abs(each.moved or 0.0) < _PROFILE_POINTS for each in profile)
+    if profile and still and change is not None and abs(change) < SMALL_PCT:
+        yield "no function's share changed much in the profile; this may be an effect of code or data alignment"
+
+
+def _mixed(told: ReportTold) -> Iterator[str]:
+    graded = [each for each in told.findings if each.is_graded]
+    worse = sum(each.verdict is Grade.REGRESSION for each in graded)
+    better = len(graded) - worse
+    if worse and better and min(worse, better) * 2 >= max(worse, better):
+        yield f"the results are mixed: {counted(worse, 'regression')}, {counted(better, 'improvement')}"

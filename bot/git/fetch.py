@@ -1,0 +1,47 @@
+"""A mirror brought up to date before it is walked: `git fetch`, where a remote is set."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bot.errors import Unreadable
+from bot.git import repository as git
+
+# A server that sends nothing for so long is given up before our own patience ends; nobody is asked for a password; and
+# the graph file that git writes makes every later walk faster.
+_SETTINGS = (
+    *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "core.sshCommand=ssh -o BatchMode=yes"),
+    *("-c", "protocol.ext.allow=never", "-c", "fetch.writeCommitGraph=true", "-c", "gc.autoDetach=false"),
+)
+_REMOTE = re.compile(r"remote\..+\.url")
+_MIRRORED = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+
+
+def fetch(repository: Path, patience: float) -> bool:
+    """Fetch what is new from `origin`, or from the only remote; forced pushes and deletions too. False where there is
+    no such remote. Takes at most `patience` seconds.
+
+    In a clone with a work tree only the remote's branches move, and no tag of its owner's is deleted.
+    """
+    config = _config(repository)
+    remotes = [name.split(".", 1)[1].removesuffix(".url") for name in config if _REMOTE.fullmatch(name)]
+    remote = "origin" if "origin" in remotes else (remotes[0] if len(remotes) == 1 else "")
+    if not remote:
+        return False
+    quiet = ("fetch", "--quiet", "--no-recurse-submodules", "--no-write-fetch-head", "--prune", "--force")
+    bare = config.get("core.bare") == "true"
+    chosen = _MIRRORED if bare and f"remote.{remote}.fetch" not in config else ()
+    tags = () if bare else ("--tags",)
+    git.run(repository, *_SETTINGS, *quiet, *tags, "--", remote, *chosen, timeout=patience)
+    return True
+
+
+def _config(repository: Path) -> dict[str, str]:
+    """The settings of the repository itself that a fetch depends on."""
+    try:
+        out = git.run(repository, "config", "--local", "--null", "--list").decode("utf-8", "replace")
+    except Unreadable:
+        return {}
+    pairs = (entry.partition("\n") for entry in out.split("\0") if entry)
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,186 @@
+"""What git trees say of a culprit: who wrote it, its parents, its patch-id, and whether it changes any code.
+
+Pure but for git: nothing here knows the database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from bot.errors import Unreadable
+from bot.git import repository as git
+from bot.git.commits import moment
+from bot.git.refs import resolve
+from bot.mail.trailers import find_trailers
+
+_FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%B")
+_QUIET = ("--no-walk=unsorted", "--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+_MAX_FILES = 50  # a change of more files than this is taken for a change of code without a look
+_MAX_BLOB = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A commit as a tree has it. `no_op`: it changes nothing but comments, white space or documentation."""
+
+    sha: str
+    parents: tuple[str, ...]
+    title: str
+    author_name: str
+    author_email: str
+    authored_at: datetime
+    trailers: tuple[tuple[str, str], ...]
+    patch_id: str = ""
+    no_op: bool = False
+
+
+def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, Inspected]:
+    """What the first of these trees that holds a commit says of it; a tree that can't be read says nothing."""
+    found: dict[str, Inspected] = {}
+    for repository in repositories:
+        missing = [sha for sha in shas if sha not in found]
+        if not missing:
+            break
+        try:
+            found |= _inspect(repository, missing)
+        except (Unreadable, OSError):
+            continue
+    return found
+
+
+def _inspect(repository: Path, shas: Collection[str]) -> dict[str, Inspected]:
+    """Four calls of git, however many commits are asked for."""
+    there = list(resolve(repository, shas).values())
+    if not there:
+        return {}
+    asked = "".join(f"{sha}\n" for sha in there).encode()
+    told = git.run(repository, "log", *_QUIET, "-z", f"--format={'%n'.join(_FIELDS)}", stdin=asked)
+    changes = git.run(
+        repository, "diff-tree", "--stdin", "-z", "-r", "--root", "--no-renames", "--no-abbrev", stdin=asked
+    )
+    ids = _patch_ids(repository, asked)
+    changed = _entries(changes.decode("utf-8", "replace"))
+    parsed = [(commit, changed.get(commit.sha, ())) for commit in map(_parsed, told.split(b"\0")[:-1])]
+    small = {entry for _, entries in parsed if len(entries) <= _MAX_FILES for entry in entries}
+    blobs = _blobs(repository, {sha for entry in small for sha in (entry.old, entry.new)})
+    return {
+        commit.sha: replace(commit, patch_id=ids.get(commit.sha, ""), no_op=_changes_nothing(entries, blobs))
+        for commit, entries in parsed
+    }
+
+
+def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, str]:
+    """git's names for the changes of these commits, from the first tree that holds each; "" for a merge, an empty one,
+    one that git can't compare. Commits that no tree holds are left out.
+    """
+    found: dict[str, str] = {}
+    for repository in repositories:
+        try:
+            here = resolve(repository, [sha for sha in shas if sha not in found])
+            asked = "".join(f"{sha}\n" for sha in here.values()).encode()
+            found |= dict.fromkeys(here, "")
+            named = _patch_ids(repository, asked) if here else {}
+            found |= {sha: named[whole] for sha, whole in here.items() if whole in named}
+        except (Unreadable, OSError):
+            continue
+    return found
+
+
+def _patch_ids(repository: Path, asked: bytes) -> dict[str, str]:
+    """The patches go from one git to the other: one of a gigabyte takes no memory of ours."""
+    log = ("log", *_QUIET, "-p", "--format=commit %H")
+    named = git.pipe(repository, log, ("patch-id", "--stable"), stdin=asked).decode("ascii", "replace")
+    return {line.split()[1]: line.split()[0] for line in named.splitlines()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One changed file: the blobs before and after; zeros for none."""
+
+    path: str
+    old: str
+    new: str
+
+
+def _parsed(record: bytes) -> Inspected:
+    """A commit whose message may hold anything but a NUL: it stands last."""
+    sha, parents, name, email, at, message = record.decode("utf-8", "replace").split("\n", 5)
+    title, _, body = message.partition("\n")
+    return Inspected(
+        sha=sha,
+        parents=tuple(parents.split()),
+        title=title.strip(),
+        author_name=name,
+        author_email=email,
+        authored_at=moment(at),
+        trailers=tuple((each.key, each.value) for each in find_trailers(body.split("\n"))),
+    )
+
+
+def _entries(told: str) -> dict[str, tuple[_Entry, ...]]:
+    """The changed files of each commit: its sha, then for each file a line that begins with a colon, and its path."""
+    found: dict[str, tuple[_Entry, ...]] = {}
+    words = iter(told.split("\0"))
+    sha = ""
+    for word in words:
+        if word.startswith(":"):
+            found[sha] = (*found.get(sha, ()), _Entry(next(words, ""), *word.split()[2:4]))
+        else:
+            sha = word
+    return found
+
+
+def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
+    """The contents of blobs; those that are too large for a look, or not there, are left out."""
+    wanted = sorted(sha for sha in shas if set(sha) != {"0"})
+    asked = "".join(f"{sha}\n" for sha in wanted).encode()
+    sizes = git.run(repository, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=asked)
+    lines = (line.split(" ") for line in sizes.decode("ascii", "replace").splitlines())
+    fitting = [sha for sha, size in lines if size.isdigit() and int(size) <= _MAX_BLOB]
+    out = git.run(repository, "cat-file", "--batch", stdin="".join(f"{sha}\n" for sha in fitting).encode())
+    contents: dict[str, bytes] = {}
+    at = 0
+    for sha in fitting:
+        end = out.index(b"\n", at)
+        size = int(out[at:end].split(b" ")[2])
+        contents[sha] = out[end + 1 : end + 1 + size]
+        at = end + 2 + size
+    return contents
+
+
+def _changes_nothing(entries: tuple[_Entry, ...], blobs: Mapping[str, bytes]) -> bool:
+    """Whether every changed file is documentation, or the same code once comments and white space are gone."""
+    return bool(entries) and all(_is_documentation(each.path) or _same_code(each, blobs) for each in entries)
+
+
+_DOCUMENTATION = re.compile(
+    r"(?:Documentation|LICENSES)/|(?:.*/)?(?:README|MAINTAINERS|CREDITS|\.mailmap|COPYING)|.*\.(?:rst|txt|md)\Z"
+)
+
+
+def _is_documentation(path: str) -> bool:
+    return _DOCUMENTATION.match(path) is not None and not path.startswith("Documentation/devicetree/bindings")
+
+
+def _same_code(entry: _Entry, blobs: Mapping[str, bytes]) -> bool:
+    old, new = blobs.get(entry.old), blobs.get(entry.new)
+    return (
+        entry.path.endswith((".c", ".h", ".S", ".dts", ".dtsi"))
+        and old is not None
+        and new is not None
+        and _code(old) == _code(new)
+    )
+
+
+# A comment, or a literal that may hold what looks like one.
+_C = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+\"?|'(?:\\.|[^'\\\n])*+'?|\s+", re.DOTALL)
+
+
+def _code(source: bytes) -> bytes:
+    """C without comments, and with one blank for every stretch of white space."""
+    plain = _C.sub(lambda found: found[0] if found[0][:1] in b"\"'" else b" ", source)
+    return re.sub(rb" +", b" ", plain).strip()

@@ -1,0 +1,126 @@
+"""The log of a tree as a stream: its graph is noted on the way, and only the commits that may concern us come out."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from bot.errors import Unreadable
+from bot.git import repository as git
+from bot.git.commits import LogCommit, moment
+from bot.git.graph import Graph
+
+_FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
+_TELL_EVERY = 2000
+_CHUNK = 1 << 20
+_LONGEST = 8 << 20  # bytes of one commit; what stands beyond them in a longer one is passed over
+_ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git writes every commit by itself
+PATIENCE = 3600.0  # seconds for one walk
+
+
+Sieve = Callable[[bytes, bytes], bool]
+
+
+def read_log(
+    repository: Path,
+    tips: Collection[str],
+    without: Collection[str],
+    graph: Graph,
+    passes: Sieve,
+    progress: Callable[[int], None] = lambda count: None,
+) -> Iterator[LogCommit]:
+    """The commits that lead to `tips` and not to `without`. All of them go into `graph`; those are given whose author
+    line ("seconds address") and message the sieve lets pass. `progress` is told how many were read, now and then.
+
+    Memory does not grow with messages. Unreadable where git can't read the tree to its end.
+    """
+    if not tips:
+        return
+    for count, record in enumerate(_records(repository, tips, without), start=1):
+        if not count % _TELL_EVERY:
+            progress(count)
+        head, author, name, message = record.split(b"\n", 3)
+        graph.add(head)
+        if passes(author, message):
+            yield _commit(head, author, name, message)
+
+
+def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommit:
+    committed, sha, *parents = head.decode("ascii").split(" ")
+    authored, _, email = author.decode("utf-8", "replace").partition(" ")
+    text = message.decode("utf-8", "replace")
+    return LogCommit(
+        sha=sha,
+        parents=tuple(filter(None, parents)),
+        at=moment(committed),
+        authored_at=moment(authored),
+        author_email=email.lower(),
+        author_name=name.decode("utf-8", "replace"),
+        title=" ".join(text.lstrip("\n").partition("\n\n")[0].split()),
+        message=text,
+    )
+
+
+def _records(repository: Path, tips: Collection[str], without: Collection[str]) -> Iterator[bytes]:
+    """git's answer, cut at the NULs that end each commit: no message can hold one."""
+    asked = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
+    command = git.command(repository, "log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
+    pipe = subprocess.PIPE
+    with (
+        tempfile.TemporaryFile() as complaints,  # a pipe that nobody reads would stop git when it is full
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=complaints, env=_ENVIRONMENT) as running,
+    ):
+        watch = threading.Timer(PATIENCE, running.kill)
+        watch.start()
+        try:
+            assert running.stdin
+            assert running.stdout
+            _widen(running.stdout.fileno())
+            _tell(running.stdin, asked)
+            yield from _cut(_chunks(running.stdout.fileno()))
+            if running.wait():
+                complaints.seek(0)
+                raise Unreadable(f"{repository}: git log: {git.last_words(complaints.read(1 << 20))}")
+        finally:
+            watch.cancel()
+            running.kill()
+
+
+def _widen(pipe: int) -> None:
+    """Let git run ahead of us, where the system knows how."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
+
+
+def _chunks(pipe: int) -> Iterator[bytes]:
+    while chunk := os.read(pipe, _CHUNK):
+        yield chunk
+
+
+def _tell(stdin: IO[bytes], asked: bytes) -> None:
+    """Hand git its question; one that ended at once says why on its own."""
+    with suppress(BrokenPipeError):
+        stdin.write(asked)
+        stdin.close()
+
+
+def _cut(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    rest: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        *whole, last = chunk.split(b"\0")
+        if whole:
+            yield b"".join((*rest, whole[0]))
+            yield from whole[1:]
+            rest, size = [], 0
+        if size < _LONGEST:
+            rest.append(last)
+        size += len(last)

@@ -1,0 +1,249 @@
+"""MAINTAINERS: who looks after a file, by the patterns of its sections, as scripts/get_maintainer.pl reads them. Pure.
+
+SLAB ALLOCATOR
+M:      a maintainer           R:      a reviewer            L:      a list
+F:      files and directories  X:      but not these         N:      a regex for names
+K:      a regex for the lines that a change adds or removes
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import lru_cache
+
+import hyperscan
+
+from bot.mail.addresses import Address, parse_addresses
+
+MAX_BYTES = 8 << 20
+MAX_FILES = 1000  # of a commit; a tree-wide change has no maintainer anyway
+MAX_TEXT = 1 << 20  # letters of a change
+MAX_REGEXES = 1000
+MAX_REGEX = 500  # letters
+_PARTS = re.compile(r"\[[\w-]{1,40}\]|.", re.S)
+_WILD = {"?": "."}
+NO_MAILMAP: Mapping[str, str] = {}
+_FIELD = re.compile(r"([A-Z]):\s*(.*)")
+_REST = "THE REST"
+
+
+class Duty(StrEnum):
+    """What somebody is to a section."""
+
+    MAINTAINER = "maintainer"
+    REVIEWER = "reviewer"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Responsible:
+    """An address, what it is there, and the section that names it."""
+
+    address: Address
+    duty: Duty
+    section: str
+
+    def __str__(self) -> str:
+        return f"{self.duty} of {self.section}"
+
+
+@dataclass(slots=True)
+class _Section:
+    name: str
+    people: list[Responsible] = field(default_factory=list)
+    excluded: list[_Pattern] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """One F: or X: line. `depth`: the more slashes it has, the nearer it is to a file. `parts`: what stands between its
+    stars, to be found one behind the other, the first at the beginning: that takes no longer than the name is long.
+    """
+
+    section: int
+    depth: int
+    parts: tuple[re.Pattern[str], ...]
+    slashes: int  # that a file's name must have; -1: any number, below a directory
+    directory: str = ""  # what it means where it names a directory without a slash at its end
+
+    def fits(self, path: str, slashes: int) -> bool:
+        if self.slashes in (-1, slashes) and self._begins(path):
+            return True
+        return bool(self.directory) and path.startswith(self.directory)
+
+    def _begins(self, path: str) -> bool:
+        found = self.parts[0].match(path)
+        for part in self.parts[1:]:
+            if found is None:
+                return False
+            found = part.search(path, found.end())
+        return found is not None
+
+
+class Maintainers:
+    """The sections of one MAINTAINERS file, with an index of their patterns: read once, asked often."""
+
+    def __init__(self, text: str) -> None:
+        self._sections: list[_Section] = []
+        self._by_directory: dict[str, list[_Pattern]] = {}
+        names: list[tuple[int, str]] = []
+        keywords: list[tuple[int, str]] = []
+        begun = False
+        name = ""
+        for line in text[:MAX_BYTES].split("\n"):
+            found = _FIELD.match(line)
+            if found and not begun:
+                self._sections.append(_Section(name[:200]))
+                begun = True
+            if found and found[1] in "NK":
+                (names if found[1] == "N" else keywords).append((len(self._sections) - 1, found[2].strip()))
+            elif found:
+                self._add(len(self._sections) - 1, found[1], found[2].strip())
+            elif (title := line.strip()) and not title.startswith("#"):
+                name, begun = title, False
+        self._names, self._keywords = Finder(names), Finder(keywords)
+
+    def __len__(self) -> int:
+        return len(self._sections)
+
+    def of(
+        self, files: Sequence[str], changed: str = "", proper: Mapping[str, str] = NO_MAILMAP
+    ) -> tuple[Responsible, ...]:
+        """Everybody whom these files, and the lines that a change adds or removes, concern: each address once.
+
+        The nearest section of each file comes first. Who is only in THE REST is left out, as are lists that take
+        mail of their subscribers alone. `proper`: the addresses that a mailmap has for others.
+        """
+        sections = dict.fromkeys(number for path in files[:MAX_FILES] for number in self._sections_of(path))
+        if changed:
+            sections |= dict.fromkeys(self._keywords.numbers_in(changed[:MAX_TEXT]))
+        named = (each for number in sections for each in self._sections[number].people)
+        return tuple(_once((each for each in named if each.section != _REST), proper))
+
+    def _add(self, section: int, letter: str, value: str) -> None:
+        owner = self._sections[section]
+        match letter:
+            case "M" | "R":
+                duty = Duty.MAINTAINER if letter == "M" else Duty.REVIEWER
+                owner.people.extend(Responsible(each, duty, owner.name) for each in parse_addresses(value))
+            case "L" if "subscribers-only" not in value:
+                addresses = parse_addresses(value.partition(" ")[0])
+                owner.people.extend(Responsible(each, Duty.LIST, owner.name) for each in addresses)
+            case "F" | "X" if pattern := _pattern(section, value):
+                if letter == "X":
+                    owner.excluded.append(pattern)
+                else:
+                    self._by_directory.setdefault(_literal_directory(value), []).append(pattern)
+
+    def _sections_of(self, path: str) -> list[int]:
+        """The sections that a file belongs to, the nearest first."""
+        slashes = path.count("/")
+        depths: dict[int, int] = {}
+        for directory in _above(path):
+            for pattern in self._by_directory.get(directory, ()):
+                if pattern.fits(path, slashes):
+                    depths[pattern.section] = max(pattern.depth, depths.get(pattern.section, -1))
+        for number in self._names.numbers_in(path):
+            depths.setdefault(number, 0)
+        chosen = [number for number in depths if not self._excludes(number, path, slashes)]
+        return sorted(chosen, key=lambda number: (-depths[number], number))
+
+    def _excludes(self, section: int, path: str, slashes: int) -> bool:
+        return any(pattern.fits(path, slashes) for pattern in self._sections[section].excluded)
+
+
+@lru_cache(maxsize=8)
+def read_maintainers(text: str) -> Maintainers:
+    """The sections of a file's text; the last few files are remembered, since the next commit mostly has the same."""
+    return Maintainers(text)
+
+
+class Finder:
+    """Regexes of the file, which Perl reads with /x: all looked for at once, in a time that no regex can stretch."""
+
+    def __init__(self, regexes: Sequence[tuple[int, str]]) -> None:
+        told = [(section, _without_blanks(regex)) for section, regex in regexes[:MAX_REGEXES]]
+        self._sections = [(section, regex) for section, regex in told if _compiled([regex])]
+        self._database = _compiled([regex for _, regex in self._sections]) if self._sections else None
+
+    def numbers_in(self, text: str) -> list[int]:
+        """The sections with a regex that stands in a text, in the order of the file."""
+        found: set[int] = set()
+        if self._database:
+            note = lambda number, *_: found.add(self._sections[number][0])  # noqa: E731
+            self._database.scan(text.encode("utf-8", "replace"), match_event_handler=note)
+        return sorted(found)
+
+
+def _without_blanks(regex: str) -> str:
+    return re.sub(r"(?<!\\)\s+", "", regex)[:MAX_REGEX]
+
+
+def _compiled(regexes: Sequence[str]) -> hyperscan.Database | None:
+    """A database of them; None where one of them is no regex, or one that can't be looked for in linear time."""
+    database = hyperscan.Database()
+    try:
+        database.compile(
+            expressions=[regex.encode("utf-8", "replace") for regex in regexes],
+            ids=list(range(len(regexes))),
+            flags=[hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY] * len(regexes),
+            elements=len(regexes),
+        )
+    except hyperscan.error:
+        return None
+    return database
+
+
+def _pattern(section: int, value: str) -> _Pattern | None:
+    """A line as get_maintainer.pl takes it: "." is itself, "*" anything, "?" one letter, "[ch]" one of these, and it
+    need only be how a name begins.
+
+    What ends in "/" holds all below it; anything else only files with as many slashes as it has itself, so that its
+    "*" can't span one. A directory without the slash is one all the same.
+    """
+    is_directory = value.endswith("/")
+    if not value or len(value) > MAX_REGEX:
+        return None
+    try:
+        parts = tuple(re.compile(_without_stars(part)) for part in value.split("*"))
+    except re.error:  # "[z-a]"
+        return None
+    depth = -1 if value.startswith("*") else value.count("/") + (not is_directory)
+    plain = not is_directory and not set(value) & set("*?.[")
+    return _Pattern(section, depth, parts, -1 if is_directory else value.count("/"), f"{value}/" if plain else "")
+
+
+def _without_stars(part: str) -> str:
+    """A piece of a pattern as a regex that needs no search: letters, "?" and sets of letters."""
+    return "".join(_WILD.get(each, each if len(each) > 1 else re.escape(each)) for each in _PARTS.findall(part))
+
+
+def _literal_directory(value: str) -> str:
+    """The directories that a pattern begins with, as far as they are written out: the place to look for it."""
+    return re.split(r"[*?\[]", value, maxsplit=1)[0].rpartition("/")[0]
+
+
+def _above(path: str) -> Iterator[str]:
+    """ "", "mm", "mm/kasan" for "mm/kasan/report.c"."""
+    yield ""
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find("/", end + 1)
+
+
+def _once(people: Iterable[Responsible], proper: Mapping[str, str]) -> Iterator[Responsible]:
+    """Each address once, and each person by his first address alone."""
+    addresses: set[str] = set()
+    names: set[str] = set()
+    for each in people:
+        name = each.address.name.lower()
+        email = proper.get(each.address.email, each.address.email)
+        if email in addresses or (name and name in names):
+            continue
+        addresses.add(email)
+        names.add(name)
+        yield replace(each, address=Address(each.address.name, email))

@@ -1,0 +1,122 @@
+"""What a tree points to: the branches that are followed, and its tags in the order of their making."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from bot.errors import Unreadable
+from bot.git import repository as git
+from bot.git.commits import Tag, moment
+from tracker.domain import versions
+
+_FIELDS = (
+    *("%(refname)", "%(objectname)", "%(objecttype)", "%(*objectname)", "%(*objecttype)"),
+    *("%(creatordate:unix)", "%(HEAD)", "%(symref)"),
+)
+_NEXT = re.compile(r"next-(\d{8})\Z")  # linux-next names its days so
+_LIKE_A_VERSION = re.compile(r"v\d")
+_MAIN = ("master", "main")
+
+
+@dataclass(frozen=True, slots=True)
+class Refs:
+    """The branches by name, the one that HEAD or the remote's HEAD means ("" for none), and the tags in order."""
+
+    branches: Mapping[str, str]
+    main: str
+    versions: tuple[Tag, ...]
+    days: tuple[Tag, ...]
+    odd: tuple[str, ...] = ()  # tags that look like versions, and are none
+
+    def followed(self, pattern: str, *, every: bool) -> dict[str, str]:
+        """The branches that a pattern like `linux-6.*` names; without one all of them, or the main one alone."""
+        if pattern:
+            return {name: sha for name, sha in self.branches.items() if fnmatchcase(_short(name), pattern)}
+        if every:
+            return dict(self.branches)
+        return {self.main: self.branches[self.main]} if self.main else {}
+
+
+def _short(ref: str) -> str:
+    """The name of a branch without the place of its ref: of refs/remotes/origin/for-next it is for-next."""
+    kind, _, rest = ref.removeprefix("refs/").partition("/")
+    return rest.partition("/")[2] if kind == "remotes" else rest
+
+
+def read_refs(repository: Path) -> Refs:
+    """Ask git once. Of a clone with a remote, the remote's branches count: what is done at home is nobody's news.
+
+    Unreadable where the repository is no clone of a whole history, or broken.
+    """
+    if (repository / "shallow").exists() or (repository / ".git" / "shallow").exists():
+        raise Unreadable(f"{repository}: a shallow clone tells no landings: run `git fetch --unshallow` in it")
+    out = git.run(
+        repository, "for-each-ref", f"--format={'%01'.join(_FIELDS)}", "refs/heads", "refs/remotes", "refs/tags"
+    )
+    local: dict[str, str] = {}
+    remote: dict[str, str] = {}
+    marked = {"local": "", "remote": ""}
+    tags: list[Tag] = []
+    odd: list[str] = []
+    for line in out.decode("utf-8", "replace").splitlines():
+        name, own, kind, peeled, peeled_kind, at, head, symref = line.split("\x01")
+        if name.startswith("refs/tags/"):
+            name = name.removeprefix("refs/tags/")
+            tag = _tag(repository, name, (own, kind), (peeled, peeled_kind), at)
+            tags += [tag] if tag else []
+            odd += [name] if not tag and _LIKE_A_VERSION.match(name) else []
+        elif symref:
+            marked["remote"] = symref if name == "refs/remotes/origin/HEAD" else marked["remote"]
+        elif name.startswith("refs/heads/"):
+            local[name] = own
+            marked["local"] = name if head == "*" else marked["local"]
+        else:
+            remote[name] = own
+    branches, main = (remote, marked["remote"]) if remote else (local, marked["local"])
+    return Refs(branches, main if main in branches else _usual(branches), _versions(tags), _days(tags), tuple(odd))
+
+
+def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, str], at: str) -> Tag | None:
+    """A tag that leads to a commit and is a version's or a day's; others are not ours to read."""
+    if not (versions.parse(name) or _NEXT.match(name)):
+        return None
+    commit, kind = peeled if peeled[0] else own
+    if kind == "tag":  # a tag of a tag: git peels one of them
+        commit, kind = resolve(repository, [own[0]]).get(own[0], ""), "commit"
+    return Tag(name, commit, moment(at)) if commit and kind == "commit" else None
+
+
+def _versions(tags: Collection[Tag]) -> tuple[Tag, ...]:
+    known = [(version, tag) for tag in tags if (version := versions.parse(tag.name))]
+    return tuple(tag for _, tag in sorted(known, key=lambda pair: pair[0]))
+
+
+def _days(tags: Collection[Tag]) -> tuple[Tag, ...]:
+    return tuple(sorted((tag for tag in tags if _NEXT.match(tag.name)), key=lambda tag: tag.name))
+
+
+def _usual(branches: Collection[str]) -> str:
+    """The main branch of a clone whose HEAD leads nowhere."""
+    ends = [name for usual in _MAIN for name in branches if name.rpartition("/")[2] == usual]
+    return (ends or sorted(branches) or [""])[0]
+
+
+def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
+    """The full sha of each, or of each beginning, that the repository holds as a commit."""
+    asked = sorted(shas)
+    out = git.run(
+        repository,
+        "cat-file",
+        "--batch-check=%(objectname) %(objecttype)",
+        stdin="".join(f"{sha}^{{commit}}\n" for sha in asked).encode("ascii"),
+    )
+    found: dict[str, str] = {}
+    for sha, line in zip(asked, out.decode("ascii", "replace").splitlines(), strict=True):
+        name, _, kind = line.partition(" ")
+        if kind == "commit":
+            found[sha] = name
+    return found

@@ -1,0 +1,70 @@
+"""What a commit changes, and who looks after that: its files, its lines, the MAINTAINERS file of its own tree.
+
+Pure but for git: nothing here knows the database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.errors import Unreadable
+from bot.git import repository as git
+from bot.git.maintainers import MAX_BYTES, MAX_FILES, MAX_TEXT, Responsible, read_maintainers
+from bot.git.refs import resolve
+from bot.mail.mailmap import read_mailmap
+
+_FEW = 50  # files, whose lines are looked at; a larger change concerns no keyword
+_PATIENCE = 60.0  # seconds for one call of git
+_LINE = re.compile(rb"^[+-](?![+-]{2} )(.*)$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The files of a commit, and whom MAINTAINERS names for them."""
+
+    files: tuple[str, ...] = ()
+    responsible: tuple[Responsible, ...] = ()
+
+
+def touched(repositories: Iterable[Path], sha: str) -> Touched:
+    """By the first of these trees that holds the commit; nothing where none does, or none can be read."""
+    for repository in repositories:
+        try:
+            if whole := resolve(repository, [sha]).get(sha):
+                return _touched(repository, whole)
+        except (Unreadable, OSError, ValueError):
+            continue
+    return Touched()
+
+
+def _touched(repository: Path, sha: str) -> Touched:
+    names = _git(repository, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--no-renames", "--name-only", sha)
+    files = tuple(names.decode("utf-8", "replace").split("\0")[:-1][:MAX_FILES])
+    told = _file(repository, sha, "MAINTAINERS")
+    if not told:
+        return Touched(files)
+    proper = read_mailmap(_file(repository, sha, ".mailmap")).proper
+    changed = _changed(repository, sha) if len(files) <= _FEW else ""
+    return Touched(files, read_maintainers(told).of(files, changed, proper))
+
+
+def _changed(repository: Path, sha: str) -> str:
+    """The lines that it adds or removes, without their signs."""
+    options = ("-p", "--root", "--no-commit-id", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
+    patch = _git(repository, "diff-tree", *options, sha)
+    return b"\n".join(found[1] for found in _LINE.finditer(patch[:MAX_TEXT])).decode("utf-8", "replace")
+
+
+def _file(repository: Path, sha: str, path: str) -> str:
+    """A file as the commit has it; "" where it has none, or one that is far too large."""
+    listed = _git(repository, "ls-tree", "-l", sha, "--", path).decode("utf-8", "replace").split()
+    if len(listed) < 5 or listed[1] != "blob" or not listed[3].isdigit() or int(listed[3]) > MAX_BYTES:
+        return ""
+    return _git(repository, "cat-file", "blob", listed[2]).decode("utf-8", "replace")
+
+
+def _git(repository: Path, *arguments: str) -> bytes:
+    return git.run(repository, *arguments, timeout=_PATIENCE)

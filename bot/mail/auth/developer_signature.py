@@ -1,0 +1,41 @@
+"""Developer signatures: X-Developer-Signature as patatt makes them, checked against a keyring of the installation.
+
+Only ed25519: for the other kinds patatt starts gpg or ssh-keygen, which a hostile mail shall not.
+"""
+
+from __future__ import annotations
+
+import re
+
+import patatt
+
+from bot.mail.auth.dkim import Headers
+from bot.mail.auth.trust_anchors import Believed
+from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+
+# What patatt signs of itself. A mail whose Message-ID is signed is filed once, under whatever it is sent again.
+_MUST_SIGN = frozenset({"from", "subject", "message-id"})
+_SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
+_ED25519 = re.compile(r"(?:\A|;)\s*a\s*=\s*ed25519")
+
+
+def signed_by_developer(raw: bytes, headers: Headers, address: str, believed: Believed) -> Trust:
+    """Whether the writer's own key signed it. FAIL: his key is known, and says that it did not."""
+    signatures = [value for name, value in headers if name == "x-developer-signature"]
+    if not believed.keyring or len(signatures) != 1 or not _ED25519.search(signatures[0]):
+        return UNPROVEN
+    signed = _SIGNED.search(signatures[0])
+    if not {name.strip().lower() for name in (signed[1] if signed else "").split(":")} >= _MUST_SIGN:
+        return UNPROVEN
+    try:
+        found = patatt.validate_message(raw, [believed.keyring])
+    except Exception:  # whatever it thinks of a hostile mail: it proves nothing
+        return UNPROVEN
+    for result, identity, _, _, algorithm, _ in found:
+        if (identity or "").lower() != address.lower():
+            continue
+        if result == patatt.RES_VALID:
+            return Trust(Verdict.PASS, f"patatt {algorithm} {address}")
+        if result == patatt.RES_BADSIG:
+            return Trust(Verdict.FAIL, f"patatt {algorithm} {address}")
+    return UNPROVEN

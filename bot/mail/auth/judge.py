@@ -1,0 +1,84 @@
+"""The verdict on a mail: what proves who wrote it, or shows that he did not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, datetime
+
+from bot.mail.addresses import parse_addresses
+from bot.mail.auth.developer_signature import signed_by_developer
+from bot.mail.auth.dkim import is_signed_for, verified
+from bot.mail.auth.server_results import said_by_server
+from bot.mail.auth.trust_anchors import Believed
+from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+from bot.mail.headers import to_text
+from bot.mail.message import MAX_BYTES, Mail, without_frame
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def judge(raw: bytes, mail: Mail, believed: Believed) -> Trust:
+    """Who wrote a mail, as far as it is proven. Never raises.
+
+    A pass by any proof counts. Without one: FAIL where a proof speaks against it, or where its domain is known to
+    sign and it carries no signature. A head that two readers may read in two ways proves nothing.
+    """
+    address = mail.author.email
+    if not address or len(raw) > MAX_BYTES:
+        return UNPROVEN
+    raw = without_frame(raw)
+    headers = _headers(raw)
+    if not _is_plain(headers, address):
+        return UNPROVEN
+    at = (mail.date or _EPOCH).timestamp()
+    found = (
+        signed_by_developer(raw, headers, address, believed),
+        verified(raw, headers, address, at, believed),
+        said_by_server(headers, address, believed),
+    )
+    proven = next((each for each in found if each.proven), None)
+    against = next((each for each in found if each.verdict is Verdict.FAIL), None)
+    if proven or against:
+        return proven or against or UNPROVEN
+    domain = address.rpartition("@")[2]
+    if believed.signs(domain) and not is_signed_for(address, headers, believed):
+        return Trust(Verdict.FAIL, f"not signed, though {domain} signs")
+    return UNPROVEN
+
+
+# Twice in a head, each reader may believe another one; and the first may be added to a mail that was signed.
+_ONCE = frozenset(
+    {"from", "sender", "reply-to", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references"}
+    | {"content-type", "content-transfer-encoding", "mime-version"}
+)
+_HEADER = re.compile(rb"[!-9;-~]{1,200}:")
+
+
+def _headers(raw: bytes) -> list[tuple[str, str]]:
+    """Names in lower case and values unfolded, from top to bottom; none at all of a head with anything odd in it.
+
+    Read here once more and strictly: what the stdlib, dkimpy and we would read in different ways, is not proven.
+    """
+    head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    if b"\r" in head or b"\0" in head:
+        return []
+    found: list[tuple[str, str]] = []
+    for line in head.split(b"\n"):
+        text = to_text(line.decode("ascii", "surrogateescape"))
+        if line[:1] in (b" ", b"\t") and found:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {text.strip()}")
+        elif _HEADER.match(line):
+            name, _, value = text.partition(":")
+            found.append((name.lower(), value.strip()))
+        else:
+            return []
+    return found
+
+
+def _is_plain(headers: list[tuple[str, str]], address: str) -> bool:
+    """Whether each header that matters stands there once, and From names one person: the one that we read."""
+    names = Counter(name for name, _ in headers)
+    authors = parse_addresses(next((value for name, value in headers if name == "from"), ""))
+    alone = len(authors) == 1 and authors[0].email == address
+    return names["from"] == 1 and alone and all(names[name] <= 1 for name in _ONCE)

@@ -1,0 +1,95 @@
+"""Authentication-Results (RFC 8601) of a server that we trust, where only that server can have put them.
+
+Anybody can write such a header into his mail. One counts that stands above the Received line with which the trusted
+server took the mail from outside: what is above it was added later, by servers that are trusted, too (so
+smtp.subspace.kernel.org does, in the mail of 2024 to 2026).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.mail.auth.trust_anchors import Believed
+from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+
+MOST = 200  # headers that are looked at
+_BY = re.compile(r"\bby\s+([\w.-]{1,250})", re.I)
+# "from <what it calls itself> (<what DNS calls it> [<its address>])"; a program on the same host: "… by x with LMTP".
+_CLIENT = re.compile(r"\A\s*from\s+[^\s()]{1,250}\s+\(([\w.-]{0,250})\s?\[([\w:.]{2,60})\]\)", re.I)
+_LOCAL = re.compile(r"\A\s*from\s+[^\s()]{1,250}\s+by\s+[\w.-]{1,250}\s+with\s+(?:LMTP|local)\b", re.I)
+_LOOPBACK = re.compile(r"(?:IPv6:)?(?:127\.[\d.]{5,11}|::1)\Z", re.I)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def said_by_server(headers: Sequence[tuple[str, str]], address: str, believed: Believed) -> Trust:
+    """What the trusted server found, of the headers from top to bottom (names in lower case)."""
+    domain = address.rpartition("@")[2].lower()
+    passed = UNPROVEN
+    for result in _results(headers, believed):
+        signer, sender = result.told.get("header.d", ""), result.told.get("header.from", "")
+        if result.method == "dmarc" and sender == domain:
+            if result.outcome == "fail":
+                return Trust(Verdict.FAIL, f"{result.server}: dmarc {domain}")  # whatever else is said
+            if result.outcome == "pass":
+                passed = Trust(Verdict.PASS, f"{result.server}: dmarc {domain}")
+        if result.method == "dkim" and result.outcome == "pass" and signer and believed.aligned(address, signer):
+            passed = passed if passed.proven else Trust(Verdict.PASS, f"{result.server}: dkim {signer}")
+    return passed
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """One result: "dkim=pass header.d=dev.example", with its properties."""
+
+    server: str
+    method: str
+    outcome: str
+    told: Mapping[str, str]
+
+
+def _results(headers: Sequence[tuple[str, str]], believed: Believed) -> list[_Result]:
+    """The results of trusted servers, down to where the mail came in from outside; none where nothing shows that."""
+    found: list[_Result] = []
+    for name, value in headers[:MOST]:
+        if name == "authentication-results":
+            found.extend(each for each in _read(value) if each.server in believed.servers)
+        elif name == "received":
+            by = _BY.search(value)
+            if not by or not _is_ours(by[1], believed):
+                return []  # past here it is anybody's word, and nobody whom we trust took it in
+            client = _CLIENT.match(value)
+            handed_on = client and (_LOOPBACK.match(client[2]) or _is_ours(client[1], believed))
+            if not handed_on and not _LOCAL.match(value):
+                return found
+    return []
+
+
+def _read(value: str) -> Iterator[_Result]:
+    """The results of one header. What is quoted or in comments is the sender's, and is taken out first."""
+    server, *results = _bare(_QUOTED.sub('"', value)).split(";")
+    for each in results:
+        method, *told = each.split() or [""]
+        name, equals, outcome = method.partition("=")
+        if equals:
+            pairs = (part.partition("=") for part in told)
+            properties = {key.lower(): text.lower() for key, _, text in reversed(list(pairs))}
+            yield _Result((server.split() or [""])[0].lower(), name.lower(), outcome.lower(), properties)
+
+
+def _bare(value: str) -> str:
+    """Without comments, which may be nested; one that is never closed takes all the rest with it."""
+    kept, depth = [], 0
+    for letter in value[:20_000]:
+        depth += letter == "("
+        if not depth:
+            kept.append(letter)
+        depth -= letter == ")" and depth > 0
+    return "".join(kept)
+
+
+def _is_ours(host: str, believed: Believed) -> bool:
+    """Whether a host is one of the trusted servers, or below an entry that begins with a dot: ".kernel.org"."""
+    host = host.lower()
+    return host in believed.servers or any(each[0] == "." and host.endswith(each) for each in believed.servers if each)

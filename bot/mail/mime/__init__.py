@@ -1,0 +1,1 @@
+"""MIME: bodies and attachments as text, whatever the encoding, the charset or the markup."""

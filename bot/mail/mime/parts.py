@@ -1,0 +1,196 @@
+"""The MIME parts of a mail as text: what is said in the body, and what is attached.
+
+RFC 2045 to 2049, and what is sent in their name. In doubt a part is shown rather than lost.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import quopri
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.message import Message as Part
+
+from bot.mail.headers import decode
+from bot.mail.mime.charsets import decode_bytes
+from bot.mail.mime.flowed import unflow
+from bot.mail.mime.html import as_text
+
+MAX_PARTS = 100
+MAX_DEPTH = 20
+_TYPE = re.compile(r"\s*([\w.+-]{1,80}/[\w.+-]{1,80})")
+_CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]{1,60})", re.I)
+_FLOWED = re.compile(r"format\s*=\s*\"?flowed", re.I)
+_DELSP = re.compile(r"delsp\s*=\s*\"?yes", re.I)
+_FILENAME = re.compile(r"(?:file)?name\s*=\s*(?:\"([^\"]{1,300})\"|([^\s;]{1,300}))", re.I)
+_BINARY = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_URL_SAFE = str.maketrans("-_", "+/")
+_BASE64_LINE = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A part that is not the body: its name and type, and its text where it is text."""
+
+    filename: str
+    content_type: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a mail says, what hangs on it, and what was guessed in reading it."""
+
+    text: str
+    attachments: tuple[Attachment, ...]
+    problems: tuple[str, ...]
+    charset: str = ""  # as its first part declares it
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A part that holds content. `alternatives` names the group that it is one version of, 0 for none."""
+
+    part: Part
+    alternatives: int
+    is_root: bool
+    is_first: bool
+
+
+def read_body(message: Part) -> Body:
+    """The text of a mail. Plain text is preferred over HTML; forwarded messages stay attachments."""
+    texts: list[tuple[int, bool, str]] = []  # (group of alternatives, is it HTML, text)
+    attachments: list[Attachment] = []
+    problems: list[str] = []
+    charset = ""
+    for leaf in _leaves(message, problems):
+        kind = content_type(leaf.part)
+        name = _filename(leaf.part)
+        if _is_body(leaf, kind, name):
+            text = _decode_part(leaf.part, problems)
+            charset = charset or _charset(leaf.part)
+            markup = kind == "text/html"
+            texts.append((leaf.alternatives, markup, as_text(text) if markup else text))
+        else:
+            text = _decode_part(leaf.part, problems) if _may_be_text(kind, name) else ""
+            attachments.append(Attachment(name, kind, text))
+    if not any(text.strip() for _, _, text in texts):  # nothing is said, but perhaps something hangs on it
+        first = next(
+            (each for each in attachments if each.content_type.startswith("text/") and not each.filename), None
+        )
+        if first:
+            texts, attachments = [(0, False, first.text)], [each for each in attachments if each is not first]
+    plain = {group for group, markup, text in texts if group and not markup and text.strip()}
+    chosen = [each for each in texts if each[0] not in plain or not each[1]]
+    if any(markup and text.strip() for _, markup, text in chosen):
+        problems.append("html_only")
+    said = [text for _, _, text in chosen if text.strip()]
+    return Body("\n".join(said), tuple(attachments), tuple(dict.fromkeys(problems)), charset)
+
+
+def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
+    """The parts that hold content, in order. A message within the message is somebody else's, and is not entered."""
+    stack: list[tuple[Part, int, int]] = [(message, 0, 0)]
+    count = 0
+    met = False
+    while stack:
+        part, depth, group = stack.pop()
+        count += 1
+        if count > MAX_PARTS or depth > MAX_DEPTH:
+            problems.append("too_many_parts")
+            return
+        children = part.get_payload() if part.is_multipart() else None
+        kind = content_type(part)
+        if isinstance(children, list) and kind.startswith("multipart/") and kind != "multipart/digest":
+            inner = group or (count if kind == "multipart/alternative" else 0)
+            stack.extend((child, depth + 1, inner) for child in reversed(children) if isinstance(child, Part))
+        else:
+            yield _Leaf(part, group, part is message, not met)
+            met = True
+
+
+def content_type(part: Part) -> str:
+    """The type of a part; one that cannot be read is plain text (RFC 2045 section 5.2)."""
+    found = _TYPE.match(str(part.get("Content-Type", "")))
+    return found[1].lower() if found else "text/plain"
+
+
+def _is_body(leaf: _Leaf, kind: str, name: str) -> bool:
+    if leaf.is_root:  # a multipart that could not be taken apart is text, too
+        return kind.startswith(("text/", "multipart/")) and kind != "multipart/digest"
+    disposition = str(leaf.part.get("Content-Disposition", "")).strip().lower()
+    if disposition.startswith("attachment") or (name and (disposition.startswith("inline") or not leaf.is_first)):
+        return False
+    return kind in ("text/plain", "text/html")
+
+
+def _may_be_text(kind: str, name: str) -> bool:
+    if kind.startswith("text/") or name.lower().endswith((".patch", ".diff", ".txt")):
+        return True
+    return kind in ("application/octet-stream", "application/mbox", "application/x-patch", "application/x-diff")
+
+
+def _filename(part: Part) -> str:
+    for header in ("Content-Disposition", "Content-Type"):
+        found = _FILENAME.search(str(part.get(header, "")))
+        if found:
+            return decode(found[1] or found[2])
+    try:
+        return decode(part.get_filename("") or "")  # RFC 2231: in pieces, or in a charset of its own
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return ""
+
+
+def _decode_part(part: Part, problems: list[str]) -> str:
+    encoding = re.sub(r"[^a-z0-9-].*", "", str(part.get("Content-Transfer-Encoding", "")).strip("\"' \t").lower())
+    if encoding == "base64":
+        raw = _base64(_payload(part), problems)
+    elif encoding == "quoted-printable":  # a soft line end may have blanks behind it (RFC 2045 section 6.7, rule 3)
+        raw = quopri.decodestring(re.sub(rb"=[ \t]+(?=\r?\n)", b"=", _payload(part)))
+    else:  # the parser undoes quoted-printable, and gives the bytes of all else as they stand
+        payload = part.get_payload(decode=True)
+        raw = payload if isinstance(payload, bytes) else b""
+    told = str(part.get("Content-Type", ""))
+    text, right = decode_bytes(raw, _charset(part))
+    if not right:
+        problems.append("charset_wrong")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").removeprefix("\ufeff")
+    return unflow(text, bool(_DELSP.search(told))) if _FLOWED.search(told) else text
+
+
+def _payload(part: Part) -> bytes:
+    """The bytes of a part as they stand, not decoded."""
+    return str(part.get_payload()).encode("ascii", "surrogateescape")
+
+
+def _charset(part: Part) -> str:
+    """The charset that a part declares, "" where it declares none."""
+    found = _CHARSET.search(str(part.get("Content-Type", "")))
+    return found[1].lower() if found else ""
+
+
+def _base64(raw: bytes, problems: list[str]) -> bytes:
+    """Base64 as far as it goes: padding is mended, a footer in clear text ends it. What is none stays as it is."""
+    try:
+        return base64.b64decode(b"".join(raw.split()), validate=True)
+    except binascii.Error:
+        problems.append("base64_dirty")
+    good: list[str] = []
+    for line in raw.decode("ascii", "replace").translate(_URL_SAFE).split("\n"):
+        line = line.strip()
+        if len(line) > 40 and len(mended := re.sub(r"[^A-Za-z0-9+/=]", "", line)) == len(line) - 1:
+            line = mended  # one letter was damaged
+        if line and not _BASE64_LINE.match(line):
+            if good:
+                break
+            continue  # what a gateway put above it
+        if line:
+            good.append(line)
+    joined = "".join(good).replace("=", "")
+    if len(joined) % 4 == 1:
+        joined = joined[:-1]
+    decoded = base64.b64decode(joined + "=" * (-len(joined) % 4))
+    is_text = decoded and not _BINARY.search(decoded[:2000].replace(b"\0", b""))
+    return decoded if is_text else raw

@@ -1,0 +1,107 @@
+"""Patches in a mail: a unified diff in the body or in a part, with the title that it goes by."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.mail.headers import decode
+from bot.mail.mime.parts import Attachment
+
+_DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
+_HUNK = re.compile(r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from|new mode|GIT binary patch)\b", re.M)
+_FILE = re.compile(r"^--- \S.{0,400}\n\+\+\+ (?:b/)?([^\s]{1,300})", re.M)
+_OLD_FILE = re.compile(r"^--- (?:a/)?([^\s]{1,300}).{0,200}\n\+\+\+ /dev/null", re.M)
+_SUBJECT = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M)
+_GIT_HEAD = re.compile(r"^From [0-9a-f]{40} ", re.M)
+_BRACKETS = re.compile(r"\s*\[[^\]]{0,100}\]\s*")
+_ANSWER = re.compile(r"\s*(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
+_PATCH = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|RFC)(?![a-uw-z])[^\]]{0,80}\]", re.I)  # "[PATCHv3 1/2]", "[patch V2]"
+_POSTING = re.compile(rf"(?:\[[\w .-]{{1,40}}\]\s*){{0,2}}?{_PATCH.pattern}", re.I)  # below the mark of a list
+_VERSION = re.compile(r"(?:\b|PATCH|RFC|_)v(\d{1,3})\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A diff by the writer: its title ("" where it has none), `inline` or `attached`, and its files."""
+
+    title: str
+    source: str
+    files: tuple[str, ...]
+
+
+def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[Attachment]) -> tuple[Patch, ...]:
+    """The patches of a mail: in its unquoted lines, wherever they stand, and in its attachments."""
+    text = "\n".join(lines)
+    found: list[Patch] = []
+    for each in _apart(text):
+        found.append(Patch(_title(each) or posted_title(subject), "inline", _files(each)))
+    for part in attachments[:50]:
+        if is_diff(part.text):
+            found.append(Patch(_title(part.text), "attached", _files(part.text)))
+    return tuple(found)
+
+
+def _apart(text: str) -> list[str]:
+    """The patches of a text: several, where each has git's own head above it."""
+    heads = [head.start() for head in _GIT_HEAD.finditer(text)][:50]
+    pieces = [text[start:end] for start, end in itertools.pairwise([0, *heads[1:], len(text)])]
+    whole = [piece for piece in pieces if is_diff(piece)]
+    return whole if len(whole) > 1 else [text] if is_diff(text) else []
+
+
+def is_diff(text: str) -> bool:
+    """Whether the text holds a unified diff: the name of a file, and a hunk."""
+    return bool(_HUNK.search(text) and _DIFF.search(text))
+
+
+def _title(text: str) -> str:
+    """The `Subject:` that git format-patch writes above a patch, without its brackets."""
+    start = _DIFF.search(text)
+    found = _SUBJECT.search(text[: start.start()] if start else text)
+    return bare_title(decode(found[1])) if found else ""
+
+
+def _files(text: str) -> tuple[str, ...]:
+    new = [name for name in _FILE.findall(text) if name != "/dev/null"]
+    return tuple(dict.fromkeys(new or [name for name in _OLD_FILE.findall(text) if name != "/dev/null"]))[:1000]
+
+
+def is_answer(subject: str) -> bool:
+    return bool(_ANSWER.match(subject))
+
+
+def answered_posting(subject: str) -> str:
+    """The subject of the posting that this one answers, "[PATCH 1/2] …", without the mark of a list; "" for others."""
+    title = " ".join(subject.split())
+    found = _PATCH.search(title)
+    return title[found.start() :] if found and is_answer(title) else ""
+
+
+def posted_title(subject: str) -> str:
+    """The title of a patch posting, "" for any other subject and for an answer to one."""
+    return bare_title(subject) if is_posting(subject) else ""
+
+
+def is_posting(subject: str) -> bool:
+    """Whether a subject opens with [PATCH …], which only a posting does; answers say Re:."""
+    return bool(_POSTING.match(subject.strip()))
+
+
+def version_of(subject: str) -> int:
+    """The version of a posting: 2 of "[PATCH v2 1/3] …", 1 where none is told."""
+    bracket = _PATCH.search(subject)
+    found = _VERSION.search(bracket[0]) if bracket else None
+    return int(found[1]) if found else 1
+
+
+def bare_title(subject: str) -> str:
+    """A commit's title: without answer marks and brackets, white space folded."""
+    title = " ".join(subject.split())
+    while match := _ANSWER.match(title) or _BRACKETS.match(title):
+        if not match.end():
+            break
+        title = title[match.end() :]
+    return title

@@ -1,0 +1,184 @@
+"""Own text: what the writer of a reply wrote himself, without quotes, attributions and signature."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bot.mail.languages import FROM, OLDER_MAIL, ON, SENT, TO, WROTE, any_of
+
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\u180e]")
+# A row of a table ends as it begins, and is no quote.
+_QUOTE = re.compile(r"\s{0,3}(?:>|\|(?=\s)(?!.*\|\s*\Z))|[A-Z][A-Za-z]{0,3}>")
+# "On Mon, …, Lee Park wrote:" in one to three lines, or an address or a time of day; the colon ends it.
+_ATTRIBUTION_END = re.compile(
+    rf"(?:{any_of(WROTE)}|<[^<>\s]{{1,200}}@[^<>\s]{{1,200}}>|\d{{1,2}}:\d\d).{{0,120}}[:：]\s*\Z"
+)
+_SAYS_WROTE = re.compile(rf"{any_of(WROTE)}\s?[:：]\s*\Z")
+_ATTRIBUTION_START = re.compile(
+    rf"{any_of(ON)}\s.{{4,}}|\S.{{0,120}}<[^\s<>]+@[^\s<>]+>|\d{{4}}[-/年]|\d\d?[./]"
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? "
+)
+_ON_A_DAY = re.compile(rf"(?:{any_of(ON)}|Quoting)\s(?=.{{0,80}}\d)")
+_TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*-by:|(?:Fixes|Closes|Link|Cc):")
+_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{2,4}|…|snip(?:ped)?)\]?|<snip>)\s*\Z", re.I)
+_OLDER_MAIL = re.compile(
+    rf"[\s*]{{0,4}}(?:-{{2,}}\s?{any_of(OLDER_MAIL)}(?: from .{{0,200}}?)?\s?-{{2,}}|Begin forwarded message:)"
+    r"|_{32,}\Z",
+    re.I,
+)
+# The header block above the mail that is answered, as Outlook writes it.
+_FIRST_OF_BLOCK = re.compile(rf"[\s*]{{0,4}}{any_of(FROM)}\s?\*?[:：]")
+_HEAD_LINE = re.compile(r"[\s*]{0,4}[^\s:：][^:：]{0,30}[:：]")
+_GIT_HEAD = re.compile(r"From [0-9a-f]{40} ")
+_IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|(?P<to>{any_of(TO)}))\s?\*?[:：]")
+# What phones and companies put below a mail.
+_NO_WORDS = re.compile(
+    r"(?:sent from my |sent from (?:outlook|mail) for |get outlook for |von meinem \S+ gesendet|envoyé de mon "
+    r"|enviado desde mi |发自我的"
+    r"|this (?:e-?mail|message|communication)\b.{0,120}\b(?:confidential|privileged|intended only)"
+    r"|confidentiality notice|disclaimer:|important notice: )",
+    re.I,
+)
+_LIST_FOOTER = re.compile(r"_{40,}\s*\Z")
+_SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
+_PGP_HEAD = "-----BEGIN PGP SIGNED MESSAGE-----"
+_BEGINNINGS = frozenset("-_*Bb \t")  # of a line that sets off an older mail; a head of one has a colon
+MAX_LINE = 20_000
+
+
+class Line(NamedTuple):
+    """A line that the writer did not quote, and the quoted line that it stands right below, "" for none."""
+
+    text: str
+    below: str = ""
+
+
+def clean(text: str) -> str:
+    """Text without invisible characters, and with no-break spaces as spaces."""
+    return text if text.isascii() else _INVISIBLE.sub("", text).replace("\u00a0", " ")
+
+
+def unquoted_lines(text: str) -> list[str]:
+    """The lines that the writer did not quote, those of his signature included, overlong ones cut."""
+    return [line.text for line in lines_in_context(text)]
+
+
+def lines_in_context(text: str) -> list[Line]:
+    """The same, each with the words that it answers: a short answer means little without them."""
+    lines = _without_armour([line[:MAX_LINE] for line in clean(text).split("\n")])
+    keep: list[Line] = []
+    in_quote, quoted, resume = False, "", 0
+    for number, line in enumerate(lines):
+        if number < resume:
+            continue
+        if _starts_older_mail(lines, number):
+            resume = _quoted_below(lines, number)
+            if not resume:
+                break
+            continue
+        if mark := _QUOTE.match(line):
+            if not in_quote:  # once a quote: what stands above it may announce it
+                _drop_attribution(keep)
+            in_quote = True
+            quoted = line[mark.end() :].lstrip("> ").strip() or quoted
+        else:
+            in_quote = in_quote and not line.strip()
+            keep.append(Line(line.rstrip(), quoted))
+            quoted = "" if line.strip() else quoted
+    return keep
+
+
+def own_text(text: str) -> str:
+    """What the writer says: unquoted, above his signature and above the footer of a list."""
+    return own_of(unquoted_lines(text))
+
+
+def own_of(unquoted: Sequence[str]) -> str:
+    """The same, of lines that are known to be unquoted."""
+    lines = list(unquoted)
+    for number, line in enumerate(lines):
+        ends = _LIST_FOOTER.match(line) or _NO_WORDS.match(line.strip()[:400])
+        if ends or (_SIGNATURE.match(line) and not _patch_trailer(lines, number)):
+            lines = lines[:number]
+            break
+    return "\n".join(lines).strip("\n")
+
+
+def _without_armour(lines: list[str]) -> list[str]:
+    """The lines of a clear-signed text (RFC 4880 section 7) without its head, and without the dashes that escape."""
+    if _PGP_HEAD not in lines:
+        return lines
+    start = lines.index(_PGP_HEAD)
+    end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
+    return [*lines[:start], *(line.removeprefix("- ") for line in lines[end + 1 :])]
+
+
+def _quoted_below(lines: list[str], number: int) -> int:
+    """Where to go on below the mark of an older mail that is quoted as usual; 0 where its words stand there bare."""
+    end = number + 1
+    while end < min(number + 12, len(lines)) and (not lines[end].strip() or _HEAD_LINE.match(lines[end])):
+        end += 1
+    return end if end < len(lines) and _QUOTE.match(lines[end]) else 0
+
+
+def holds_older_mail(text: str) -> bool:
+    """Whether an older mail begins in a text that no quote marks set off: all below it is quoted."""
+    lines = text.split("\n")
+    return any(_starts_older_mail(lines, number) for number in range(len(lines)))
+
+
+def _starts_older_mail(lines: list[str], number: int) -> bool:
+    line = lines[number]
+    if line[:1] not in _BEGINNINGS and ":" not in line and "：" not in line:
+        return False  # most lines: asked of each of them, patterns are slow
+    if _OLDER_MAIL.match(line.strip()):
+        return not _LIST_FOOTER.match(line.strip()) or _is_outlook(lines, number + 1)
+    return _is_outlook(lines, number)
+
+
+def _is_outlook(lines: list[str], number: int) -> bool:
+    """A block of From, Sent and To. The head of a patch has From, Date and Subject, but is to nobody."""
+    if number >= len(lines) or not _FIRST_OF_BLOCK.match(lines[number]):
+        return False
+    if number and _GIT_HEAD.match(lines[number - 1]):
+        return False  # of a patch that says whom it was sent to
+    block = [found for line in lines[number + 1 : number + 8] if (found := _IN_BLOCK.match(line))]
+    return any(found["sent"] for found in block) and any(found["to"] for found in block)
+
+
+def _drop_attribution(keep: list[Line]) -> None:
+    """Take "On …, somebody wrote:" off the end of what is kept, where a quote follows; it may take three lines."""
+    last = len(keep)
+    while last > max(0, len(keep) - 4) and (not keep[last - 1].text.strip() or _ELLIPSIS.match(keep[last - 1].text)):
+        last -= 1
+    if not last:
+        return
+    above = [each.text.strip() for each in keep[max(0, last - 3) : last]]
+    end = above[-1][-300:]
+    if len(end) < 20 and len(above) > 1:  # "a écrit :" may be broken in its middle
+        end = f"{above[-2][-200:]} {end}"
+    if not _ATTRIBUTION_END.search(end) or above[-1].startswith("#"):
+        return
+    starts = 1 if _ATTRIBUTION_START.match(above[-1][:300]) or _is_bare_attribution(above[-1]) else 0
+    for number in range(2, len(above) + 1):
+        line = above[-number]
+        if not line or line.startswith("#") or _TRAILER.match(line):
+            break
+        if _ON_A_DAY.match(line[:300]):
+            starts = number
+            break
+    if starts:
+        del keep[last - starts :]
+
+
+def _is_bare_attribution(line: str) -> bool:
+    """ "Lee Park wrote:", with nothing of when."""
+    return len(line) < 80 and bool(_SAYS_WROTE.search(line))
+
+
+def _patch_trailer(lines: list[str], number: int) -> bool:
+    """Whether "-- " is the end of a patch as git writes it: a version number stands below."""
+    below = lines[number + 1].strip() if number + 1 < len(lines) else ""
+    return bool(re.match(r"\d+\.\d+", below)) and any(line.startswith("@@ ") for line in lines[:number])

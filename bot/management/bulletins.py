@@ -1,0 +1,20 @@
+"""A bulletin into the outbox from a command line, told in a line."""
+
+from __future__ import annotations
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from bot.compose.bulletin_mail import Bulletin
+from bot.outbox import bulletins
+from bot.outbox.bulletins import Press
+from tracker.domain.errors import Unfit
+
+
+def hold(bulletin: Bulletin, press: Press) -> str:
+    """What became of it; CommandError where it can't be sent."""
+    try:
+        row = bulletins.hold(bulletin, press, timezone.now())
+    except Unfit as unfit:
+        raise CommandError(str(unfit)) from None
+    return f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}"

@@ -1,0 +1,80 @@
+"""Answers to commands that failed: once a mail, at most one an hour to a person about a report, and to people only."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+
+from bot.compose.answer_mail import answer_to
+from bot.compose.mail import to_bytes
+from bot.mail.auth.verdict import Verdict
+from bot.mail.identity import Identity
+from bot.mail.sanitising import is_address
+from bot.replies.reading import Reading
+from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
+from tracker.services import mail_transitions
+
+APART = timedelta(hours=1)
+FRESH = timedelta(days=3)  # an answer to an older mail helps nobody, and archives hold mail of decades
+MOST_A_DAY = 10  # about one report
+MOST_A_DAY_IN_ALL = 100
+_NOBODY = re.compile(r"[^@]*(?:-owner|-request|-bounces|-help|mailman|majordomo|no-?reply)@", re.I)
+
+
+def answer(reading: Reading, report: Report, identity: Identity, now: datetime) -> bool:
+    """Compose the answer that a mail deserves, into the outbox; False where it deserves none."""
+    if not _deserved(reading, report, identity, now):
+        return False
+    author = reading.mail.author.email
+    purpose = f"{Purpose.ANSWER}{author} "
+    if OutgoingMail.objects.filter(report=report, purpose__startswith=purpose, composed_at__gt=now - APART).exists():
+        return False
+    if _too_many(report, now):
+        return False
+    mail = answer_to(reading, report.tag, report.culprit.sha, identity, now)
+    try:
+        with transaction.atomic():
+            row = OutgoingMail.objects.create(
+                message_id=mail.message_id,
+                report=report,
+                purpose=purpose + reading.mail.message_id,
+                raw=to_bytes(mail),
+                sender=identity.return_path(report.tag, mail.message_id),
+                recipients=list(mail.envelope),
+                lists=[identity.list_address],
+                subject=mail.subject,
+                composed_at=now,
+            )
+            mail_transitions.came_into_being(row, "answering")
+    except IntegrityError:
+        return False  # answered before
+    return True
+
+
+def _too_many(report: Report, now: datetime) -> bool:
+    """Whether so many were answered within a day that somebody plays with us: senders can be forged."""
+    lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
+    return lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL
+
+
+def _deserved(reading: Reading, report: Report, identity: Identity, now: datetime) -> bool:
+    """Whether it came from a person, lately, to a report of ours. Of most mail no query is made."""
+    mail = reading.mail
+    if not (reading.deserves_answer and mail.message_id) or reading.trust.verdict is Verdict.FAIL:
+        return False
+    lists = {identity.list_address, *identity.lists, *identity.robots}
+    fresh = mail.date is not None and now - FRESH < mail.date
+    reachable = (
+        is_address(mail.author.email) and mail.author.email not in lists and not _NOBODY.match(mail.author.email)
+    )
+    if not (fresh and reachable):
+        return False
+    return report.tag in reading.tags or report.outgoing.filter(purpose=Purpose.REPORT).exists()
+
+
+def approve_answers(now: datetime) -> int:
+    """Let them go where nobody has to approve mail first."""
+    waiting = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, state=OutgoingState.COMPOSED)
+    return len(mail_transitions.move(waiting, OutgoingState.APPROVED, "answering", now))

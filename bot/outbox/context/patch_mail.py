@@ -1,0 +1,65 @@
+"""Which mail carried a culprit as a patch: by its result, by its `Link:`, or by its patch-id on a lore server."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from bot.archives.patch_lookup import dig
+from bot.compose.threading import Place, below, patch_mail
+from bot.errors import Unreadable
+from bot.replies.sender_kind import Kind
+from tracker.models import Commit, Message, OutgoingMail
+
+MOST_ABOVE = 10  # mails of a thread
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Patches:
+    """Asks a server for what is not known otherwise; one that does not answer is asked no more in this round."""
+
+    server: str = ""
+    _silent: bool = field(default=False, init=False)
+
+    def place_below(self, commit: Commit) -> Place:
+        """The place of an answer to the patch; the top of a new thread where no patch is known."""
+        trailers = [(tag, value) for tag, value in commit.trailers]
+        known = commit.patch_message_id or _unless_ours(patch_mail(trailers))
+        if not known:
+            self._ask(commit)
+            known = commit.patch_message_id
+        return below(known, commit.patch_references or above(known))
+
+    def _ask(self, commit: Commit) -> None:
+        """Ask the server once for a commit, and remember what it says."""
+        if not self.server or self._silent or not commit.patch_id or not commit.title:
+            return
+        try:
+            found = dig(self.server, commit.patch_id, commit.title)
+        except Unreadable as trouble:
+            log.error("%s", trouble)
+            self._silent = True
+            return
+        if found:
+            commit.patch_message_id, commit.patch_references = found.message_id, list(found.references)
+            commit.save(update_fields=["patch_message_id", "patch_references"])
+
+
+def above(message_id: str) -> tuple[str, ...]:
+    """What a mail that we have answers, and what stands above that: the cover letter of a patch."""
+    found: list[str] = []
+    while message_id and len(found) < MOST_ABOVE:
+        row = Message.objects.filter(message_id=message_id).values_list("in_reply_to", flat=True).first()
+        if not row or row in found:
+            break
+        found.insert(0, row)
+        message_id = row
+    return tuple(found)
+
+
+def _unless_ours(message_id: str) -> str:
+    """A mail that a commit links to, unless it is about a report: that was no patch."""
+    if not message_id or OutgoingMail.objects.filter(message_id=message_id).exists():
+        return ""
+    return "" if Message.objects.filter(message_id=message_id, kind=Kind.ROBOT).exists() else message_id

@@ -1,0 +1,97 @@
+"""What the database knows around a report that is to be told: who wants no mail, who was faster, how much went out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, datetime, time
+
+from django.db.models import Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from bot.compose.policy.policy import Circumstances, Policy, first_day
+from bot.mail.mailmap import Aliases
+from tracker.domain.events import Happening, Part
+from tracker.domain.report_state.fold import standing_events
+from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report
+
+_GOES = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
+_FIX = frozenset({Happening.FIX_PROPOSED, Happening.FIX_CONFIRMED, Happening.FIX_QUEUED, Happening.FIX_MERGED})
+_WORDS = {Mailing.OPTED_OUT: "wants no mail of ours", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
+
+
+def unwelcome(aliases: Aliases) -> dict[str, str]:
+    """The addresses that get no mail of ours, and the others of the same people, with the reason."""
+    rows = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).values_list("address", "mailing", "note")
+    away: dict[str, str] = {}
+    for address, mailing, note in rows:
+        away |= dict.fromkeys(aliases.of(address), _WORDS[Mailing(mailing)] + (f": {note}" if note else ""))
+    return away
+
+
+def circumstances(report: Report) -> Circumstances:
+    """What speaks for or against telling of a report now."""
+    same = _same_patch(report)
+    return replace(
+        quiet_time(report),
+        reported_by=_reported_by(report),
+        same_patch=same.culprit.sha if same else "",
+        same_patch_tree=same.tree.name if same and same.tree else "",
+    )
+
+
+def quiet_time(report: Report, *, with_fix: bool = True) -> Circumstances:
+    """When a fix was posted, unless that does not matter, and whether the author wants our mail."""
+    events = [event.value() for event in report.events.all()] if with_fix else []
+    posted = [event.at for event in standing_events(events) if event.kind in _FIX]
+    willing = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
+    return Circumstances(fix_posted_at=max(posted, default=None), opted_in=willing.exists())
+
+
+def _reported_by(report: Report) -> str:
+    """The report by which another robot was faster, found in an archive."""
+    told = report.events.filter(kind=Happening.REPORTED).exclude(message_id="").first()
+    return told.message_id if told else ""
+
+
+def _same_patch(report: Report) -> Report | None:
+    """A report that people know about the same patch under another commit: by git, or by what its commit tells."""
+    culprit = report.culprit
+    same = Q(related__commit=culprit, related__part=Part.CULPRIT)
+    if culprit.same_patch_as_id:
+        same |= Q(culprit=culprit.same_patch_as_id)
+    if culprit.patch_id and culprit.title:
+        same |= Q(culprit__patch_id=culprit.patch_id, culprit__title=culprit.title)
+    if culprit.patch_message_id:
+        same |= Q(culprit__patch_message_id=culprit.patch_message_id)
+    mailed = Q(outgoing__purpose=Purpose.REPORT, outgoing__state__in=(*_GOES, OutgoingState.COMPOSED))
+    told = Report.objects.filter(same).filter(Q(reported_at__isnull=False) | mailed).exclude(pk=report.pk).distinct()
+    return told.select_related("culprit", "tree").order_by("pk").first()
+
+
+class Calendar:
+    """How many mails go to whom on which day, from today on; grows with what is put into the outbox."""
+
+    def __init__(self, policy: Policy, now: datetime) -> None:
+        self._policy, self._today = policy, now.astimezone(timezone.get_default_timezone()).date()
+        self._sent: dict[date, Counter[str]] = {}
+        rows = OutgoingMail.objects.filter(state__in=_GOES).exclude(purpose__startswith=Purpose.ANSWER)
+        midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
+        waits = Q(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING), not_before=None)  # it goes today
+        dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(waits | Q(day__gte=midnight))
+        for day, recipients in dated.values_list("day", "recipients").iterator(chunk_size=1000):
+            self._count(max(day.date(), self._today), recipients)
+
+    def due(self, lists: Iterable[str], author: str) -> datetime | None:
+        """When a mail to these may go: None for now, else the beginning of a later day."""
+        day = first_day(self._sent, set(lists), author, self._policy, self._today)
+        return None if day == self._today else datetime.combine(day, time(), tzinfo=timezone.get_default_timezone())
+
+    def note(self, addresses: Iterable[str], due: datetime | None) -> None:
+        """A mail to these goes then."""
+        self._count(due.date() if due else self._today, addresses)
+
+    def _count(self, day: date, addresses: Iterable[str]) -> None:
+        self._sent.setdefault(day, Counter()).update([*set(addresses), ""])

@@ -1,0 +1,243 @@
+"""What people should hear after a report: more findings, still there, a fix measured, a withdrawal. Each once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from django.db import OperationalError, transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from bot.compose.follow_ups.findings_mail import compose_follow_up, matters
+from bot.compose.follow_ups.fix_mail import compose_fix
+from bot.compose.follow_ups.recheck_mail import StillThere, compose_recheck
+from bot.compose.follow_ups.status_mail import Said, compose_said
+from bot.compose.follow_ups.withdrawal_mail import compose_withdrawal
+from bot.compose.mail import Mail
+from bot.compose.policy.policy import Action, Decision, decide
+from bot.mail.identity import Identity
+from bot.outbox.context.compose_config import House
+from bot.outbox.context.patch_mail import Patches
+from bot.outbox.context.policy_context import quiet_time, unwelcome
+from bot.outbox.context.report_context import Case, case_of, fix_of, is_ours_to_withdraw, waits_for_a_word
+from bot.outbox.context.report_loader import findings_of, measured_again, told_of, values_of, withheld
+from bot.outbox.writer import COMPOSER, Desk
+from tracker.domain.events import OPEN, EventData, Happening, State
+from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
+from tracker.models.reports import NEWS
+from tracker.services import mail_transitions
+
+APART = timedelta(days=7)  # between two follow-ups of one report
+FRESH = timedelta(days=7)  # what was learned earlier is no news any more
+LATE = timedelta(hours=1)  # that an event may take from its time to the database
+AT_ONCE = 500
+SAID = "said "  # what the purpose of a mail about the act of a person begins with
+NOBODY = House()
+log = logging.getLogger(__name__)
+
+
+def compose_further(identity: Identity, now: datetime, *, approve_first: bool = True, house: House = NOBODY) -> int:
+    """Compose the further mails that are due. Returns how many. A report's own mail must have gone out before."""
+    return _Further(identity, now, house, Action.APPROVE if approve_first else Action.SEND).compose()
+
+
+class _Further:
+    """One round."""
+
+    def __init__(self, identity: Identity, now: datetime, house: House, otherwise: Action) -> None:
+        self.identity, self.now, self.house, self.otherwise = identity, now, house, otherwise
+        self.desk = Desk(identity, house, now)
+        self.unwelcome = unwelcome(identity.aliases)
+
+    def compose(self) -> int:
+        self.look_again()
+        composed = 0
+        for sent in self._with_more_findings():
+            composed += self._tried(sent, self._follow_up, stale=False)
+        for sent in self._with_news():
+            composed += self._tried(sent, self._news, news_until=self.now - LATE)
+        return composed
+
+    def _tried(self, sent: OutgoingMail, tell: Callable[[Case], int], **looked: object) -> int:
+        """Tell of one report while nobody else does, and note that it was looked at. An odd one keeps no other back."""
+        mine = OutgoingMail.objects.filter(pk=sent.pk)
+        try:
+            with transaction.atomic():
+                Report.objects.select_for_update().filter(pk=sent.about.pk).first()
+                mine.update(**looked)  # before we look: what comes meanwhile marks it again
+                return tell(case_of(sent))
+        except OperationalError as busy:  # the next round tries again
+            log.error("%s: no further mail could be composed: %s", sent.about.culprit.sha10, busy)
+        except Exception:  # whatever a lab, a tree or a mail has told us
+            log.exception("%s: no further mail could be composed", sent.about.culprit.sha10)
+            mine.update(**looked)
+        return 0
+
+    # --- what waits ---
+
+    def look_again(self) -> None:
+        """Set aside what has not gone out where something happened since, or a hold is over. What is still due is then
+        composed again by what we know now; what a person decided stays.
+        """
+        unsent = OutgoingMail.objects.filter(state__in=mail_transitions.WAITING).exclude(purpose=Purpose.REPORT)
+        unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER).exclude(report=None)
+        unsent.filter(Q(by_hand=True) | Q(attempts__gt=0)).update(stale=False)
+        over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
+        rows = unsent.filter(Q(stale=True) | over, by_hand=False, attempts=0).select_related("report")
+        for row in rows.order_by("pk")[:AT_ONCE]:
+            reason = f"not due any more: {row.about.status}"[:1000]
+            with transaction.atomic():
+                mine = OutgoingMail.objects.filter(pk=row.pk, state__in=mail_transitions.WAITING, by_hand=False)
+                columns = {"reason": reason, "stale": False, "not_before": None}
+                if mail_transitions.move(mine, OutgoingState.CANCELLED, COMPOSER, self.now, reason, **columns):
+                    _sent().filter(report=row.report_id).update(stale=True, news_until=None)
+
+    # --- more findings ---
+
+    def _with_more_findings(self) -> Iterator[OutgoingMail]:
+        """The mails that say less than we know since, but for those that were followed up within the week."""
+        lately = OutgoingMail.objects.filter(
+            report=OuterRef("report"), purpose__startswith=Purpose.FOLLOW_UP, composed_at__gt=self.now - APART
+        ).exclude(state=OutgoingState.CANCELLED)
+        rows = _sent().filter(stale=True).exclude(Exists(lately)).select_related("report__culprit")
+        return iter(list(rows.order_by("pk")[:AT_ONCE]))
+
+    def _follow_up(self, case: Case) -> int:
+        report = case.report
+        mails = report.outgoing.filter(Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.FOLLOW_UP))
+        last = mails.exclude(state=OutgoingState.CANCELLED).order_by("-newest_finding").first() or case.sent
+        if last.purpose != Purpose.REPORT and last.composed_at > self.now - APART:
+            return 0
+        found = findings_of(report, after=last.newest_finding, freed=last.withheld)
+        new = values_of(found)
+        if not new or case.standing.state not in OPEN or not matters(new, case.headline):
+            return 0
+        told = sorted(each.pk for each in found)
+        newest = max(last.newest_finding, told[-1])
+        parent = next((each.parent for each in found if each.parent), None)
+        names = (parent.sha, parent.title) if parent else ("", "")
+        purpose = f"{Purpose.FOLLOW_UP}{told[0]}-{told[-1]}"
+        mail = compose_follow_up(case.thread, new, names, purpose, self.identity, self.now, self.unwelcome)
+        foreign = [text for each in new for text in (each.metric, each.suite, each.machine, *each.params.values())]
+        return self._shelve(case, mail, purpose, self._decision(case), [*names, *foreign], newest)
+
+    # --- events ---
+
+    def _with_news(self) -> list[OutgoingMail]:
+        """The mails of reports to which something happened since they were looked at, the longest ago first."""
+        mail = "report__outgoing"
+        news = Event.objects.filter(
+            Q(**{f"{mail}__news_until": None}) | Q(**{f"{mail}__news_until__lt": F("recorded_at")}),
+            recorded_at__gt=self.now - FRESH,
+            **{f"{mail}__purpose": Purpose.REPORT, f"{mail}__state": OutgoingState.SENT},
+        )
+        oldest = news.order_by(F(f"{mail}__news_until").asc(nulls_first=True), "recorded_at")
+        found = [
+            pk
+            for kinds in (Q(kind__in=NEWS), Q(aloud=True))  # one after the other: each has an index of its own
+            for pk in oldest.filter(kinds).values_list("report", flat=True)[: AT_ONCE * 4]
+        ]
+        reports = list(dict.fromkeys(found))[:AT_ONCE]
+        sent = _sent().filter(report__in=reports).select_related("report__culprit")
+        return sorted(sent, key=lambda row: reports.index(row.about.pk))
+
+    def _news(self, case: Case) -> int:
+        ours = Q(state=OutgoingState.CANCELLED, by_hand=False)  # set aside, and told again if it is due
+        told = set(case.report.outgoing.exclude(ours).values_list("purpose", flat=True))
+        since = self.now - FRESH
+        lately = case.report.events.filter(recorded_at__gt=since)
+        fresh = set(lately.filter(kind__in=NEWS).values_list("key", flat=True))
+        aloud = set(lately.filter(aloud=True).values_list("key", flat=True))
+        composed = 0
+        for event in case.events:
+            purpose = _purpose(event)
+            if event.key in fresh and purpose not in told and _deserves(case, event):
+                composed += self._tell(case, event, purpose)
+                told.add(purpose)
+            elif event.key in aloud and f"{SAID}{event.key}" not in told and not _withdraws(case, event):
+                composed += self._tell(case, event, f"{SAID}{event.key}")
+        return composed
+
+    def _tell(self, case: Case, event: EventData, purpose: str) -> int:
+        """One mail about one event; a fault in it keeps the others of the report not back."""
+        try:
+            with transaction.atomic():
+                mail = self._mail(case, event, purpose)
+                if mail is None:
+                    return 0
+                foreign = [event.title, event.tag, event.remark, case.words_of(event)]
+                return self._shelve(case, mail, purpose, self._decision(case, event.kind), foreign)
+        except Exception:  # as above
+            log.exception("%s: no mail about %s could be composed", case.report.culprit.sha10, event.kind)
+            return 0
+
+    def _mail(self, case: Case, event: EventData, purpose: str) -> Mail | None:
+        """The mail about an event; None where its numbers say nothing that should be told."""
+        more = (purpose, self.identity, self.now, self.unwelcome)
+        if purpose.startswith(SAID):
+            said = Said(event.said_by, event.kind.replace("_", " "), case.words_of(event), case.report.status)
+            return compose_said(case.thread, said, *more)
+        if event.kind is Happening.INVALID:
+            return compose_withdrawal(case.thread, case.words_of(event), *more)
+        again = measured_again(case.report, event.result, event.commit)
+        if event.kind is Happening.STILL_THERE:
+            if again and again.verdict != case.report.verdict:
+                return None  # measured again, and not there
+            asked = case.standing.state is not State.NO_RESPONSE
+            return compose_recheck(case.thread, StillThere(event.tag, event.commit, again, asked), case.headline, *more)
+        if again is None or not event.commit:
+            return None  # somebody said so in mail, or it was measured elsewhere
+        fix = fix_of(event, again)
+        return compose_fix(case.below_patch(event, fix.title), fix, case.headline, *more)
+
+    def _decision(self, case: Case, kind: Happening | None = None) -> Decision:
+        """What holds it by the policy: nothing holds a withdrawal, and a fix that was posted only what may nag."""
+        if kind is Happening.INVALID:
+            return Decision(self.otherwise)
+        nags = kind in (None, Happening.STILL_THERE)
+        told = told_of(case.report, self.identity, House(), Patches())  # rules ask neither trees nor servers
+        known = quiet_time(case.report, with_fix=nags)
+        decision = decide(told, self.house.policy, known, self.now, self.otherwise)
+        return decision if decision.action is Action.HOLD else Decision(self.otherwise)
+
+    def _shelve(
+        self, case: Case, mail: Mail, purpose: str, decision: Decision, foreign: list[str], newest: int = 0
+    ) -> int:
+        head = None if purpose == Happening.INVALID else case.headline
+        measured = [head.metric, head.suite, head.machine, head.unit] if head else []
+        names = [case.thread.title, *measured, *foreign]
+        start = self.desk.judge(mail, decision, foreign=names)
+        later = withheld(case.report) if newest else ()
+        return int(self.desk.shelve(case.report, mail, purpose, start, newest, later))
+
+
+def _sent() -> QuerySet[OutgoingMail]:
+    """The mails by which people were told of reports."""
+    return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
+
+
+def _withdraws(case: Case, event: EventData) -> bool:
+    """Whether a withdrawal says it already."""
+    return event.kind is Happening.INVALID and _deserves(case, event)
+
+
+def _purpose(event: EventData) -> str:
+    """What a mail about an event tells: a version, a fix, a withdrawal once, whatever was measured of it again."""
+    if event.kind is Happening.INVALID:
+        return str(event.kind)
+    return f"{event.kind} {(event.tag if event.kind is Happening.STILL_THERE else '') or event.commit}"
+
+
+def _deserves(case: Case, event: EventData) -> bool:
+    """Whether those who were told of the report should hear of an event, as it stands now."""
+    if case.sent.sent_at and event.at <= case.sent.sent_at:
+        return False  # the report itself told of it, or could have
+    match event.kind:
+        case Happening.STILL_THERE:
+            return waits_for_a_word(case, event)
+        case Happening.FIX_CONFIRMED | Happening.FIX_WITHOUT_EFFECT:
+            return bool(event.result)
+        case Happening.INVALID:
+            return is_ours_to_withdraw(case, event)
+    return False

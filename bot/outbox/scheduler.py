@@ -1,0 +1,81 @@
+"""What is due, oldest first: taken by workers in small batches, at the pace of the rates."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from bot.compose.policy.rates import Rates, turn
+from tracker.models import OutgoingMail, OutgoingState, Pace, Purpose
+from tracker.services import locks, mail_transitions
+from tracker.services.locks import Lock
+
+UNLIMITED = Rates()
+
+
+def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rates = UNLIMITED) -> list[OutgoingMail]:
+    """Claim up to `limit` mails that are due, in a short transaction. What follows a report waits until it is sent.
+
+    What another worker is taking at this moment is passed over, not waited for: of several workers each gets others.
+    """
+    with transaction.atomic():
+        due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
+        if rates:
+            due = _in_turn(due, rates, now)
+        return mail_transitions.claim(due, now, length, by) if due else []
+
+
+def ready() -> QuerySet[OutgoingMail]:
+    """Approved, up to date, and not ahead of its report."""
+    told = OutgoingMail.objects.filter(report=OuterRef("report"), purpose=Purpose.REPORT)
+    ahead = Exists(told.exclude(state=OutgoingState.SENT))
+    first = Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.ANSWER)
+    return OutgoingMail.objects.filter(first | ~ahead, state=OutgoingState.APPROVED, stale=False)
+
+
+def has_due(now: datetime) -> bool:
+    """Whether anything is due."""
+    return bool(_due(ready(), now, 1))
+
+
+def is_busy() -> bool:
+    """Whether anybody is sending: then he goes on, and nobody else need be rung for."""
+    return OutgoingMail.objects.filter(state=OutgoingState.SENDING).exists()
+
+
+def next_due(now: datetime) -> datetime | None:
+    """When the next mail is due that is not yet."""
+    return ready().filter(not_before__gt=now).order_by("not_before").values_list("not_before", flat=True).first()
+
+
+def _due(rows: QuerySet[OutgoingMail], now: datetime, limit: int) -> list[int]:
+    """The keys of what is due: what waited for its time, then what never had to. Each half walks an index, however
+    long the queue is.
+    """
+    waited = rows.filter(not_before__lte=now).order_by("not_before", "pk").values_list("pk", flat=True)
+    fresh = rows.filter(not_before__isnull=True).order_by("pk").values_list("pk", flat=True)
+    found = list(waited[:limit])
+    return found + list(fresh[: limit - len(found)]) if len(found) < limit else found
+
+
+def _in_turn(due: list[int], rates: Rates, now: datetime) -> list[int]:
+    """Those whose turn it is. The others get their moment, once: they come back when it is there."""
+    locks.take(Lock.RATE_LIMITS)
+    rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
+    left = {row.pk: [each for each in row.recipients if each not in row.settled] for row in rows}
+    keys = {key for row in rows for key, _ in rates.keys(left[row.pk])}
+    known = dict(Pace.objects.filter(key__in=keys).values_list("key", "used_until"))
+    used = dict(known)
+    go = []
+    for row in sorted(rows, key=lambda row: due.index(row.pk)):
+        if row.turn_at and row.turn_at == row.not_before:  # it has waited for its turn
+            go.append(row.pk)
+        elif moment := turn(left[row.pk], rates, used, now):
+            OutgoingMail.objects.filter(pk=row.pk).update(not_before=moment, turn_at=moment)
+        else:
+            go.append(row.pk)
+    changed = [Pace(key=key, used_until=until) for key, until in used.items() if known.get(key) != until]
+    Pace.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["used_until"])
+    return go

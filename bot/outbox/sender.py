@@ -1,0 +1,168 @@
+"""Send what is approved and due: claim a few, talk SMTP outside of any transaction, record what is known of each."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db import DatabaseError
+from django.utils import timezone
+
+from bot.compose.policy.rates import Rates
+from bot.mail.mailmap import Aliases
+from bot.outbox import recovery
+from bot.outbox.context.policy_context import unwelcome
+from bot.outbox.scheduler import claim_due, next_due
+from bot.outbox.sent_folder import SentFolder
+from bot.outbox.signing import Signing
+from bot.outbox.transports.port import Fate, Letter, Outcome, Transport
+from tracker.models import OutgoingMail
+from tracker.services import mail_transitions
+from tracker.services.outgoing import record_sent
+
+BATCH = 100
+TELL = 500  # mails after which their reports are told: many at once cost half
+LINGER = 5.0  # seconds that a call waits for a mail that is nearly due
+log = logging.getLogger(__name__)
+ENDS_A_ROUND = frozenset({Fate.NO_SERVER, Fate.NOT_NOW})
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How mail is sent. `lease`: how long a worker may take for a batch; `run`: seconds after which a call claims no
+    more, 0 for one batch; `aliases`: the other addresses of people who want no mail.
+    """
+
+    lease: timedelta = timedelta(minutes=5)
+    run: float = 0.0
+    rates: Rates = field(default_factory=Rates)
+    aliases: Aliases = field(default_factory=Aliases)
+    signing: Signing = field(default_factory=Signing)
+    sent_folder: SentFolder | None = None
+
+
+PLAIN = Manner()
+
+
+def send_due(transport: Transport, manner: Manner) -> Counter[Fate]:
+    """Send what is due until nothing is, the time is up, the server is gone, or all sending is stopped; count fates.
+
+    May die at any line: `doubts.sweep` knows what to do then.
+    """
+    until, by = time.monotonic() + manner.run, worker()
+    fates: Counter[Fate] = Counter()
+    told = 0
+    recovery.sweep(timezone.now())
+    try:
+        while not mail_transitions.stopped():
+            few = BATCH if fates or not manner.run else 1  # whether the server is there, one mail finds out
+            batch = claim_due(timezone.now(), manner.lease, few, by, manner.rates)
+            outcome = _send(batch, transport, manner, until, by)
+            fates += outcome
+            if fates.total() - told >= TELL:
+                record_sent.tell_of_sent(timezone.now())
+                told = fates.total()
+            if ENDS_A_ROUND & outcome.keys() or time.monotonic() > until or not (batch or _rest(until)):
+                break
+        record_sent.tell_of_sent(timezone.now())
+    finally:
+        try:
+            transport.close()
+        finally:
+            if manner.sent_folder:
+                manner.sent_folder.close()
+    return fates
+
+
+def _send(batch: Sequence[OutgoingMail], transport: Transport, manner: Manner, until: float, by: str) -> Counter[Fate]:
+    """Send one batch; what there is no time left for, or no server, goes back to the queue."""
+    fates: Counter[Fate] = Counter()
+    away = unwelcome(manner.aliases) if batch else {}
+    half = time.monotonic() + manner.lease.total_seconds() / 2  # the other half is for the mail that is on its way
+    for number, mail in enumerate(batch):
+        fate = _tried(mail, transport, manner, by, away)
+        fates[fate] += 1
+        rest = batch[number + 1 :]
+        if fate in ENDS_A_ROUND:
+            mail_transitions.release(rest, timezone.now(), by, "")
+            break
+        if rest and (time.monotonic() > half or (manner.run and time.monotonic() > until)):
+            mail_transitions.release(rest, timezone.now(), by, "no time left")
+            break
+    return fates
+
+
+def _tried(mail: OutgoingMail, transport: Transport, manner: Manner, by: str, away: Mapping[str, str]) -> Fate:
+    """Send one mail. One that makes our own code fail keeps no other back; a database that fails ends the round."""
+    try:
+        return deliver(mail, transport, by, away, manner)
+    except DatabaseError:  # nothing can be recorded: nothing more may leave
+        raise
+    except Exception as error:
+        log.exception("mail %s could not be sent", mail.pk)
+        words = f"could not be sent: {type(error).__name__}: {error}".replace("\0", "")
+        mail_transitions.doubt(mail, timezone.now(), words, by) if _left(mail) else mail_transitions.fail(
+            mail, timezone.now(), words, by
+        )
+        return Fate.REFUSED
+
+
+def _left(mail: OutgoingMail) -> bool:
+    return OutgoingMail.objects.filter(pk=mail.pk, data_at__isnull=False).exists()
+
+
+def deliver(mail: OutgoingMail, transport: Transport, by: str, away: Mapping[str, str], manner: Manner = PLAIN) -> Fate:
+    """Send a claimed mail and record its fate. `away`: who opted out, perhaps since it was approved."""
+    recipients = [each for each in mail.recipients if each.lower() not in away and each not in mail.settled]
+    if not recipients:
+        mail_transitions.fail(mail, timezone.now(), "nobody is left who wants it", by)
+        return Fate.REFUSED
+    raw = manner.signing.sign(bytes(mail.raw)) if manner.signing else bytes(mail.raw)
+    letter = Letter(mail.message_id, mail.sender, recipients, raw)
+    outcome = transport.send(letter, lambda: mail_transitions.begin_data(mail, timezone.now()))
+    record(mail, outcome, by)
+    if outcome.fate is Fate.SENT and manner.sent_folder:
+        manner.sent_folder.keep(raw, timezone.now())
+    return outcome.fate
+
+
+def record(mail: OutgoingMail, outcome: Outcome, by: str) -> None:
+    """Write down what became of an attempt."""
+    now = timezone.now()
+    match outcome.fate:
+        case Fate.SENT:
+            mail_transitions.sent(mail, outcome, now, by)
+        case Fate.LATER:
+            mail_transitions.retry_later(mail, now, outcome.words, by)
+        case Fate.NO_SERVER:
+            mail_transitions.retry_later(mail, now, outcome.words, by, no_server=True)
+        case Fate.REFUSED:
+            mail_transitions.refused(mail, outcome, now, by)
+        case Fate.DOUBT:
+            mail_transitions.doubt(mail, now, outcome.words, by)
+        case Fate.NOT_NOW:
+            mail_transitions.release([mail], now, by, "")  # where it is still ours: all sending was stopped
+
+
+def worker() -> str:
+    """This process, as records name it."""
+    return f"worker {socket.gethostname()}:{os.getpid()}"
+
+
+def _rest(until: float) -> bool:
+    """Wait for the next mail, where it is due within the time that is left."""
+    now = timezone.now()
+    due = next_due(now)
+    wait = (due - now).total_seconds() + 0.01 if due else float("inf")
+    if wait > LINGER or time.monotonic() + wait > until:
+        return False
+    deadline = time.monotonic() + wait
+    while (left := deadline - time.monotonic()) > 0 and not mail_transitions.stopped():
+        time.sleep(min(left, 0.5))
+    return True

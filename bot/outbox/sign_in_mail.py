@@ -1,0 +1,72 @@
+"""Mails with links to sign in: handed over at most once each, and not kept. Who got none asks again."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from email.message import EmailMessage
+from email.utils import format_datetime
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from bot.compose.mail import POLICY
+from bot.mail.identity import Identity
+from bot.mail.sanitising import for_header
+from bot.outbox.signing import Signing
+from bot.outbox.transports.port import Fate, Letter, Transport
+from tracker.models import SignIn
+from tracker.services import mail_transitions
+from tracker.services.accounts import sign_in_links
+
+AT_ONCE = 50
+FRESH = timedelta(minutes=10)  # what waited longer is worth no mail any more
+log = logging.getLogger(__name__)
+
+
+def mail_links(transport: Transport, identity: Identity, now: datetime, signing: Signing | None = None) -> int:
+    """Hand over the links that were asked for and not mailed. Returns how many a server has taken."""
+    if mail_transitions.stopped():
+        return 0
+    taken = 0
+    waiting = SignIn.objects.filter(mailed_at__isnull=True, used_at__isnull=True, asked_at__gt=now - FRESH)
+    for link in waiting.order_by("pk")[:AT_ONCE]:
+        if not SignIn.objects.filter(pk=link.pk, mailed_at__isnull=True).update(mailed_at=now):
+            continue  # another worker is at it
+        try:
+            raw = compose(link, identity, now)
+        except ValueError as odd:  # an address that no header takes: it keeps no other mail back
+            log.error("no link for %r: %s", link.address, odd)
+            continue
+        letter = Letter(_id(link, identity), identity.address, [link.address], signing.sign(raw) if signing else raw)
+        outcome = transport.send(letter, lambda: not mail_transitions.stopped())
+        taken += outcome.fate is Fate.SENT
+        if outcome.fate is not Fate.SENT:
+            log.warning("a link to sign in did not go out: %s", outcome.words)
+        if outcome.fate is Fate.NO_SERVER:
+            SignIn.objects.filter(pk=link.pk).update(mailed_at=None)  # nothing has left us
+            break
+    return taken
+
+
+def compose(link: SignIn, identity: Identity, now: datetime) -> bytes:
+    """The mail as it is sent."""
+    message = EmailMessage(policy=POLICY)
+    message["Message-ID"] = f"<{_id(link, identity)}>"
+    message["Date"] = format_datetime(now.replace(microsecond=0))
+    message["From"] = f"{for_header(identity.name, 60)} <{identity.address}>"
+    message["To"] = link.address
+    message["Subject"] = f"Sign in to {for_header(identity.name, 60)}"
+    message["Auto-Submitted"] = "auto-generated"
+    place = reverse("sign-in-by-link", args=[sign_in_links.token(link)])
+    told = {
+        "bot": identity.name,
+        "link": f"{identity.base_url}{place}",
+        "minutes": int(sign_in_links.GOOD_FOR.total_seconds() // 60),
+    }
+    message.set_content(render_to_string("mail/sign_in.txt", told), charset="utf-8", cte="8bit")
+    return message.as_bytes()
+
+
+def _id(link: SignIn, identity: Identity) -> str:
+    return f"sign-in-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}@{identity.address.partition('@')[2]}"

@@ -1,0 +1,64 @@
+"""The way out that EMAIL_URL names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import environ
+
+from bot.outbox.transports.maildir import MaildirTransport
+from bot.outbox.transports.port import Transport
+from bot.outbox.transports.sendmail import SendmailTransport
+from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.outbox.transports.web_endpoint import WebTransport
+
+_SMTP = ("smtp", "smtp+tls", "smtp+ssl")
+EXPECTED = "smtp://, smtp+tls://, smtp+ssl://, sendmail://, maildir:// or b4+https://"
+
+
+def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: float = 300.0) -> Transport:
+    """The transport of a URL; nothing is opened yet. ValueError says what is wrong with it, without its password.
+
+    `ehlo`, `timeout`, `patience`: see `smtp.Server`.
+    """
+    if not url:
+        raise ValueError("EMAIL_URL is not set: mail stays in the outbox")
+    scheme = url.partition("://")[0]
+    if scheme in _SMTP:
+        return SmtpTransport(_server(url, ehlo, timeout, patience))
+    if scheme == "sendmail":
+        return SendmailTransport(_path(url) or "/usr/sbin/sendmail", timeout)
+    if scheme == "maildir" and _path(url):
+        return MaildirTransport(Path(_path(url)))
+    if scheme in ("b4+https", "b4+http") and urlsplit(url).hostname:
+        return WebTransport(url.removeprefix("b4+"), timeout)
+    raise ValueError(f"EMAIL_URL: expected {EXPECTED}")
+
+
+def _server(url: str, ehlo: str, timeout: float, patience: float) -> Server:
+    try:
+        told = environ.Env.email_url_config(url)
+        server = Server(
+            host=told["EMAIL_HOST"] or "localhost",
+            port=int(told["EMAIL_PORT"] or 25),
+            user=told["EMAIL_HOST_USER"] or "",
+            password=told["EMAIL_HOST_PASSWORD"] or "",
+            starttls=bool(told.get("EMAIL_USE_TLS")),
+            tls=bool(told.get("EMAIL_USE_SSL")),
+            timeout=timeout,
+            patience=patience,
+            ehlo=ehlo,
+        )
+    except (ValueError, KeyError, TypeError):
+        raise ValueError("EMAIL_URL: expected smtp://user:password@host:port") from None
+    encrypted = server.tls or server.starttls
+    if server.user and not encrypted and server.host not in ("localhost", "127.0.0.1", "::1"):
+        raise ValueError("EMAIL_URL: a password over an open line: use smtp+tls:// or smtp+ssl://")
+    return server
+
+
+def _path(url: str) -> str:
+    """The path of sendmail:///usr/sbin/sendmail; a host in it is a slip, and part of nothing."""
+    parts = urlsplit(url)
+    return "" if parts.netloc else unquote(parts.path)

@@ -1,0 +1,80 @@
+"""b4's web endpoint, for labs whose network lets no SMTP out: `b4+https://lkml.kernel.org/_b4_submit`.
+
+It takes `{"action": "receive", "messages": […]}` (b4: send_mail), believes the patatt signature of a developer that it
+knows, and mails to whomever To and Cc name: the envelope is not ours to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from email import message_from_bytes, policy
+from email.utils import getaddresses
+from typing import Any
+
+import requests
+
+from bot.outbox.transports.port import Fate, Letter, Outcome, text_of
+
+
+class WebTransport:
+    """One session for many mails. `timeout`: seconds for one answer."""
+
+    def __init__(self, url: str, timeout: float = 60.0) -> None:
+        self.url, self.timeout = url, timeout
+        self._session = requests.Session()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._session.close()
+
+    def send(self, letter: Letter, last_word: Callable[[], bool]) -> Outcome:
+        """See `port.Transport`."""
+        if amiss := _cannot(letter):
+            return Outcome(Fate.REFUSED, amiss)
+        if not last_word():
+            return Outcome(Fate.NOT_NOW)
+        asked = {"action": "receive", "messages": [letter.raw.replace(b"\r\n", b"\n").decode("utf-8", "replace")]}
+        try:
+            answer = self._session.post(self.url, json=asked, timeout=self.timeout, allow_redirects=False)
+        except requests.exceptions.ConnectTimeout as error:
+            return Outcome(Fate.NO_SERVER, f"{self.url}: {text_of(str(error))}")
+        except requests.exceptions.ConnectionError as error:
+            return self._broken(error)
+        except requests.exceptions.RequestException as error:
+            return Outcome(Fate.DOUBT, f"{self.url}: {text_of(str(error))}")
+        return _read(answer)
+
+    def _broken(self, error: requests.exceptions.ConnectionError) -> Outcome:
+        """A connection that never was is no doubt; one that broke is."""
+        reason = getattr(error.args[0], "reason", None) if error.args else None
+        unproven = "CERTIFICATE_VERIFY_FAILED" in str(error)
+        never = unproven or type(reason).__name__ in ("NewConnectionError", "NameResolutionError")
+        return Outcome(Fate.NO_SERVER if never else Fate.DOUBT, f"{self.url}: {text_of(str(error))}")
+
+
+def _cannot(letter: Letter) -> str:
+    """What keeps a letter from going this way: it must be signed, and go to all whom its head names."""
+    head = message_from_bytes(letter.raw.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", policy=policy.compat32)
+    if "X-Developer-Signature" not in head:
+        return "the web endpoint takes signed mail only: set PERFWORK_PATATT_KEY"
+    named = {address.lower() for _, address in getaddresses([*head.get_all("To", []), *head.get_all("Cc", [])])}
+    if left_out := sorted(named - {each.lower() for each in letter.recipients}):
+        return f"the web endpoint mails to all of To and Cc, and {left_out[0]} must not get it: compose it again"
+    return ""
+
+
+def _read(answer: requests.Response) -> Outcome:
+    try:
+        told: Any = answer.json()
+    except ValueError:
+        told = None
+    result = told.get("result") if isinstance(told, dict) else None
+    if answer.status_code == 200 and result == "success":
+        return Outcome(Fate.SENT, text_of(str(told.get("message", "success"))))
+    if result == "error":  # b4's server says so before it mails anything
+        return Outcome(Fate.REFUSED, f"{answer.status_code} {text_of(str(told.get('message', 'error')))}")
+    if answer.status_code in (429, 503):
+        return Outcome(Fate.LATER, f"{answer.status_code} {text_of(answer.reason or '')}")
+    if 300 <= answer.status_code < 500:
+        return Outcome(Fate.REFUSED, f"{answer.status_code} {text_of(answer.reason or '')}")
+    return Outcome(Fate.DOUBT, f"the web endpoint answered {answer.status_code}: {text_of(answer.text[:300])}")

@@ -1,0 +1,126 @@
+"""A composed mail into the outbox: looked at once more, weighed by the policy, and put there once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from bot.compose.lint import faults
+from bot.compose.mail import Mail, to_bytes
+from bot.compose.policy.policy import Action, Decision
+from bot.compose.report.report_data import ReportTold
+from bot.mail.identity import Identity
+from bot.mail.sanitising import one_line
+from bot.outbox.context.compose_config import House
+from bot.outbox.context.policy_context import Calendar
+from tracker.models import OutgoingMail, OutgoingState, Report
+from tracker.services import mail_transitions
+
+COMPOSER = "composing"
+_STATES = {Action.SEND: OutgoingState.APPROVED, Action.APPROVE: OutgoingState.COMPOSED, Action.HOLD: OutgoingState.HELD}
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The state that a mail begins in, why it is held if it is, and until when it is held or must not go."""
+
+    state: OutgoingState
+    reason: str = ""
+    not_before: datetime | None = None
+
+
+class Desk:
+    """Who looks at mails before they go into the outbox, for one round of composing."""
+
+    def __init__(self, identity: Identity, house: House, now: datetime) -> None:
+        self.identity, self.house, self.now = identity, house, now
+        self._calendar = Calendar(house.policy, now)
+
+    def judge(
+        self, mail: Mail, decision: Decision, told: ReportTold | None = None, foreign: Collection[str] = ()
+    ) -> Start:
+        """Held where it has a fault or the policy says so; else approved, on a day with room, or left to a person.
+
+        `foreign`: what others have named in a further mail.
+        """
+        if found := faults(mail, self.identity, self.house.conventions, self.now, told, foreign):
+            return Start(OutgoingState.HELD, "; ".join(found)[:1000])
+        state = _STATES[decision.action]
+        due = self._calendar.due(*self._limited(mail)) if state == OutgoingState.APPROVED else None
+        return Start(state, decision.reason, decision.until or due)
+
+    def shelve(
+        self,
+        report: Report | None,
+        mail: Mail,
+        purpose: str,
+        start: Start,
+        newest: int = 0,
+        withheld: Sequence[int] = (),
+    ) -> bool:
+        """Put a mail into the outbox; False where another worker was faster. `report` None: a bulletin; `newest`: the
+        last finding that it tells, but for those that are `withheld`.
+        """
+        row = {
+            "message_id": mail.message_id,
+            "sender": self.identity.return_path(mail.report_tag, mail.message_id),
+            "state": start.state,
+            "reason": start.reason,
+            "not_before": start.not_before,
+            "newest_finding": newest,
+            "withheld": list(withheld),
+            **self.columns(mail),
+        }
+        mine = OutgoingMail.objects.filter(report=report, purpose=purpose)
+        ours = mine.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # it never went out
+        columns = {name: value for name, value in row.items() if name != "state"}
+        if not mail_transitions.move(ours, start.state, COMPOSER, self.now, start.reason, **columns):
+            try:
+                with transaction.atomic():
+                    mail_transitions.came_into_being(
+                        OutgoingMail.objects.create(report=report, purpose=purpose, **row), COMPOSER
+                    )
+            except IntegrityError:
+                return False
+        self.note(mail, start)
+        return True
+
+    def note(self, mail: Mail, start: Start) -> None:
+        """A mail that goes by itself takes its place in the limits."""
+        if start.state == OutgoingState.APPROVED:
+            self._calendar.note(mail.envelope, start.not_before)
+
+    def _limited(self, mail: Mail) -> tuple[list[str], str]:
+        """The lists that have a limit, and the author, "" where the mail is addressed to none."""
+        every = {self.identity.list_address, *self.identity.lists, self.house.conventions.lkml}  # each mail goes there
+        told = [each for each in (*mail.recipients.to, *mail.recipients.cc) if each.email not in every]
+        author = next((each.email for each in mail.recipients.to if each in told and not each.is_list), "")
+        return [each.email for each in told if each.is_list], author
+
+    def columns(self, mail: Mail, message_id: str = "") -> Mapping[str, Any]:
+        """What a row holds of a mail's content. `message_id`: the one that it had before it was composed anew."""
+        return {
+            "raw": to_bytes(replace(mail, message_id=message_id) if message_id else mail),
+            "recipients": list(mail.envelope),
+            "people": people(mail),
+            "lists": [each.email for each in (*mail.recipients.to, *mail.recipients.cc) if each.is_list],
+            "subject": mail.subject,
+            "body": mail.body,
+            "composed_at": self.now,
+            "looked_at": self.now,
+        }
+
+
+def people(mail: Mail) -> list[list[str]]:
+    """Everybody who was thought of: address, name, To, Cc or "" for left out, and why."""
+    everybody = mail.recipients
+    places = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))
+    return [
+        [one_line(each.email, 320), one_line(each.address.name, 100), place, one_line(each.why)]
+        for place, some in places
+        for each in some
+    ]

@@ -1,0 +1,1 @@
+"""Commands in a reply: how they are written, and what they do."""

@@ -1,0 +1,37 @@
+"""Whether a mail to us asks for no more mail, or for mail again: `unsubscribe` as its subject or its first line."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from bot.mail.identity import Identity
+from bot.replies.reading import Reading
+from bot.replies.sender_kind import Kind
+
+
+class Wish(StrEnum):
+    """What somebody wants of us."""
+
+    LEAVE = "unsubscribe"
+    COME_BACK = "subscribe"
+
+
+_WISH = re.compile(r"(?:please )?(un-?)?subscribe(?: me)?(?: please)?[\s.!]*", re.I)
+
+
+def wish_of(reading: Reading, identity: Identity) -> Wish | None:
+    """The wish of a person who wrote to our own address; mail to a list alone is about the list."""
+    to_us = any(identity.is_own(each.email) for each in (*reading.mail.recipients, *reading.mail.delivered_to))
+    if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
+        return None
+    lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]
+    commanded = [line[len(identity.prefix) :].lstrip(": ") for line in lines if _is_command(line, identity.prefix)]
+    for said in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
+        if found := _WISH.fullmatch(said):
+            return Wish.LEAVE if found[1] else Wish.COME_BACK
+    return None
+
+
+def _is_command(line: str, prefix: str) -> bool:
+    return line.lower().startswith(prefix.lower())

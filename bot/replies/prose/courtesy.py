@@ -1,0 +1,42 @@
+"""Courtesy: greetings, thanks and good wishes, which say nothing of the report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bot.replies.prose.sentences import Sentence
+
+_WORDS = re.compile(
+    r"(?:hi|hello|hey|thanks?|thank you|thx|cheers|ok|okay|ack|fyi|best|regards|sincerely|a lot|very much|so much|for"
+    r"|the|this|your|report|reports|reporting|information|it|all|many|much|you|and|br|kind|great|nice|good|cool|awesome"
+    r"|wonderful|perfect|test|testing|tests|confirm|confirming|confirmation|checking|trying|letting|me|us|know|looking"
+    r"|quick|prompt|reply|response|help|again|both|folks|guys|lots|of|appreciated|indeed|well|work|job)\b|[\W\d_]+",
+    re.I,
+)
+_POLITE = re.compile(r"(?:many |a lot of )?(?:thanks?|thank you|sorry|got it|glad|you are welcome|hope)\b", re.I)
+_GREETING = re.compile(r"(?:thanks?|thank you|hi|hello|sorry|ok|okay)\b[^.]{0,30}[,.!]?\Z", re.I)
+MAX_TEXT = 50_000
+MAX_NAMES = 200
+
+
+def says_more(text: str, names: Iterable[str] = ()) -> bool:
+    """Whether a text says anything but courtesy and the names of people on the thread."""
+    called = "|".join(re.escape(name) for name in sorted({*names} - {""})[:MAX_NAMES])
+    text = text[:MAX_TEXT]
+    return bool(_WORDS.sub("", re.sub(rf"\b(?:{called})\b", "", text, flags=re.I) if called else text).strip())
+
+
+def first_that_says_more(texts: list[str]) -> str:
+    """The first of some sentences that is not mere courtesy, else the first."""
+    return next((each for each in texts if len(_WORDS.sub("", each).strip()) > 2), texts[0])
+
+
+def is_polite(sentence: Sentence) -> bool:
+    """Whether a sentence begins as thanks, an excuse or a wish do; it may say more behind that."""
+    return bool(_POLITE.match(sentence.text))
+
+
+def is_greeting(sentence: Sentence) -> bool:
+    """Whether a sentence is a greeting or thanks, and nothing else."""
+    return bool(_GREETING.match(sentence.text))

@@ -1,0 +1,115 @@
+"""Own sentences: the prose of a reply, one sentence a value, without code, tables, logs and the patch.
+
+What a rule reads is a sentence, since a cue means nothing without the words around it: a question, a condition or a
+"not" elsewhere in the mail says nothing about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from bot.mail.quoting import Line
+
+MAX_SENTENCES = 400
+MAX_LINES = 20_000
+MAX_LENGTH = 600  # letters; the patterns of the rules are asked of no more
+
+# Below these stands the message of a patch, which is no answer: git's head, a scissors line (git-mailinfo(1)).
+_MESSAGE_BEGINS = re.compile(r"From [0-9a-f]{40} |From: .{1,200}<|Subject: |\s?[-*=]{1,40}\s?(?:8<|>8|%<)")
+_DIFF_BEGINS = re.compile(r"diff --git |Index: \S|--- (?:a/|/dev/null|\S+\.[chS]\b)|@@ -\d")
+_IN_DIFF = re.compile(r"[-+ @\\\t]|diff |index |new file|deleted |similarity |rename |old mode|new mode|\Z")
+_SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP")
+# Columns of numbers, rows of signs, shell prompts, list marks of a git graph, code.
+_NO_PROSE = re.compile(
+    r"\s*(?:[|\\/*+#$%~={}<>]|\.{3,}|[-=_*]{3,}|\[[.\s]{2,}\]|\d[\d.,e+]*\s{2,}|-[\w-]+\b.{0,20}\Z|[0-9a-f]{12,40}\b"
+    r"|\S*/\S*/\S*\Z)|\t| {6,}"
+)
+_LISTED = re.compile(r"\s{0,3}[-*] (?![0-9a-f]{7}|\W)\S+ \S+ \S")
+_CODE_ENDS = re.compile(r"(?:[;{}]|\*/|\\|\)\s?\{)\s*\Z|\s±|%\s{2,}|\s{4,}\S.{0,200}\s{3,}\S")
+_TRAILER = re.compile(r"[A-Z][A-Za-z-]{2,30}-(?:by|to):|(?:Fixes|Closes|Link|Cc|Message-ID|Subject|Date):\s", re.I)
+_WORD = re.compile(r"[A-Za-z][a-z']+")
+# A full stop that ends nothing: "e.g. ", "vs. ", "i.e. ".
+_SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|etc|approx|resp|incl|aka|no|nr|fig|sec|min|max|avg)|\b[A-Z])\.\Z", re.I)
+_END = re.compile(r"[.!?]+[\"')\]]{0,3}(?=\s)")
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "…": "..."})
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence on one line, with typographic quotes made plain, and the quoted line right above it, "" for none."""
+
+    text: str
+    below: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question."""
+        return self.text.rstrip("\"') ").endswith("?")
+
+
+def own_sentences(lines: Sequence[Line]) -> tuple[Sentence, ...]:
+    """The sentences of the unquoted lines of a mail, in order, down to its patch or signature."""
+    found: list[Sentence] = []
+    for paragraph in _paragraphs(_prose(lines)):
+        below = next((line.below for line in paragraph if line.below), "")
+        text = " ".join(" ".join(line.text for line in paragraph).translate(_QUOTES).split())
+        found.extend(Sentence(each[:MAX_LENGTH], below) for each in _split(text))
+        if len(found) >= MAX_SENTENCES:
+            break
+    return tuple(found[:MAX_SENTENCES])
+
+
+def _prose(lines: Sequence[Line]) -> Iterator[Line]:
+    """The lines of prose; what is none stands as an empty line, which ends a paragraph."""
+    in_message = in_diff = False
+    for line in lines[:MAX_LINES]:
+        if _SIGNATURE.match(line.text):
+            return
+        in_message = (in_message or bool(_MESSAGE_BEGINS.match(line.text))) and not in_diff
+        in_diff = bool(_DIFF_BEGINS.match(line.text)) or (in_diff and bool(_IN_DIFF.match(line.text)))
+        keep = not in_message and not in_diff and _is_prose(line.text[:1000])
+        yield line if keep else Line("", line.below)
+
+
+def _is_prose(text: str) -> bool:
+    if _NO_PROSE.match(text) and not _LISTED.match(text):
+        return False
+    return bool(_WORD.search(text)) and not _CODE_ENDS.search(text) and not _TRAILER.match(text)
+
+
+def _paragraphs(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    carried = ""  # a quote's words stand above the empty line between it and the answer
+    for is_text, group in groupby(lines, key=lambda line: bool(line.text.strip())):
+        some = list(group)
+        if is_text:
+            if carried and not some[0].below:
+                some[0] = Line(some[0].text, carried)
+            yield from _cut_below_quotes(some)
+            carried = ""
+        else:
+            carried = next((line.below for line in reversed(some) if line.below), "")
+
+
+def _cut_below_quotes(lines: list[Line]) -> Iterator[list[Line]]:
+    """A quote between two lines ends the paragraph, though no empty line stands there."""
+    start = 0
+    for number, line in enumerate(lines):
+        if number and line.below:
+            yield lines[start:number]
+            start = number
+    yield lines[start:]
+
+
+def _split(text: str) -> Iterator[str]:
+    start = 0
+    for end in _END.finditer(text):
+        if _SHORT.search(text[max(0, end.end() - 8) : end.end()]) and not text[end.end() :].lstrip()[:1].isupper():
+            continue
+        if sentence := text[start : end.end()].strip():
+            yield sentence
+        start = end.end()
+    if sentence := text[start:].strip():
+        yield sentence

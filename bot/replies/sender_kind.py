@@ -1,0 +1,99 @@
+"""Who or what wrote a mail: a person, we ourselves, an operator of the lab, a robot, a bounce, an auto-reply."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from bot.mail.identity import Identity
+from bot.mail.languages import AWAY, any_of
+from bot.mail.message import AUTO_REPLY_MARKS, Mail
+
+
+class Kind(StrEnum):
+    """The kinds of DESIGN section 5."""
+
+    PERSON = "person"
+    SELF = "self"
+    BOT_OPERATOR = "bot_operator"
+    ROBOT = "robot"
+    BOUNCE = "bounce"
+    AUTO_REPLY = "auto_reply"
+    UNREADABLE = "unreadable"
+
+
+_ROBOT_ADDRESS = re.compile(
+    r"(?:[\w.+-]*-bot|patchwork-bot|patchwork|syzbot|tip-bot\d?|kernelci|regzbot|bugbot|buildbot|bot|bugzilla-daemon|lkft"
+    r"|majordomo|mlmmj|notifications?|no[-_]?reply|do[-_]?not[-_]?reply)(?:\+[^@]*)?@",
+    re.I,
+)
+_ROBOT_NAME = re.compile(
+    r"\b(?:test robot|tip-bot\d?|patchwork-bot|syzbot|regzbot|0day robot|kernelci|lkft|build ?bot"
+    r"|functional testing)\b",
+    re.I,
+)
+# RFC 3834, and what mail programs wrote before it: the phrase alone, or with the subject that it answers.
+_AWAY = re.compile(
+    rf"[\s\[(]*{any_of(AWAY)}[\])]*\s*(?:[:：]|\Z|\b(?:until|from|autoreply|re:))|[\s]*\[{any_of(AWAY)}\]", re.I
+)
+_DAEMON = re.compile(
+    r"(?:mailer-daemon|postmaster|mail-daemon|microsoftexchange[0-9a-f]{8,40})(?:\+[^@]*)?(?:@|\Z)", re.I
+)
+# How mail systems open that write no report: qmail, Exim, sendmail, Exchange.
+_UNDELIVERED = re.compile(
+    r"\s*(?:hi\. this is the qmail-send program|this is the mail (?:system|delivery)|this message was created"
+    r" automatically by mail|delivery has failed to these recipients|your message (?:could not|wasn't able to) be"
+    r"|the original message was received at)",
+    re.I,
+)
+
+
+def kind_of(mail: Mail, identity: Identity) -> Kind:
+    """What wrote the mail. A lab's people often share the robot's address: the shown name tells them apart."""
+    if not mail.author.email and not mail.message_id and not mail.text.strip():
+        return Kind.UNREADABLE
+    if identity.is_own(mail.author.email) or mail.mark("x-perfwork-report"):
+        return Kind.SELF
+    if _is_bounce(mail):
+        return Kind.BOUNCE
+    if _is_auto_reply(mail):
+        return Kind.AUTO_REPLY
+    if mail.mark("return-path") == "<>":  # vacations have it too
+        return Kind.BOUNCE
+    if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot") or _by_machine(mail):
+        return Kind.ROBOT
+    shared = mail.author.email in identity.robots and mail.author.name.lower() in identity.operators
+    if mail.author.email in identity.operators or shared:
+        return Kind.BOT_OPERATOR
+    if mail.author.email in identity.robots or _ROBOT_ADDRESS.match(mail.author.email):
+        return Kind.ROBOT
+    return Kind.PERSON
+
+
+_STATUS = frozenset({"message/delivery-status", "message/disposition-notification", "message/global-delivery-status"})
+
+
+def _is_bounce(mail: Mail) -> bool:
+    """RFC 3464 and its kin: a multipart/report, a delivery status, or a mail of the mail system itself."""
+    reports = mail.mark("content-type").lower().startswith("multipart/report")
+    status = any(part.content_type in _STATUS for part in mail.attachments)
+    sender = mail.author.email or mail.mark("from").strip("<> ")
+    daemon = _DAEMON.match(sender) or mail.mark("from").strip() == "<>"
+    return bool(reports or status or daemon or mail.mark("x-failed-recipients") or _UNDELIVERED.match(mail.text[:300]))
+
+
+def _is_auto_reply(mail: Mail) -> bool:
+    if _submitted(mail).startswith("auto-replied") or mail.mark("precedence").lower() == "auto_reply":
+        return True
+    if any(mail.mark(name) for name in AUTO_REPLY_MARKS) or mail.mark("preference").lower() == "auto_reply":
+        return True
+    return bool(_AWAY.match(mail.subject)) and _submitted(mail) != "no"
+
+
+def _by_machine(mail: Mail) -> bool:
+    """RFC 3834 section 5: whatever is not "no" was not written by a person."""
+    return _submitted(mail) not in ("", "no")
+
+
+def _submitted(mail: Mail) -> str:
+    return re.split(r"[;\s(]", mail.mark("auto-submitted").strip(), maxsplit=1)[0].lower()

@@ -1,0 +1,246 @@
+"""`git bisect log` with a CSV of samples beside it: what a developer has after `git bisect run`. Pure.
+
+The CSV: a line `sha,metric,value` a sample, in any order, under that head. Lines above the head that begin with
+`#` tell the rest, each `# name: value`: suite, machine, cpus, tree, branch, url, author, date, producer, id; any
+other name is a parameter of the test.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+import shlex
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+from bot.mail.addresses import parse_addresses
+from bot.results.bisect_result import CommitTold, MachineTold, Measurement, Result, TestRun
+from bot.results.errors import Refused
+from bot.results.formats import numbers
+from bot.results.formats.schema import canonical
+
+FORMAT = "git-bisect-log"
+HEAD = ("sha", "metric", "value")
+MAX_LINES = 1_000_000
+# "# bad: [sha] subject", of git's own words or of those of `git bisect start --term-old=… --term-new=…`
+_MARK = re.compile(r"# ([^\s:']{1,40}): \[([0-9a-f]{40})\] ?(.*)")
+# "# first bad commit: [sha] subject", since git 2.45 "# first 'bad' commit:", and "# possible first …" after skips
+_FIRST = re.compile(r"# (possible )?first '?([^\s']{1,40})'? commit: \[([0-9a-f]{40})\] ?(.*)")
+_TOLD = frozenset(["suite", "machine", "cpus", "tree", "branch", "url", "author", "date", "producer", "id"])
+
+
+def is_log(text: str) -> bool:
+    """Whether a text is what `git bisect log` prints."""
+    head = text[:5000]
+    return "git bisect start" in head and any(_MARK.match(line) for line in head.splitlines())
+
+
+def is_samples(text: str) -> bool:
+    """Whether a text is a CSV of samples: its first line that is no `#` line is the head."""
+    lines = (line for line in text[:20_000].splitlines() if line.strip() and not line.startswith("#"))
+    return tuple(each.strip() for each in next(lines, "").split(",")) == HEAD
+
+
+def parse(told: Any, where: str) -> Result:
+    """The result of {"log": text, "samples": text}."""
+    if not isinstance(told, dict) or not all(isinstance(told.get(name), str) for name in ("log", "samples")):
+        raise Refused(where, "expected the text of a log and the text of its samples")
+    log = _read_log(told["log"], where)
+    samples = _read_samples(told["samples"], f"{where}, samples")
+    values = _by_commit(samples, log, f"{where}, samples")
+    old, new, doubt = _sides(log, values, where)
+    suite = samples.told.get("suite") or next(iter(values[new])).partition(".")[0]
+    metrics = [name for name in values[new] if name in values[old]]
+    if not metrics:
+        raise Refused(where, f"expected a metric that {old[:10]} and {new[:10]} have in common, found none")
+    measured = [
+        numbers.measurement(name, "", values[old][name], values[new][name], f"{where}, {name[:80]}") for name in metrics
+    ]
+    payload = canonical({"log": told["log"], "samples": told["samples"]})
+    culprit = log.first[0] if len(log.first) == 1 else None
+    return Result(
+        producer=samples.told.get("producer", "git-bisect"),
+        id=(samples.told.get("id") or hashlib.sha256(payload.encode("utf-8", "replace")).hexdigest()[:20])[:200],
+        created_at=_date(samples.told.get("date", ""), where),
+        outcome="conclusive" if culprit else "inconclusive",
+        tree=samples.told.get("tree", "unknown"),
+        branch=samples.told.get("branch", ""),
+        tree_url=samples.told.get("url", ""),
+        good=CommitTold(log.good[0].sha, log.good[0].title),
+        bad=CommitTold(log.bad[0].sha, log.bad[0].title),
+        culprit=_culprit(culprit, samples.told, where) if culprit else None,
+        parent=CommitTold(old, next(each.title for each in log.good if each.sha == old)),
+        patch_message_id="",
+        runs=(TestRun(suite, samples.params, _machine(samples.told, where), _headed(measured)),),
+        payload=payload,
+        format=FORMAT,
+        doubt=doubt,
+        parent_is_told=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    sha: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """The commits as they were marked, in that order. `first`: the first bad one, or those that may be
+    it; `other`: whatever was marked."""
+
+    good: tuple[_Commit, ...]
+    bad: tuple[_Commit, ...]
+    first: tuple[_Commit, ...]
+    other: tuple[_Commit, ...]
+
+
+def _read_log(text: str, where: str) -> _Log:
+    if "\0" in text or len(text) > 16_000_000:
+        raise Refused(where, "expected the text of a bisection, found a NUL or more than 16 MB")
+    lines = text.splitlines()
+    bad_words, good_words = {"bad", "new"}, {"good", "old"}
+    for term, word in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
+        (bad_words if term in ("new", "bad") else good_words).add(word)
+    marks = [(found[1], _Commit(found[2], found[3][:1000])) for line in lines if (found := _MARK.match(line))]
+    good = tuple(commit for word, commit in marks if word in good_words)
+    bad = tuple(commit for word, commit in marks if word in bad_words)
+    if not good or not bad:
+        kind = "good" if not good else "bad"
+        raise Refused(where, f"expected a commit marked {kind} (`# {kind}: [sha] title`), found none")
+    firsts = [found for line in lines if (found := _FIRST.match(line))]
+    certain = [each for each in firsts if not each[1]]
+    first = dict.fromkeys(_Commit(each[3], each[4][:1000]) for each in certain[-1:] or firsts)
+    return _Log(good, bad, tuple(first), tuple(commit for _, commit in marks))
+
+
+def _terms(start: str) -> Iterator[tuple[str, str]]:
+    """The own words of `git bisect start --term-old=fast --term-new slow`: (new, slow), (old, fast)."""
+    try:
+        words = shlex.split(start)
+    except ValueError:  # a quote that is not closed
+        return
+    for word, after in pairwise([*words, ""]):
+        option, equals, value = word.partition("=")
+        if option in ("--term-new", "--term-bad", "--term-old", "--term-good"):
+            yield option.removeprefix("--term-"), value if equals else after
+
+
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """What a CSV holds: samples by sha and metric, and what its first lines tell."""
+
+    values: Mapping[str, Mapping[str, list[float]]]
+    told: Mapping[str, str]
+    params: Mapping[str, str]
+
+
+def _read_samples(text: str, where: str) -> _Samples:
+    told: dict[str, str] = {}
+    values: dict[str, dict[str, list[float]]] = {}
+    head = False
+    if "\0" in text:
+        raise Refused(where, "expected text, found a NUL")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if number > MAX_LINES:
+            raise Refused(where, f"expected at most {MAX_LINES:,} lines")
+        if not line.strip():
+            continue
+        if not head:
+            if line.startswith("#"):
+                name, _, value = line.lstrip("# ").partition(":")
+                told[name.strip()[:200]] = value.strip()[:1000]
+                continue
+            if tuple(each.strip() for each in line.split(",")) != HEAD:
+                raise Refused(f"{where}, line {number}", f"expected the head {','.join(HEAD)}, found {line[:60]!r}")
+            head = True
+            continue
+        sha, metric, sample = _row(line, f"{where}, line {number}")
+        values.setdefault(sha, {}).setdefault(metric, []).append(sample)
+    if not values:
+        raise Refused(where, "expected samples, found none")
+    params = {name: value for name, value in list(told.items())[:100] if name not in _TOLD and name and value}
+    return _Samples(values, {name: value for name, value in told.items() if value}, params)
+
+
+def _row(line: str, where: str) -> tuple[str, str, float]:
+    try:
+        row = [each.strip() for each in next(csv.reader([line]))]
+    except csv.Error as error:
+        raise Refused(where, f"not a line of CSV: {error}") from None
+    if len(row) != 3 or not re.fullmatch(r"[0-9a-f]{7,40}", row[0]) or not row[1] or len(row[1]) > 500:
+        raise Refused(where, f"expected a sha, a metric and a value, found {line[:60]!r}")
+    try:
+        return row[0], row[1], numbers.finite_number(row[2])
+    except ValueError:
+        raise Refused(where, f"expected a finite number, found {row[2][:40]!r}") from None
+
+
+def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[str, list[float]]]:
+    """The samples by whole shas: the CSV may tell their beginnings. Those of other commits play no part."""
+    known = sorted({each.sha for each in (*log.good, *log.bad, *log.first, *log.other)})
+    values: dict[str, Mapping[str, list[float]]] = {}
+    for sha, metrics in samples.values.items():
+        meant = known[bisect_left(known, sha) : bisect_left(known, sha + "g")]
+        if not meant:
+            continue
+        if len(meant) > 1:
+            raise Refused(where, f"expected the beginning of one commit, found {sha}, which fits {len(meant)}")
+        if meant[0] in values:
+            raise Refused(where, f"expected one way to write {meant[0][:12]}, found two")
+        values[meant[0]] = metrics
+    return values
+
+
+def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, str, str]:
+    """The commits whose samples to compare, and what is doubtful about them.
+
+    Bisecting a line of commits, every good one found is nearer to the culprit than those before: the last one marked
+    good is its parent. Across merges it need not be; then a git tree may tell, or an operator.
+    """
+    culprits = log.first or log.bad[-1:]
+    new = next((each.sha for each in culprits if each.sha in values), None)
+    if new is None:
+        raise Refused(where, f"expected samples of {culprits[0].sha[:12]}, the first bad commit of the log; found none")
+    old = next((each.sha for each in reversed(log.good) if each.sha in values), None)
+    if old is None:
+        raise Refused(where, "expected samples of a commit that was marked good, found none")
+    if old == new:
+        raise Refused(
+            where, f"expected the first bad commit to be another than the last good one, found {new[:12]} twice"
+        )
+    doubt = "" if old == log.good[-1].sha else f"the last good commit has no samples, {old[:10]} stands for the parent"
+    return old, new, doubt
+
+
+def _headed(measured: Sequence[Measurement]) -> tuple[Measurement, ...]:
+    """The first metric of the file is the one that was bisected."""
+    return (replace(measured[0], role="headline"), *(replace(each, role="kpi") for each in measured[1:]))
+
+
+def _culprit(told: _Commit, facts: Mapping[str, str], where: str) -> CommitTold:
+    author = next(iter(parse_addresses(facts.get("author", ""))), None)
+    if facts.get("author") and author is None:
+        raise Refused(f"{where}, samples", f"expected # author: Name <mail>, found {facts['author'][:60]!r}")
+    return CommitTold(told.sha, told.title, author.name if author else "", author.email if author else "")
+
+
+def _machine(facts: Mapping[str, str], where: str) -> MachineTold:
+    cpus = facts.get("cpus", "")
+    if cpus and not re.fullmatch(r"[1-9]\d{0,5}", cpus):
+        raise Refused(f"{where}, samples", f"expected # cpus: a number, found {cpus[:40]!r}")
+    return MachineTold(facts.get("machine", "unknown")[:200], cpus=int(cpus) if cpus else None)
+
+
+def _date(text: str, where: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC) if moment else None
+    except (ValueError, OverflowError):
+        raise Refused(f"{where}, samples", f"expected # date: a date (ISO 8601), found {text[:40]!r}") from None

@@ -1,0 +1,246 @@
+"""KCIDB v5 reports: the same tests on two commits, their numbers as samples. Pure.
+
+KernelCI's schema tells checkouts, builds and tests, and nothing of bisections: two commits whose tests stand in
+one report, with a `number` each, are taken for parent and culprit. Which is which is told by git's description of
+them, else by when they were checked out, else by an operator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import jsonschema
+import kcidb_io
+
+from bot.mail.trailers import find_trailers
+from bot.results.bisect_result import CommitTold, MachineTold, Measurement, Result, TestRun
+from bot.results.errors import Refused
+from bot.results.formats import numbers
+from bot.results.formats.schema import canonical, pointer
+
+FORMAT = "kcidb-5"
+MAX_TESTS = 200_000
+_SCHEMA = kcidb_io.schema.V5_3
+_DESCRIBED = re.compile(r"(.+?)(?:-(\d+)-g[0-9a-f]{7,40})?\Z")
+_NOT_RUN = frozenset({"MISS", "SKIP"})  # with any other status, the schema says, a number counts
+
+
+def is_report(value: Any) -> bool:
+    """Whether a JSON value claims to be a report of KCIDB."""
+    return isinstance(value, dict) and isinstance(value.get("version"), dict) and "schema" not in value
+
+
+def parse_all(value: Any, where: str) -> Iterator[Result | Refused]:
+    """A result for every pair of commits that a report compares."""
+    try:
+        _check(value, where)
+        pairs = list(_pairs(value, where))
+    except Refused as refusal:
+        yield refusal
+        return
+    if not pairs:
+        yield Refused(where, "expected tests with a number on two commits, found none that can be compared")
+    for told in pairs:
+        try:
+            yield parse(told, where)
+        except Refused as refusal:
+            yield refusal
+
+
+def _check(value: Any, where: str) -> None:
+    version = value.get("version", {})
+    if version.get("major") != _SCHEMA.major:
+        raise Refused(f"{where}, /version/major", f"expected KCIDB {_SCHEMA.major}, found {version.get('major')!r}")
+    try:
+        _SCHEMA.validate(value)
+    except jsonschema.ValidationError as error:
+        worst = jsonschema.exceptions.best_match([error])
+        place, why = pointer(worst.absolute_path), worst.message[:200]
+        raise Refused(f"{where}, {place}" if place else where, why, [(place, why)]) from None
+    except (RecursionError, ValueError, TypeError) as error:
+        raise Refused(where, f"not a report of KCIDB: {str(error)[:200]}") from None
+    if len(value.get("tests", ())) > MAX_TESTS:
+        raise Refused(f"{where}, /tests", f"expected at most {MAX_TESTS:,} tests")
+
+
+def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """The report cut into parts of two commits each: what is compared, and so what is kept."""
+    tables = {name: _by_id(value, name, where) for name in ("checkouts", "builds", "tests")}
+    # A patchset on top of a commit is no commit that anybody could be told of.
+    whole = {name: each for name, each in tables["checkouts"].items() if "git_commit_hash" in each}
+    checkouts = {name: each for name, each in whole.items() if not each.get("patchset_hash")}
+    builds = {name: each for name, each in tables["builds"].items() if each["checkout_id"] in checkouts}
+    groups: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+    for test in tables["tests"].values():
+        build = builds.get(test["build_id"])
+        if build and "number" in test and test.get("path") and test.get("status") not in _NOT_RUN:
+            sha = checkouts[build["checkout_id"]]["git_commit_hash"]
+            groups.setdefault(_what(test, build), {}).setdefault(sha, []).append(test)
+    pairs: dict[tuple[str, ...], list[Any]] = {}
+    for sides in groups.values():
+        pairs.setdefault(tuple(sorted(sides)), []).extend(test for some in sides.values() for test in some)
+    for shas, tests in sorted(pairs.items()):
+        if len(shas) > 2:
+            names = ", ".join(sha[:10] for sha in shas[:5])
+            raise Refused(f"{where}, /tests", f"expected a test on a parent and a culprit, found it on {names}")
+        if len(shas) == 2:
+            kept = {test["build_id"]: builds[test["build_id"]] for test in tests}
+            trees = {build["checkout_id"]: checkouts[build["checkout_id"]] for build in kept.values()}
+            yield {
+                "version": value["version"],
+                "checkouts": list(trees.values()),
+                "builds": list(kept.values()),
+                "tests": tests,
+            }
+
+
+def _by_id(value: Mapping[str, Any], table: str, where: str) -> dict[str, Any]:
+    """The rows of a table by their ids; the same row twice counts once, two rows under one id are refused."""
+    rows: dict[str, Any] = {}
+    for number, row in enumerate(value.get(table, ())):
+        if rows.setdefault(row["id"], row) != row:
+            raise Refused(
+                f"{where}, /{table}/{number}/id", f"expected one row called {row['id'][:80]}, found another one"
+            )
+    return rows
+
+
+def _what(test: Mapping[str, Any], build: Mapping[str, Any]) -> tuple[str, ...]:
+    """What makes two tests the same one on two commits."""
+    told = (build.get("architecture"), build.get("config_name"), build.get("compiler"), test["number"].get("unit"))
+    return (test["path"], _machine_name(test), *(str(each or "") for each in told))
+
+
+def _machine_name(test: Mapping[str, Any]) -> str:
+    environment = test.get("environment", {})
+    platform = environment.get("misc", {}).get("platform")
+    compatible = environment.get("compatible") or [""]
+    return str(platform or environment.get("comment") or compatible[0] or "unknown")[:200]
+
+
+# --- from here on, one pair ---
+
+
+_Samples = dict[tuple[str, str], list[float]]  # by path and unit
+
+
+def parse(told: Any, where: str) -> Result:
+    """The result of a report that holds one pair of commits (what `_pairs` cuts out)."""
+    if not is_report(told):
+        raise Refused(where, "expected a report of KCIDB")
+    checkouts = {each["id"]: each for each in told.get("checkouts", ())}
+    builds = {each["id"]: each for each in told.get("builds", ())}
+    by_sha: dict[str, dict[str, Any]] = {}
+    for each in checkouts.values():
+        by_sha.setdefault(each["git_commit_hash"], each)
+    if len(by_sha) != 2:
+        raise Refused(where, f"expected checkouts of two commits, found {len(by_sha)}")
+    old, new, doubt = _ordered(*by_sha.values())
+    runs = tuple(_runs(told, checkouts, builds, old["git_commit_hash"], new["git_commit_hash"], where))
+    payload = canonical(told)
+    pair = f"{old['git_commit_hash'][:12]}..{new['git_commit_hash'][:12]}"
+    ids = hashlib.sha256(canonical(sorted(test["id"] for test in told["tests"])).encode()).hexdigest()[:12]
+    return Result(
+        producer=f"kcidb:{new['origin']}",
+        id=f"{pair}/{ids}",
+        created_at=_latest(told),
+        outcome="conclusive",
+        tree=str(new.get("tree_name") or "unknown")[:200],
+        branch=str(new.get("git_repository_branch") or "")[:200],
+        tree_url=str(new.get("git_repository_url") or "")[:1000],
+        good=_commit(old),
+        bad=_commit(new),
+        culprit=_commit(new),
+        parent=_commit(old),
+        patch_message_id=str(new.get("message_id") or "").strip().strip("<>")[:500],
+        runs=runs,
+        payload=payload,
+        format=FORMAT,
+        doubt=doubt,
+        may_be_reversed=bool(doubt),
+        parent_is_told=False,
+    )
+
+
+def _runs(
+    told: Mapping[str, Any],
+    checkouts: Mapping[str, Any],
+    builds: Mapping[str, Any],
+    old: str,
+    new: str,
+    where: str,
+) -> Iterator[TestRun]:
+    """A test run for each suite, machine and build configuration; the first holds the headline."""
+    parts: dict[tuple[str, ...], dict[str, _Samples]] = {}
+    for test in told["tests"]:
+        build = builds[test["build_id"]]
+        sha = checkouts[build["checkout_id"]]["git_commit_hash"]
+        what = (build.get(name) for name in ("architecture", "config_name", "compiler"))
+        key = (test["path"].partition(".")[0], _machine_name(test), *(str(each or "") for each in what))
+        metric = (test["path"], test["number"].get("unit") or "")
+        parts.setdefault(key, {}).setdefault(sha, {}).setdefault(metric, []).append(test["number"]["value"])
+    for (suite, machine, arch, config, compiler), sides in parts.items():
+        measured = list(_measured(sides.get(old, {}), sides.get(new, {}), where))
+        if measured:
+            told_params = (("arch", arch), ("config", config), ("compiler", compiler))
+            params = {name: value[:1000] for name, value in told_params if value}
+            yield TestRun(suite[:200], params, MachineTold(machine), numbers.with_roles(measured, suite))
+
+
+def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[Measurement]:
+    """What both sides have; a path that comes in several units is a metric in each."""
+    units = Counter(path for path, _ in old)
+    for path, unit in old:
+        if (path, unit) in new:
+            name = path if units[path] == 1 else f"{path} ({unit})"
+            before, after = old[path, unit], new[path, unit]
+            yield numbers.measurement(name, unit, before, after, f"{where}, {name[:80]}")
+
+
+def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Parent, culprit, and what is doubtful about that: only neighbours by git's own count are beyond doubt."""
+    pair = f"{one['git_commit_hash'][:10]} and {other['git_commit_hash'][:10]}"
+    places = [_described(each) for each in (one, other)]
+    if places[0] and places[1] and places[0][0] == places[1][0] and places[0] != places[1]:
+        first, last = (one, other) if places[0] < places[1] else (other, one)
+        apart = abs(places[0][1] - places[1][1])
+        return first, last, "" if apart == 1 else f"{pair} are {apart} commits apart: the culprit may be between them"
+    times = [_moment(each.get("start_time")) for each in (one, other)]
+    if times[0] and times[1] and times[0] != times[1]:
+        first, last = (one, other) if times[0] < times[1] else (other, one)
+        return first, last, f"of {pair} the one that was checked out first is taken for the parent"
+    return one, other, f"nothing tells which of {pair} is the parent: taken as they stand in the report"
+
+
+def _described(checkout: Mapping[str, Any]) -> tuple[str, int] | None:
+    """The tag and the count of `git describe`."""
+    found = _DESCRIBED.match(checkout.get("git_commit_name") or "")
+    return (found[1], int((found[2] or "0")[:9])) if found else None
+
+
+def _commit(checkout: Mapping[str, Any]) -> CommitTold:
+    title, _, body = str(checkout.get("git_commit_message") or "").partition("\n")
+    return CommitTold(
+        checkout["git_commit_hash"],
+        title.strip()[:1000],
+        describe=str(checkout.get("git_commit_name") or "").replace("\n", " ")[:200],
+        trailers=tuple((each.key, each.value) for each in find_trailers(body.splitlines())),
+    )
+
+
+def _latest(told: Mapping[str, Any]) -> datetime | None:
+    moments = [_moment(each.get("start_time")) for each in told["tests"]]
+    return max((each for each in moments if each), default=None)
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC) if moment else None
+    except (ValueError, OverflowError):
+        return None

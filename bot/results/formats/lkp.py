@@ -1,0 +1,217 @@
+"""LKP's numbers: two gathered result roots (lkp_roots.py) to a result. Pure.
+
+A matrix has a column a run, padded with zeros at its end; -1 means missing. Where there is none, the stats of the
+runs say the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.results.bisect_result import CommitTold, MachineTold, Result, TestRun
+from bot.results.errors import Refused
+from bot.results.formats import numbers
+from bot.results.formats.schema import canonical
+
+FORMAT = "lkp-result-roots"
+DOUBT = "nothing tells which of both commits is the parent: taken by the order of their names"
+_INCOMPLETE = "last_state.is_incomplete_run"
+_SHA = re.compile(r"[0-9a-f]{40}\Z")
+
+
+def parse(told: Any, where: str, *, in_order: bool = False) -> Result:
+    """The result of two gathered roots. `in_order`: somebody said that the first one is the parent."""
+    if not isinstance(told, dict):
+        raise Refused(where, "expected two gathered result roots")
+    parent, culprit = (_Root.of(told.get(name), f"{where}, {name}") for name in ("parent", "culprit"))
+    for name in ("suite", "machine", "params"):
+        if getattr(parent, name) != getattr(culprit, name):
+            raise Refused(where, f"expected one test on both commits, found two: {name} differs")
+    metrics = [name for name in parent.samples if name in culprit.samples]
+    if not metrics:
+        raise Refused(where, "expected metrics that both commits have, found none")
+    measured = [
+        numbers.measurement(name, "", parent.samples[name], culprit.samples[name], f"{where}, {name}")
+        for name in metrics
+    ]
+    tree, _, branch = parent.job.get("branch", "").partition("/")
+    return Result(
+        producer="lkp",
+        id=_key(parent, culprit),
+        created_at=None,
+        outcome="conclusive",
+        tree=tree or "unknown",
+        branch=branch,
+        tree_url="",
+        good=CommitTold(parent.commit),
+        bad=CommitTold(culprit.commit),
+        culprit=CommitTold(culprit.commit),
+        parent=CommitTold(parent.commit),
+        patch_message_id="",
+        runs=(TestRun(parent.suite, parent.params, parent.machine, numbers.with_roles(measured, parent.suite)),),
+        payload=canonical(told),
+        format=FORMAT,
+        doubt="" if in_order else DOUBT,
+        may_be_reversed=not in_order,
+    )
+
+
+def _key(parent: _Root, culprit: _Root) -> str:
+    """What is compared first, then where it ran. More runs are another result, of the same report."""
+    pair = f"{parent.commit[:12]}..{culprit.commit[:12]} ({parent.runs}+{culprit.runs} runs)"
+    return f"{pair} {parent.path}"[:200]
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """One commit's side. `samples`: the values of the complete runs, a metric's missing ones left out."""
+
+    commit: str
+    path: str
+    job: Mapping[str, str]
+    suite: str
+    params: Mapping[str, str]
+    machine: MachineTold
+    runs: int
+    samples: Mapping[str, Sequence[Any]]
+
+    @classmethod
+    def of(cls, told: Any, where: str) -> _Root:
+        if not isinstance(told, dict) or not isinstance(told.get("job"), dict):
+            raise Refused(where, "expected a gathered result root with its job")
+        commit = str(told.get("commit", ""))
+        job = {key: value for key, value in told["job"].items() if isinstance(value, str)}
+        if not _SHA.match(commit) or job.get("commit", commit) != commit:
+            raise Refused(where, f"expected the runs of {commit[:40]}, found a job of {job.get('commit', '')[:40]}")
+        path = _path(job, commit, str(told.get("path", "")))
+        suite = job.get("testcase") or job.get("suite") or path.partition("/")[0]
+        if not suite:
+            raise Refused(where, "expected a testcase in job.yaml, found none")
+        columns, runs = _columns(told, where)
+        return cls(
+            commit=commit,
+            path=path,
+            job=job,
+            suite=suite[:200],
+            params=_params(told["job"], suite, path),
+            machine=_machine(job, path, where),
+            runs=runs,
+            samples=columns,
+        )
+
+
+def _path(job: Mapping[str, str], commit: str, found: str) -> str:
+    """`<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>`, wherever the files lie now."""
+    before, _, _ = job.get("result_root", "").partition(f"/{commit}")
+    steps = before.split("/") if before else found.split("/")
+    testcase = job.get("testcase") or job.get("suite") or ""
+    if len(steps) >= 6 and (before or steps[-6] == testcase):
+        return "/".join(steps[-6:])
+    return "/".join([testcase, "", *(job.get(name, "") for name in ("tbox_group", "rootfs", "kconfig", "compiler"))])
+
+
+def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:
+    """The samples of each metric over the complete runs, and how many runs those are."""
+    matrix = told.get("matrix")
+    if matrix is None:
+        matrix = _matrix_of(told.get("runs"), where)
+        where = f"{where}, stats.json"
+    else:
+        where = f"{where}, matrix.json"
+    if not isinstance(matrix, dict) or not matrix:
+        raise Refused(where, "expected an object of columns")
+    texts = {name for name, column in matrix.items() if _is_texts(column)}
+    columns = {name: column for name, column in matrix.items() if name not in texts}
+    lengths = _lengths(columns, where)
+    told_runs = len(matrix["stats_source"]) if "stats_source" in texts else lengths
+    incomplete = columns.pop(_INCOMPLETE, [0] * lengths)
+    numbers.all_numbers(incomplete, f"{where}, /{_INCOMPLETE}")
+    complete = [run for run in range(min(lengths, told_runs)) if incomplete[run] != 1]
+    if not complete:
+        raise Refused(where, f"expected a complete run, found {lengths} incomplete ones")
+    is_padded = told.get("matrix") is not None
+    samples = {
+        name: _present(column, complete, f"{where}, /{name[:80]}", is_padded) for name, column in columns.items()
+    }
+    return {name: values for name, values in samples.items() if values}, len(complete)
+
+
+def _matrix_of(runs: Any, where: str) -> dict[str, list[Any]]:
+    """The stats of runs, put together as a matrix; what a run lacks is missing."""
+    if not isinstance(runs, list) or not runs or not all(isinstance(run, dict) for run in runs):
+        raise Refused(where, "expected the stats of one run at least, an object each")
+    names = dict.fromkeys(name for run in runs for name in run)
+    missing = {name: 0 if name == _INCOMPLETE else -1 for name in names}
+    return {name: [run.get(name, missing[name]) for run in runs] for name in names}
+
+
+def _is_texts(column: Any) -> bool:
+    return isinstance(column, list) and bool(column) and all(isinstance(each, str) or each == -1 for each in column)
+
+
+def _lengths(columns: Mapping[str, Any], where: str) -> int:
+    """The common length of all columns."""
+    first: tuple[str, int] | None = None
+    for name, column in columns.items():
+        if not isinstance(column, list):
+            raise Refused(f"{where}, /{name[:80]}", "expected a list, a value a run")
+        first = first or (name, len(column))
+        if len(column) != first[1]:
+            raise Refused(
+                f"{where}, /{name[:80]}", f"expected {first[1]} values as in {first[0][:80]}, found {len(column)}"
+            )
+    if first is None or first[1] == 0:
+        raise Refused(where, "expected columns of numbers, found none")
+    return first[1]
+
+
+def _present(column: list[Any], complete: Sequence[int], where: str, is_padded: bool) -> list[Any]:
+    """What was measured: not -1, not in an incomplete run, and not the zeros that fill up a matrix's column."""
+    numbers.all_numbers(column, where)
+    end = len(column)
+    while is_padded and end and column[end - 1] == 0:
+        end -= 1
+    end = end or len(column)  # all zeros: that was measured
+    return [column[run] for run in complete if run < end and column[run] != -1]
+
+
+# What a job says of itself and of the machine; the rest may be a parameter of the test.
+_NO_PARAMETER = frozenset(
+    {
+        *("suite", "testcase", "category", "tbox_group", "commit", "branch", "kconfig", "compiler", "rootfs"),
+        *("nr_cpu", "memory", "model", "result_root", "job_file", "queue", "id", "user", "arch"),
+    }
+)
+
+
+def _params(job: Mapping[str, Any], suite: str, path: str) -> dict[str, str]:
+    """The parameters that the path tells the values of, by the names that the job has for them; the path is lossy."""
+    values = path.split("/")[1] if path.count("/") >= 1 else ""
+    own = job.get(suite)
+    named = {key: value for key, value in job.items() if isinstance(value, str) and key not in _NO_PARAMETER}
+    params = {key: value for key, value in named.items() if value and f"-{value}-" in f"-{values}-"}
+    params |= own if isinstance(own, dict) else {}
+    return {key[:200]: value[:1000] for key, value in sorted(params.items())[:100]}
+
+
+def _machine(job: Mapping[str, str], path: str, where: str) -> MachineTold:
+    steps = path.split("/")
+    name = job.get("tbox_group") or (steps[2] if len(steps) > 2 else "")
+    if not name:
+        raise Refused(where, "expected a tbox_group in job.yaml, found none")
+    cpus = job.get("nr_cpu", "")
+    return MachineTold(
+        name[:200],
+        cpus=int(cpus) if re.fullmatch(r"[1-9]\d{0,5}", cpus) else None,
+        cpu_model=job.get("model", "")[:200],
+        memory_bytes=_bytes(job.get("memory", "")),
+    )
+
+
+def _bytes(text: str) -> int | None:
+    """ "256G" in bytes."""
+    found = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
+    return int(found[1]) << {"K": 10, "M": 20, "G": 30, "T": 40}[found[2]] if found else None

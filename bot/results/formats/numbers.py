@@ -1,0 +1,91 @@
+"""Samples as adapters hand them on: checked numbers, sides, and which of many metrics leads. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from bot.results.bisect_result import Measurement
+from bot.results.errors import Refused
+from tracker.domain.metrics.direction import direction_of
+from tracker.domain.statistics.change import change_pct
+from tracker.domain.statistics.samples import Side, side
+
+MAX_SAMPLES = 100_000  # a side
+_NUMBERS = frozenset({int, float})  # bool is neither
+_MONITORS = 100  # so many of them are kept whether they moved or not
+
+
+def summary(samples: Sequence[Any], where: str) -> tuple[Side, tuple[float, ...]]:
+    """The samples as floats with their summary; Refused where they are too many or not all finite numbers."""
+    if len(samples) > MAX_SAMPLES:
+        raise Refused(where, f"expected at most {MAX_SAMPLES} samples, found {len(samples)}")
+    if not samples:
+        raise Refused(where, "expected one sample at least, found none")
+    all_numbers(samples, where)
+    try:
+        numbers = tuple(map(float, samples))
+    except OverflowError:
+        raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None
+    return finite(side(numbers), where), numbers
+
+
+def all_numbers(values: Sequence[Any], where: str) -> None:
+    """Refused where anything but integers and floats stands among values."""
+    if not _NUMBERS.issuperset(map(type, values)):
+        odd = next(each for each in values if type(each) not in _NUMBERS)
+        raise Refused(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
+
+
+def finite(told: Side, where: str) -> Side:
+    """The same side; Refused where its mean or its spread is beyond all measure."""
+    if not math.isfinite(told.mean + (told.stddev or 0.0)):
+        raise Refused(where, "expected numbers whose mean and spread are finite")
+    return told
+
+
+def measurement(metric: str, unit: str, old: Sequence[Any], new: Sequence[Any], where: str) -> Measurement:
+    """A metric by its samples, with the role of a monitor and no direction told."""
+    old_side, old_samples = summary(old, f"{where}, parent")
+    new_side, new_samples = summary(new, f"{where}, culprit")
+    return Measurement(metric, unit, "unknown", "monitor", old_side, new_side, old_samples, new_samples)
+
+
+def with_roles(measured: Sequence[Measurement], suite: str) -> tuple[Measurement, ...]:
+    """The roles where nobody told them: the suite's own metrics are kpis, and one of them is the headline.
+
+    It is the one that moved most, among those whose sides don't overlap, whose direction is known and which are no
+    counters of time(1), as far as there are such. Beyond 100 monitors, the 200 that moved most are kept.
+    """
+    own = [each for each in measured if each.metric.startswith(f"{suite}.")]
+    kept = [each for each in measured if not each.metric.startswith(f"{suite}.")] if own else []
+    own = own or list(measured)
+    headline = max(own, key=lambda each: _leads(each, suite))
+    if len(kept) > _MONITORS:
+        kept = sorted((each for each in kept if _moved(each)), key=_distance, reverse=True)[: 2 * _MONITORS]
+    kpis = (replace(each, role="kpi") for each in own if each is not headline)
+    return (replace(headline, role="headline"), *kpis, *kept)
+
+
+def _leads(each: Measurement, suite: str) -> tuple[bool, bool, bool, float]:
+    known = direction_of(each.metric, suite) != "unknown"
+    return (".time." not in each.metric, known, _moved(each), _distance(each))
+
+
+def _moved(each: Measurement) -> bool:
+    old, new = each.old_samples, each.new_samples
+    return max(min(old), min(new)) > min(max(old), max(new))
+
+
+def _distance(each: Measurement) -> float:
+    return abs(change_pct(each.old.mean, each.new.mean) or 0.0)
+
+
+def finite_number(text: str) -> float:
+    """A finite number of usual digits; ValueError for anything else ("nan", "1_000")."""
+    number = float(text)
+    if not math.isfinite(number) or "_" in text or not text.isascii():
+        raise ValueError(text)
+    return number

@@ -1,0 +1,192 @@
+"""`perf-bisect-result/1`: one JSON object a result. Text → checked JSON → Result. Pure.
+
+The schema is schemas/perf-bisect-result-1.schema.json; what it can't say (finite numbers, no key twice,
+a size) is checked here. Every refusal names the line and the JSON pointer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from bot.results.bisect_result import CommitTold, MachineTold, Measurement, Recheck, Result, TestRun
+from bot.results.errors import Refused
+from bot.results.formats import numbers
+from bot.results.formats.schema import Schema, canonical
+from tracker.domain.statistics.samples import Side
+
+FORMAT = "perf-bisect-result/1"
+MAX_BYTES = 64 * 1024 * 1024  # of one result: a million samples fit
+SCHEMA = Schema("perf-bisect-result-1")
+
+
+def decode(text: str, where: str) -> Any:
+    """JSON without its traps: a key twice, NaN, Infinity and numbers past all measure are refused."""
+    value = _decode_plain(text)
+    return _decode_carefully(text, where) if value is None else value
+
+
+_LONG_NUMBER = re.compile(r"(?:^|[:,\[])\s*-?[0-9]{19}")
+_DIGITS = bytes(ord("0") if chr(code).isdecimal() and code < 128 else 0 for code in range(256))
+
+
+def _decode_plain(text: str) -> Any:
+    """The value of JSON that has none of the traps, six times as fast; None where it may have one.
+
+    orjson refuses infinite numbers, but rounds integers past 64 bits, and takes the last of two equal keys. With
+    that key goes a colon at least; so, where no text is written with \\u, equal counts of them tell that none went.
+    """
+    has_long_run = b"0" * 19 in text.encode("utf-8", "replace").translate(_DIGITS)  # quicker to ask than the pattern
+    if "\\u" in text or (has_long_run and _LONG_NUMBER.search(text)):
+        return None
+    try:
+        value = orjson.loads(text)
+        return value if canonical(value).count(":") == text.count(":") else None
+    except (orjson.JSONDecodeError, Refused):
+        return None
+
+
+def _decode_carefully(text: str, where: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            raise Refused(where, f"the key {twice[:80]!r} stands twice in one object")
+        return value
+
+    def no_constant(name: str) -> Any:
+        raise Refused(where, f"expected a finite number, found {name}")
+
+    def finite(digits: str) -> float:
+        number = float(digits)
+        if not math.isfinite(number):
+            raise Refused(where, f"expected a finite number, found {digits[:40]}")
+        return number
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=no_constant, parse_float=finite)
+    except json.JSONDecodeError as error:
+        place = (
+            f"{where}, line {error.lineno} column {error.colno}"
+            if error.lineno > 1
+            else f"{where}, column {error.colno}"
+        )
+        raise Refused(place, f"not JSON: {error.msg}") from None
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise Refused(where, f"not JSON: {error}") from None
+    except RecursionError:
+        raise Refused(where, "not JSON that can be read: it is nested too deeply") from None
+
+
+def parse(value: Any, where: str) -> Result:
+    """A result from decoded JSON, or Refused with the JSON pointer of the first fault."""
+    SCHEMA.check(value, where)
+    payload = canonical(value)
+    return _result(value, payload, where)
+
+
+def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
+    return Result(
+        producer=told["producer"]["name"],
+        id=told["id"],
+        created_at=moment(told["created_at"], f"{where}, /created_at"),
+        outcome=told["outcome"],
+        tree=told["tree"]["name"],
+        branch=told["tree"]["branch"],
+        tree_url=told["tree"].get("url", ""),
+        good=_commit(told["good"], f"{where}, /good"),
+        bad=_commit(told["bad"], f"{where}, /bad"),
+        culprit=_commit(told["first_bad"], f"{where}, /first_bad") if "first_bad" in told else None,
+        parent=_commit(told["parent"], f"{where}, /parent") if "parent" in told else None,
+        patch_message_id=told.get("patch", {}).get("message_id", "").strip().strip("<>"),
+        runs=tuple(_runs(told, where)),
+        payload=payload,
+        format=FORMAT,
+        rechecks=tuple(
+            Recheck(each["ref"], each["sha"], each["state"]) for each in told.get("bisect", {}).get("rechecks", ())
+        ),
+    )
+
+
+def tests_of(told: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
+    """The test of a result and the additional ones, each with its JSON pointer."""
+    return [(told, ""), *((each, f"/additional/{n}") for n, each in enumerate(told.get("additional", ())))]
+
+
+def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:
+    for run, place in tests_of(told):
+        yield TestRun(
+            suite=run["test"]["suite"],
+            params=params_of(run["test"]),
+            machine=machine_of(run["machine"]),
+            measurements=tuple(
+                _measurement(each, f"{where}, {place}/measurements/{n}") for n, each in enumerate(run["measurements"])
+            ),
+        )
+
+
+def machine_of(told: Mapping[str, Any]) -> MachineTold:
+    """The machine; 64.0 CPUs are 64, as JSON Schema has it."""
+    known: dict[str, Any] = {key: int(value) if isinstance(value, float) else value for key, value in told.items()}
+    return MachineTold(**{key: value for key, value in known.items() if key != "microcode"})
+
+
+def params_of(test: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters; the name of the test within its suite stands among them, where no parameter says so."""
+    params: dict[str, str] = dict(test["params"])
+    if "name" in test:
+        params.setdefault("test", test["name"])
+    return params
+
+
+def _commit(told: Mapping[str, Any], where: str) -> CommitTold:
+    author = told.get("author", {})
+    return CommitTold(
+        sha=told["sha"],
+        title=told.get("subject", ""),
+        author_name=author.get("name", ""),
+        author_email=author.get("email", ""),
+        date=moment(told["date"], f"{where}/date") if "date" in told else None,
+        describe=told.get("describe", ""),
+        trailers=tuple((each["tag"], each["value"]) for each in told.get("trailers", ())),
+        is_merge=told.get("is_merge", False),
+    )
+
+
+def _measurement(told: Mapping[str, Any], where: str) -> Measurement:
+    old, old_samples = side_of(told["good"], f"{where}/good")
+    new, new_samples = side_of(told["bad"], f"{where}/bad")
+    direction = told.get("direction", "unknown")
+    return Measurement(
+        told["metric"], told.get("unit", ""), direction, told["role"], old, new, old_samples, new_samples
+    )
+
+
+def side_of(told: Mapping[str, Any], where: str) -> tuple[Side, tuple[float, ...]]:
+    """One side by its samples, or by what they come to."""
+    samples = told.get("samples")
+    try:
+        if samples is None:
+            spread = float(told["stddev"]) if "stddev" in told else None
+            return numbers.finite(Side(float(told["mean"]), spread, int(told["n"])), where), ()
+        return numbers.summary(samples, f"{where}/samples")
+    except OverflowError:
+        raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None
+
+
+def moment(text: str, where: str) -> datetime:
+    """An RFC 3339 time, in UTC."""
+    try:
+        if "T" not in text.upper():
+            raise ValueError(text)
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise Refused(where, f"expected a date and time (RFC 3339), found {text[:40]!r}") from None

@@ -1,0 +1,98 @@
+"""The one way in: whatever was handed in, by command, by directory or over the network, is taken here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from bot.git.inspection import Inspected, inspect
+from bot.results.bisect_result import Result
+from bot.results.errors import Refused
+from bot.results.kernel_result import KernelResult
+from bot.results.recognise import Input
+from bot.results.storage.bisect_results import Receipt, take_all
+from bot.results.storage.kernel_results import ReleaseReceipt, take
+
+_BATCH = 200  # results in one transaction
+_BATCH_BYTES = 4 << 20  # and not much more of their payload: memory stays flat
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one input: a receipt, or the refusal, with the bytes that nobody else keeps."""
+
+    where: str
+    result: Result | KernelResult | None
+    receipt: Receipt | ReleaseReceipt | None
+    refusal: Refused | None
+    raw: bytes = b""
+
+
+def take_in(inputs: Iterable[Input], trees: Sequence[Path], now: datetime) -> Iterator[Answer]:
+    """Take every input, in batches; the answers come in the order of the inputs.
+
+    `trees`: git repositories that are asked who wrote a culprit and what it changes, before the database is locked.
+    """
+    for batch in _batches(inputs):
+        yield from _take(batch, trees, now)
+
+
+def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
+    waiting: list[Input] = []
+    size = 0
+    for each in inputs:
+        waiting.append(each)
+        size += len(each.result.payload) if each.result else len(each.raw)
+        if len(waiting) >= _BATCH or size >= _BATCH_BYTES:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
+
+
+def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iterator[Answer]:
+    results = [each.result for each in inputs if isinstance(each.result, Result)]
+    seen = inspect(trees, list(_commits(results))) if trees else {}
+    results = [_settled(result, seen) for result in results]
+    taken = iter(zip(results, take_all(results, now, seen), strict=True)) if results else iter(())
+    for each in inputs:
+        if each.result is None:
+            yield Answer(each.where, None, None, each.refusal or Refused(each.where, "nothing to take"), each.raw)
+            continue
+        result: Result | KernelResult
+        answer: Receipt | ReleaseReceipt | Refused
+        if isinstance(each.result, KernelResult):
+            result, answer = each.result, take(each.result, now)
+        else:
+            result, answer = next(taken)
+        if isinstance(answer, Refused):
+            yield Answer(each.where, result, None, answer.at(each.where), result.payload.encode())
+        else:
+            yield Answer(each.where, result, answer, None)
+
+
+def _commits(results: Iterable[Result]) -> Iterator[str]:
+    for result in results:
+        yield from dict.fromkeys(each.sha for each in (result.culprit, result.parent, result.bad) if each)
+
+
+def _settled(result: Result, seen: dict[str, Inspected]) -> Result:
+    """The result the right way round, where only a guess said which side is the parent and a tree knows better."""
+    if not result.may_be_reversed or result.culprit is None or result.parent is None:
+        return result
+    parent = seen.get(result.parent.sha)
+    if parent is None or result.culprit.sha not in parent.parents:
+        return result
+    runs = tuple(
+        replace(
+            run,
+            measurements=tuple(
+                replace(each, old=each.new, new=each.old, old_samples=each.new_samples, new_samples=each.old_samples)
+                for each in run.measurements
+            ),
+        )
+        for run in result.runs
+    )
+    return replace(result, good=result.bad, bad=result.good, culprit=result.parent, parent=result.culprit, runs=runs)

@@ -1,0 +1,66 @@
+"""A result of a kernel as a whole, as a value: what it was measured to do, with no other kernel beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.results.bisect_result import MachineTold
+from tracker.domain.statistics.samples import Side
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTold:
+    """`name`: "v5.6", or a sha of 40 digits; `variant`: how it was set up."""
+
+    name: str
+    variant: str = ""
+    describe: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTold:
+    """One metric. `direction`: higher, lower or unknown. Samples are empty where only sums are told."""
+
+    metric: str
+    unit: str
+    direction: str
+    role: str
+    side: Side
+    samples: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TestTold:
+    """One scenario on one machine, and what was measured there."""
+
+    suite: str
+    params: Mapping[str, str]
+    machine: MachineTold
+    measured: tuple[MeasuredTold, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceTold:
+    """A file that a tool wrote while the first test ran."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResult:
+    """What a lab hands in about a kernel. `payload` is that, in canonical JSON; (producer, id) is its key."""
+
+    producer: str
+    id: str
+    created_at: datetime
+    kernel: KernelTold
+    tests: tuple[TestTold, ...]
+    evidence: tuple[EvidenceTold, ...]
+    payload: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.producer, self.id)

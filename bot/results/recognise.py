@@ -1,0 +1,247 @@
+"""Inputs by their content: files, directories and streams, one result at a time, whatever the format.
+
+To add a format: a module with FORMAT and `parse(payload, where) -> Result` of a JSON value that holds all it needs,
+a line in ADAPTERS, and the way that its files are recognised below.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import IO, Any
+
+from bot.results.bisect_result import Result
+from bot.results.errors import Refused
+from bot.results.files import HEAD, head_of, read_text, text
+from bot.results.formats import bisect_log, kcidb, lkp, lkp_roots, perf_release_result
+from bot.results.formats import perf_bisect_result as perf
+from bot.results.formats.limits import checked, checked_release
+from bot.results.formats.schema import canonical
+from bot.results.kernel_result import KernelResult
+
+# By the name that a stored payload has for its format.
+ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
+    perf.FORMAT: perf.parse,
+    lkp.FORMAT: lkp.parse,
+    bisect_log.FORMAT: bisect_log.parse,
+    kcidb.FORMAT: kcidb.parse,
+}
+_BOM = b"\xef\xbb\xbf"
+_JSON = (".json", ".jsonl", ".ndjson")
+_SUFFIXES = (*_JSON, ".log", ".txt", ".bisect", ".csv", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One result found in an input, or why it is refused, with the bytes that were refused where they are a stream's.
+
+    `where` names the file, and the line or the index.
+    """
+
+    where: str
+    result: Result | KernelResult | None
+    refusal: Refused | None = None
+    raw: bytes = b""
+
+
+def reread(format_name: str, payload: str, where: str) -> Result:
+    """The result of a stored payload, as today's code understands it."""
+    return ADAPTERS[format_name](json.loads(payload), where)
+
+
+def read_paths(paths: Sequence[Path]) -> Iterator[Input]:
+    """Every result of these paths. Two LKP result roots named one after the other are a parent and its culprit."""
+    paired: set[int] = set()
+    for number, (one, other) in enumerate(pairwise([*paths, Path()])):
+        if number in paired:
+            continue
+        if _is_root(one) and _is_root(other) and one.resolve().parent == other.resolve().parent:
+            paired.add(number + 1)
+            yield from _lkp([one.resolve(), other.resolve()], one.resolve().parent, in_order=True)
+        else:
+            yield from read_path(one)
+
+
+def _is_root(path: Path) -> bool:
+    try:
+        return path.is_dir() and lkp_roots.is_root(path.resolve())
+    except (OSError, RuntimeError):  # what is wrong with it is told when it is read
+        return False
+
+
+def read_path(path: Path) -> Iterator[Input]:
+    """Every result in a file or below a directory, in order of name."""
+    try:
+        yield from _directory(path) if path.is_dir() else _file(path, path.resolve().parent)
+    except RuntimeError:
+        yield _refused(str(path), "a symbolic link that leads nowhere")
+    except OSError as error:
+        yield _refused(str(path), error.strerror or str(error))
+
+
+def _directory(top: Path) -> Iterator[Input]:
+    pairs = list(lkp_roots.roots_below(top.resolve()))
+    files = list(_files(top, {root for pair in pairs for root in pair}))
+    found = 0
+    for each in chain(
+        *(_lkp(pair, top.resolve(), in_order=False) for pair in pairs),
+        *(_file(file, top, sure=file.suffix.lower() in _JSON) for file in files),
+    ):
+        found += 1
+        yield each
+    if not found:
+        yield _refused(str(top), "expected results: JSON, LKP result roots, a git bisect log with its CSV; found none")
+
+
+def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
+    """The files that may hold results, in order of name: none of a result root's own, no samples that a log has."""
+    for path in sorted(top.rglob("*")):
+        if path.suffix.lower() not in _SUFFIXES or path.is_dir() or path.name.startswith("."):
+            continue
+        if roots and not roots.isdisjoint((top.resolve() / path.relative_to(top)).parents):
+            continue
+        if path.suffix != ".csv" or partner_of(path) is None:
+            yield path
+
+
+def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]:
+    where = str(roots[0].parent)
+    try:
+        yield Input(where, checked(lkp_roots.read_pair(roots, top, in_order=in_order), where))
+    except Refused as refusal:
+        yield Input(where, None, refusal)
+
+
+def _file(path: Path, top: Path, *, sure: bool = True) -> Iterator[Input]:
+    """The results of one file. Not `sure`: a file of a directory that may as well be something else."""
+    try:
+        beginning = head_of(path, top)
+        if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
+            yield from _bisection(path, top)
+        elif sure:
+            with path.open("rb") as stream:
+                yield from read_stream(stream, str(path))
+    except Refused as refusal:
+        yield Input(str(path), None, refusal)
+    except OSError as error:
+        yield _refused(str(path), error.strerror or str(error))
+
+
+def _bisection(path: Path, top: Path) -> Iterator[Input]:
+    """A log and its samples, which lie beside each other: NAME.log with NAME.csv, or the only CSV there."""
+    folder = path.parent
+    if path.suffix == ".csv":
+        log = partner_of(path)
+        samples: Path | None = path
+    else:
+        log, samples = path, partner_of(path)
+    if log is None or samples is None:
+        what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
+        raise Refused(str(path), f"expected its {what} beside it in {folder}, found none")
+    told = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
+    yield Input(str(log), checked(bisect_log.parse(told, str(log)), str(log)))
+
+
+def partner_of(path: Path) -> Path | None:
+    """The samples of a log, or the log of samples: the file of the same name beside it."""
+    wanted = (".log", ".txt", ".bisect", "") if path.suffix == ".csv" else (".csv",)
+    return next((path.with_suffix(suffix) for suffix in wanted if path.with_suffix(suffix).is_file()), None)
+
+
+def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
+    """The results of one JSON value or array, or of JSON Lines, which are read a line at a time."""
+    first = stream.readline(perf.MAX_BYTES + 1).removeprefix(_BOM)
+    lines = 1
+    while first and not first.strip():
+        first, lines = stream.readline(perf.MAX_BYTES + 1), lines + 1
+    if _is_whole_object(first) or len(first) > perf.MAX_BYTES:
+        yield from _lines(first, stream, name, lines)
+        return
+    raw = first + stream.read(perf.MAX_BYTES + 1 - len(first))
+    try:
+        if bisect_log.is_log(raw[:HEAD].decode("utf-8", "replace")):
+            raise Refused(name, "a git bisect log needs its samples: hand in the file, with NAME.csv beside NAME.log")
+        value = perf.decode(text(raw, name), name)
+    except Refused as refusal:
+        yield Input(name, None, refusal, raw)
+        return
+    if value == []:
+        yield Input(name, None, Refused(name, "expected a result, found an empty array"), raw)
+    if isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _value(each, f"{name}, /{number}")
+    else:
+        yield from _value(value, name)
+
+
+def read_bytes(raw: bytes, name: str) -> Iterator[Input]:
+    """The results of what was sent in one piece."""
+    return read_stream(io.BytesIO(raw), name)
+
+
+def _is_whole_object(line: bytes) -> bool:
+    """Whether the first line is a JSON object by itself, as in JSON Lines; else the file is one value."""
+    return line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}") and line.endswith(b"\n")
+
+
+def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[Input]:
+    line = first
+    while line:
+        where = f"{name}, line {number}"
+        if len(line) > perf.MAX_BYTES:
+            yield _refused(where, f"expected at most {perf.MAX_BYTES:,} bytes a result")
+            while line and not line.endswith(b"\n"):  # skip the rest of it without keeping it
+                line = stream.readline(1 << 20)
+        elif line.strip():
+            try:
+                yield from _value(perf.decode(text(line, where), where), where)
+            except Refused as refusal:
+                yield Input(where, None, refusal, line)
+        number, line = number + 1, stream.readline(perf.MAX_BYTES + 1)
+
+
+def _value(value: Any, where: str) -> Iterator[Input]:
+    """The results of one JSON value; what is refused of it goes along."""
+    answers: Iterable[Result | KernelResult | Refused] = (
+        kcidb.parse_all(value, where) if kcidb.is_report(value) else [_parsed(value, where)]
+    )
+    kept = b""
+    for answer in answers:
+        try:
+            if isinstance(answer, Refused):
+                raise answer
+            if isinstance(answer, KernelResult):
+                yield Input(where, checked_release(answer, where))
+            else:
+                yield Input(where, checked(answer, where))
+        except Refused as refusal:
+            # Of a report that is refused in many places, the bytes are kept once.
+            kept, before = kept or _bytes_of(value), kept
+            yield Input(where, None, refusal.at(where), b"" if before else kept)
+
+
+def _bytes_of(value: Any) -> bytes:
+    """A refused value, to be kept; what is nested too deeply to be written is too deep to be kept."""
+    try:
+        return canonical(value).encode("utf-8", "replace")
+    except Refused:
+        return b""
+
+
+def _parsed(value: Any, where: str) -> Result | KernelResult | Refused:
+    try:
+        if perf_release_result.is_result(value):
+            return perf_release_result.parse(value, where)
+        return perf.parse(value, where)
+    except Refused as refusal:
+        return refusal
+    except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
+        return Refused(where, f"can't be understood: {str(error) or type(error).__name__}")
+
+
+def _refused(where: str, why: str) -> Input:
+    return Input(where, None, Refused(where, why))

@@ -1,0 +1,51 @@
+"""Why an operator has to look at a result before anybody is told of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.git.inspection import Inspected
+from bot.results.bisect_result import Measurement, Result
+from tracker.domain.events import Grade
+from tracker.domain.statistics.change import CONTRADICTION, NO_DIRECTION
+from tracker.domain.statistics.significance import Graded, overlap
+
+MERGE = "the culprit is a merge commit"
+NO_CODE = "the culprit changes comments or documentation only"
+OF_THE_CULPRIT = frozenset({MERGE, NO_CODE})  # which no other result about it takes away
+
+
+def why_held(result: Result, graded: Graded, direction: str, author: str, seen: Inspected | None) -> Iterator[str]:
+    """The reasons, a line each; none where nobody has to look. `direction` of the headline's metric and `author` of
+    the culprit are what we know of them by now, `seen` is what a git tree says of the culprit.
+    """
+    yield from _about_commit(result, author, seen)
+    yield from _about_numbers(result.headline, graded, direction)
+
+
+def _about_commit(result: Result, author: str, seen: Inspected | None) -> Iterator[str]:
+    culprit = result.culprit
+    assert culprit
+    if culprit.is_merge or (seen and len(seen.parents) > 1):
+        yield MERGE
+    if seen and seen.no_op:
+        yield NO_CODE
+    if not author:
+        yield "the culprit's author is not known"
+    if not result.parent_is_told and seen and result.parent and result.parent.sha not in seen.parents:
+        yield f"{result.parent.sha[:10]} is no parent of the culprit in a tree of ours"
+    if result.doubt and not (seen and result.parent and result.parent.sha in seen.parents):
+        yield result.doubt
+
+
+def _about_numbers(headline: Measurement, graded: Graded, direction: str) -> Iterator[str]:
+    if graded.verdict is Grade.NOT_TESTABLE:
+        yield "the change can't be tested: one run a side, or no spread told"
+    elif graded.verdict is Grade.NOT_SIGNIFICANT:
+        yield f"chance alone makes such a difference (p = {graded.p_value:.2g})"
+    if headline.old_samples and headline.new_samples and overlap(headline.old_samples, headline.new_samples):
+        yield "the samples of both sides overlap"
+    if direction == "unknown":
+        yield NO_DIRECTION.format(metric=headline.metric)
+    elif headline.direction not in ("unknown", direction):
+        yield CONTRADICTION.format(said=headline.direction, metric=headline.metric, known=direction)

@@ -1,0 +1,1 @@
+"""Results into the database: each once, whole, graded against the known noise."""

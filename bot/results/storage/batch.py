@@ -1,0 +1,243 @@
+"""New results in their places: findings of reports, reports that are opened, and events of other reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from bot.git.inspection import Inspected
+from bot.mail.addresses import Address
+from bot.mail.subsystem import subsystem_of
+from bot.replies.report_lookup import known_as
+from bot.results import rechecks
+from bot.results.bisect_result import Result
+from bot.results.review_reasons import OF_THE_CULPRIT, why_held
+from bot.results.storage.catalog import Things, fetch_things
+from bot.results.storage.graded import FIELDS, Found, Measured
+from bot.results.storage.grading import grade
+from bot.results.storage.known_reports import Known, are_entangled, fetch_known, is_about_a_culprit
+from tracker.domain.events import EventData, Grade, Verdict
+from tracker.domain.keys import tag_of
+from tracker.domain.report_state.fold import fold
+from tracker.domain.report_state.text import sentence
+from tracker.domain.statistics.change import word
+from tracker.models import BisectResult, Commit, Event, Finding, Report
+from tracker.models.results import Outcome
+from tracker.services import bulk, event_log, report_summary
+from tracker.services.regrading import outdate, regrade
+
+
+def store_new(
+    results: Sequence[Result], rows: Sequence[BisectResult], now: datetime, seen: Mapping[str, Inspected]
+) -> None:
+    """Store results that are new, each with its row, which is not saved yet: everything, in a few queries.
+
+    `seen`: what git trees say of the commits that the results tell of. To be called in a transaction.
+    """
+    if not results:
+        return
+    things = fetch_things(results, seen)
+    if things.turned:
+        regrade(things.turned)
+    known = fetch_known(results, things, seen)
+    if len(results) > 1 and are_entangled(results, things, known, seen):
+        for result, row in zip(results, rows, strict=True):
+            store_new([result], [row], now, seen)
+        return
+    _Batch(things, known, now, seen).store(results, rows, grade(results, things))
+
+
+class _Batch:
+    """What results add to what is known: collected one result after the other, and stored together."""
+
+    def __init__(self, things: Things, known: Known, now: datetime, seen: Mapping[str, Inspected]) -> None:
+        self.things, self.known, self.now, self.seen = things, known, now, seen
+        self._findings: list[Found] = []
+        self._events: list[Event] = []
+        self._replaced: list[int] = []  # the keys of findings that a clear result takes the place of
+        self._dethroned: list[int] = []  # and of those that lead their reports no longer
+        self._changed: dict[int, Report] = {}
+        self._outdated: set[int] = set()  # the reports whose mail, if it still waits, says less than we know
+
+    def store(
+        self, results: Sequence[Result], rows: Sequence[BisectResult], measured: Sequence[Sequence[Measured]]
+    ) -> None:
+        """Everything, in the order in which rows need each other."""
+        self._open_reports(results, measured)
+        for result, row, each in zip(results, rows, measured, strict=True):
+            self._place(result, row, each)
+        bulk.create(rows, "producer", "external_id")
+        if self._replaced:
+            Finding.objects.filter(pk__in=self._replaced).delete()
+        if self._dethroned:
+            Finding.objects.filter(pk__in=self._dethroned).update(headline=False)
+        bulk.insert(Finding, FIELDS, [each.values() for each in self._findings])
+        Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
+        event_log.record(self._events)
+        event_log.refold(self._changed)
+        report_summary.relist({each.report for each in self._findings if each.headline} | self._changed.keys())
+        outdate(self._outdated)
+
+    # --- reports ---
+
+    def _open_reports(self, results: Sequence[Result], measured: Sequence[Sequence[Measured]]) -> None:
+        """Make the reports of culprits that have none yet; a fix that is no regression itself needs none."""
+        fresh: dict[int, Report] = {}
+        for result, each in zip(results, measured, strict=True):
+            if not is_about_a_culprit(result):
+                continue
+            owner = self._owner(result)
+            if owner.pk in self.known.reports or owner.pk in fresh:
+                continue
+            if self.known.fixed_by(result, each) and _headline(each).graded.verdict is not Grade.REGRESSION:
+                continue
+            fresh[owner.pk] = self._report(result, owner, _headline(each))
+        bulk.create(list(fresh.values()), "culprit_id")
+        self.known.add(fresh)
+
+    def _report(self, result: Result, owner: Commit, headline: Measured) -> Report:
+        verdict = word(headline.told.old.mean, headline.told.new.mean, headline.metric.direction)
+        nowhere = fold(verdict, ())
+        return Report(
+            culprit=owner,
+            tag=tag_of(owner.sha),
+            verdict=verdict,
+            state=nowhere.state,
+            status=sentence(nowhere),
+            awaited=nowhere.awaited,
+            subsystem=report_summary.clipped(subsystem_of(owner.title)),
+            tree=self.things.trees.get(result.tree),
+            branch=result.branch,
+            authors=sorted(known_as([Address(owner.author_name, owner.author_email)])),
+            held=self._why_held(result, headline),
+        )
+
+    def _owner(self, result: Result) -> Commit:
+        """The commit whose report a result belongs to."""
+        assert result.culprit
+        commit = self.things.commits[result.culprit.sha]
+        return commit.same_patch_as or commit
+
+    def _why_held(self, result: Result, headline: Measured) -> str:
+        assert result.culprit
+        author = self.things.commits[result.culprit.sha].author_email
+        seen = self.seen.get(result.culprit.sha)
+        return "\n".join(why_held(result, headline.graded, headline.metric.direction, author, seen))
+
+    # --- each result in its place ---
+
+    def _place(self, result: Result, row: BisectResult, measured: Sequence[Measured]) -> None:
+        """A fix that was measured, a finding of a report, or a culprit that shows no more."""
+        for fixed in self.known.fixed_by(result, measured):
+            shown = self._compared_with(fixed, measured)
+            self._say(fixed, rechecks.fix_event(result, shown.graded.verdict, row.created_at), row)
+        report = self.known.reports.get(self._owner(result).pk) if result.culprit else None
+        if report is not None:
+            self._measured_again(result, row, _headline(measured), report)
+        if report is not None and result.outcome == Outcome.CONCLUSIVE:
+            self._join(result, row, measured, report)
+        else:
+            row.measured = [each.summary() for each in measured]
+
+    def _compared_with(self, fixed: Report, measured: Sequence[Measured]) -> Measured:
+        """What a fix showed where the report's headline was measured, else where its own was, else elsewhere."""
+        places, head = self.known.places[fixed.pk], self.known.heads.get(fixed.pk)
+        shared = [each for each in measured if each.place in places and each.told.role != "monitor"]
+        return max(shared, key=lambda each: (places[each.place] is head, each.told.role == "headline"))
+
+    def _measured_again(self, result: Result, row: BisectResult, headline: Measured, report: Report) -> None:
+        """The same place, up to another commit, later than what was found there: still there, or gone."""
+        before = self.known.places[report.pk].get(headline.place)
+        first = before.result if isinstance(before, Finding) else before.row if before else None
+        if first is None or result.outcome == Outcome.INCONCLUSIVE:
+            return
+        if result.bad.sha != first.bad_sha and row.created_at > first.created_at:
+            self._say(report, rechecks.later_event(result, row.created_at), row)
+
+    def _join(self, result: Result, row: BisectResult, measured: Sequence[Measured], report: Report) -> None:
+        """Add what a result found to a report: every place once, and a headline by the rule."""
+        row.report = report
+        row.held = self._why_held(result, _headline(measured))
+        for event in rechecks.recheck_events(result, row.created_at):
+            self._say(report, event, row)
+        parent = self.things.commits[result.parent.sha] if result.parent else None
+        base = (result.parent.describe if result.parent else "") or result.good.describe
+        frees = bool(report.held) and not row.held and report.pk not in self.known.told
+        headline, again = _headline(measured), []
+        for each in measured:
+            if frees:
+                self._clear(report, each)
+            if each.place in self.known.places[report.pk]:
+                again.append(each.summary())
+                continue
+            finding = Found(each, report.pk, row, parent.pk if parent else None, base)
+            self.known.places[report.pk][each.place] = finding
+            self._findings.append(finding)
+            if each is headline and self._leads(finding, report, row):
+                self._enthrone(finding, report, row)
+        row.measured = again
+        self._outdated.add(report.pk)
+
+    def _clear(self, report: Report, each: Measured) -> None:
+        """Make room for a clear measurement where a doubtful one stands."""
+        before = self.known.places[report.pk].pop(each.place, None)
+        if before is not None and self.known.heads.get(report.pk) is before:
+            del self.known.heads[report.pk]
+        if isinstance(before, Finding):
+            self._replaced.append(before.pk)
+        elif before is not None:
+            self._findings.remove(before)
+
+    def _leads(self, finding: Found, report: Report, row: BisectResult) -> bool:
+        """Whether a finding becomes the headline: the first does; then, until the mail has gone out, a worse one,
+        and one that needn't be held before one that must.
+        """
+        head = self.known.heads.get(report.pk)
+        if head is None:
+            return True
+        if report.pk in self.known.told or (row.held and not report.held):
+            return False
+        return _rank(finding) < _rank(head) or bool(report.held and not row.held)
+
+    def _enthrone(self, finding: Found, report: Report, row: BisectResult) -> None:
+        if head := self.known.heads.get(report.pk):
+            head.headline = False
+            if isinstance(head, Finding):
+                self._dethroned.append(head.pk)
+        told, before = finding.measured.told, (report.verdict, report.held)
+        report.verdict = word(told.old.mean, told.new.mean, finding.measured.metric.direction)
+        if report.pk not in self.known.told:
+            stays = [each for each in report.held.split("\n") if each in OF_THE_CULPRIT]
+            report.held = "\n".join(dict.fromkeys(each for each in (*stays, *row.held.split("\n")) if each))
+        finding.headline = True
+        self.known.heads[report.pk] = finding
+        if before != (report.verdict, report.held):
+            self._changed[report.pk] = report
+
+    def _say(self, report: Report, event: EventData | None, row: BisectResult) -> None:
+        """An event of a report by a result, which remembers what it said."""
+        if event is None:
+            return
+        self._events.append(event_log.event_row(report, event, self.now))
+        self._outdated.add(report.pk)
+        words = " ".join(each for each in (event.kind.replace("_", " "), event.tag) if each)
+        row.note = "; ".join(each for each in (row.note, f"{words}: report {report.culprit.sha10}") if each)
+        if row.report is None:
+            row.report = report
+
+
+def _headline(measured: Iterable[Measured]) -> Measured:
+    return next(each for each in measured if each.told.role == "headline")
+
+
+def _rank(finding: Finding | Found) -> float:
+    """How bad a finding is, the less the worse: its change with plus for better. From zero is worst or best."""
+    if isinstance(finding, Finding):
+        old, new, direction = finding.old_mean or 0.0, finding.new_mean or 0.0, finding.metric.direction
+    else:
+        told = finding.measured.told
+        old, new, direction = told.old.mean, told.new.mean, finding.measured.metric.direction
+    if finding.change_pct is not None:
+        return finding.change_pct
+    return -math.inf if word(old, new, direction) is Verdict.REGRESSION else math.inf

@@ -1,0 +1,98 @@
+"""What results speak of, as rows: machines, scenarios, metrics, trees and commits, found or made for all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bot.git.inspection import Inspected
+from bot.mail.patches import bare_title
+from bot.results.bisect_result import CommitTold, MachineTold, Measurement, Result
+from tracker.domain.keys import scenario_key
+from tracker.models import Commit, Machine, Metric, Scenario, Tree
+from tracker.services import catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Things:
+    """Rows by the names that the results tell. `turned`: the metrics whose direction is another since."""
+
+    machines: Mapping[str, Machine]
+    scenarios: Mapping[str, Scenario]
+    metrics: Mapping[str, Metric]
+    trees: Mapping[str, Tree]
+    commits: Mapping[str, Commit]
+    turned: Sequence[Metric]
+
+    def measurements(self, result: Result) -> Iterator[tuple[Measurement, Metric, Scenario, Machine]]:
+        """The measurements of a result, in their order, with the rows they speak of."""
+        for run in result.runs:
+            scenario = self.scenarios[scenario_key(run.suite, run.params)]
+            machine = self.machines[run.machine.id]
+            for each in run.measurements:
+                yield each, self.metrics[each.metric], scenario, machine
+
+
+def fetch_things(results: Sequence[Result], seen: Mapping[str, Inspected]) -> Things:
+    """Find or make all of them. `seen`: what git trees say of commits, where a lab was silent."""
+    runs = [run for result in results for run in result.runs]
+    metrics, turned = catalog.metrics(
+        catalog.new_metric(metric, unit, direction, suite)
+        for metric, unit, direction, suite in dict.fromkeys(
+            (each.metric, each.unit, each.direction, run.suite) for run in runs for each in run.measurements
+        )
+    )
+    return Things(
+        machines=catalog.machines(machine_row(run.machine) for run in runs),
+        scenarios=catalog.scenarios(
+            Scenario(key=scenario_key(run.suite, run.params), suite=run.suite, params=dict(run.params)) for run in runs
+        ),
+        metrics=metrics,
+        trees=catalog.trees(
+            Tree(name=result.tree, url=result.tree_url, role=catalog.role_of(result.tree, result.tree_url))
+            for result in results
+            if result.tree
+        ),
+        commits=catalog.commits(_commits(results, seen)),
+        turned=turned,
+    )
+
+
+def _commits(results: Sequence[Result], seen: Mapping[str, Inspected]) -> Iterator[Commit]:
+    for result in results:
+        if result.culprit:
+            yield _commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id)
+            if result.parent:
+                yield _commit(result.parent, seen.get(result.parent.sha))
+
+
+def with_trailers(told: CommitTold, seen: Inspected | None) -> CommitTold:
+    """A commit with the trailers that the lab told, else with those that a tree has."""
+    return replace(told, trailers=told.trailers or (seen.trailers if seen else ()))
+
+
+def _commit(told: CommitTold, seen: Inspected | None, patch_message_id: str = "") -> Commit:
+    """A commit by what the lab told, and by what a git tree knows where the lab was silent."""
+    told = with_trailers(told, seen)
+    return Commit(
+        sha=told.sha,
+        title=bare_title(told.title or (seen.title if seen else ""))[:1000],
+        author_name=told.author_name or (seen.author_name if seen and not told.author_email else ""),
+        author_email=(told.author_email or (seen.author_email if seen else "")).lower(),
+        authored_at=told.date or (seen.authored_at if seen else None),
+        trailers=[list(pair) for pair in told.trailers],
+        patch_message_id=patch_message_id,
+        patch_id=seen.patch_id if seen else "",
+    )
+
+
+def machine_row(told: MachineTold) -> Machine:
+    """A machine as a lab told of it, not stored."""
+    return Machine(
+        name=told.id,
+        cpus=told.cpus,
+        sockets=told.sockets,
+        cpu_model=told.cpu_model,
+        codename=told.codename,
+        memory_bytes=told.memory_bytes,
+    )

@@ -1,0 +1,86 @@
+"""A measurement with its grade and its rows, and the finding that it becomes: values on their way to the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from bot.results.bisect_result import Measurement
+from tracker.domain.statistics.significance import Graded
+from tracker.models import BisectResult, Metric
+
+Place = tuple[int, int, int]  # metric, scenario, machine: what may be compared with what
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measurement with the rows it speaks of, and its grade."""
+
+    told: Measurement
+    metric: Metric
+    place: Place
+    graded: Graded
+    effect: float | None
+
+    def summary(self) -> dict[str, Any]:
+        """What is shown of a measurement that is no finding."""
+        return {
+            "metric": self.told.metric,
+            "old": self.told.old.mean,
+            "new": self.told.new.mean,
+            "change_pct": self.graded.change_pct,
+            "verdict": self.graded.verdict.value,
+        }
+
+
+# The columns of a finding, in the order of `Found.values`.
+FIELDS = (
+    *("report", "metric", "scenario", "machine", "parent", "base", "headline", "verdict"),
+    *("change_pct", "change_pct_raw", "old_mean", "old_stddev_pct", "new_mean", "new_stddev_pct"),
+    *("old_runs", "new_runs", "old_samples", "new_samples", "p_value", "low_pct", "high_pct", "effect", "result"),
+)
+
+
+@dataclass(slots=True, eq=False)
+class Found:
+    """A finding that is not stored yet. `row` gets its key before the findings are stored."""
+
+    measured: Measured
+    report: int
+    row: BisectResult
+    parent: int | None
+    base: str
+    headline: bool = False
+
+    @property
+    def change_pct(self) -> float | None:
+        return self.measured.graded.better_pct
+
+    def values(self) -> tuple[Any, ...]:
+        """The values of FIELDS, as the database takes them."""
+        told, graded = self.measured.told, self.measured.graded
+        return (
+            self.report,
+            *self.measured.place,
+            self.parent,
+            self.base,
+            self.headline,
+            graded.verdict.value,
+            graded.better_pct,
+            graded.change_pct,
+            told.old.mean,
+            told.old.stddev_pct,
+            told.new.mean,
+            told.new.stddev_pct,
+            told.old.n,
+            told.new.n,
+            orjson.dumps(told.old_samples).decode(),
+            orjson.dumps(told.new_samples).decode(),
+            graded.p_value,
+            graded.low_pct,
+            graded.high_pct,
+            self.measured.effect,
+            self.row.id,
+        )

@@ -1,0 +1,55 @@
+"""The measurements of many results, graded at once, each held against the noise of what came before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot.results.bisect_result import Measurement, Result
+from bot.results.storage.catalog import Things
+from bot.results.storage.graded import Measured, Place
+from tracker.domain.statistics import significance
+from tracker.domain.statistics.significance import Graded, Noise
+from tracker.models import Machine, Metric, NoiseHistory, Scenario
+from tracker.services import bulk
+
+
+def grade(results: Sequence[Result], things: Things) -> list[list[Measured]]:
+    """What each result measured, in its order; the noise of every place is stored with the new sides in it."""
+    flat = [told for result in results for told in things.measurements(result)]
+    graded = significance.grade_all([told[0] for told in flat], [told[1].direction for told in flat])
+    noise = _noise(things)
+    answers = iter([_measured(*told, grade, noise) for told, grade in zip(flat, graded, strict=True)])
+    measured = [[next(answers) for run in result.runs for _ in run.measurements] for result in results]
+    _save({each.place: noise[each.place] for one in measured for each in one})
+    return measured
+
+
+def _measured(
+    told: Measurement,
+    metric: Metric,
+    scenario: Scenario,
+    machine: Machine,
+    graded: Graded,
+    noise: dict[Place, Noise],
+) -> Measured:
+    """A measurement against the noise so far, to which it then adds its own."""
+    place = (metric.id, scenario.id, machine.id)
+    before = noise.get(place) or Noise()
+    noise[place] = before.plus(told.old, told.new)
+    return Measured(told, metric, place, graded, significance.effect(graded.change_pct, before))
+
+
+def _noise(things: Things) -> dict[Place, Noise]:
+    rows = NoiseHistory.objects.filter(
+        metric__in=[row.pk for row in things.metrics.values()],
+        scenario__in=[row.pk for row in things.scenarios.values()],
+        machine__in=[row.pk for row in things.machines.values()],
+    )
+    columns = rows.values_list("metric_id", "scenario_id", "machine_id", "degrees", "squares")
+    return {(metric, scenario, machine): Noise(n, s) for metric, scenario, machine, n, s in columns}
+
+
+def _save(noise: Mapping[Place, Noise]) -> None:
+    place = ("metric", "scenario", "machine")
+    rows = [(*where, each.degrees, each.squares) for where, each in sorted(noise.items())]
+    bulk.upsert(NoiseHistory, (*place, "degrees", "squares"), place, rows)

@@ -1,0 +1,127 @@
+"""Results of released kernels into the database: each once, whole, with its measurements and its evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import DataError, IntegrityError, OperationalError, transaction
+
+from bot.results.errors import Conflict, Refused
+from bot.results.kernel_result import KernelResult
+from bot.results.storage.bisect_results import Taken, changed_paths, conflict_words
+from bot.results.storage.catalog import machine_row
+from tracker.domain.errors import Unfit
+from tracker.domain.keys import scenario_key
+from tracker.models import Kernel, Machine, Measurement, ReleaseResult, Scenario
+from tracker.services import bulk, catalog, tool_output
+from tracker.services.regrading import regrade
+
+log = logging.getLogger(__name__)
+_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseReceipt:
+    """What became of a result of a released kernel: its row."""
+
+    taken: Taken
+    row: ReleaseResult
+    left_out: tuple[str, ...] = ()  # the files that were not kept, and why
+
+    @property
+    def words(self) -> str:
+        return "; ".join([f"{self.row.kernel}, measured", *self.left_out])
+
+
+def take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
+    """Store one result. The same again is a duplicate; another payload under its key is a Conflict."""
+    for attempt in range(_TRIES):
+        try:
+            with transaction.atomic():
+                return _take(result, now)
+        except (DataError, ArithmeticError, ValueError) as error:
+            words = (str(error) or type(error).__name__).splitlines()[0]
+            return Refused("", f"the database can't hold it: {words}")
+        except (IntegrityError, OperationalError) as error:  # somebody made the same machine at this moment
+            log.info("once more (%d): %s", attempt + 1, error)
+            if attempt == _TRIES - 1:
+                return Refused("", f"the database can't hold it: {str(error).splitlines()[0]}")
+    raise AssertionError("never reached")
+
+
+def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
+    digest = hashlib.sha256(result.payload.encode()).hexdigest()
+    known = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
+    if row := known.select_related("kernel").first():
+        paths = changed_paths(json.loads(row.payload), json.loads(result.payload)) if row.digest != digest else []
+        if paths:
+            return Conflict("", conflict_words(str(row), paths), [(path, "differs") for path in paths])
+        return ReleaseReceipt(Taken.DUPLICATE, row)
+    row = ReleaseResult.objects.create(
+        producer=result.producer,
+        external_id=result.id,
+        digest=digest,
+        payload=result.payload,
+        kernel=_kernel(result),
+        created_at=result.created_at,
+        received_at=now,
+    )
+    store_measurements(result, row)
+    place = _place(result)
+    left_out = []
+    for each in result.evidence:
+        try:
+            tool_output.attach_to_kernel(row.kernel, each.name, each.text, result.producer, now, row, *place)
+        except Unfit as unfit:  # it keeps no measurement back
+            left_out.append(str(unfit))
+    return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
+
+
+def _kernel(result: KernelResult) -> Kernel:
+    told = result.kernel
+    first = {"measured_at": result.created_at, "describe": told.describe}
+    return Kernel.objects.get_or_create(name=told.name, variant=told.variant, defaults=first)[0]
+
+
+def _place(result: KernelResult) -> tuple[Machine, Scenario]:
+    """Where evidence was taken: on the machine and in the scenario of the first test."""
+    first = result.tests[0]
+    key = scenario_key(first.suite, first.params)
+    return Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
+
+
+def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
+    """The measurements of a result, whose row is there."""
+    machines = catalog.machines(machine_row(test.machine) for test in result.tests)
+    scenarios = catalog.scenarios(
+        Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))
+        for test in result.tests
+    )
+    metrics, turned = catalog.metrics(
+        catalog.new_metric(each.metric, each.unit, each.direction, test.suite)
+        for test in result.tests
+        for each in test.measured
+    )
+    if turned:
+        regrade(turned)
+    rows = [
+        Measurement(
+            kernel=row.kernel,
+            scenario=scenarios[scenario_key(test.suite, test.params)],
+            machine=machines[test.machine.id],
+            metric=metrics[each.metric],
+            result=row,
+            role=each.role,
+            mean=each.side.mean,
+            stddev=each.side.stddev,
+            runs=each.side.n,
+            samples=list(each.samples),
+        )
+        for test in result.tests
+        for each in test.measured
+    ]
+    bulk.insert(Measurement, bulk.stored(Measurement), [bulk.values(each) for each in rows])

@@ -1,0 +1,146 @@
+"""What is known of the reports that results belong to: their findings, whether people were told, what fixes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from django.db.models import Q
+
+from bot.git.inspection import Inspected
+from bot.results import rechecks
+from bot.results.bisect_result import CommitTold, Result
+from bot.results.storage.catalog import Things, with_trailers
+from bot.results.storage.graded import Found, Measured, Place
+from tracker.domain.events import Happening
+from tracker.models import Commit, Event, Finding, Report
+from tracker.models.results import Outcome
+from tracker.services.regrading import told_already
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The reports by their culprits' keys, and what grows while results join them.
+
+    `places`: for each report, what was found where; `heads`: its headline; `told`: those whose mail can't be called
+    back; `fixed`: for the sha of a commit, the reports that it is a fix of.
+    """
+
+    reports: dict[int, Report]
+    places: dict[int, dict[Place, Finding | Found]]
+    heads: dict[int, Finding | Found]
+    told: Collection[int]
+    fixed: Mapping[str, Sequence[Report]]
+
+    def add(self, reports: Mapping[int, Report]) -> None:
+        """Reports that were made just now, by their culprits' keys."""
+        self.reports.update(reports)
+        self.places.update({report.pk: {} for report in reports.values()})
+
+    def fixed_by(self, result: Result, measured: Iterable[Measured]) -> list[Report]:
+        """The reports that the result's commit is a fix of, and that were measured in the same place."""
+        places = {each.place for each in measured if each.told.role != "monitor"}
+        return [report for report in self.fixed.get(subject(result).sha, ()) if places & self.places[report.pk].keys()]
+
+
+def subject(result: Result) -> CommitTold:
+    """The commit that a result is about: the culprit, or what was compared with the good one."""
+    return result.culprit or result.bad
+
+
+def is_about_a_culprit(result: Result) -> bool:
+    return result.outcome == Outcome.CONCLUSIVE and result.culprit is not None
+
+
+def fetch_known(results: Sequence[Result], things: Things, seen: Mapping[str, Inspected]) -> Known:
+    """The reports of these culprits, of the same patches in other trees, and of what these commits fix."""
+    _join_same_patches(results, things)
+    owners = [commit.same_patch_as_id or commit.pk for commit in things.commits.values()]
+    locked = Report.objects.select_for_update(of=("self",)).order_by("pk")  # nobody releases or sends meanwhile
+    mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
+    fixed = _fixed(results, things, seen)
+    pks = {report.pk for report in (*mine, *(each for some in fixed.values() for each in some))}
+    known = Known(
+        reports={report.culprit_id: report for report in mine},
+        places={pk: {} for pk in pks},
+        heads={},
+        told=told_already(pks) if pks else (),
+        fixed=fixed,
+    )
+    findings = Finding.objects.filter(report__in=pks).select_related("result", "metric")
+    for finding in findings.defer("old_samples", "new_samples", "result__payload") if pks else ():
+        known.places[finding.report_id][finding.metric_id, finding.scenario_id, finding.machine_id] = finding
+        if finding.headline:
+            known.heads[finding.report_id] = finding
+    return known
+
+
+def _join_same_patches(results: Sequence[Result], things: Things) -> None:
+    """A culprit with the title and the patch-id (or the patch mail) of a known one is another commit of it."""
+    told = (result.culprit for result in results if is_about_a_culprit(result))
+    culprits = [things.commits[each.sha] for each in told if each]
+    ids = {each.patch_id for each in culprits} - {""}
+    mails = {each.patch_message_id for each in culprits} - {""}
+    if not ids and not mails:
+        return
+    same = Q(patch_id__in=ids) | Q(patch_message_id__in=mails)
+    joined = Q(report__isnull=False) | Q(same_patch_as__isnull=False)
+    reported = list(Commit.objects.filter(same, joined).select_related("same_patch_as").order_by("pk"))
+    own = {commit.pk for commit in reported}
+    first: dict[tuple[str, str], Commit] = {}
+    for commit in (*reported, *culprits):
+        names = [(commit.title, each) for each in (commit.patch_id, commit.patch_message_id) if each]
+        owner = next((first[name] for name in names if name in first), commit.same_patch_as or commit)
+        for name in names:
+            first.setdefault(name, owner)
+        if owner.pk != commit.pk and commit.pk not in own and commit.same_patch_as_id is None:
+            commit.same_patch_as = owner
+            Commit.objects.filter(pk=commit.pk).update(same_patch_as=owner)
+
+
+_FIXES = (
+    *(Happening.FIX_PROPOSED, Happening.FIX_QUEUED, Happening.FIX_LANDED),
+    *(Happening.FIX_CONFIRMED, Happening.FIX_WITHOUT_EFFECT),
+)
+
+
+def _fixed(results: Sequence[Result], things: Things, seen: Mapping[str, Inspected]) -> dict[str, list[Report]]:
+    """For each commit that a result is about, the reports that it is a fix of, by what git or mail told us."""
+    subjects = {subject(result).sha: subject(result) for result in results}
+    told = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
+    fixed: dict[str, dict[int, Report]] = {}
+    for event in told:
+        fixed.setdefault(event.commit, {})[event.report_id] = event.report
+    for sha, commit in subjects.items():
+        if names := named_by(commit, things, seen):
+            fixed.setdefault(sha, {}).update({report.pk: report for report in _reports_of(names)})
+    return {sha: list(reports.values()) for sha, reports in fixed.items()}
+
+
+def named_by(commit: CommitTold, things: Things, seen: Mapping[str, Inspected]) -> tuple[str, ...]:
+    """The beginnings of the shas that a commit says it fixes, by this result, by others about it, or by a tree."""
+    told = with_trailers(commit, seen.get(commit.sha))
+    row = things.commits.get(commit.sha)
+    stored = tuple((tag, value) for tag, value in row.trailers) if row else ()
+    return rechecks.fixes_named(replace(told, trailers=(*told.trailers, *stored)))
+
+
+def are_entangled(results: Sequence[Result], things: Things, known: Known, seen: Mapping[str, Inspected]) -> bool:
+    """Whether a result measures the fix of a culprit that another one of them is about: then their order matters."""
+    culprits = {result.culprit.sha for result in results if result.culprit}
+    joined = {things.commits[sha].same_patch_as_id or things.commits[sha].pk for sha in culprits}
+    for result in results:
+        commit = subject(result)
+        if any(report.culprit_id in joined for report in known.fixed.get(commit.sha, ())):
+            return True
+        if any(sha.startswith(name) for name in named_by(commit, things, seen) for sha in culprits):
+            return True
+    return False
+
+
+def _reports_of(names: Collection[str]) -> list[Report]:
+    """The reports whose culprits' shas begin so."""
+    begins = Q()
+    for name in names:
+        begins |= Q(culprit__sha__gte=name, culprit__sha__lt=name + "g")
+    return list(Report.objects.filter(begins).select_related("culprit"))

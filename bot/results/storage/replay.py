@@ -1,0 +1,53 @@
+"""Kept results of kernels, and kept evidence, understood again with today's code (DESIGN rule 1)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from bot.results.errors import Refused
+from bot.results.formats import perf_release_result
+from bot.results.storage.kernel_results import store_measurements
+from tracker.domain.tool_output.kinds import kind_of
+from tracker.models import Evidence, Measurement, ReleaseResult
+
+_TOLD = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stddev", "runs")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAgain:
+    """How many results and files were read, and how many of them say something else now, or are refused now."""
+
+    results: int = 0
+    files: int = 0
+    changed: int = 0
+    refused: int = 0
+
+
+def read_again() -> ReadAgain:
+    """Every result and every file, each in a transaction of its own. What is refused now stays as it was."""
+    results = files = changed = refused = 0
+    for row in ReleaseResult.objects.select_related("kernel").order_by("pk").iterator(chunk_size=100):
+        results += 1
+        try:
+            changed += _result(row)
+        except Refused:
+            refused += 1
+    for file in Evidence.objects.order_by("pk").iterator(chunk_size=20):
+        files += 1
+        if (kind := kind_of(file.text)) != file.kind:
+            changed += Evidence.objects.filter(pk=file.pk).update(kind=kind)
+    return ReadAgain(results, files, changed, refused)
+
+
+def _result(row: ReleaseResult) -> bool:
+    """Whether its measurements are others now."""
+    told = perf_release_result.parse(json.loads(row.payload), str(row))
+    stored = Measurement.objects.filter(result=row)
+    with transaction.atomic():
+        before = set(stored.values_list(*_TOLD))
+        stored.delete()
+        store_measurements(told, row)
+        return set(stored.values_list(*_TOLD)) != before

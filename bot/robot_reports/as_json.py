@@ -1,0 +1,179 @@
+"""A robot's report as a JSON object: `report` of `explain` (DESIGN section 5), with every field that may be told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from bot.mail.message import Mail
+from bot.mail.patches import answered_posting, is_answer
+from bot.robot_reports.impact_box import Impact
+from bot.robot_reports.report import RobotReport, clean_title
+from bot.robot_reports.table import Row, Table, Value
+
+Json = dict[str, Any]
+
+
+def report_json(told: RobotReport, mail: Mail, *, rows: bool = False) -> Json:
+    """All that a report tells; null for what it does not tell. `rows`: each row of each table, too."""
+    return {
+        **_mail(told, mail),
+        **_commit(told),
+        **_change(told),
+        **_test(told),
+        **_tables(told, rows),
+        "additional": [_impact(impact, found) for impact, found in zip(told.additional, told.impact_rows, strict=True)],
+        "n_additional_impact": len(told.additional),
+        "rechecks": [
+            {"state": each.what, "ref": each.ref, "ref_text": each.ref, "sha": each.sha} for each in told.rechecks
+        ],
+        "rechecks_other": list(told.rechecks_other) or None,
+        "reported_by": told.tags.reported_by or None,
+        "closes": told.tags.closes or None,
+        "link_tag": told.tags.link or None,
+        "regzbot": told.tags.regzbot or None,
+        "artifacts_url": told.tags.artifacts_url or None,
+        "preamble": told.preamble or None,
+        "n_ascii_plots": told.plots,
+        "flags": list(_flags(told)),
+        "unsure": list(told.unsure),
+    }
+
+
+def _mail(told: RobotReport, mail: Mail) -> Json:
+    return {
+        "form": "reply-to-patch" if is_answer(mail.subject) else "report",
+        "patch_subject": told.origin.patch_subject or answered_posting(mail.subject) or None,
+        "recipients": sorted({each.email for each in mail.recipients}),
+        "charset": mail.charset or None,
+        "attachments": [each.filename for each in mail.attachments if each.filename],
+    }
+
+
+def _commit(told: RobotReport) -> Json:
+    subject, origin = told.subject, told.origin
+    return {
+        "culprit": told.culprit,
+        "short_sha": told.culprit[:10],
+        "culprit_title": told.culprit_title,
+        "commit_subject_clean": clean_title(told),
+        "list_tag": subject.list_tag or None,
+        "subject_prefix": subject.prefix or None,
+        "tree": subject.tree or None,
+        "branch": subject.branch or None,
+        "subsystem": subject.subsystem or None,
+        "repo_url": origin.repo_url or None,
+        "repo_branch": origin.repo_branch or None,
+        "patch_url": origin.patch_url or None,
+        "base_url": origin.base_url or None,
+        "base_branch": origin.base_branch or None,
+        "patch_link": origin.patch_link or None,
+    }
+
+
+def _change(told: RobotReport) -> Json:
+    return {
+        "metric": told.metric,
+        "verdict": told.verdict,
+        "percent_text_subject": told.subject.percent or None,
+        "percent_text_body": told.percent,
+        "change_pct": told.change_pct,
+        "change_pct_raw": told.change_pct_raw,
+        "metric_direction": told.direction or None,
+        "old": _side(told.old),
+        "new": _side(told.new),
+        "headline": {**_row(told.row), "table": 0} if told.row else None,
+    }
+
+
+def _test(told: RobotReport) -> Json:
+    parts = told.machine_parts
+    return {
+        "suite": told.suite,
+        "config": told.test.config or None,
+        "compiler": told.test.compiler or None,
+        "test_url": told.test.test_url or None,
+        "machine": told.test.machine or None,
+        "machine_parsed": {name: value or None for name, value in asdict(parts).items()},
+        "parameters": dict(told.test.parameters),
+        "tbox_group": told.machine or None,
+    }
+
+
+def _tables(told: RobotReport, rows: bool) -> Json:
+    head = told.tables[0] if told.tables else None
+    parent, bad = head.commits if head else (None, None)
+    return {
+        "axes": dict(head.axes) if head else None,
+        "parent": told.parent or None,
+        "parent_sha16": told.parent or None,
+        "parent_is_tag": bool(told.base),
+        "parent_short": (parent.name or None) if parent else None,
+        "parent_subject": (parent.title or None) if parent else None,
+        "bad_short": (bad.name or None) if bad else None,
+        "bad_subject": (bad.title or None) if bad else None,
+        "n_tables": len(told.tables),
+        "n_rows_first_table": len(head.rows) if head else 0,
+        "n_rows": sum(len(table.rows) for table in told.tables),
+        "n_fail_rows": sum(len(table.fails) for table in told.tables),
+        "tables": [_table(table, rows) for table in told.tables],
+    }
+
+
+def _table(table: Table, rows: bool) -> Json:
+    told: Json = {
+        "axes": dict(table.axes),
+        "machine_line": table.machine_line or None,
+        "n_rows": len(table.rows),
+        "n_fails": len(table.fails),
+    }
+    if rows:
+        told |= {"rows": [_row(row) for row in table.rows], "fails": [asdict(fail) for fail in table.fails]}
+    return told
+
+
+def _impact(impact: Impact, found: tuple[Table, Row] | None) -> Json:
+    return {
+        "testcase": impact.suite,
+        "metric": impact.metric,
+        "percent_text": impact.percent,
+        "verdict": impact.verdict,
+        "change_pct": impact.change_pct,
+        "machine": impact.machine,
+        "parameters": dict(impact.parameters),
+        "tbox_group": (found[0].axis("tbox_group") or None) if found else None,
+        "row": _row(found[1]) if found else None,
+    }
+
+
+def _row(row: Row) -> Json:
+    return {
+        "metric": row.name,
+        "old": _finite(row.old.mean),
+        "old_stddev_pct": row.old.stddev_pct,
+        "change": row.moved,
+        "change_is_pct": row.change.endswith("%"),
+        "change_text": row.change,
+        "new": _finite(row.new.mean),
+        "new_stddev_pct": row.new.stddev_pct,
+    }
+
+
+def _side(value: Value | None) -> Json | None:
+    return {"mean": _finite(value.mean), "stddev_pct": value.stddev_pct} if value else None
+
+
+def _finite(value: float) -> float | None:
+    """A number that JSON knows; a table may print "nan" and "inf"."""
+    return value if math.isfinite(value) else None
+
+
+def _flags(told: RobotReport) -> list[str]:
+    """What readers of reports trip over."""
+    flags = {
+        "hand-written-preamble": told.preamble,
+        "text-between-noticed-and-commit": told.between,
+        "parent-is-release-tag": told.base,
+    }
+    return [name for name, present in flags.items() if present]

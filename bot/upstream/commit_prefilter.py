@@ -1,0 +1,102 @@
+"""Which commits of a million to look at: those whose title, author or names may have to do with a report. Pure.
+
+Says yes too often rather than no, in some microseconds a commit; what it means is for naming.py and matching.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+DIGITS = 7  # of a sha: the least that anybody writes
+_HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/mail/links.py)
+_BEFORE_SHA = (b"ixes:", b"ommit")
+_LONGEST = 500  # bytes of a path
+_AROUND = b".,;:!*()[]{}'\"<>"
+_QUOTED = (b'revert "', b'reapply "')
+_ODD_BEGINNINGS = frozenset(
+    {b"r", b"[", b"\n", b" ", b"\t"}
+)  # of reverts, of titles with marks, of messages with blanks
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a commit may name, in lower case. `mails`: what stands behind the last slash of Message-IDs."""
+
+    shas: frozenset[bytes]
+    mails: frozenset[bytes]
+    titles: frozenset[bytes]
+    authors: frozenset[bytes]  # "seconds address", as the log writes it
+    marks: tuple[bytes, ...]  # the local part of our tagged addresses, and the place of our pages
+
+    def __call__(self, author: bytes, message: bytes) -> bool:
+        """Whether a commit with this author line and this message may have to do with a report."""
+        low = message.lower()
+        end = low.find(b"\n")
+        if low[:end] in self.titles or author.lower() in self.authors or self._names_something(low):
+            return True
+        if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in low[:end]:
+            # Whatever is reverted passes: it may be a fix that this very walk finds.
+            return low.startswith(_QUOTED) or _title(low) in self.titles
+        return False
+
+    def _names_something(self, low: bytes) -> bool:
+        for mark in self.marks:
+            if mark in low:
+                return True
+        for word in _BEFORE_SHA:
+            if word in low:
+                if b"reverts" in low:
+                    return True
+                for rest in low.split(word)[1:]:
+                    if _sha(rest) in self.shas:
+                        return True
+        for host in _HOSTS:
+            at = low.find(host)
+            while at >= 0:
+                at += len(host)
+                end = low.find(b"\n", at, at + _LONGEST)
+                if self._leads_here(low[at : end if end >= 0 else at + _LONGEST]):
+                    return True
+                at = low.find(host, at)
+        return False
+
+    def _leads_here(self, path: bytes) -> bool:
+        """Whether what follows the host of a link, to the end of its line, may name one of our mails."""
+        path = path.strip()
+        if b"%" in path or b"#" in path or b"?" in path or b" " in path:
+            path = path.split(b" ", 1)[0].partition(b"#")[0].partition(b"?")[0]
+            path = unquote_to_bytes(path)
+        if b"@" not in path:
+            return path.endswith(b"/")  # its id may stand on the next line
+        return not self.mails.isdisjoint([piece.strip(_AROUND) for piece in path.split(b"/")])
+
+
+def _sha(rest: bytes) -> bytes:
+    """The first digits of a sha that follows "Fixes:" or "commit", with another "commit" or a colon between."""
+    return rest[:30].lstrip(b"s: \t\n").removeprefix(b"commit ").lstrip()[:DIGITS]
+
+
+def _title(low: bytes) -> bytes:
+    """The title on one line, bare of "[PATCH …]"."""
+    title = b" ".join(low.lstrip(b"\n").partition(b"\n\n")[0].split())
+    return title.partition(b"] ")[2] if title.startswith(b"[patch") else title
+
+
+def wanted(
+    *,
+    shas: Iterable[str],
+    mails: Iterable[str],
+    titles: Iterable[str],
+    authors: Iterable[tuple[int, str]],
+    marks: Iterable[str],
+) -> Wanted:
+    """What to look for, from names as they are stored."""
+    return Wanted(
+        shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
+        mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_AROUND) for mail in mails),
+        titles=frozenset(" ".join(title.lower().split()).encode() for title in titles if title),
+        authors=frozenset(f"{at} {email}".lower().encode() for at, email in authors if email),
+        marks=tuple(mark.lower().encode() for mark in marks if mark),
+    )

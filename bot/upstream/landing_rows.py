@@ -1,0 +1,59 @@
+"""Places of commits in a tree, from and into the database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from bot.upstream.landings import Place
+from tracker.domain.events import TreeRole
+from tracker.models import Commit, Landing, Tree
+from tracker.services.bulk import in_parts
+
+_FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
+
+
+def known_places(tree: Tree) -> dict[str, Place]:
+    """What is known of this tree, by sha."""
+    rows = Landing.objects.filter(tree=tree).values_list("commit__sha", *_FIELDS)
+    return {sha: Place(*values) for sha, *values in rows.iterator(chunk_size=2000)}
+
+
+def in_mainline(shas: Collection[str]) -> set[str]:
+    """Those of these commits that the mainline has."""
+    found: set[str] = set()
+    for some in in_parts(shas):
+        rows = Landing.objects.filter(tree__role=TreeRole.MAINLINE, gone_at=None, commit__sha__in=some)
+        found.update(rows.values_list("commit__sha", flat=True))
+    return found
+
+
+def ensure_commits(wanted: Mapping[str, Commit]) -> dict[str, int]:
+    """The keys of these commits; those that are not known yet are made as wanted."""
+    known = _keys(wanted)
+    missing = [commit for sha, commit in sorted(wanted.items()) if sha not in known]
+    Commit.objects.bulk_create(missing, ignore_conflicts=True, batch_size=500)
+    return known | _keys([commit.sha for commit in missing]) if missing else known
+
+
+def _keys(shas: Collection[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for some in in_parts(shas):
+        found.update(Commit.objects.filter(sha__in=some).values_list("sha", "pk"))
+    return found
+
+
+def store(tree: Tree, places: Mapping[str, Place], keys: Mapping[str, int], now: datetime) -> None:
+    """Write places that are new or changed."""
+    rows = [
+        Landing(
+            commit_id=keys[sha],
+            tree=tree,
+            **{name: getattr(place, name) for name in _FIELDS if name != "at"},
+            at=place.at or place.merged_at or now,
+        )
+        for sha, place in sorted(places.items())
+    ]
+    Landing.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["commit", "tree"], update_fields=list(_FIELDS), batch_size=500
+    )

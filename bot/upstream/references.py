@@ -1,0 +1,98 @@
+"""What a commit message names: the mails that it closes, the commits that it fixes, reverts or comes from. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bot.mail.addresses import parse_addresses
+from bot.mail.identity import Identity
+from bot.mail.links import Link, find_links
+from bot.mail.trailers import Trailer, find_trailers, fixed_commits
+
+MAX_NAMED = 200  # of a kind, in one message
+# Documentation/process/stable-kernel-rules.rst ("commit <sha> upstream.", "[ Upstream commit <sha> ]"), and what
+# `git cherry-pick -x` writes.
+_UPSTREAM = re.compile(
+    r"^(?:commit ([0-9a-f]{12,40}) upstream\.?|\[ ?upstream commit ([0-9a-f]{12,40}) ?\]"
+    r"|\(cherry[ -]picked from commit ([0-9a-f]{12,40})\))\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+# What `git revert` writes, and what people write; only at the beginning of a line, or under such a title, it is said of
+# the commit itself and of the whole of the other.
+_REVERTS = re.compile(
+    r"(?P<whole>^This\s+)?\breverts\s+(?:the\s+)?commits?:?\s+(?P<shas>[0-9a-f]{7,40}\b"
+    r"(?:(?:\s*,|\s+and)\s+(?:commit\s+)?[0-9a-f]{7,40}\b){0,50})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LISTED = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
+_REVERT_TITLE = re.compile(r'(?:revert|reapply) "(.*)"\Z', re.IGNORECASE)
+_ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a message names; each with the words that say so. Shas are in lower case, and may be abbreviated."""
+
+    mails: tuple[tuple[str, str], ...] = ()  # Message-IDs that its Closes: and Link: lead to
+    pages: tuple[tuple[str, str], ...] = ()  # our own pages there (a sha or a tag), and the tags of Reported-by:
+    fixes: tuple[tuple[str, str], ...] = ()
+    reverts: tuple[tuple[str, str], ...] = ()
+    perhaps_reverts: tuple[tuple[str, str], ...] = ()  # in part, or another commit does
+    reverted_title: str = ""
+    upstream: tuple[tuple[str, str], ...] = ()  # the commits that it was taken from
+    reporters: frozenset[str] = frozenset()
+
+
+def names_in(message: str, identity: Identity) -> Named:
+    """Read a message. Trailers count wherever they stand, folded or not; links of other places than ours and lore's
+    lead nowhere.
+    """
+    # Nothing is cut off a commit's message, as a patch's notes are below its dashes.
+    trailers = find_trailers(_ROWS_OF_DASHES.sub("", message).split("\n"))
+    reporters = [each for each in trailers if each.key.startswith("Reported-")]
+    addresses = [(_line(each), address.email) for each in reporters for address in parse_addresses(each.value)]
+    linking = [each for each in trailers if each.key in ("Closes", "Link")]
+    links = [(link, _line(each)) for each in linking for link in _links(each, identity)]
+    tags = [(tag, line) for line, email in addresses if (tag := identity.tag_in(email))]
+    title = " ".join(message.partition("\n\n")[0].split())
+    reverted = _REVERT_TITLE.match(title)
+    undone = [
+        (sha.lower(), " ".join(found[0].split()), found["whole"] or reverted)
+        for found in _REVERTS.finditer(message)
+        for sha in _LISTED.findall(found["shas"])
+    ]
+    return Named(
+        mails=_some((link.message_id, line) for link, line in links if link.message_id),
+        pages=_some([*((link.page, line) for link, line in links if link.page), *tags]),
+        fixes=_some((sha, _line(each)) for each in trailers for sha in fixed_commits([each])),
+        reverts=_some((sha, words) for sha, words, whole in undone if whole),
+        perhaps_reverts=_some((sha, words) for sha, words, whole in undone if not whole),
+        reverted_title=reverted[1] if reverted else "",
+        upstream=_some(
+            (found[found.lastindex or 1].lower(), found[0].strip()) for found in _UPSTREAM.finditer(message)
+        ),
+        reporters=frozenset(email for _, email in addresses),
+    )
+
+
+def _links(trailer: Trailer, identity: Identity) -> Iterator[Link]:
+    """The links of a trailer; one that is a part of another place's address is none."""
+    for word in trailer.value.split():
+        for link in find_links(word, identity.base_url):
+            if word.lstrip("<([").startswith(link.url):
+                yield link
+
+
+def _line(trailer: Trailer) -> str:
+    return f"{trailer.key}: {trailer.value}"[:500]
+
+
+def _some(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Each name once, with the first words that say it."""
+    first: dict[str, str] = {}
+    for name, words in pairs:
+        if len(first) < MAX_NAMED:
+            first.setdefault(name, words)
+    return tuple(first.items())

@@ -1,0 +1,193 @@
+"""What the places of commits in a tree say about reports: events as values. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bot.upstream.landings import Place
+from bot.upstream.tracked import Related, Tracked
+from tracker.domain import versions
+from tracker.domain.events import EventData, Happening, Part, TreeRole
+
+# In a version, and in the mainline before any version; what is not here tells nothing there.
+_IN_VERSION = {
+    Part.CULPRIT: Happening.LANDED,
+    Part.FIX: Happening.FIX_LANDED,
+    Part.REVERT: Happening.DROPPED,
+    Part.UNDO: Happening.FIX_REVERTED,
+}
+VERSION_KINDS = frozenset(_IN_VERSION.values())
+_IN_MAINLINE = {
+    Part.CULPRIT: Happening.MERGED,
+    Part.FIX: Happening.FIX_MERGED,
+    Part.REVERT: Happening.FIX_MERGED,
+}
+_IN_NEXT = {
+    Part.CULPRIT: Happening.IN_NEXT,
+    Part.FIX: Happening.FIX_QUEUED,
+    Part.REVERT: Happening.DROPPED,
+    Part.UNDO: Happening.FIX_GONE,
+}
+_ELSEWHERE = {Part.FIX: Happening.FIX_QUEUED, Part.REVERT: Happening.DROPPED, Part.UNDO: Happening.FIX_GONE}
+NEXT = "linux-next"  # what the tree is called in a sentence
+_MOMENT = timedelta(milliseconds=1)
+_DEEPEST = 50  # reverts of reverts
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A commit, its part in a report, and how many commits stand before it in a chain of reverts. `own`: it is the very
+    commit that was reported. `not_before`: it stands in a tree for what has left it then.
+    """
+
+    sha: str
+    title: str
+    part: Part
+    undoes: str = ""
+    depth: int = 0
+    own: bool = False
+    not_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What is so for a commit and a report: the event to tell, None for none. `is_there`: the tree has the commit."""
+
+    report: int
+    sha: str
+    event: EventData | None
+    part: Part
+    is_there: bool
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A tree after a walk. `places`: of all followed commits in it; `mainline`: the commits that a mainline has;
+    `day`: the newest of linux-next's days.
+    """
+
+    tree: str
+    role: TreeRole
+    tracked: Tracked
+    places: Mapping[str, Place]
+    titles: Mapping[str, str]
+    mainline: Collection[str]
+    day: str
+    now: datetime
+
+    def now_so(self, shas: Collection[str]) -> Iterator[Now]:
+        """What is to be told of these commits, for each report that one has to do with."""
+        for sha in sorted(shas):
+            place = self.places.get(sha)
+            if place is None:
+                continue
+            for related in self.tracked.related.get(sha, {}).values():
+                event = self._event(self._subject(sha, related), related.report, place)
+                yield Now(related.report, sha, event, related.part, place.is_there)
+
+    def suggested(self, sha: str, title: str, part: Part, undoes: str = "") -> EventData | None:
+        """What a click would make of a commit that is not sure to have this part."""
+        place = self.places.get(sha)
+        event = told(Subject(sha, title, part, undoes), place, self.tree, self.role, self.now) if place else None
+        if part is Part.CULPRIT and event:
+            return replace(event, kind=Happening.SAME_PATCH, title=title, tag="")
+        return event
+
+    def _subject(self, sha: str, related: Related) -> Subject:
+        others = self.tracked.commits[related.report].items()
+        places = [self.places.get(each) for each, other in others if other.part is related.part and each != sha]
+        return Subject(
+            sha=sha,
+            title=self.titles.get(sha) or related.title,
+            part=related.part,
+            undoes=related.undoes,
+            depth=self._depth(sha, related.report),
+            own=sha.startswith(self.tracked.reports[related.report].sha),
+            not_before=max((place.gone_at for place in places if place and place.gone_at), default=None),
+        )
+
+    def _depth(self, sha: str, report: int) -> int:
+        commits = self.tracked.commits[report]
+        depth = 0
+        while depth < _DEEPEST and sha in commits and commits[sha].undoes:
+            sha, depth = commits[sha].undoes, depth + 1
+        return depth
+
+    def _event(self, subject: Subject, report: int, place: Place) -> EventData | None:
+        alike = [sha for sha, each in self.tracked.commits[report].items() if each.part is subject.part]
+        merged = any(sha in self.mainline for sha in alike)
+        if subject.sha in self.mainline or (subject.part is Part.CULPRIT and merged):
+            return None  # it is past this tree
+        if place.is_there:
+            return told(subject, place, self.tree, self.role, self.now)
+        if merged or any((other := self.places.get(sha)) and other.is_there for sha in alike):
+            return None  # under another sha it is on its way
+        return told_gone(subject, self.tree, self.role, self.day, place.gone_at or self.now)
+
+
+def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetime) -> EventData | None:
+    """The event of a commit that is in a tree; None where that tells nothing.
+
+    A revert is told a moment after what it reverts, though one version may have brought both.
+    """
+    kinds = {TreeRole.MAINLINE: _IN_MAINLINE, TreeRole.NEXT: _IN_NEXT, TreeRole.MAINTAINER: _ELSEWHERE}.get(role, {})
+    if role is TreeRole.MAINLINE and place.tag:
+        kinds = _IN_VERSION
+    kind = kinds.get(subject.part)
+    if kind is None or not place.is_there or _is_backport(subject, place):
+        return None
+    at = place.back_at or place.at or place.merged_at or now
+    if subject.not_before and role is not TreeRole.MAINLINE:
+        at = max(at, subject.not_before + _MOMENT)
+    event = EventData(
+        key=f"{kind}:{tree}:{subject.sha}",
+        kind=kind,
+        at=min(at, now) + timedelta(microseconds=subject.depth),
+        commit=subject.sha,
+        title="" if subject.part is Part.CULPRIT else subject.title,
+        tag=_tag(place, role),
+        tree=NEXT if role is TreeRole.NEXT else tree,
+    )
+    if kind is Happening.FIX_REVERTED:
+        return replace(event, remark=subject.undoes)
+    if kind is Happening.DROPPED and role is TreeRole.NEXT:
+        return replace(event, tag="", remark=event.tag)  # it counts as dropped there, whatever the day
+    return event
+
+
+def _is_backport(subject: Subject, place: Place) -> bool:
+    """Whether a clone of the mainline has it by the tags of stable trees alone."""
+    version = versions.parse(place.tag)
+    return version is not None and version.is_stable and not subject.own
+
+
+def _tag(place: Place, role: TreeRole) -> str:
+    if role is TreeRole.NEXT:
+        since = place.back_at or place.merged_at or place.at
+        return place.tag if place.tag and not place.back_at else (since.strftime("%Y-%m-%d") if since else "")
+    if role is TreeRole.MAINLINE:
+        return place.tag or place.after
+    return ""
+
+
+def told_gone(subject: Subject, tree: str, role: TreeRole, day: str, at: datetime) -> EventData | None:
+    """The event of a culprit that left linux-next, or a fix that left any tree, though the mainline does not have it.
+    `day`: linux-next's newest. A revert that left was never there: what it told is taken back.
+    """
+    kinds = {Part.CULPRIT: Happening.GONE, Part.FIX: Happening.FIX_GONE}
+    kind = kinds.get(subject.part)
+    if kind is None or role not in (TreeRole.NEXT, TreeRole.MAINTAINER):
+        return None
+    if kind is Happening.GONE and role is not TreeRole.NEXT:
+        return None
+    return EventData(
+        key=f"{kind}:{tree}:{subject.sha}",
+        kind=kind,
+        at=at,
+        commit=subject.sha,
+        title="" if subject.part is Part.CULPRIT else subject.title,
+        tag=day or at.strftime("%Y-%m-%d"),
+        tree=NEXT if role is TreeRole.NEXT else tree,
+    )

@@ -1,0 +1,1 @@
+"""One tree, followed: fetched, walked, and stored."""

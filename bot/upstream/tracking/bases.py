@@ -1,0 +1,50 @@
+"""The development base of findings: the last version before the parent, as `git describe` names it ("v5.5-rc3")."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from bot.errors import Unreadable
+from bot.git import repository as git
+from bot.git.refs import Refs, resolve
+from tracker.domain import versions
+from tracker.models import Commit, Finding
+from tracker.services.report_summary import relist
+
+_ASKED = 5000  # parents that a tree is asked about at once, the newest first
+_DESCRIBED = 50  # of those that it holds, at up to a tenth of a second each: the next walk goes on
+
+
+def find(repository: Path, refs: Refs) -> dict[str, str]:
+    """The bases of parents that have none yet, and that this tree holds."""
+    if not refs.versions:
+        return {}
+    lacking = Commit.objects.filter(base="", pk__in=Finding.objects.exclude(parent=None).values("parent"))
+    parents = list(lacking.order_by("-pk").values_list("sha", flat=True)[:_ASKED])
+    here = resolve(repository, parents) if parents else {}
+    return describe(repository, dict(list(here.items())[:_DESCRIBED]), refs.odd) if here else {}
+
+
+def store(bases: Mapping[str, str]) -> None:
+    """What a lab told as the base stands only as long as git was not asked."""
+    changed: set[int] = set()
+    for sha, base in bases.items():
+        Commit.objects.filter(sha=sha).update(base=base)
+        others = Finding.objects.filter(parent__sha=sha).exclude(base=base)
+        changed.update(others.filter(headline=True).values_list("report", flat=True))
+        others.update(base=base)
+    relist(changed)
+
+
+def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) -> dict[str, str]:
+    """The nearest version before each commit, by its name, which leads to its whole sha; none where there is none."""
+    unlike = "".join(f",exclude={name}" for name in odd if not set(name) & set(",()%"))
+    form = f"%H %(describe:match=v[0-9]*{unlike},abbrev=0)"
+    asked = "".join(f"{sha}\n" for sha in shas.values()).encode("ascii")
+    try:
+        out = git.run(repository, "log", "--no-walk=unsorted", "--stdin", f"--format={form}", stdin=asked)
+    except Unreadable:
+        return {}
+    told = dict(line.partition(" ")[::2] for line in out.decode("utf-8", "replace").splitlines())
+    return {sha: told[whole] for sha, whole in shas.items() if versions.parse(told.get(whole, ""))}

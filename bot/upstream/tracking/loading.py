@@ -1,0 +1,233 @@
+"""What the database knows that git has to be asked about: a handful of queries for all reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import F, Max, Q
+
+from bot.mail.mailmap import Aliases
+from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport, plain
+from bot.upstream.walk_checkpoint import Marks
+from tracker.domain.events import EventData, Happening, Part, TreeRole, Verdict
+from tracker.domain.report_state.fold import standing_events
+from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
+from tracker.services.bulk import in_parts
+
+# Where nobody told when a culprit was written, its fix may be so much older than its report.
+_BEFORE_REPORT = timedelta(days=180)
+# Rows of other workers may become visible out of order: so many older ones count as new once more.
+_OVERLAP = 8
+_FIRST = datetime(1991, 9, 17, tzinfo=UTC)  # Linux 0.01
+_SHA = re.compile(r"[0-9a-f]{7,64}\Z")
+# The parts of commits that mail and people name.
+_SAID = {
+    Happening.SAME_PATCH: Part.CULPRIT,
+    Happening.FIX_PROPOSED: Part.FIX,
+    Happening.FIX_CONFIRMED: Part.FIX,
+    Happening.FIX_QUEUED: Part.FIX,
+    Happening.FIX_MERGED: Part.FIX,
+    Happening.FIX_LANDED: Part.FIX,
+    Happening.DROPPED: Part.REVERT,
+    Happening.FIX_REVERTED: Part.UNDO,
+}
+# How a mail is about a report that is not its own matter: a commit that links to it fixes something else.
+_ELSEWHERE = ("culprit", "link")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What is followed. `fresh`: the commits that were not at the last walk; `since`: how far back what is new since
+    may be named in git (None: nothing is new).
+    """
+
+    tracked: Tracked
+    marks: Marks
+    fresh: frozenset[str]
+    since: datetime | None
+
+
+def newest() -> Marks:
+    """The newest rows of all that names something to look for."""
+    newest_of = {
+        name: rows.aggregate(newest=Max("pk"))["newest"] or 0
+        for name, rows in (
+            ("report", Report.objects.order_by()),
+            ("message", Message.objects.order_by()),
+            ("outgoing", OutgoingMail.objects.order_by()),
+            ("event", Event.objects.filter(_said()).order_by()),
+            ("related", RelatedCommit.objects.order_by()),
+        )
+    }
+    return Marks(**newest_of)
+
+
+def load_tracked(tree: Tree, seen: Marks, now: datetime, aliases: Aliases) -> Loaded:
+    """Everything that is followed, and what of it is newer than `seen`; what this tree told us itself is not."""
+    marks = newest()
+    tracked = Tracked()
+    dates: list[datetime] = []
+    fresh: set[str] = set()
+    reported: dict[int, datetime] = {}
+    for report, tag, reported_at in _reports(now, aliases):
+        tracked.follow(report)
+        tracked.pages[tag] = report.pk
+        reported[report.pk] = reported_at or report.born
+        if _is_new(report.pk, seen.report, marks.report):
+            fresh.add(report.sha)
+            dates.append(report.born)
+    for merge, pk in _merges():
+        tracked.merges.setdefault(merge, []).append(pk)
+    for message_id, pk, since in _mails(seen, marks, reported, now):
+        tracked.mails[message_id] = pk
+        dates += [since] if since else []
+    for sha, authored_at in _relate(tracked, tree, seen, marks):
+        fresh.add(sha)
+        dates.append(authored_at or now - _BEFORE_REPORT)
+    taken_back = _taken_back()
+    for pk, event in _said_events(taken_back):
+        for sha in _shas(event):
+            tracked.relate(sha, Related(event.report_id, _SAID[Happening(event.kind)], title=plain(event.title)))
+        if _is_new(pk, seen.event, marks.event) and event.report_id in tracked.reports:
+            fresh.update(_shas(event))
+            dates.append(tracked.reports[event.report_id].born)
+    for expected in _expected(taken_back):
+        tracked.expect(expected)
+    since = max(min(dates), _FIRST) if dates else None
+    return Loaded(tracked, marks, frozenset(fresh), since)
+
+
+def _is_new(pk: int, seen: int, newest: int) -> bool:
+    return newest > seen and pk > seen - _OVERLAP
+
+
+def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, str, datetime | None]]:
+    fields = (
+        "pk",
+        "tag",
+        "verdict",
+        "reported_at",
+        "authors",
+        "culprit__sha",
+        "culprit__title",
+        "culprit__author_name",
+    )
+    more = ("culprit__author_email", "culprit__authored_at", "culprit__patch_id")
+    for row in Report.objects.values_list(*fields, *more).iterator(chunk_size=2000):
+        pk, tag, verdict, reported_at, people, sha, title, name, email, authored_at, patch_id = row
+        known = {*people, email.lower(), " ".join(name.lower().split())} - {""}
+        reported_at = _past(reported_at, now)
+        yield (
+            TrackedReport(
+                pk=pk,
+                sha=sha,
+                title=plain(title),
+                authors=frozenset(each for one in known for each in aliases.of(one)),
+                authored=(int(authored_at.timestamp()), email.lower()) if authored_at and email else None,
+                patch_id=patch_id,
+                improvement=verdict == Verdict.IMPROVEMENT,
+                born=_past(authored_at, now) or (reported_at or now) - _BEFORE_REPORT,
+            ),
+            tag,
+            reported_at,
+        )
+
+
+def _past(told: datetime | None, now: datetime) -> datetime | None:
+    """A date that somebody told, unless it has not come yet."""
+    return told if told and told <= now else None
+
+
+def _mails(
+    seen: Marks, marks: Marks, reported: Mapping[int, datetime], now: datetime
+) -> Iterator[tuple[str, int, datetime | None]]:
+    """The mails of the reports' threads; of new ones, since when a commit may name them: not before they were written.
+    A date that claims to be older than the report, or has not come yet, is a lie.
+    """
+    filed = Message.objects.exclude(relation__in=_ELSEWHERE)
+    for message_id, report, pk, sent_at in filed.values_list("message_id", "report_id", "pk", "sent_at").iterator():
+        if report in reported:
+            since = max(_past(sent_at, now) or reported[report], reported[report])
+            yield message_id, report, since if _is_new(pk, seen.message, marks.message) else None
+    ours = OutgoingMail.objects.values_list("message_id", "report_id", "pk", "composed_at")
+    for message_id, report, pk, composed_at in ours.iterator():
+        if report in reported:
+            yield message_id, report, composed_at if _is_new(pk, seen.outgoing, marks.outgoing) else None
+
+
+def _merges() -> Iterator[tuple[str, int]]:
+    """The merges that brought culprits into a mainline."""
+    landed = Landing.objects.filter(tree__role=TreeRole.MAINLINE, commit__report__isnull=False, gone_at=None)
+    yield from landed.exclude(merge="").exclude(merge=F("commit__sha")).values_list("merge", "commit__report")
+
+
+def _relate(tracked: Tracked, tree: Tree, seen: Marks, marks: Marks) -> Iterator[tuple[str, datetime | None]]:
+    """The commits that git told us of before, and those that were bisected in other trees. Gives those that another
+    tree told since: this one may hold their backports and reverts.
+    """
+    fields = ("pk", "tree_id", "commit__sha", "commit__title", "commit__authored_at", "report_id", "part", "undoes")
+    for pk, by, sha, title, authored_at, report, part, undoes in RelatedCommit.objects.values_list(*fields).iterator():
+        tracked.relate(sha, Related(report, Part(part), undoes, plain(title)))
+        if by != tree.pk and _is_new(pk, seen.related, marks.related):
+            yield sha, authored_at
+    joined = Commit.objects.filter(same_patch_as__report__isnull=False)
+    for sha, title, report in joined.values_list("sha", "title", "same_patch_as__report__pk"):
+        tracked.relate(sha, Related(report, Part.CULPRIT, title=plain(title)))
+
+
+def _said() -> Q:
+    """Events of mail, of results and of people, as against those that git told."""
+    return Q(kind__in=list(_SAID)) & ~Q(message_id="", said_by="", result="")
+
+
+def _said_events(taken_back: Collection[tuple[int, str]]) -> Iterator[tuple[int, Event]]:
+    """Those that stand, with a commit."""
+    named = Event.objects.filter(_said()).exclude(commit="", remark="")
+    for event in named.only("pk", "report_id", "kind", "key", "commit", "remark", "title").iterator():
+        if (event.report_id, event.key) not in taken_back:
+            yield event.pk, event
+
+
+def _shas(event: Event) -> list[str]:
+    """The commit of an event, or the one that a sentence named."""
+    told = event.commit or (event.remark if event.kind == Happening.FIX_PROPOSED else "")
+    return [told.lower()] if _SHA.match(told.lower()) else []
+
+
+def _expected(taken_back: Collection[tuple[int, str]]) -> Iterator[Expected]:
+    """The titles of fixes that were posted or named, and by whom; a command or a person means just this title."""
+    proposed = Event.objects.filter(kind=Happening.FIX_PROPOSED).exclude(title="")
+    events = list(proposed.only("report_id", "key", "title", "message_id", "said_by", "quote"))
+    writers = _writers(event.message_id for event in events)
+    for event in events:
+        if (event.report_id, event.key) in taken_back:
+            continue
+        meant = bool(event.said_by) or event.quote == f"fix {event.title}"
+        authors = None if meant else writers.get(event.message_id, frozenset())
+        yield Expected(event.report_id, event.title, authors, event.quote)
+
+
+def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Who wrote these mails, by address and by name."""
+    found: dict[str, frozenset[str]] = {}
+    for some in in_parts({each for each in message_ids if each}):
+        rows = Message.objects.filter(message_id__in=some)
+        for message_id, name, email in rows.values_list("message_id", "author_name", "author_email"):
+            found[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
+    return found
+
+
+def _taken_back() -> frozenset[tuple[int, str]]:
+    """The events that a standing reversal takes back."""
+    reports = Event.objects.filter(kind=Happening.REVERSED).values("report")
+    events: dict[int, list[EventData]] = {}
+    for event in Event.objects.filter(report__in=reports):
+        events.setdefault(event.report_id, []).append(event.value())
+    return frozenset(
+        (report, key)
+        for report, told in events.items()
+        for key in {event.key for event in told} - {event.key for event in standing_events(told)}
+    )

@@ -1,0 +1,183 @@
+"""What a walk concludes, into the database: related commits, events told once or taken back, and suggestions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.upstream.matching import Match
+from bot.upstream.report_events import VERSION_KINDS, Now, View
+from tracker.domain.events import EventData, Happening, Part, TreeRole
+from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, Tree
+from tracker.services import event_log
+from tracker.services.bulk import in_parts
+
+_MOMENT = timedelta(seconds=1)
+
+
+def record(view: View, now_so: Sequence[Now]) -> int:
+    """Tell what is new, and take back what was told and is not so. Returns how many events are new."""
+    reports = {each.report for each in now_so}
+    before = _told_before(reports)
+    quotes = _quotes(reports)
+    owners = {report.pk: report for some in in_parts(reports) for report in Report.objects.filter(pk__in=some)}
+    rows: list[Event] = []
+    for now in now_so:
+        known = before.get((now.report, now.sha, view.tree), _Before([], set()))
+        rows += [_taken_back(owners[now.report], each, view) for each in known.standing if _is_wrong(each, now, view)]
+        if now.event and not any(_is_same(each, now.event, view.role) for each in known.standing):
+            quote = quotes.get((now.report, now.sha), "") or now.event.title
+            event = replace(now.event, key=_free_key(now.event, known.keys))
+            rows.append(event_log.event_row(owners[now.report], event, view.now, quote))
+    return event_log.record(rows)
+
+
+def _quotes(reports: Iterable[int]) -> dict[tuple[int, str], str]:
+    """The words by which git's commits belong to these reports."""
+    found: dict[tuple[int, str], str] = {}
+    for some in in_parts(reports):
+        rows = RelatedCommit.objects.filter(report__in=some).values_list("report", "commit__sha", "quote")
+        found.update({(report, sha): quote for report, sha, quote in rows})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What one tree told of a commit and a report until now: the events that stand, and the keys of all."""
+
+    standing: list[Event]
+    keys: set[str]
+
+
+def _told_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
+    """By report, commit and tree. What git told, only git takes back."""
+    found: dict[tuple[int, str, str], _Before] = {}
+    for some in in_parts(reports):
+        events = list(Event.objects.filter(report__in=some, message_id="", said_by="", result="").exclude(commit=""))
+        undone = {(event.report_id, event.reverses) for event in events if event.reverses}
+        for event in events:
+            if event.reverses:
+                continue
+            _, _, rest = event.key.partition(":")
+            known = found.setdefault((event.report_id, event.commit, rest.partition(":")[0]), _Before([], set()))
+            known.keys.add(event.key)
+            if (event.report_id, event.key) not in undone:
+                known.standing.append(event)
+    return found
+
+
+def _is_wrong(known: Event, now: Now, view: View) -> bool:
+    """Whether what was told is not so any more: in the mainline a tag was deleted, or a branch rewound; elsewhere a
+    revert has left.
+    """
+    if view.role is not TreeRole.MAINLINE:
+        return not now.is_there and now.part in (Part.REVERT, Part.UNDO)
+    if now.event is None:
+        return True
+    return known.kind in VERSION_KINDS and (known.kind, known.tag) != (now.event.kind, now.event.tag)
+
+
+def _is_same(known: Event, event: EventData, role: TreeRole) -> bool:
+    """Whether it was told already; what came back to a tree is told again."""
+    same = (known.kind, known.tag) == (event.kind, event.tag)
+    return same and (role is TreeRole.MAINLINE or known.at >= event.at - _MOMENT)
+
+
+def _free_key(event: EventData, taken: Collection[str]) -> str:
+    """The key of the fact; of one that was told and taken back, the next."""
+    key, number = event.key, 1
+    while key in taken:
+        number += 1
+        key = f"{event.key}#{number}"
+    return key
+
+
+def _taken_back(report: Report, known: Event, view: View) -> Event:
+    value = EventData(
+        key=f"{Happening.REVERSED}:{known.key}",
+        kind=Happening.REVERSED,
+        at=view.now,
+        commit=known.commit,
+        tree=known.tree,
+        reverses=known.key,
+    )
+    in_version = view.role is TreeRole.MAINLINE and known.kind in VERSION_KINDS
+    quote = f"{known.tag} holds it no longer" if in_version else f"{known.tree} has it no longer"
+    return event_log.event_row(report, value, view.now, quote)
+
+
+def relate(tree: Tree, matches: Iterable[Match], keys: Mapping[str, int]) -> None:
+    """Remember what git is sure of."""
+    rows = [
+        RelatedCommit(
+            report_id=match.report,
+            commit_id=keys[match.commit.sha],
+            part=match.part,
+            undoes=match.undoes,
+            rule=match.rule,
+            quote=match.quote[:2000],
+            tree=tree,
+        )
+        for match in matches
+    ]
+    RelatedCommit.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+
+
+def suggest(view: View, matches: Iterable[Match]) -> None:
+    """Ask about what is not sure; once a title, be it by mail or by git."""
+    doubtful = list(matches)
+    asked: set[tuple[int, str]] = set()
+    for some in in_parts({match.report for match in doubtful}):
+        known = Suggestion.objects.filter(report__in=some).exclude(decision=Decision.ACCEPTED)
+        asked.update(known.values_list("report", "title"))
+    for match in doubtful:
+        commit = match.commit
+        event = view.suggested(commit.sha, commit.title, match.part, match.undoes)
+        if event and (match.report, commit.title) not in asked:
+            asked.add((match.report, commit.title))
+            _ask(match.report, replace(event, key=f"git:{commit.sha}"), match.rule, match.quote)
+
+
+def suggest_again(view: View, shas: Collection[str]) -> None:
+    """Bring what still waits for a click up to date, where its commit went on."""
+    for each in Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT):
+        part = _PARTS.get(Happening(each.kind), Part.FIX)
+        event = view.suggested(each.commit, each.title, part, each.remark) if each.commit in shas else None
+        if event and (event.kind in VERSION_KINDS or not each.tag):
+            Suggestion.objects.filter(pk=each.pk, decision=Decision.OPEN).update(
+                kind=event.kind, at=event.at, tag=event.tag, tree=event.tree
+            )
+
+
+_LEFT = "left_next"
+_PARTS = {Happening.SAME_PATCH: Part.CULPRIT, Happening.DROPPED: Part.REVERT, Happening.FIX_REVERTED: Part.UNDO}
+
+
+def suggest_dropped(now_so: Iterable[Now]) -> None:
+    """A culprit that left linux-next may have been dropped; a person knows. One that came back, or on, was not."""
+    back: set[int] = set()
+    for now in now_so:
+        if now.event and now.event.kind is Happening.GONE:
+            quote = f"{now.sha[:12]} is gone from {now.event.tree} since {now.event.tag}"
+            event = replace(now.event, key=f"git:gone:{now.sha}", kind=Happening.DROPPED, tag="", tree="")
+            _ask(now.report, event, _LEFT, quote)
+        elif now.event and now.event.kind in (Happening.IN_NEXT, Happening.MERGED, Happening.LANDED):
+            back.add(now.report)
+    for some in in_parts(back):
+        Suggestion.objects.filter(report__in=some, rule=_LEFT, decision=Decision.OPEN).delete()
+
+
+def _ask(report: int, event: EventData, rule: str, quote: str) -> None:
+    fields = ("kind", "at", "by", "commit", "title", "tag", "tree", "remark")
+    Suggestion.objects.get_or_create(
+        report_id=report,
+        key=event.key,
+        defaults={**{name: getattr(event, name) for name in fields}, "quote": quote[:2000], "rule": rule},
+    )
+
+
+def waiting_commits() -> set[str]:
+    """The commits of suggestions that wait for a click."""
+    rows = Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="")
+    return set(rows.values_list("commit", flat=True))

@@ -1,0 +1,265 @@
+"""One tree, from git into the database: landings of culprits, fixes, reverts, and releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from bot.errors import Unreadable
+from bot.git.commits import Tag
+from bot.git.inspection import patch_ids
+from bot.git.refs import read_refs, resolve
+from bot.git.repository import is_repository
+from bot.mail.identity import Identity
+from bot.upstream import landing_rows, walk
+from bot.upstream.landings import Place, found_places, revised
+from bot.upstream.matching import Context, Match, Seen, lookalikes, match_all
+from bot.upstream.report_events import View
+from bot.upstream.tracking import bases, recording, stable
+from bot.upstream.tracking.loading import Loaded, load_tracked
+from bot.upstream.walk import Route, Walked
+from bot.upstream.walk_checkpoint import load
+from tracker.domain import versions
+from tracker.domain.events import TreeRole
+from tracker.models import Candidate, Commit, Release, Report, Tree
+from tracker.services import locks
+from tracker.services.locks import Lock
+from tracker.services.report_summary import Calendar, relist, relist_since
+
+WHOLE = 40  # digits of a sha
+
+
+@dataclass(frozen=True, slots=True)
+class TrackTally:
+    """What a walk found that was new."""
+
+    landings: int = 0
+    events: int = 0
+    unchanged: bool = False
+
+
+def _nothing(count: int = 0) -> None:
+    pass
+
+
+def track(
+    tree: Tree,
+    identity: Identity,
+    now: datetime,
+    others: Sequence[Path] = (),
+    progress: Callable[[int], None] = _nothing,
+    still_ours: Callable[[], None] = _nothing,
+) -> TrackTally:
+    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is asked for; `still_ours`
+    raises where another worker has taken the tree over.
+
+    What is found and where the walk stands are stored in one transaction, after git has done its work: a walk of
+    minutes must not keep others from writing. Unreadable where git can't read the tree; then the walk stored nothing.
+    """
+    repository = Path(tree.path)
+    if not tree.path or not is_repository(repository):
+        raise Unreadable(f"{tree.name}: {tree.path}: not a git repository; set PERFWORK_TREES to a clone of it")
+    memory = load(tree.cursor)
+    route = Route(repository, TreeRole(tree.role), read_refs(repository), memory, tree.branches)
+    if tree.branches and not route.heads:
+        raise Unreadable(
+            f"{tree.name}: {tree.path}: no branch is called {tree.branches}; see its name in PERFWORK_TREES"
+        )
+    loaded = load_tracked(tree, memory.marks, now, identity.aliases)
+    ended = route.remember(loaded.marks)
+    if ended == memory:
+        return TrackTally(unchanged=True)
+    known = landing_rows.known_places(tree)
+    _learn_whole_shas(repository, loaded)
+    walked = _walk(route, loaded, known, identity, progress)
+    matches = _match(walked.seen, loaded, identity, repository, others)
+    trip = _Trip(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
+    found = bases.find(repository, route.refs)
+    with transaction.atomic():
+        locks.take(Lock.TREE_WALK)
+        still_ours()
+        events = trip.store(route)
+        bases.store(found)
+        Tree.objects.filter(pk=tree.pk).update(cursor=ended.dump(), walked_at=now)
+    tree.cursor = ended.dump()
+    return TrackTally(sum(1 for place in trip.changed.values() if place.is_there), events)
+
+
+def _learn_whole_shas(repository: Path, loaded: Loaded) -> None:
+    """Old reports told ten digits of a sha; the tree knows the rest, and so do we from now on."""
+    short = [sha for sha in loaded.tracked.related if len(sha) < WHOLE]
+    learned = resolve(repository, short) if short else {}
+    for known, whole in learned.items():
+        loaded.tracked.learn(known, whole)
+        if not Commit.objects.filter(sha=whole).exists():
+            Commit.objects.filter(sha=known).update(sha=whole)
+    if learned:  # tables are searched for the digits of a sha
+        relist(Report.objects.filter(culprit__sha__in=learned.values()).values_list("pk", flat=True))
+
+
+def _walk(
+    route: Route,
+    loaded: Loaded,
+    known: Mapping[str, Place],
+    identity: Identity,
+    progress: Callable[[int], None],
+) -> Walked:
+    """The walk, as far back as what is new needs it; to the beginning where a culprit is older than anybody told."""
+    lost, late = route.lost_tags, route.late_tags
+    unsure = [place.merged_at or place.at for place in known.values() if _is_unsure(place, lost, late)]
+    since = min([each for each in (loaded.since, *unsure) if each], default=None)
+    behind = walk.border(route, since)
+    walked = walk.walk(route, loaded.tracked, identity, behind, progress)
+    if route.role is not TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, behind):
+        return walk.walk(route, loaded.tracked, identity, (), progress)
+    return walked
+
+
+def _is_unsure(place: Place, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
+    """Whether the first tag of a commit may be another one now: it was deleted, or an older one came late."""
+    version = versions.parse(place.tag) if late else None
+    return place.tag in lost or (version is not None and any(version > each for each in late))
+
+
+def _match(
+    seen: Sequence[Seen], loaded: Loaded, identity: Identity, repository: Path, others: Sequence[Path]
+) -> list[Match]:
+    named = {sha for each in seen for sha, _ in each.named.reverts}
+    alike = lookalikes(seen, loaded.tracked)
+    context = Context(
+        tracked=loaded.tracked,
+        robots=identity.robots | {identity.address},
+        patch_ids=patch_ids([repository, *others], alike) if alike else {},
+        here=set(resolve(repository, named)) if named else (),
+    )
+    return match_all(seen, context)
+
+
+def _changed(
+    route: Route,
+    loaded: Loaded,
+    walked: Walked,
+    known: Mapping[str, Place],
+    matches: Sequence[Match],
+    now: datetime,
+) -> dict[str, Place]:
+    """The places of followed commits that are new, or other than they were."""
+    asked = {*loaded.tracked.related, *recording.waiting_commits(), *(match.commit.sha for match in matches)}
+    after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
+    lost = route.lost_tags
+    unsafe = {sha for sha, place in known.items() if sha not in walked.graph and _may_be_gone(place, route.role, lost)}
+    return revised(
+        known,
+        found_places(walked, asked, after),
+        walk.left_behind(route, unsafe),
+        lost,
+        now,
+        needs_branch=route.role is TreeRole.NEXT,
+    )
+
+
+def _may_be_gone(place: Place, role: TreeRole, lost: Collection[str]) -> bool:
+    """What is not safe in a version: untagged commits of the mainline, all of the trees before it."""
+    safe = role is TreeRole.MAINLINE and place.tag and place.tag not in lost
+    return place.is_there and role is not TreeRole.STABLE and not safe
+
+
+@dataclass(frozen=True, slots=True)
+class _Trip:
+    """A walk that came to its end, with all that is needed to store it."""
+
+    tree: Tree
+    loaded: Loaded
+    known: Mapping[str, Place]
+    matches: Sequence[Match]
+    changed: Mapping[str, Place]
+    now: datetime
+
+    def store(self, route: Route) -> int:
+        """Everything new into the database. Returns how many events."""
+        sure = [match for match in self.matches if match.sure]
+        seen = {match.commit.sha: _row(match) for match in self.matches}
+        wanted = {*self.changed, *(match.commit.sha for match in sure)}
+        keys = landing_rows.ensure_commits({sha: seen.get(sha) or Commit(sha=sha) for sha in wanted})
+        landing_rows.store(self.tree, self.changed, keys, self.now)
+        recording.relate(self.tree, sure, keys)
+        if route.role is TreeRole.MAINLINE:
+            store_releases(route.refs.versions)
+        view = self._view(route)
+        # Of a commit that is known by the beginning of its sha alone, this tree has nothing to say.
+        fresh = {sha for sha in self.loaded.fresh if len(sha) >= WHOLE}
+        now_so = list(view.now_so(wanted | fresh))
+        events = recording.record(view, now_so)
+        recording.suggest(view, [match for match in self.matches if not match.sure])
+        recording.suggest_again(view, self.changed)
+        recording.suggest_dropped(now_so)
+        self._tell_stable(route.refs.versions, wanted)
+        return events
+
+    def _view(self, route: Route) -> View:
+        related = self.loaded.tracked.related
+        return View(
+            tree=self.tree.name,
+            role=route.role,
+            tracked=self.loaded.tracked,
+            places={**self.known, **self.changed},
+            titles={match.commit.sha: match.commit.title for match in self.matches},
+            mainline=landing_rows.in_mainline(related) if route.role is not TreeRole.MAINLINE else (),
+            day=route.refs.days[-1].name if route.refs.days else "",
+            now=self.now,
+        )
+
+    def _tell_stable(self, tags: Sequence[Tag], shas: Collection[str]) -> None:
+        tracked = self.loaded.tracked
+        touched = {report for sha in (*shas, *self.loaded.fresh) for report in tracked.related.get(sha, ())}
+        stable.tell(tracked, tracked.reports if stable.store_series(self.tree, tags) else touched)
+
+
+def _row(match: Match) -> Commit:
+    """The row of what was matched, as the log tells it."""
+    commit = match.commit
+    return Commit(
+        sha=commit.sha,
+        title=commit.title[:1000],
+        author_name=commit.author_name[:300],
+        author_email=commit.author_email[:300],
+        authored_at=commit.authored_at,
+    )
+
+
+def store_releases(tags: Sequence[Tag]) -> None:
+    """Every cycle that the tags show, with its date once it is released, and its candidates.
+
+    What was reported since the release before the first new one gets its place in the tables again.
+    """
+    before = Calendar.load()
+    _store_cycles(tags)
+    now = Calendar.load()
+    if now != before:
+        same = [old for old, new in zip(before.ends, now.ends, strict=False) if old == new]
+        relist_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
+
+
+def _store_cycles(tags: Sequence[Tag]) -> None:
+    known = {release.version: release for release in Release.objects.all()}
+    candidates = set(Candidate.objects.values_list("version", flat=True))
+    rows: list[Candidate] = []
+    for tag in tags:
+        version = versions.parse(tag.name)
+        whole = versions.parse(version.cycle) if version else None
+        if version is None or whole is None or version.is_stable:
+            continue
+        release = known.get(version.cycle)
+        if release is None:
+            release, _ = Release.objects.get_or_create(version=version.cycle, defaults={"number": whole.number})
+            known[version.cycle] = release
+        if version.is_release and release.released_at is None:
+            release.released_at = tag.at
+            release.save(update_fields=["released_at"])
+        if version.is_candidate and tag.name not in candidates:
+            rows.append(Candidate(version=tag.name, release=release, number=version.candidate, tagged_at=tag.at))
+    Candidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)

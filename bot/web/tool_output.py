@@ -1,0 +1,37 @@
+"""`POST /api/v1/evidence?report=SHA&side=culprit&name=perf.txt`: a file over the network; its text is the body."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, JsonResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from bot.web.tokens import problem, stranger
+from tracker.domain.errors import Unfit
+from tracker.pages.tool_output.target import attach, find
+from tracker.services import tool_output
+
+
+@csrf_exempt  # who posts shows a token, and no cookie is looked at
+@require_POST
+def take_evidence(request: HttpRequest) -> JsonResponse:
+    """202 with the page of the file: taken, or there already. `kernel=v6.12` instead of `report` and `side`, perhaps
+    with `machine`. 400: what is wrong; 404: no such report, kernel or machine; 413: too large.
+    """
+    if refusal := stranger(request):
+        return refusal
+    body = request.read(4 * tool_output.MOST + 1)
+    if len(body) > 4 * tool_output.MOST:  # four bytes a letter at most
+        return problem(413, f"expected at most {tool_output.MOST:,} letters")
+    asked = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
+    name = request.GET.get("name", "")
+    try:
+        target = find(**asked)
+        row = attach(target, name, body.decode("utf-8", "replace"), "a lab, over the network", timezone.now())
+    except Http404 as missing:
+        return problem(404, str(missing))
+    except Unfit as unfit:
+        return problem(400, str(unfit))
+    return JsonResponse({"location": reverse("evidence", args=[row.pk]), "kind": row.kind}, status=202)

@@ -1,0 +1,1 @@
+"""Scales and SVG: numbers for the templates that draw them."""

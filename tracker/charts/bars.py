@@ -1,0 +1,101 @@
+"""A test as bars, the first kernel as 100: numbers of an SVG, and the same in letters for a terminal. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracker.domain.kernel_comparison import Line
+
+_WIDTH, _LEFT, _STEP, _THICK = 460, 96, 20, 12
+_LETTERS = 36
+_LABEL = 24  # letters of a kernel's name
+_LESS = "(less is better)"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One kernel: where its bar stands and ends, and the ends of its interval where there is one."""
+
+    label: str
+    value: str
+    y: int
+    end: int
+    low: int | None = None
+    high: int | None = None
+
+    @property
+    def middle(self) -> int:
+        return self.y + _THICK // 2
+
+    @property
+    def width(self) -> int:
+        return self.end - _LEFT
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """The whole chart; `words` says it for those who don't see it, `hundred`: where 100 is."""
+
+    bars: Sequence[Bar]
+    width: int
+    height: int
+    left: int
+    thick: int
+    hundred: int
+    words: str
+    note: str = ""
+
+
+def bars(line: Line, labels: Sequence[str]) -> Bars | None:
+    """None where fewer than two kernels can be compared."""
+    values = line.relative
+    known = [each for each in values if each is not None and each >= 0]
+    if len(known) < 2:
+        return None
+    ends = [_interval(line, place) for place in range(len(values))]
+    top = max(100.0, *known, *(high for pair in ends if pair for high in pair))
+    scale = (_WIDTH - _LEFT - 60) / top
+
+    def x(value: float) -> int:
+        return _LEFT + round(scale * max(0.0, value))
+
+    drawn = []
+    for place, (label, value, pair) in enumerate(zip(labels, values, ends, strict=True)):
+        if value is None or value < 0:
+            drawn.append(Bar(label, "not measured", 4 + place * _STEP, _LEFT))
+        else:
+            low, high = (x(pair[0]), x(pair[1])) if pair else (None, None)
+            drawn.append(Bar(label, f"{value:.1f}", 4 + place * _STEP, x(value), low, high))
+    told = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
+    note = _LESS if line.test.direction == "lower" else ""
+    words = " ".join(filter(None, (f"{line.test.metric}, {labels[0]} as 100: {told}", note)))
+    return Bars(drawn, _WIDTH, 8 + _STEP * (len(values) + bool(note)), _LEFT, _THICK, x(100), words, note)
+
+
+def _interval(line: Line, place: int) -> tuple[float, float] | None:
+    """The interval of a kernel's value, with the first kernel as 100."""
+    change = line.changes[place]
+    if change is None or change.low is None or change.high is None:
+        return None
+    turn = -1 if line.test.direction == "lower" else 1
+    low, high = sorted((100 + turn * change.low, 100 + turn * change.high))
+    return low, high
+
+
+def letters(line: Line, labels: Sequence[str]) -> list[str]:
+    """The same for a terminal: "v5.6   91.3  #################"."""
+    values = line.relative
+    known = [each for each in values if each is not None and each >= 0]
+    if len(known) < 2:
+        return []
+    labels = [label[:_LABEL] for label in labels]
+    longest = max(map(len, labels))
+    room = min(_LETTERS, 64 - longest)
+    drawn = []
+    for label, value in zip(labels, values, strict=True):
+        if value is None or value < 0:
+            drawn.append(f"{label:<{longest}}  not measured")
+        else:
+            drawn.append(f"{label:<{longest}}  {value:>7.1f}  {'#' * round(room * value / max(known))}".rstrip())
+    return [*drawn, _LESS] if line.test.direction == "lower" else drawn

@@ -1,0 +1,75 @@
+"""The index over releases, as numbers of an SVG whose points are links. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracker.domain.performance_index.index_math import Point
+
+_LEFT, _RIGHT, _TOP, _HEIGHT = 48, 24, 18, 190
+_STEP, _LEAST = 64, 560
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One point: where it is, the ends of its interval, and what it says."""
+
+    name: str
+    x: int
+    y: int
+    low: int
+    high: int
+    value: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """`lines`: the points of each stretch without a gap; `grid`: heights with their values."""
+
+    width: int
+    height: int
+    lines: Sequence[str]
+    dots: Sequence[Dot]
+    grid: Sequence[tuple[int, str]]
+    words: str
+
+
+def chart(points: Sequence[Point]) -> Chart | None:
+    """None where there are no two points to draw a line between."""
+    known = [point for point in points if point.value is not None]
+    if len(known) < 2:
+        return None
+    low = min(point.low for point in known if point.low is not None)
+    high = max(point.high for point in known if point.high is not None)
+    room = max(high - low, 1.0)
+    width = max(_LEAST, _LEFT + _RIGHT + _STEP * (len(points) - 1))
+    across = (width - _LEFT - _RIGHT) / (len(points) - 1)
+
+    def y(value: float) -> int:
+        return round(_TOP + _HEIGHT * (high - value) / room)
+
+    dots: list[Dot] = []
+    lines: list[list[str]] = [[]]
+    for place, point in enumerate(points):
+        if point.value is None or point.low is None or point.high is None:
+            lines.append([])
+            continue
+        x = round(_LEFT + across * place)
+        dots.append(Dot(point.name, x, y(point.value), y(point.low), y(point.high), f"{point.value:.1f}", words(point)))
+        lines[-1].append(f"{x},{y(point.value)}")
+    grid = [(y(value), f"{value:.0f}" if room > 4 else f"{value:.1f}") for value in (low, (low + high) / 2, high)]
+    told = ", ".join(f"{point.name} {point.value:.1f}" for point in known)
+    stretches = [" ".join(line) for line in lines if len(line) > 1]
+    return Chart(width, _TOP + _HEIGHT + 34, stretches, dots, grid, f"Performance index: {told}")
+
+
+def words(point: Point) -> str:
+    """ "v5.6: 104.2, 95 % interval 103.1 to 105.0, 18 of 20 benchmarks"."""
+    if point.value is None:
+        return f"{point.name}: no index, 0 of {point.total} benchmarks"
+    told = f"{point.name}: {point.value:.1f}"
+    if point.low != point.high:
+        told += f", 95 % interval {point.low:.1f} to {point.high:.1f}"
+    return f"{told}, {point.matched} of {point.total} benchmarks"

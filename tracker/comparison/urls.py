@@ -1,7 +1,0 @@
-"""The pages of kernels."""
-
-from django.urls import path
-
-from tracker.comparison import views
-
-urlpatterns = [path("kernel/<path:handle>/", views.kernel, name="kernel")]

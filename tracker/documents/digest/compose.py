@@ -1,0 +1,102 @@
+"""The regressions of a cycle to the digest of a week. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from tracker.documents.blocks import Block, Bullets, Document, Heading, Link, Paragraph, Table
+from tracker.domain.events import OPEN, State
+
+WEEK = timedelta(days=7)
+MOST = 50  # reports of a section; a link leads to the others
+_FIX = frozenset({State.FIX_PROPOSED, State.FIX_CONFIRMED, State.FIX_QUEUED})
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A regression. `blocks`: the release that must not go out with it."""
+
+    sha: str
+    title: str
+    metric: str
+    state: str
+    status: str
+    reported_at: datetime | None
+    closed_at: datetime | None
+    blocks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """The sections; a report stands in the first that fits. All but `closed` are open."""
+
+    new: Sequence[Told]
+    silent: Sequence[Told]
+    fixable: Sequence[Told]
+    answered: Sequence[Told]
+    closed: Sequence[Told]
+
+    @property
+    def open(self) -> Sequence[Told]:
+        return [*self.new, *self.silent, *self.fixable, *self.answered]
+
+    def __bool__(self) -> bool:
+        return bool(self.open or self.closed)
+
+
+def week(reports: Iterable[Told], now: datetime) -> Week:
+    """What happened in the seven days up to now. Silent: reported before them, and nobody has answered."""
+    since = now - WEEK
+    new, silent, fixable, answered, closed = [], [], [], [], []
+    for each in reports:
+        if each.state not in OPEN:
+            if each.closed_at and each.closed_at > since:
+                closed.append(each)
+        elif each.state in _FIX:
+            fixable.append(each)
+        elif each.reported_at and each.reported_at > since:
+            new.append(each)
+        elif each.state == State.NO_RESPONSE:
+            silent.append(each)
+        else:
+            answered.append(each)
+    return Week(new, silent, fixable, answered, closed)
+
+
+def compose(version: str, told: Week, now: datetime) -> Document:
+    """The digest of a release's cycle."""
+    year, number, _ = now.isocalendar()
+    blocking = sum(bool(each.blocks) for each in told.open)
+    count = f"{len(told.open)} open{f', {blocking} blocking' if blocking else ''}"
+    rest = Link(f"all of them, by their urgency, on the page of {version}", f"/{version}/?state=open")
+    blocks = (
+        Paragraph(f"Regressions in the cycle of {version}, in the week up to {now:%Y-%m-%d}:"),
+        Bullets([f"{name}: {len(some)}" for name, some in _sections(told) if some]),
+        Bullets([rest]),
+        *(block for name, some in _sections(told) if some for block in _section(name, some)),
+    )
+    return Document(f"{version} performance regressions, {year}-W{number:02}: {count}", "", blocks)
+
+
+def _sections(told: Week) -> Sequence[tuple[str, Sequence[Told]]]:
+    return (
+        ("New this week", told.new),
+        ("Silent for longer than a week", told.silent),
+        ("With a fix that is posted, confirmed or on its way", told.fixable),
+        ("Answered, and open", told.answered),
+        ("Fixed or closed this week", told.closed),
+    )
+
+
+def _section(name: str, reports: Sequence[Told]) -> Iterator[Block]:
+    yield Heading(2, f"{name}: {len(reports)}")
+    rows = [(Link(each.title, f"/report/{each.sha[:12]}/"), each.metric, _status(each)) for each in reports[:MOST]]
+    yield Table(name, ("Report", "Metric", "Status"), rows, as_records=True)
+    if len(reports) > MOST:
+        yield Paragraph(f"And {len(reports) - MOST} more.")
+
+
+def _status(each: Told) -> str:
+    return f"{each.status}; blocks {each.blocks}" if each.blocks and each.state in OPEN else each.status

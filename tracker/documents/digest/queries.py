@@ -1,0 +1,35 @@
+"""The regressions of the cycle that goes on, or of a release: two queries."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Q
+
+from tracker.documents.digest.compose import Told, Week, week
+from tracker.domain.events import Verdict
+from tracker.models import Release, Report
+from tracker.services.report_summary import Calendar
+
+MOST = 5000  # reports of a cycle
+_COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status")
+
+
+def current() -> str:
+    """The release in the making; until its first candidate is out, the one before. "" where no release is known."""
+    newest = Release.objects.order_by("-number").values_list("version", flat=True).first()
+    return Calendar.load().current or newest or ""
+
+
+def of(version: str, now: datetime) -> Week:
+    """The week of a release's cycle, the most urgent reports first."""
+    rows = Report.objects.filter(Q(merged=version) | Q(shifted=version), verdict=Verdict.REGRESSION)
+    rows = rows.filter(reported_at__isnull=False)  # authors are told before lists are
+    found = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:MOST]
+    return week(
+        (
+            Told(sha, (given or title or own or sha[:10])[:200], metric, state, status, reported, closed, blocks)
+            for sha, title, given, own, metric, state, status, reported, closed, blocks in found
+        ),
+        now,
+    )

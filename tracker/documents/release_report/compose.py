@@ -1,0 +1,225 @@
+"""A release's facts to a document: the sections, words and order of the 0-Day report of v5.6 (2020). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from tracker.documents.blocks import Block, Bullets, Document, Facts, Heading, Link, Paragraph, Prose, Table
+from tracker.documents.release_report.facts import Counts, DetailTold, ReleaseFacts, counts_of
+from tracker.documents.test_comparison import tell
+from tracker.documents.triage_table import LIMIT, Row
+from tracker.domain.english import counted
+from tracker.domain.events import OPEN, Verdict
+from tracker.domain.kernel_comparison import Box, Line, Word
+
+# The texts that people may write, by the section that they stand in.
+PLACES = {
+    "introduction": "Introduction",
+    "release-test": "Release test",
+    "shift-left": "Shift-left testing",
+    "comparison": "Performance comparison",
+    "machines": "Test machines",
+}
+_TELLING = ("mode", "test", "ipc", "rw", "class")  # the parameters that tell tests of one suite apart
+
+
+def compose(facts: ReleaseFacts) -> Document:
+    """The whole report."""
+    released = f"released {facts.released_at:%Y-%m-%d}" if facts.released_at else "not released yet"
+    blocks = (
+        *_introduction(facts),
+        *_parameters(facts),
+        *_release_test(facts),
+        *_shift_left(facts),
+        *_comparison(facts),
+        *_machines(facts),
+    )
+    aside = f"{facts.version}, {released}; as of {facts.as_of:%Y-%m-%d}"
+    return Document(f"{facts.lab} Linux Kernel Performance Report ({facts.version})", aside, blocks)
+
+
+def _prose(facts: ReleaseFacts, name: str) -> Iterator[Block]:
+    if text := facts.prose.get(name):
+        yield Prose(text, name)
+
+
+def _introduction(facts: ReleaseFacts) -> Iterator[Block]:
+    v = facts.version
+    yield Heading(2, "Introduction", "1")
+    if "introduction" in facts.prose:
+        yield from _prose(facts, "introduction")
+    else:
+        yield Paragraph(
+            f"{facts.lab} builds, boots and measures the Linux kernel while it is being developed, and tells the"
+            " authors of changes what they made slower or faster. This report sums up what it saw of performance in"
+            f" the cycle of {v}. It is structured in the following manner:"
+        )
+    yield Bullets(
+        (
+            Link("Section 2, test parameter description", "#s2"),
+            Link(f"Section 3, merged regressions and improvements in {v} release candidates", "#s3"),
+            Link(
+                "Section 4, captured regressions and improvements by shift-left testing during developers' and"
+                f" maintainers' tree during {v} release cycle",
+                "#s4",
+            ),
+            Link("Section 5, performance comparison among different kernel releases", "#s5"),
+            Link("Section 6, test machine list", "#s6"),
+        )
+    )
+
+
+def _parameters(facts: ReleaseFacts) -> Iterator[Block]:
+    yield Heading(2, "Test Parameter Description", "2")
+    if not facts.parameters:
+        yield Paragraph("No parameter is explained yet: `loaddata lab_texts` brings the usual ones, the admin others.")
+        return
+    yield Paragraph("What the parameters of tests and the fields of machines mean:")
+    rows = [(each.classification, each.name, each.description) for each in facts.parameters]
+    yield Table("Test parameters", ("Classification", "Name", "Description"), rows)
+
+
+def _release_test(facts: ReleaseFacts) -> Iterator[Block]:
+    v = facts.version
+    counts = counts_of(facts.merged)
+    yield Heading(2, f"Linux Kernel {v} Release Test", "3")
+    against = f" when comparing with {facts.previous}" if facts.previous else ""
+    yield Paragraph(f"Observed {_numbers(counts)} that were merged in the cycle of {v}{against}.")
+    if still := sum(row.verdict == Verdict.REGRESSION and row.state in OPEN for row in facts.merged):
+        yield Paragraph(f"Of the regressions, {still} {'is' if still == 1 else 'are'} still open.")
+    yield from _prose(facts, "release-test")
+    yield Heading(3, "Observation summary", "3.1")
+    yield from _rows(facts.merged, "Merged regressions and improvements", with_base=True)
+    yield from _details([each for each in facts.details if each.is_merged], facts, "3")
+
+
+def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
+    counts = counts_of(facts.shift_left)
+    yield Heading(2, "Shift-Left Testing", "4")
+    yield Paragraph(
+        f"Beside the mainline, {facts.lab} tests the trees of developers and maintainers, where a problem is found"
+        " before it reaches others: it moves testing to the left of the time line. In the cycle of"
+        f" {facts.version} it reported {_numbers(counts)} from there."
+    )
+    yield from _prose(facts, "shift-left")
+    yield Heading(3, "Report list", "4.1")
+    yield from _rows(facts.shift_left, "Regressions and improvements from other trees", with_base=False)
+    yield from _details([each for each in facts.details if not each.is_merged], facts, "4")
+
+
+def _numbers(counts: Counts) -> str:
+    words = f"{counted(counts.regressions, 'regression')} and {counted(counts.improvements, 'improvement')}"
+    if counts.unknown:
+        words += f", and {counted(counts.unknown, 'change')} of which nobody has told whether it is better"
+    return words
+
+
+def _rows(rows: Sequence[Row], caption: str, *, with_base: bool) -> Iterator[Block]:
+    """The table of a section; trees other than the mainline have no development base that compares."""
+    if not rows:
+        yield Paragraph("None.")
+        return
+    if len(rows) >= LIMIT:
+        yield Paragraph(f"There are more: these are the {LIMIT} that were reported last, and the numbers are theirs.")
+    columns = ("Test Indicator", "Report", "Test Scenario", "Test Machine", "Development Base", "Status")
+    cells = []
+    for row in rows:
+        scenario = ", ".join(f"{name}: {value}" for name, value in row.scenario)
+        told = (
+            row.indicator,
+            Link(row.report, f"/report/{row.sha[:12]}/"),
+            scenario,
+            row.machine,
+            row.base,
+            row.status,
+        )
+        cells.append(told if with_base else (*told[:4], told[5]))
+    shown = columns if with_base else (*columns[:4], columns[5])
+    yield Table(caption, shown, cells, as_records=True)
+
+
+def _details(details: Sequence[DetailTold], facts: ReleaseFacts, section: str) -> Iterator[Block]:
+    for number, each in enumerate(details, 2):
+        yield Heading(3, f"{each.indicator}, {_heading(each)}", f"{section}.{number}")
+        if described := facts.suites.get(each.suite):
+            yield Paragraph(described)
+        yield Paragraph(sentence(each))
+        yield Facts(
+            [
+                ("Correlated commit", f'{each.sha} "{each.title}"' if each.title else each.sha),
+                ("Branch", each.branch or "not told"),
+                ("Report", Link(each.report, f"/report/{each.sha[:12]}/")),
+                ("Test scenario", ", ".join(f"{name}: {value}" for name, value in each.scenario)),
+                ("Test machine", each.machine),
+                ("Status", each.status),
+            ]
+        )
+
+
+def sentence(each: DetailTold) -> str:
+    """ "Commit 0ddad21d3e was reported to have 136.1% improvement of hackbench.throughput when comparing to v5.5." """
+    amount = f"{each.change_pct:.1f}% " if each.change_pct is not None else ""
+    word = each.verdict if each.verdict != "unknown" else "change"
+    said = f"Commit {each.sha[:10]} was reported to have {amount}{word} of {each.indicator}"
+    said += f" when comparing to {each.base}." if each.base else "."
+    return said + (f" It was merged to the mainline at {each.landing}." if each.landing else "")
+
+
+def _heading(each: DetailTold) -> str:
+    params = dict(each.scenario)
+    told = [params[name] for name in _TELLING if name in params]
+    if not told:
+        told = [value for name, value in each.scenario if name != "cpufreq_governor"]
+    return each.heading or " ".join([*told, *(["on", params["fs"]] if told and "fs" in params else [])]) or each.suite
+
+
+def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
+    yield Heading(2, "Latest Release Performance Comparing", "5")
+    if not facts.kernel or not facts.base:
+        missing = facts.previous if facts.kernel else facts.version
+        yield Paragraph(f"Nothing to compare: no measurement of {missing or 'an earlier release'} has come in.")
+        yield from _prose(facts, "comparison")
+        return
+    both = [line for line in facts.lines if line.changes[-1] is not None]
+    words = [line.changes[-1].word for line in both if line.changes[-1]]
+    moved = words.count(Word.UNKNOWN)
+    unknown = f", {moved} moved in a direction of which nobody knows whether it is better" if moved else ""
+    yield Paragraph(
+        f"How {facts.kernel} performs beside {facts.base}, in {counted(len(both), 'test')} of"
+        f" {counted(len({line.test.suite for line in both}), 'suite')}: {words.count(Word.IMPROVEMENT)} better,"
+        f" {words.count(Word.REGRESSION)} worse, {words.count(Word.SAME)} almost the same{unknown}."
+        f" In the charts {facts.base} is 100."
+    )
+    yield from _prose(facts, "comparison")
+    for number, (suite, some) in enumerate(groupby(facts.lines, lambda line: line.test.suite), 1):
+        yield from _suite(suite, list(some), facts, f"5.{number}")
+
+
+def _suite(suite: str, lines: Sequence[Line], facts: ReleaseFacts, number: str) -> Iterator[Block]:
+    yield Heading(3, suite, number)
+    if described := facts.suites.get(suite):
+        yield Paragraph(described)
+    for place, line in enumerate(lines, 1):
+        test = line.test
+        yield Heading(4, f"{suite} Test {place}")
+        yield Facts(test.box.facts or [("test machine", test.box.name)])
+        yield Facts(test.params)
+        yield from tell(line, (facts.base, facts.kernel))
+
+
+def _machines(facts: ReleaseFacts) -> Iterator[Block]:
+    yield Heading(2, "Test Machines", "6")
+    yield from _prose(facts, "machines")
+    known = [box for box in facts.boxes if box.facts]
+    order = list(dict.fromkeys([box.family for box in known if box.family] + [box.model for box in known]))
+    boxes = sorted(known, key=lambda box: order.index(box.family or box.model))
+    for number, (family, some) in enumerate(groupby(boxes, lambda box: box.family or box.model or "Others"), 1):
+        yield Heading(3, family, f"6.{number}")
+        yield from (Facts(_box_facts(box)) for box in some)
+    if silent := [box.name for box in facts.boxes if not box.facts]:
+        yield Paragraph(f"Nothing but their names is known of {', '.join(silent)}.")
+
+
+def _box_facts(box: Box) -> Sequence[tuple[str, str]]:
+    return box.facts if box.family else (("name", box.name), *box.facts)

@@ -1,0 +1,1 @@
+"""A study, as a document: kernels side by side for a question."""

@@ -1,0 +1,243 @@
+"""A study's facts to a document, in the shape that such reports have on the lists: conclusions first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from tracker.documents.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, Table
+from tracker.documents.compare_files import table, written
+from tracker.documents.study.facts import StudyFacts
+from tracker.documents.study.system import COLUMNS
+from tracker.documents.study.wins import Outcome, Tally, outcomes, speedup, tally
+from tracker.documents.test_comparison import tell
+from tracker.domain.english import counted
+from tracker.domain.kernel_comparison import Box, Change, Line, Word
+
+_CHARTS = 100  # tests that are told one by one
+PLACES = {"conclusions": "Conclusions", "setup": "How it was done"}
+
+
+def compose(facts: StudyFacts) -> Document:
+    """The whole study."""
+    boxes = _boxes(facts.lines)
+    suites = {line.test.suite for line in facts.lines}
+    aside = f"{', '.join(facts.kernels)}: {counted(len(facts.lines), 'test')} of {counted(len(suites), 'benchmark')}"
+    aside += f" on {counted(len(boxes), 'machine')}"
+    blocks: list[Block] = []
+    for name, words in PLACES.items():
+        if name in facts.prose:
+            blocks += [Heading(2, words), Prose(facts.prose[name], name)]
+    if not facts.lines:
+        blocks.append(Paragraph("Nothing was measured on these kernels."))
+    elif facts.has_wins:
+        blocks += _variants(facts, boxes)
+    else:
+        blocks += _versions(facts)
+    if facts.lines:
+        blocks += [*_tests(facts, boxes), *_machines(boxes)]
+    return Document(facts.title, aside, (*blocks, *_beside(facts)))
+
+
+def _boxes(lines: Sequence[Line]) -> list[Box]:
+    return list(dict.fromkeys(line.test.box for line in lines))
+
+
+# --- which variant wins ---
+
+
+def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
+    found = outcomes(facts.lines)
+    whole = tally(found, len(facts.labels))
+    yield Heading(2, "Summary of results")
+    yield Bullets(list(_summary(facts, boxes, found, whole)))
+    if not found:
+        return
+    yield Heading(3, "How often each is best")
+    yield _shares(facts, whole)
+    yield Paragraph(
+        "The average is the geometric mean of performance over the tests: of the metric, or of its reciprocal where"
+        " lower is better."
+        + (f" {counted(whole.uneven, 'test')} with a zero or less can't be in it." if whole.uneven else "")
+    )
+    if len(boxes) > 1:
+        yield Heading(3, "By machine")
+        yield Paragraph(
+            "In how many tests each is best, and by how many per cent the others perform better than"
+            f" {facts.labels[0]} on the average."
+        )
+        yield _by_machine(facts, boxes, found)
+    yield Heading(3, "By benchmark and machine")
+    yield Paragraph(
+        "Which is best by the average over a benchmark's tests there, and its lead on the next best; in brackets the"
+        " number of tests."
+    )
+    yield _matrix(facts, boxes, found)
+
+
+def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome], whole: Tally) -> Iterator[str]:
+    labels = ", ".join(facts.labels[:-1]) + f" and {facts.labels[-1]}" if len(facts.labels) > 1 else facts.labels[0]
+    suites = {line.test.suite for line in facts.lines}
+    told = f"{counted(len(boxes), 'machine')} ran {counted(len(suites), 'benchmark')} with {labels}"
+    everywhere = len(suites) * len(boxes) == len({(line.test.suite, line.test.box) for line in facts.lines})
+    told += "" if everywhere else ", not every benchmark on every machine"
+    yield f"{told}: {counted(len(facts.lines), 'test')}."
+    if left := len(facts.lines) - len(found):
+        yield f"{left} of them are left out below: one of the variants is missing, or nobody knows which way is better."
+    if found:
+        wins = ", ".join(
+            f"{label} in {share.pct:.0f} %" for label, share in zip(facts.labels, whole.shares, strict=True)
+        )
+        yield f"Best of all is {wins} of the tests."
+        yield f"{whole.ties_pct:.0f} % are ties: within noise, or less than 1 % apart."
+        best = _best_by_machine(facts, boxes, found)
+        said = (f"{label} is best on {', '.join(some)}" for label, some in best)
+        yield f"By the average, {'; '.join(said)}."
+
+
+def _best_by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> list[tuple[str, list[str]]]:
+    best: dict[str, list[str]] = {}
+    for box in boxes:
+        place = tally([each for each in found if each.line.test.box == box], len(facts.labels)).best
+        best.setdefault("none" if place is None else facts.labels[place], []).append(box.name)
+    return sorted(best.items(), key=lambda pair: -len(pair[1]))
+
+
+def _shares(facts: StudyFacts, whole: Tally) -> Table:
+    rows = [
+        (label, str(share.wins), f"{share.pct:.1f}", "" if place == 0 else _signed(share.average_pct))
+        for place, (label, share) in enumerate(zip(facts.labels, whole.shares, strict=True))
+    ]
+    rows += [("ties", str(whole.ties), f"{whole.ties_pct:.1f}", ""), ("all", str(whole.tests), "100.0", "")]
+    columns = ("Variant", "Best in tests", "Share, %", f"Average against {facts.labels[0]}, %")
+    return Table("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
+
+
+def _by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> Table:
+    columns = ["Machine", "Tests", *facts.labels, "Ties", *(f"{label}, %" for label in facts.labels[1:]), "Best"]
+    rows = []
+    for box in boxes:
+        own = tally([each for each in found if each.line.test.box == box], len(facts.labels))
+        averages = [_signed(share.average_pct) for share in own.shares[1:]]
+        best = "none" if own.best is None else facts.labels[own.best]
+        wins = [str(share.wins) for share in own.shares]
+        rows.append((box.name, str(own.tests), *wins, str(own.ties), *averages, best))
+    return Table("Wins by machine", columns, rows, frozenset(range(1, len(columns) - 1)))
+
+
+def _matrix(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> Table:
+    suites = list(dict.fromkeys(each.line.test.suite for each in found))
+    rows = []
+    for suite in suites:
+        row = [suite]
+        for box in boxes:
+            some = [each for each in found if each.line.test.suite == suite and each.line.test.box == box]
+            row.append(_best_of(tally(some, len(facts.labels)), facts.labels))
+        rows.append(row)
+    return Table(
+        "The best variant of each benchmark on each machine", ("Benchmark", *(box.name for box in boxes)), rows
+    )
+
+
+def _best_of(own: Tally, labels: Sequence[str]) -> str:
+    if not own.tests:
+        return "–"
+    if own.best is None or own.lead_pct is None or own.ties == own.tests:
+        return f"tie ({own.tests})"
+    return f"{labels[own.best]} {own.lead_pct:+.1f} % ({own.tests})"
+
+
+# --- how versions follow each other ---
+
+
+def _versions(facts: StudyFacts) -> Iterator[Block]:
+    yield Heading(2, "Performance summary")
+    has_system = any(facts.systems)
+    columns = ["Kernel", "Speedup (x)", *(name for name, _, _ in COLUMNS if has_system)]
+    rows = []
+    for place, label in enumerate(facts.labels):
+        ratio = speedup(facts.lines, place)
+        cells = [label, "–" if ratio is None else f"{ratio:.3f}"]
+        if has_system:
+            cells += ["–" if value is None else f"{value:.0f}" for value in facts.systems[place].values]
+        rows.append(cells)
+    yield Table("Speedup", columns, rows, frozenset(range(1, len(columns))))
+    several = "" if len(facts.lines) == 1 else ", the geometric mean over the tests that both ran"
+    yield Paragraph(f"Speedup: how many times the performance of {facts.labels[0]}{several}.")
+
+
+# --- every test ---
+
+
+def _machines(boxes: Sequence[Box]) -> Iterator[Block]:
+    yield Heading(2, "Machines" if len(boxes) > 1 else "Machine")
+    for box in boxes:
+        yield Facts([("name", box.name), *box.facts])
+
+
+def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
+    yield Heading(2, "Every test")
+    yield Paragraph(
+        f"Means; behind them the change against {facts.labels[0]} in per cent, plus is better, with its 95 % interval."
+    )
+    ordered = sorted(facts.lines, key=lambda line: boxes.index(line.test.box))
+    for box, some in groupby(ordered, lambda line: line.test.box):
+        if len(boxes) > 1:
+            yield Heading(3, box.name)
+        rows = [_test_row(line) for line in some]
+        columns = ("Test", "Metric", *facts.labels)
+        numeric = frozenset(range(2, len(columns)))
+        yield Table(f"Every test on {box.name}", columns, rows, numeric)
+
+    if not facts.has_wins:
+        yield Heading(3, "Test by test")
+        if len(facts.lines) > _CHARTS:
+            yield Paragraph(f"The first {_CHARTS} of {len(facts.lines)} tests.")
+        for line in facts.lines[:_CHARTS]:
+            yield Heading(4, f"{_name_of(line)}, on {line.test.box.name}")
+            yield from tell(line, facts.labels)
+
+
+def _name_of(line: Line) -> str:
+    return f"{line.test.suite}, {line.test.scenario}" if line.test.params else line.test.suite
+
+
+def _test_row(line: Line) -> list[str]:
+    test = line.test
+    cells = []
+    for cell, change in zip(line.cells, line.changes, strict=True):
+        cells.append("–" if cell is None else f"{written(cell.mean)}{_beside_mean(change)}")
+    return [_name_of(line), f"{test.metric}{f', {test.unit}' if test.unit else ''}", *cells]
+
+
+def _beside_mean(change: Change | None) -> str:
+    if change is None:
+        return ""
+    if change.word is Word.SAME:
+        return " (same)"
+    amount = f"{change.pct:+.1f}" if change.pct is not None else "from zero"
+    if change.low is not None and change.high is not None:
+        amount += f", {change.low:+.1f} … {change.high:+.1f}"
+    return f" ({amount}, direction unknown)" if change.word is Word.UNKNOWN else f" ({amount})"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.1f}"
+
+
+# --- what tools printed ---
+
+
+def _beside(facts: StudyFacts) -> Iterator[Block]:
+    if not facts.beside:
+        return
+    yield Heading(2, "What tools printed")
+    if facts.files_left_out:
+        yield Paragraph(f"{counted(facts.files_left_out, 'file')} more: what is shown is limited.")
+    for each in sorted(facts.beside, key=lambda each: not each.diff.is_share):  # profiles first
+        yield Heading(3, f"{each.kind}: {each.diff.title}", aside=f"({each.where})" if each.where else "")
+        yield Bullets(each.files)
+        if each.diff.left_out:
+            shown = f"The first {len(each.diff.named)}{' by their share' if each.diff.is_share else ''}"
+            yield Paragraph(f"{shown}; {each.diff.left_out} more are small, or zero everywhere.")
+        yield table(each)

@@ -1,0 +1,23 @@
+"""One test over some kernels, told: a sentence for each, and the chart with the first kernel as 100. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tracker.charts.bars import bars, letters
+from tracker.documents.blocks import Block, Chart, Paragraph
+from tracker.domain.kernel_comparison import Line, summary
+
+
+def tell(line: Line, labels: Sequence[str]) -> Iterator[Block]:
+    """A sentence for each kernel but the first, which the others are compared with; then the chart."""
+    said = []
+    for label, cell, change in zip(labels[1:], line.cells[1:], line.changes[1:], strict=True):
+        if change is None:
+            said.append(f"{line.test.metric} was not measured on {labels[0] if cell else label}.")
+        else:
+            words = summary(line.test, change, label, labels[0])
+            said.append(f"{words} (95 % interval {change.interval})." if change.interval else f"{words}.")
+    yield Paragraph(" ".join(dict.fromkeys(said)))
+    if chart := bars(line, labels):
+        yield Chart(chart, letters(line, labels))

@@ -1,0 +1,204 @@
+"""Kernels side by side, test by test: each kernel's measurement, and how it differs from the first one's. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tracker.domain.events import Grade
+from tracker.domain.statistics.change import better_pct, change_pct
+from tracker.domain.statistics.samples import Side, side
+from tracker.domain.statistics.significance import grade_all
+
+ALMOST = 1.0  # per cent: a smaller movement is none, however sure it is
+
+
+class Word(StrEnum):
+    """What a comparison comes to."""
+
+    IMPROVEMENT = "improvement"
+    REGRESSION = "regression"
+    SAME = "same"
+    UNKNOWN = "unknown"  # it moved, and nobody has told which direction is better
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A machine with as much of its parts as was told."""
+
+    name: str
+    model: str = ""
+    brand: str = ""
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    family: str = ""
+
+    @property
+    def memory(self) -> str:
+        """ "256G", "" where it was not told."""
+        if not self.memory_bytes:
+            return ""
+        gigabytes = self.memory_bytes / (1 << 30)
+        return f"{gigabytes:.0f}G" if gigabytes >= 1 else f"{self.memory_bytes >> 20}M"
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Its parts under the names that release reports give them."""
+        told = (("model", self.model), ("brand", self.brand), ("cpu_number", str(self.cpus or "")))
+        return tuple(pair for pair in (*told, ("memory", self.memory)) if pair[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One metric in one scenario on one machine."""
+
+    suite: str
+    params: tuple[tuple[str, str], ...]
+    box: Box
+    metric: str
+    unit: str
+    direction: str
+
+    @property
+    def scenario(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.params)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one kernel did there. Samples are empty where only means were told."""
+
+    side: Side
+    samples: tuple[float, ...] = ()
+
+    @property
+    def mean(self) -> float:
+        return self.side.mean
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a kernel differs from the first. `pct`: plus is better, the metric's own movement where no direction is
+    known, None from zero. `low` to `high`: the 95 % bootstrap interval of `pct`, None where there are no samples.
+    `tested`: chance was reckoned with; else the size alone decides.
+    """
+
+    word: Word
+    pct: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    tested: bool = False
+
+    @property
+    def percent(self) -> str:
+        """ "-8.68%": two digits and no zeros behind; "" where there is no such number."""
+        return "" if self.pct is None else f"{_plain(self.pct)}%"
+
+    @property
+    def interval(self) -> str:
+        """ "-9.1 … -8.2 %", or ""."""
+        return "" if self.low is None or self.high is None else f"{self.low:+.1f} … {self.high:+.1f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A test over all kernels: `cells` in their order, None where nothing was measured; `changes` likewise, None for
+    the first kernel and where one of both is missing.
+    """
+
+    test: Test
+    cells: tuple[Cell | None, ...]
+    changes: tuple[Change | None, ...]
+
+    @property
+    def relative(self) -> tuple[float | None, ...]:
+        """Each kernel with the first as 100, by the metric's own movement; None where one of both is missing, and all
+        of it where something is zero or less: a hundred has no such parts.
+        """
+        base = self.cells[0]
+        if base is None or any(cell is not None and cell.mean <= 0 for cell in self.cells):
+            return (None,) * len(self.cells)
+        found = [100 * cell.mean / base.mean if cell else None for cell in self.cells]
+        return tuple(each if each is not None and math.isfinite(each) else None for each in found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two cells as the statistics take them."""
+
+    old: Side
+    new: Side
+    old_samples: Sequence[float]
+    new_samples: Sequence[float]
+
+
+def pooled(cells: Sequence[Cell]) -> Cell:
+    """What several results tell of one place, oldest first: all samples together; of bare means the newest."""
+    samples = tuple(sample for cell in cells for sample in cell.samples)
+    return Cell(side(samples), samples) if samples else cells[-1]
+
+
+def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[Line]:
+    """Every test with its changes, all of them tested at once."""
+    told = [(test, tuple(cells)) for test, cells in tests]
+    places = [
+        (row, column)
+        for row, (_, cells) in enumerate(told)
+        for column in range(1, len(cells))
+        if cells[0] is not None and cells[column] is not None
+    ]
+    pairs = [_pair(told[row][1][0], told[row][1][column]) for row, column in places]
+    directions = [told[row][0].direction for row, _ in places]
+    graded = grade_all(pairs, directions)
+    changes: dict[tuple[int, int], Change] = {}
+    for place, pair, direction, grade in zip(places, pairs, directions, graded, strict=True):
+        changes[place] = _change(pair, direction, grade.verdict, (grade.low_pct, grade.high_pct), grade.p_value)
+    return [
+        Line(test, cells, tuple(changes.get((row, column)) for column in range(len(cells))))
+        for row, (test, cells) in enumerate(told)
+    ]
+
+
+def _pair(old: Cell | None, new: Cell | None) -> _Pair:
+    assert old is not None
+    assert new is not None
+    return _Pair(old.side, new.side, old.samples, new.samples)
+
+
+def _change(
+    pair: _Pair, direction: str, verdict: Grade, interval: tuple[float | None, float | None], p: float | None
+) -> Change:
+    raw = change_pct(pair.old.mean, pair.new.mean)
+    known = direction in ("higher", "lower")
+    low, high = interval if direction != "lower" else _turned(*interval)
+    pct = better_pct(raw, direction) if known else raw
+    tested = verdict is not Grade.NOT_TESTABLE
+    moved = pair.old.mean != pair.new.mean if raw is None else abs(raw) >= ALMOST
+    if verdict is Grade.NOT_SIGNIFICANT or not moved:
+        word = Word.SAME
+    elif not known:
+        word = Word.UNKNOWN
+    else:
+        word = Word.IMPROVEMENT if (pair.new.mean > pair.old.mean) == (direction == "higher") else Word.REGRESSION
+    return Change(word, pct, low, high, p, tested)
+
+
+def _turned(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    return (None, None) if low is None or high is None else (-high, -low)
+
+
+def _plain(value: float) -> str:
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def summary(test: Test, change: Change, kernel: str, base: str) -> str:
+    """A change in the words of release reports: "… on kernel v5.6 has -8.68% regression when comparing to v5.5"."""
+    said = f"{test.metric} on kernel {kernel}"
+    if change.word is Word.SAME:
+        return f"{said} is almost the same as that in {base}"
+    word = "change" if change.word is Word.UNKNOWN else change.word.value
+    return f"{said} has {f'{change.percent} ' if change.percent else 'a '}{word} when comparing to {base}"

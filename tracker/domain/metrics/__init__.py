@@ -1,0 +1,1 @@
+"""What a metric is: its direction, its unit, and its meaning in words."""

@@ -1,0 +1,235 @@
+"""The performance index: a weighted geometric mean over a basket of benchmarks, release by release. Pure.
+
+    index = 100 · exp(Σ w·L / Σ w),  L = the mean of dir·ln(x / x₀) over a benchmark's places (scenario and machine)
+
+over the matched basket: the benchmarks, and of them the places, that were measured on both kernels; dir is -1 where
+lower is better. The first kernel is 100, and its places hang on it: that is x₀. A place that is measured for the first
+time later hangs on that kernel, at the index that it has without it; one that is missing for a while comes back where
+it hung. Where the basket changes behind a kernel, all that was measured on it hangs on it anew. So neither a new test
+nor another basket moves the index by itself. A kernel that shares nothing with those before has no index; the chain
+goes on from it at the last one that there was, and says so. The interval is the bootstrap's (B. Efron, 1979): all
+samples are drawn anew 599 times, and the whole chain is reckoned from each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracker.domain.kernel_comparison import Cell
+from tracker.domain.performance_index.basket import Entry
+
+RESAMPLES = 599
+_TAIL = 15  # so that the 15th and the 585th are the ends of a 95 % interval (tracker/domain/statistics/significance.py)
+_MANY = 200  # from here on means of samples are drawn as normal
+_FAR = 200.0  # what lies further apart, by the natural logarithm, is beyond all measure
+Array = NDArray[np.float64]
+Places = Mapping[str, Cell]  # by a name for scenario and machine
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A kernel: its basket, and what was measured of each benchmark, by its key."""
+
+    name: str
+    basket: tuple[Entry, ...]
+    readings: Mapping[str, Places]
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """A benchmark's part in an index. `pct`: its performance against that on the kernel that it hangs on (`since`),
+    plus is better; `share_pct`: its weight; `points`: by how many points it takes the index away from 100; `step_pct`:
+    its performance against the kernel before, None where both don't have it; `places`: over how many it was averaged.
+    """
+
+    key: str
+    pct: float
+    since: str
+    share_pct: float
+    points: float
+    step_pct: float | None
+    places: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The index of one kernel; `value` None where nothing can be compared. `matched` of `total` benchmarks are in it,
+    `missing` says why others are not. `against`: the kernels that they hang on; `note`: what a reader has to know.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    matched: int
+    total: int
+    against: str
+    contributions: tuple[Contribution, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """Where a place hangs: the kernel, what was measured there, and what that is above the index there, as logarithms;
+    the actual one first, and one for each resample behind it.
+    """
+
+    name: str
+    log: Array
+    above: Array
+
+
+_Logs = Mapping[str, Mapping[str, Array]]
+
+
+class _Chain:
+    """The links of all places, and the last index that there was."""
+
+    def __init__(self) -> None:
+        self.links: dict[tuple[str, str], _Link] = {}
+        self.level = np.zeros(1 + RESAMPLES)  # ln(index / 100)
+
+    def hang(self, kernel: str, logs: _Logs, *, anew: bool) -> None:
+        """What was measured hangs on this kernel: all of it `anew`, or what hangs nowhere yet."""
+        for key, places in logs.items():
+            for place, log in places.items():
+                if anew or (key, place) not in self.links:
+                    self.links[key, place] = _Link(kernel, log, log - self.level)
+
+
+def series(kernels: Sequence[Measured]) -> list[Point]:
+    """The index of every kernel, which come in their order."""
+    points: list[Point] = []
+    chain = _Chain()
+    before: _Logs = {}
+    for place, kernel in enumerate(kernels):
+        follower = kernels[place + 1] if place + 1 < len(kernels) else kernel
+        logs, odd = _logs(kernel, (*kernel.basket, *follower.basket))
+        points.append(_next(chain, kernel, logs, odd, before) if chain.links else _first(kernel, logs, odd))
+        changes = {_what_counts(each) for each in follower.basket} != {_what_counts(each) for each in kernel.basket}
+        chain.hang(kernel.name, logs, anew=changes)
+        before = logs
+    return points
+
+
+def _what_counts(entry: Entry) -> tuple[str, str, float]:
+    return entry.key, entry.direction, entry.weight
+
+
+def _first(kernel: Measured, logs: _Logs, odd: Mapping[str, str]) -> Point:
+    missing = tuple((entry.key, odd.get(entry.key, "not measured")) for entry in kernel.basket if entry.key not in logs)
+    total = len(kernel.basket)
+    matched = total - len(missing)
+    if not logs:
+        return Point(kernel.name, None, None, None, 0, total, "", (), missing)
+    return Point(kernel.name, 100.0, 100.0, 100.0, matched, total, kernel.name, (), missing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A benchmark on a kernel: ln(index / 100) if it were alone, and how far it is from where it hangs."""
+
+    entry: Entry
+    level: Array
+    log: float
+    since: tuple[str, ...]
+    places: int
+
+
+def _next(chain: _Chain, kernel: Measured, logs: _Logs, odd: Mapping[str, str], before: _Logs) -> Point:
+    """The index of a kernel behind the first one."""
+    moves: list[_Move] = []
+    missing: list[tuple[str, str]] = []
+    for entry in kernel.basket:
+        own = logs.get(entry.key, {})
+        shared = [
+            (log, chain.links[entry.key, place]) for place, log in own.items() if (entry.key, place) in chain.links
+        ]
+        if shared:
+            level = _mean([log - link.above for log, link in shared])
+            far = _mean([log - link.log for log, link in shared])[0]
+            moves.append(_Move(entry, level, far, tuple(dict.fromkeys(link.name for _, link in shared)), len(shared)))
+            if entry.key in odd:
+                missing.append((entry.key, f"{odd[entry.key]} in some places, which are left out"))
+        else:
+            missing.append(
+                (entry.key, odd.get(entry.key) or ("measured for the first time" if own else "not measured"))
+            )
+    total, weights = len(kernel.basket), sum(move.entry.weight for move in moves)
+    if not weights:
+        note = "it shares nothing with the kernels before: the chain goes on from their last index" if logs else ""
+        return Point(kernel.name, None, None, None, 0, total, "", (), tuple(missing), note)
+    chain.level = sum((move.entry.weight / weights * move.level for move in moves), start=np.zeros(1 + RESAMPLES))
+    levels = 100 * np.exp(np.minimum(chain.level, _FAR))
+    parts = tuple(_contribution(move, weights, logs, before, float(levels[0])) for move in moves)
+    low, high = np.sort(levels[1:])[[_TAIL - 1, RESAMPLES - _TAIL]].tolist()
+    since = ", ".join(dict.fromkeys(name for move in moves for name in move.since))[:80]
+    return Point(kernel.name, float(levels[0]), low, high, len(moves), total, since, parts, tuple(missing))
+
+
+def _mean(some: Sequence[Array]) -> Array:
+    return np.asarray(np.mean(np.stack(some), axis=0))
+
+
+def _contribution(move: _Move, weights: float, logs: _Logs, before: _Logs, level: float) -> Contribution:
+    share = move.entry.weight / weights
+    own, earlier = (each.get(move.entry.key, {}) for each in (logs, before))
+    shared = [place for place in own if place in earlier]
+    step = float(_mean([own[place] - earlier[place] for place in shared])[0]) if shared else None
+    away = math.log(level / 100) if level else 0.0
+    part = (level - 100) * share * float(move.level[0]) / away if away else 0.0
+    since = ", ".join(move.since)[:80]
+    step_pct = None if step is None else _percent(step)
+    return Contribution(move.entry.key, _percent(move.log), since, 100 * share, part, step_pct, move.places)
+
+
+def _percent(log: float) -> float:
+    return 100 * math.expm1(min(float(log), _FAR))
+
+
+def _logs(kernel: Measured, basket: Sequence[Entry]) -> tuple[_Logs, dict[str, str]]:
+    """Of every benchmark and each of its places dir·ln(x), actual and resampled; and what is left out, and why."""
+    found: dict[str, dict[str, Array]] = {}
+    odd: dict[str, str] = {}
+    for entry in {each.key: each for each in basket}.values():
+        sign = {"higher": 1.0, "lower": -1.0}.get(entry.direction)
+        if sign is None:
+            odd[entry.key] = "nobody has told which direction is better"
+            continue
+        for place, cell in kernel.readings.get(entry.key, {}).items():
+            if not (math.exp(-_FAR) < cell.mean < math.exp(_FAR)):
+                odd[entry.key] = _oddity(cell.mean)
+                continue
+            means = _resampled(cell, f"{kernel.name} {entry.key} {place}")
+            found.setdefault(entry.key, {})[place] = sign * np.log(means)
+    return found, odd
+
+
+def _oddity(mean: float) -> str:
+    if mean == 0:
+        return "zero was measured"
+    return "a negative number was measured" if mean < 0 else "what was measured is beyond all measure"
+
+
+def _resampled(cell: Cell, seed: str) -> Array:
+    """The mean, then RESAMPLES means of samples drawn anew; the same where there are no two samples to draw from."""
+    n = len(cell.samples)
+    drawn = np.full(1 + RESAMPLES, cell.mean)
+    if n < 2:
+        return drawn
+    samples = np.array(cell.samples)
+    chance = np.random.default_rng(list(hashlib.sha256(seed.encode("utf-8", "replace")).digest()))
+    if n > _MANY:
+        means = cell.mean + samples.std() / math.sqrt(n) * chance.standard_normal(RESAMPLES)
+    else:
+        means = samples[chance.integers(0, n, (RESAMPLES, n))].mean(axis=1)
+    if np.all(means > 0) and np.all(np.isfinite(means)):
+        drawn[1:] = means
+    return drawn

@@ -1,0 +1,161 @@
+"""The fold: a report's events in their order, one by one, to where the report stands. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tracker.domain.events import OPEN, Awaited, EventData, Happening, Role, State, Verdict
+from tracker.domain.report_state.remember import forget_fix, other_trees, remember
+from tracker.domain.report_state.state import Standing
+from tracker.domain.report_state.steps import BEFORE_FIX, CANDIDATE, STEPS
+
+# What moves no state tells nothing beside it either: a candidate posted after the fix has landed, the failure of
+# another candidate. These do all the same.
+_ONLY_WITH_A_STEP = frozenset(STEPS) - {
+    Happening.RESPONDED,
+    Happening.WORKING,
+    Happening.ASKED,
+    Happening.ANSWERED,
+    Happening.DISPUTED,
+    Happening.FIX_LANDED,
+    Happening.FIX_GONE,
+}
+_ABOUT_A_CANDIDATE = frozenset({Happening.FIX_CONFIRMED, Happening.FIX_FAILED})
+
+
+def fold(verdict: Verdict, events: Iterable[EventData]) -> Standing:
+    """Where a report stands after these events. Pure; their order of arrival does not matter.
+
+    Reversed events are skipped, as if they had never been; a third party never makes it `responded`.
+    """
+    standing = _start(verdict)
+    happened = standing_events(list(events))
+    merged = any(event.kind in (Happening.MERGED, Happening.LANDED) for event in happened)
+    for event in sorted((_where(event, merged) for event in happened), key=EventData.order):
+        standing = _cured(standing, event)
+        if _counts(standing, event):
+            standing = remember(_move(standing, event), event)
+        standing = _closed(standing, event)
+    return standing
+
+
+def _closed(standing: Standing, event: EventData) -> Standing:
+    """Since when it is closed, be it by this event; what is open again forgets it."""
+    if standing.state in OPEN or standing.state is State.NO_ACTION:
+        return replace(standing, closed_at=None) if standing.closed_at else standing
+    return standing if standing.closed_at else replace(standing, closed_at=event.at)
+
+
+def _cured(standing: Standing, event: EventData) -> Standing:
+    """What cures versions have. Where one of several is taken back, the report stands as the first of the rest says."""
+    if event.kind in (Happening.FIX_LANDED, Happening.DROPPED) and event.commit and event.tag:
+        return replace(standing, cures=(*standing.cures, event))
+    if event.kind is Happening.FIX_REVERTED:
+        left = tuple(each for each in standing.cures if each.commit != event.remark)
+        standing = replace(standing, cures=left)
+        if left and standing.state in (State.FIXED, State.DROPPED):
+            return remember(_move(replace(forget_fix(standing), state=State.FIX_QUEUED), left[0]), left[0])
+    return standing
+
+
+def _where(event: EventData, merged: bool) -> EventData:
+    """A revert in another tree than the mainline drops a culprit that is only there; of a merged one it is a fix that
+    is queued.
+    """
+    elsewhere = event.kind is Happening.DROPPED and event.commit and event.tree and not event.tag
+    return replace(event, kind=Happening.FIX_QUEUED, tag=event.remark) if elsewhere and merged else event
+
+
+def _names_a_fix(event: EventData) -> bool:
+    """Whether the event tells which fix, or a person said so."""
+    return bool(event.title or event.commit or event.result or event.said_by or event.remark)
+
+
+def _counts(standing: Standing, event: EventData) -> bool:
+    if event.kind is Happening.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
+        return False  # another fix was measured than the one that stands
+    if event.kind is Happening.FIX_REVERTED and standing.cures:
+        return False  # another cure stands
+    if event.kind is Happening.FIX_CONFIRMED and not (standing.fix or _names_a_fix(event)):
+        return False  # of nothing that is known
+    if event.kind in _ABOUT_A_CANDIDATE and event.answers in standing.older_fixes:
+        return False  # it is about a candidate that another has replaced
+    if event.kind is Happening.DROPPED and event.commit and standing.dropped_by_word:
+        return True  # now a commit says so, too
+    if event.kind is Happening.EXPECTED and standing.state is State.DROPPED and not standing.dropped_by_word:
+        return False  # words weigh more than earlier words, but not more than a commit
+    return event.kind not in _ONLY_WITH_A_STEP or standing.state in STEPS[event.kind].within
+
+
+def _start(verdict: Verdict) -> Standing:
+    if verdict is Verdict.IMPROVEMENT:
+        return Standing(verdict, State.NO_ACTION)
+    return Standing(verdict, State.NO_RESPONSE, awaited=Awaited.AUTHOR)
+
+
+def standing_events(events: list[EventData]) -> list[EventData]:
+    """The events that no standing reversal takes back. A reversal can be reversed in its turn."""
+    reversers: dict[str, list[EventData]] = {}
+    for event in events:
+        if event.reverses:
+            reversers.setdefault(event.reverses, []).append(event)
+
+    known: dict[str, bool] = {}
+
+    def stands(event: EventData, above: frozenset[str]) -> bool:
+        if event.key in above:  # a circle of reversals is cut where it closes
+            return False
+        if event.key not in known:
+            known[event.key] = not any(stands(r, above | {event.key}) for r in reversers.get(event.key, ()))
+        return known[event.key]
+
+    # From the newest down, a chain of undo and redo is resolved without deep recursion.
+    for event in sorted((e for e in events if e.reverses), key=EventData.order, reverse=True):
+        stands(event, frozenset())
+    return [event for event in events if stands(event, frozenset())]
+
+
+def _move(standing: Standing, event: EventData) -> Standing:
+    asks = event.kind is Happening.TEST_ASKED or (event.kind is Happening.ASKED and standing.state in CANDIDATE)
+    if asks and standing.state in BEFORE_FIX | CANDIDATE:
+        return replace(standing, awaited=Awaited.REPORTER)
+    step = STEPS.get(event.kind)
+    if _is_back(standing, event):
+        return replace(standing, state=_without_outcome(standing), awaited=Awaited.AUTHOR, because=event.key)
+    if event.kind is Happening.FIX_GONE and (standing.fix_merged or other_trees(standing, event)):
+        return standing  # it is still on its way elsewhere
+    if _hands_back(standing, event):
+        standing = replace(standing, awaited=Awaited.AUTHOR)
+    if step is None or standing.state not in step.within:
+        return standing
+    if event.kind is Happening.RESPONDED and event.by is Role.THIRD_PARTY:
+        return standing
+    target = step.to or _without_outcome(standing)
+    awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
+    return replace(standing, state=target, awaited=awaits, because=event.key)
+
+
+def _is_back(standing: Standing, event: EventData) -> bool:
+    """Whether a culprit that was dropped is not: it was merged all the same, or the revert in its tree is gone."""
+    if standing.state is not State.DROPPED or standing.cures:
+        return False
+    merged = event.kind in (Happening.MERGED, Happening.LANDED)
+    return merged or (event.kind is Happening.FIX_GONE and event.tree == standing.closed_in)
+
+
+def _hands_back(standing: Standing, event: EventData) -> bool:
+    """Whether a word leaves the next move to the author, though it moves no state: talk among developers, and answers
+    by the lab. Who asked the reporter still waits for him.
+    """
+    if event.kind is Happening.RESPONDED:
+        waits = (BEFORE_FIX | CANDIDATE) - {State.NEEDS_INFO}
+        return standing.state in waits and event.by is not Role.THIRD_PARTY
+    answers = event.kind in (Happening.ANSWERED, Happening.FIX_FAILED)
+    return answers and standing.state in BEFORE_FIX | CANDIDATE
+
+
+def _without_outcome(standing: Standing) -> State:
+    if standing.verdict is Verdict.IMPROVEMENT:
+        return State.NO_ACTION
+    return State.RESPONDED if standing.responded_at else State.NO_RESPONSE

@@ -1,0 +1,1 @@
+"""Statistics of two sets of samples: means and spreads, changes, and how sure they are."""

@@ -1,0 +1,200 @@
+"""Two sides to a grade: change, Welch's t-test, bootstrap interval, effect against noise, verdict. Pure.
+
+Whole batches are graded at once: thousands of measurements cost a few calls of numpy and scipy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from tracker.domain.events import Grade
+from tracker.domain.statistics.change import better_pct, change_pct, grade_of
+from tracker.domain.statistics.samples import Side
+
+RESAMPLES = 599  # as R. Wilcox advises: the 15th and the 585th of them are the ends of a 95 % interval exactly
+_TAIL = 15
+_MANY = 200  # from here on resampled means are normal for all purposes, and drawn so
+_NO_INTERVAL = (None, None)
+_CHUNK = 128  # measurements at a time, so that the memory stays flat
+
+Array = NDArray[np.float64]
+
+
+class Compared(Protocol):
+    """One metric on both sides. Samples are empty where only means were told."""
+
+    @property
+    def old(self) -> Side: ...
+    @property
+    def new(self) -> Side: ...
+    @property
+    def old_samples(self) -> Sequence[float]: ...
+    @property
+    def new_samples(self) -> Sequence[float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """`change_pct` is the metric's own movement in per cent of the parent's mean, None from zero; `better_pct` the
+    same with plus for better. `low_pct` to `high_pct`: the 95 % bootstrap interval of `change_pct`.
+    """
+
+    verdict: Grade
+    change_pct: float | None
+    better_pct: float | None
+    p_value: float | None
+    low_pct: float | None = None
+    high_pct: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How far a metric moves from run to run by itself: pooled over the sides of earlier results.
+
+    `squares` sums (n - 1) · (spread ÷ mean)², `degrees` sums n - 1.
+    """
+
+    degrees: int = 0
+    squares: float = 0.0
+
+    @property
+    def pct(self) -> float | None:
+        """The usual spread in per cent of the mean; None without a history, or where nothing ever moved."""
+        return 100 * math.sqrt(self.squares / self.degrees) if self.degrees and self.squares else None
+
+    def plus(self, *sides: Side) -> Noise:
+        """The history with some sides more; a side that tells no spread, or has no mean to tell it by, adds nothing."""
+        degrees, squares = self.degrees, self.squares
+        for told in sides:
+            if told.stddev is not None and told.n > 1 and told.mean:
+                degrees += told.n - 1
+                relative = told.stddev / told.mean
+                squares += told.n * relative * relative
+        return Noise(degrees, squares) if math.isfinite(squares) else self
+
+
+def effect(change: float | None, noise: Noise) -> float | None:
+    """How many times the usual noise a change is; None without a history."""
+    times = abs(change) / noise.pct if change is not None and noise.pct else None
+    return times if times is not None and math.isfinite(times) else None
+
+
+def grade(told: Compared, direction: str) -> Graded:
+    """One measurement, graded by the direction of its metric: higher, lower or unknown."""
+    return grade_all([told], [direction])[0]
+
+
+def grade_all(told: Sequence[Compared], directions: Sequence[str]) -> list[Graded]:
+    """Every measurement, graded by the direction of its metric, in the order given."""
+    tested = welch([(each.old, each.new) for each in told])
+    intervals = _intervals(told)
+    graded = []
+    for place, (each, direction, p) in enumerate(zip(told, directions, tested, strict=True)):
+        old, new = each.old.mean, each.new.mean
+        raw = change_pct(old, new)
+        low, high = intervals.get(place, _NO_INTERVAL)
+        graded.append(Graded(grade_of(old, new, p, direction), raw, better_pct(raw, direction), p, low, high))
+    return graded
+
+
+def welch(pairs: Sequence[tuple[Side, Side]]) -> list[float | None]:
+    """The two-sided p of Welch's t-test (unequal variances) for each pair; None where it can't be made.
+
+    B. L. Welch, Biometrika 34 (1947); the same numbers as scipy.stats.ttest_ind(equal_var=False), without the
+    second that importing scipy.stats takes. Without any spread, equal means give 1 and unequal ones 0.
+    """
+    results: list[float | None] = [None] * len(pairs)
+    places: list[int] = []
+    told: list[tuple[float, ...]] = []
+    for place, (old, new) in enumerate(pairs):
+        a, b = old.error, new.error
+        if a is not None and b is not None:
+            places.append(place)
+            told.append((old.mean, a, old.n, new.mean, b, new.n))
+    if not places:
+        return results
+    old_mean, old_error, old_n, new_mean, new_error, new_n = np.array(told, dtype=float).T
+    with np.errstate(all="ignore"):
+        scale = np.maximum(old_error, new_error)  # squares of very small or large ones leave the range of a float
+        x, y = (old_error / scale) ** 2, (new_error / scale) ** 2
+        freedom = (x + y) ** 2 / (x * x / (old_n - 1) + y * y / (new_n - 1))
+        t = (new_mean / scale - old_mean / scale) / np.sqrt(x + y)
+        p = 2 * stdtr(freedom, -np.abs(t))
+    p = np.where(scale == 0, np.where(old_mean == new_mean, 1.0, 0.0), p)
+    for place, value in zip(places, p.tolist(), strict=True):
+        results[place] = value if math.isfinite(value) else None
+    return results
+
+
+def _intervals(told: Sequence[Compared]) -> dict[int, tuple[float, float]]:
+    """The interval of each measurement with two samples or more a side and a mean that is not zero, by its place.
+
+    The percentile bootstrap of B. Efron (1979) with a fixed seed: the same samples always give the same interval.
+    """
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, each in enumerate(told):
+        old, new = len(each.old_samples), len(each.new_samples)
+        if old >= 2 and new >= 2 and each.old.mean:
+            groups.setdefault((old, new), []).append(place)
+    found: dict[int, tuple[float, float]] = {}
+    for places in groups.values():
+        for start in range(0, len(places), _CHUNK):
+            some = places[start : start + _CHUNK]
+            found |= zip(some, _interval_of([told[place] for place in some]), strict=True)
+    return {place: ends for place, ends in found.items() if all(map(math.isfinite, ends))}
+
+
+def _interval_of(told: Sequence[Compared]) -> list[tuple[float, float]]:
+    """The intervals of measurements that have the same numbers of samples; not finite where there is none.
+
+    Reckoned in distances from the parent's mean, where half of a float's digits are plenty and sort twice as fast.
+    """
+    means = np.array([[each.old.mean] for each in told])
+    with np.errstate(all="ignore"):
+        old = _resampled(_table([each.old_samples for each in told]) / means - 1, "old")
+        new = _resampled(_table([each.new_samples for each in told]) / means - 1, "new")
+        changes = (new - old) / np.abs(1 + old)
+        changes.sort(axis=1)
+        ends = 100 * np.sort(np.sign(means) * changes[:, (_TAIL - 1, RESAMPLES - _TAIL)].astype(float), axis=1)
+    return list(map(tuple, ends.tolist()))
+
+
+def _table(rows: Sequence[Sequence[float]]) -> Array:
+    """Rows of one length as an array, ten times as fast as numpy does by itself."""
+    return np.fromiter(chain.from_iterable(rows), dtype=float).reshape(len(rows), -1)
+
+
+def _resampled(samples: Array, seed: str) -> NDArray[np.float32]:
+    """The means of RESAMPLES samples drawn with replacement, one row a measurement."""
+    n = samples.shape[1]
+    if n <= _MANY:
+        return samples.astype(np.float32) @ _weights(n, seed)
+    spread = samples.std(axis=1, keepdims=True) / math.sqrt(n)
+    return np.asarray(samples.mean(axis=1, keepdims=True) + spread * _draws(seed)[None, :], dtype=np.float32)
+
+
+@lru_cache(maxsize=64)
+def _weights(n: int, seed: str) -> NDArray[np.float32]:
+    """How often each of n samples is drawn, over n, in each resample: a column a resample."""
+    drawn = np.random.default_rng([n, *seed.encode()]).multinomial(n, [1 / n] * n, size=RESAMPLES)
+    return np.ascontiguousarray((drawn / n).T, dtype=np.float32)
+
+
+@cache
+def _draws(seed: str) -> Array:
+    return np.random.default_rng([*seed.encode()]).standard_normal(RESAMPLES)
+
+
+def overlap(old: Iterable[float], new: Iterable[float]) -> bool:
+    """Whether the ranges of two non-empty sides have a value in common."""
+    old, new = list(old), list(new)
+    return max(min(old), min(new)) <= min(max(old), max(new))

@@ -1,0 +1,87 @@
+"""Listings of one kind side by side: what each tells of a name, and the change against the first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracker.domain.statistics.change import change_pct
+from tracker.domain.tool_output.listing import Listing
+
+TOP = 30  # functions, as profiles in mail have them
+_WHOLE = 99.0  # per cent: of a listing with less, a function that is missing may only be cut off
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One column of one name: its value in each listing, and the changes of all but the first against that, in points
+    of shares, else in per cent; None where one of both is not told. A function that a whole profile does not name has
+    a share of 0.
+    """
+
+    values: tuple[float | None, ...]
+    changes: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One name, a place a column."""
+
+    name: str
+    note: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """`left_out`: the names that are not shown, since they are small, or zero everywhere."""
+
+    title: str
+    columns: tuple[str, ...]
+    named: tuple[Named, ...]
+    is_share: bool
+    left_out: int
+
+
+def diff(listings: Sequence[Listing], most: int = TOP) -> Diff:
+    """Shares by the largest of all, everything else in the order of the tool; the `most` first of them."""
+    first = listings[0]
+    columns = tuple(name for name in first.columns if all(name in each.columns for each in listings))
+    names = list(dict.fromkeys((row.name, row.note) for each in listings for row in each.rows))
+    found = _named(listings, names, columns)
+    kept = [each for each in found if any(value for place in each.places for value in place.values)]
+    if first.is_share and "share" in columns:
+        at = columns.index("share")
+        kept.sort(key=lambda each: -max(value or 0.0 for value in each.places[at].values))
+    title = "; ".join(dict.fromkeys(each.title for each in listings))
+    return Diff(title, columns, tuple(kept[:most]), first.is_share, len(found) - len(kept[:most]))
+
+
+def _named(listings: Sequence[Listing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[Named]:
+    rows = [{(row.name, row.note): row for row in each.rows} for each in listings]
+    at = [[each.columns.index(column) for column in columns] for each in listings]
+    absent = [0.0 if each.is_share and _is_whole(each) else None for each in listings]
+    found = []
+    for name, note in names:
+        told = [known.get((name, note)) for known in rows]
+        places = []
+        for number, column in enumerate(columns):
+            in_points = listings[0].is_share and column == "share"
+            values = tuple(
+                row.values[own[number]] if row else (lack if in_points else None)
+                for row, own, lack in zip(told, at, absent, strict=True)
+            )
+            places.append(Place(values, tuple(_change(values[0], each, in_points) for each in values[1:])))
+        found.append(Named(name, note, tuple(places)))
+    return found
+
+
+def _change(old: float | None, new: float | None, in_points: bool) -> float | None:
+    if old is None or new is None:
+        return None
+    return new - old if in_points else change_pct(old, new)
+
+
+def _is_whole(listing: Listing) -> bool:
+    at = listing.columns.index("share")
+    return sum(row.values[at] or 0.0 for row in listing.rows) >= _WHOLE

@@ -1,0 +1,31 @@
+"""`/proc/interrupts` and `/proc/softirqs`: a column a CPU, added up (Documentation/filesystems/proc.rst, 1.2)."""
+
+from __future__ import annotations
+
+import re
+
+from tracker.domain.tool_output.listing import MOST_ROWS, Listing, Row, number
+
+NAME = "/proc per CPU"
+_MOST_CPUS = 20_000
+_CPU = re.compile(r"CPU\d{1,5}$")
+
+
+def claims(head: str) -> bool:
+    words = head.partition("\n")[0].split()
+    return bool(words) and all(map(_CPU.match, words[:-1] or words))  # of many CPUs the last is cut
+
+
+def parse(text: str) -> Listing:
+    heading, _, rest = text.partition("\n")
+    cpus = min(len(heading.split()), _MOST_CPUS)
+    rows: list[Row] = []
+    for line in rest.splitlines():
+        name, colon, told = line[:200_000].partition(":")
+        words = told.split(None, cpus)
+        counts = [number(word) for word in words[:cpus]]
+        known = [count for count in counts if count is not None]
+        if colon and name.strip() and known and len(rows) < MOST_ROWS:
+            note = " ".join(" ".join(words[len(known) :]).split()) if len(known) == len(counts) else ""
+            rows.append(Row(name.strip(), (sum(known),), note[:200]))
+    return Listing(f"sums over {cpus} CPUs", ("sum",), tuple(rows))

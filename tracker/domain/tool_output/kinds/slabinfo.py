@@ -1,0 +1,33 @@
+"""`slabinfo -AD`: the caches of SLUB by their activity (tools/mm/slabinfo.c). %Fast is of allocation and of free."""
+
+from __future__ import annotations
+
+from tracker.domain.tool_output.listing import MOST_ROWS, Listing, Row, lines_of, number
+
+NAME = "slabinfo -AD"
+
+
+def claims(head: str) -> bool:
+    return any(map(_is_heading, lines_of(head, 300)))
+
+
+def _is_heading(line: str) -> bool:
+    return line.split()[:5] == ["Name", "Objects", "Alloc", "Free", "%Fast"]
+
+
+def parse(text: str) -> Listing:
+    columns: tuple[str, ...] = ()
+    rows: list[Row] = []
+    for line in lines_of(text):
+        if _is_heading(line):
+            columns = columns or tuple(name for word in line.split()[1:20] for name in _columns(word))
+        elif columns and len(rows) < MOST_ROWS:
+            name, *words = line.split() or [""]
+            values = [number(word) for word in words]
+            if name and 4 <= len(values) <= len(columns) and None not in values:
+                rows.append(Row(name, (*values, *[None] * (len(columns) - len(values)))))
+    return Listing("caches", columns, tuple(rows))
+
+
+def _columns(word: str) -> tuple[str, ...]:
+    return ("%Fast alloc", "%Fast free") if word == "%Fast" else (word,)

@@ -1,0 +1,92 @@
+"""People and domains we exchange mail with: correspondents, sign-in links, saved views, keys."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Lower
+
+from tracker.models.base import NaturalManager
+
+
+class Mailing(models.TextChoices):
+    """How an address stands to our mail. All but the first keep it away."""
+
+    OPTED_IN = "opted_in"
+    OPTED_OUT = "opted_out"
+    BOUNCING = "bouncing"
+    STOPPED = "stopped"  # by an operator
+
+
+class Correspondent(models.Model):
+    """An address in lower case. `note` says who told us, or what the server said."""
+
+    NATURAL = ("address",)
+    address = models.TextField(unique=True)
+    mailing = models.TextField(choices=Mailing.choices)
+    note = models.TextField(blank=True)
+    since = models.DateTimeField()
+
+    objects = NaturalManager["Correspondent"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(mailing__in=Mailing.values), name="mailing_is_known"),
+            models.CheckConstraint(
+                condition=models.Q(address=Lower("address")), name="correspondent_address_in_normal_form"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address}: {self.get_mailing_display().lower()}"
+
+    def natural_key(self) -> tuple[str]:
+        return (self.address,)
+
+
+class SavedView(models.Model):
+    """Holds for every release. Its owner's alone, or shared with everybody."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="views")
+    name = models.TextField()
+    query = models.TextField(blank=True, help_text="state=working&machine!=lab7-m1")
+    shared = models.BooleanField(default=False)
+    saved_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="a_view_has_a_name_of_its_own")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SignIn(models.Model):
+    """One link: mailed once, used once. It holds no secret: the link is signed with the key of the installation."""
+
+    address = models.TextField()
+    asked_from = models.TextField(blank=True, help_text="the network address of the browser")
+    asked_at = models.DateTimeField()
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="when it was handed to a mail server")
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["address", "asked_at"], name="links_to_an_address"),
+            models.Index(fields=["asked_from", "asked_at"], name="links_from_a_place"),
+            models.Index(fields=["id"], condition=models.Q(mailed_at__isnull=True), name="links_to_be_mailed"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address} {self.asked_at:%Y-%m-%d %H:%M}"
+
+
+class SigningKey(models.Model):
+    """One DKIM record (RFC 6376 section 3.6). An empty record says that there is none, as of `fetched_at`."""
+
+    name = models.TextField(unique=True, help_text="20230601._domainkey.gmail.com")
+    record = models.TextField(blank=True, help_text='the text of the record: "v=DKIM1; k=rsa; p=…"')
+    fetched_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

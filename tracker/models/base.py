@@ -1,0 +1,69 @@
+"""What models share: natural keys, JSON that keeps its order, and the columns of a lease."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import models
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+def values(enum: type[StrEnum]) -> list[str]:
+    """The plain strings of an enum, for a constraint: migrations shall not import it."""
+    return [each.value for each in enum]
+
+
+class NaturalManager(models.Manager[Row]):
+    """Finds a row by the fields that its class names in NATURAL; `a__b` asks the row behind a."""
+
+    def get_by_natural_key(self, *values: Any) -> Row:
+        return self.get(**dict(zip(self.model.NATURAL, values, strict=True)))  # type: ignore[attr-defined]
+
+
+if TYPE_CHECKING:
+    _Text = models.JSONField  # what may be put into it, and comes out
+else:
+    _Text = models.TextField
+
+
+class OrderedJSONField(_Text):
+    """A JSON value, kept as text; nothing can be asked of what is in it."""
+
+    def deconstruct(self) -> Any:
+        """In migrations it is what the database sees: text."""
+        name, _, positional, keywords = super().deconstruct()
+        return name, "django.db.models.TextField", positional, keywords
+
+    def from_db_value(self, value: str | None, *_: object) -> Any:
+        return None if value is None else json.loads(value)
+
+    def to_python(self, value: Any) -> Any:
+        return json.loads(value) if isinstance(value, str) else value
+
+    def get_prep_value(self, value: Any) -> Any:
+        return value if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return str(self.get_prep_value(self.value_from_object(obj)))
+
+
+class Lease(models.Model):
+    """A row that one worker at a time may hold, for a while; whoever dies leaves it to the next."""
+
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+class Held(Lease):
+    """A row whose holder is known, so that one which died is not waited for."""
+
+    holder = models.TextField(blank=True, help_text="the process that reads it, or read it last")
+
+    class Meta:
+        abstract = True

@@ -1,0 +1,124 @@
+"""Git as far as it concerns reports: commits, the trees that are followed, and landings."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Length, Lower
+
+from tracker.domain.events import TreeRole
+from tracker.models.base import Held, NaturalManager, values
+
+models.TextField.register_lookup(Length)
+models.TextField.register_lookup(Lower)
+
+
+class Commit(models.Model):
+    """Old reports tell ten digits of a sha; the rest is filled in when a tree shows it."""
+
+    NATURAL = ("sha",)
+    sha = models.TextField(unique=True)
+    sha_length = models.GeneratedField(
+        expression=Length("sha"), output_field=models.PositiveSmallIntegerField(), db_persist=True, db_index=True
+    )
+    title = models.TextField(blank=True)
+    author_name = models.TextField(blank=True)
+    author_email = models.TextField(blank=True, db_index=True)
+    authored_at = models.DateTimeField(null=True, blank=True)
+    trailers = models.JSONField(default=list, blank=True, help_text="[[tag, value], …] of the commit message")
+    patch_message_id = models.TextField(blank=True, db_index=True, help_text="the mail that carried it as a patch")
+    patch_references = models.JSONField(default=list, blank=True, help_text="what that mail answers, the oldest first")
+    patch_id = models.TextField(blank=True, db_index=True, help_text="git's name for a change, in any tree")
+    base = models.TextField(blank=True, help_text='of a parent: the version before it, by git describe: "v5.5-rc3"')
+    same_patch_as = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="other_commits",
+        help_text="the culprit of the report that it belongs to: the same patch in another tree",
+    )
+
+    objects = NaturalManager["Commit"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(sha__length__gte=7, sha__length__lte=64), name="commit_sha_is_seven_to_64_digits"
+            ),
+            models.CheckConstraint(condition=models.Q(sha=Lower("sha")), name="commit_sha_in_normal_form"),
+        ]
+
+    def __str__(self) -> str:
+        return f'{self.sha10} ("{self.title}")'
+
+    def natural_key(self) -> tuple[str]:
+        return (self.sha,)
+
+    @property
+    def sha10(self) -> str:
+        """The ten digits that subjects and tables show."""
+        return self.sha[:10]
+
+
+__all__ = ["Landing", "Tree", "TreeRole"]
+
+
+class Tree(Held):
+    """A git repository that results come from or landings are looked for in."""
+
+    NATURAL = ("name",)
+    name = models.TextField(unique=True)
+    role = models.TextField(
+        choices=[(role.value, role.value.capitalize()) for role in TreeRole], default=TreeRole.MAINTAINER.value
+    )
+    url = models.TextField(blank=True)
+    path = models.TextField(blank=True, help_text="the local clone; empty: known by name only")
+    branches = models.TextField(blank=True, help_text="the followed ones, as in linux-6.*; empty: what its role means")
+    cursor = models.TextField(blank=True, help_text="where the last walk ended (bot/upstream/walk_checkpoint.py)")
+    error = models.TextField(blank=True)
+    series = models.JSONField(
+        default=dict, blank=True, help_text="of a stable tree: each series and its newest release"
+    )
+    fetched_at = models.DateTimeField(null=True, blank=True, help_text="when its remote was asked last")
+    walked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = NaturalManager["Tree"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(role__in=values(TreeRole)), name="tree_role_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def natural_key(self) -> tuple[str]:
+        return (self.name,)
+
+
+class Landing(models.Model):
+    """A tracked commit in a tree: the first tag with it ("merged at v5.6-rc1"), or since when it waits for one."""
+
+    NATURAL = ("commit__sha", "tree__name")
+    commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="landings")
+    tree = models.ForeignKey(Tree, on_delete=models.CASCADE, related_name="landings")
+    tag = models.TextField(blank=True, help_text="the first version, or day of linux-next, that holds it")
+    at = models.DateTimeField(help_text="the date of the tag; of the merge while there is none")
+    merge = models.TextField(blank=True, help_text="the commit that brought it into the branch")
+    merged_at = models.DateTimeField(null=True, blank=True)
+    after = models.TextField(blank=True, help_text="while no version holds it: the last one before it")
+    gone_at = models.DateTimeField(null=True, blank=True, help_text="since when the tree has it no longer")
+    back_at = models.DateTimeField(null=True, blank=True, help_text="when it came back after that")
+
+    objects = NaturalManager["Landing"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["commit", "tree"], name="a_commit_lands_once_in_a_tree"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.commit.sha10} in {self.tree.name} at {self.tag or 'no version yet'}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (self.commit.sha, self.tree.name)

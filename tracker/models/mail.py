@@ -1,0 +1,98 @@
+"""Mail that was read: archives, raw messages, messages, and pending references."""
+
+from __future__ import annotations
+
+import zlib
+
+from django.db import models
+
+from tracker.models.base import Held
+from tracker.models.reports import Report
+
+
+class Archive(Held):
+    """A public-inbox epoch, an mbox or a Maildir. `cursor` is the reader's own word for its position."""
+
+    path = models.TextField(unique=True)
+    cursor = models.TextField(blank=True)
+    read_at = models.DateTimeField(null=True, blank=True, help_text="when it was last read to its end")
+    error = models.TextField(blank=True, help_text="what kept it from being read, and what to do")
+    seen = models.PositiveBigIntegerField(default=0, help_text="mails read from it")
+    kept = models.PositiveBigIntegerField(default=0, help_text="mails of it that were filed, or wait for their report")
+    newest_at = models.DateTimeField(null=True, blank=True, help_text="when the last mail read was sent")
+
+    def __str__(self) -> str:
+        return self.path
+
+
+PEOPLE = ("person", "bot_operator")  # the kinds of mail that people write
+
+
+class RawMessage(models.Model):
+    """The bytes of one relevant mail, kept before it is understood; with an error: quarantined."""
+
+    digest = models.TextField(unique=True, help_text="sha256 of the bytes")
+    archive = models.ForeignKey(Archive, null=True, blank=True, on_delete=models.SET_NULL, related_name="mail")
+    position = models.TextField(blank=True, help_text="where in the archive it stood")
+    compressed = models.BinaryField()
+    error = models.TextField(blank=True)
+    received_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["id"], condition=~models.Q(error=""), name="quarantined")]
+
+    def __str__(self) -> str:
+        return f"{self.archive or 'mail'} {self.position}"
+
+    @property
+    def raw(self) -> bytes:
+        """The mail, byte for byte."""
+        return zlib.decompress(bytes(self.compressed))
+
+
+class Message(models.Model):
+    """One mail of a report's thread, known by its Message-ID, without angle brackets."""
+
+    message_id = models.TextField(unique=True)
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="messages")
+    source = models.OneToOneField(RawMessage, on_delete=models.PROTECT, related_name="message")
+    in_reply_to = models.TextField(blank=True, db_index=True)
+    author_name = models.TextField(blank=True)
+    author_email = models.TextField(blank=True, db_index=True)
+    subject = models.TextField(blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    kind = models.TextField(help_text="who wrote it: a person, ourselves, a robot, …")
+    role = models.TextField(blank=True)
+    relation = models.TextField(blank=True, help_text="how it is about the report: in its thread, by a link, …")
+    trust = models.TextField(blank=True, help_text="whether it is proven who wrote it: pass, fail or none")
+    trust_by = models.TextField(blank=True, help_text="what proves it: DKIM of a domain, a trusted server, a key")
+    tables = models.BinaryField(
+        default=b"", help_text="the rows of a robot's report (tracker/domain/comparison_tables.py)"
+    )
+    own_text = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(message_id=""), name="message_has_an_id"),
+        ]
+        indexes = [models.Index(fields=["report", "sent_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.author_email}: {self.subject}"
+
+
+class Orphan(models.Model):
+    """One key of one mail: a Message-ID that it answers or links to, a commit or a title that it says to fix.
+
+    A mail that is filed nowhere yet waits by its own id, too (`own`), since answers to it are worth keeping.
+    """
+
+    key = models.TextField()
+    own = models.BooleanField(default=False, db_index=True)
+    source = models.ForeignKey(RawMessage, on_delete=models.CASCADE, related_name="keys")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["key", "source"], name="an_orphan_waits_once_for_a_key")]
+
+    def __str__(self) -> str:
+        return self.key

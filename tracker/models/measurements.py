@@ -1,0 +1,219 @@
+"""What is measured: metrics, scenarios and machines, their noise, and whole kernels."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from tracker.models.base import NaturalManager, OrderedJSONField
+
+
+class Machine(models.Model):
+    """Known by the lab's name for it ("lkp-csl-2sp5"); its parts as far as they were told."""
+
+    NATURAL = ("name",)
+    name = models.TextField(unique=True)
+    description = models.TextField(blank=True)
+    cpus = models.PositiveIntegerField(null=True, blank=True)
+    sockets = models.PositiveIntegerField(null=True, blank=True)
+    cpu_model = models.TextField(blank=True)
+    codename = models.TextField(blank=True)
+    family = models.TextField(blank=True, help_text='"IVB Desktop": its place in the list of a release report')
+    memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+
+    objects = NaturalManager["Machine"]()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def natural_key(self) -> tuple[str]:
+        return (self.name,)
+
+
+class Scenario(models.Model):
+    """ "will-it-scale, mode=process, test=mmap1"; the parameters stay in the order in which they came."""
+
+    NATURAL = ("key",)
+    key = models.TextField(unique=True)
+    suite = models.TextField(db_index=True)
+    params = OrderedJSONField(default=dict, blank=True)
+
+    objects = NaturalManager["Scenario"]()
+
+    def __str__(self) -> str:
+        return ", ".join([self.suite, *(f"{name}={value}" for name, value in self.params.items())])
+
+    def natural_key(self) -> tuple[str]:
+        return (self.key,)
+
+
+class Direction(models.TextChoices):
+    """Which movement is better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    UNKNOWN = "unknown"
+
+
+class DirectionBy(models.TextChoices):
+    """Who told the direction. An operator's word stands against everybody's, a lab's against our table."""
+
+    OPERATOR = "operator"
+    LAB = "lab"
+    TABLE = "table"  # tracker/domain/metrics/direction.py
+    NOBODY = "nobody"
+
+
+class Metric(models.Model):
+    """ "will-it-scale.per_process_ops"."""
+
+    NATURAL = ("name",)
+    name = models.TextField(unique=True)
+    unit = models.TextField(blank=True)
+    direction = models.TextField(choices=Direction.choices, default=Direction.UNKNOWN)
+    direction_by = models.TextField(choices=DirectionBy.choices, default=DirectionBy.NOBODY)
+
+    objects = NaturalManager["Metric"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(direction__in=Direction.values), name="metric_direction_is_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def natural_key(self) -> tuple[str]:
+        return (self.name,)
+
+
+class NoiseHistory(models.Model):
+    """The stored form of `significance.Noise`: sums over the sides of all results so far."""
+
+    NATURAL = ("metric__name", "scenario__key", "machine__name")
+    metric = models.ForeignKey(Metric, on_delete=models.CASCADE, related_name="+", db_index=False)
+    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="+", db_index=False)
+    machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="+", db_index=False)
+    degrees = models.PositiveBigIntegerField(default=0)
+    squares = models.FloatField(default=0.0)
+
+    objects = NaturalManager["NoiseHistory"]()
+
+    class Meta:
+        verbose_name_plural = "noise histories"
+        constraints = [
+            models.UniqueConstraint(fields=["metric", "scenario", "machine"], name="one_noise_history_a_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric.name} on {self.machine.name}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (self.metric.name, self.scenario.key, self.machine.name)
+
+
+class Kernel(models.Model):
+    """ "v5.6", "v5.6-rc3", a sha of 40 digits, or a version of somebody's own. `variant` tells kernels apart that
+    differ by a parameter or a configuration: "2M", "transparent_hugepage=never".
+    """
+
+    NATURAL = ("name", "variant")
+    name = models.TextField()
+    variant = models.TextField(blank=True, help_text="how it was set up, where that is what is compared")
+    describe = models.TextField(blank=True, help_text="of a commit: git describe")
+    measured_at = models.DateTimeField(help_text="by its first result")
+
+    objects = NaturalManager["Kernel"]()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "variant"], name="a_kernel_has_one_row")]
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.variant}" if self.variant else self.name
+
+    @property
+    def label(self) -> str:
+        """What it is called where there is little room: of a commit, its description or its first digits."""
+        name = self.name
+        if len(name) == 40 and set(name) <= set("0123456789abcdef"):
+            name = self.describe[:40] or name[:12]
+        return f"{name}/{self.variant}" if self.variant else name
+
+    def natural_key(self) -> tuple[str, str]:
+        return (self.name, self.variant)
+
+
+class MeasuredRole(models.TextChoices):
+    """What a metric is for: the one that a test is judged by, others of the benchmark, and what watched the machine."""
+
+    HEADLINE = "headline"
+    KPI = "kpi"
+    MONITOR = "monitor"
+
+
+class ReleaseResult(models.Model):
+    """Kept in canonical JSON of what was received (DESIGN rule 1). (producer, external_id) is the lab's key for it."""
+
+    NATURAL = ("producer", "external_id")
+    producer = models.TextField()
+    external_id = models.TextField()
+    digest = models.TextField(help_text="sha256 of the payload in canonical form")
+    payload = models.TextField()
+    kernel = models.ForeignKey(Kernel, on_delete=models.PROTECT, related_name="results")
+    created_at = models.DateTimeField(help_text="by the lab's clock")
+    received_at = models.DateTimeField()
+
+    objects = NaturalManager["ReleaseResult"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["producer", "external_id"], name="a_release_result_comes_in_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.producer}/{self.external_id}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (self.producer, self.external_id)
+
+
+class Measurement(models.Model):
+    """One metric of one kernel in one scenario on one machine. What several results tell of one place is read together:
+    samples side by side, and of bare means the newest.
+    """
+
+    NATURAL = ("kernel__name", "kernel__variant", "scenario__key", "machine__name", "metric__name", "result_id")
+    kernel = models.ForeignKey(Kernel, on_delete=models.CASCADE, related_name="measurements", db_index=False)
+    scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="+", db_index=False)
+    machine = models.ForeignKey(Machine, on_delete=models.PROTECT, related_name="+", db_index=False)
+    metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="+")
+    result = models.ForeignKey(ReleaseResult, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    role = models.TextField(choices=MeasuredRole.choices)
+    mean = models.FloatField()
+    stddev = models.FloatField(null=True, blank=True, help_text="the population's; null: not told")
+    runs = models.PositiveIntegerField(default=1)
+    samples = models.JSONField(default=list, blank=True)
+
+    objects = NaturalManager["Measurement"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kernel", "role", "scenario", "machine", "metric", "result"],
+                name="a_place_is_told_once_a_result",
+            ),
+            models.UniqueConstraint(
+                fields=["kernel", "scenario", "machine", "metric"],
+                condition=models.Q(result__isnull=True),
+                name="a_place_is_told_once_without_a_result",
+            ),
+            models.CheckConstraint(condition=models.Q(role__in=MeasuredRole.values), name="measurement_role_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric.name} of {self.kernel} on {self.machine.name}"
+
+    def natural_key(self) -> tuple[str | int | None, ...]:
+        place = (*self.kernel.natural_key(), self.scenario.key, self.machine.name, self.metric.name)
+        return (*place, self.result.pk if self.result else None)

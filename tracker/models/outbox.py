@@ -1,0 +1,189 @@
+"""Outgoing mail: the mails, their transitions, delivery failures and rate limits."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from tracker.models.base import Lease
+from tracker.models.reports import Report
+
+
+class OutgoingState(models.TextChoices):
+    """composed → (held) → approved → sending → sent; or in doubt, failed, cancelled."""
+
+    COMPOSED = "composed"
+    HELD = "held"
+    APPROVED = "approved"
+    SENDING = "sending"
+    SENT = "sent"
+    IN_DOUBT = "in_doubt"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Purpose:
+    """What a mail tells. All but the report's own go on with what they are about: "still_there v9.1-rc5"."""
+
+    REPORT = "report"
+    ANSWER = "answer "
+    FOLLOW_UP = "follow_up "
+    BULLETIN = "bulletin "  # of no single report: a release report, a digest, a study
+
+
+# Neither sent nor being sent.
+WAITING = frozenset({OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED})
+
+
+class OutgoingMail(Lease):
+    """One mail of ours. Its Message-ID and its bytes are fixed when it is composed (DESIGN rule 5)."""
+
+    message_id = models.TextField(unique=True)
+    report = models.ForeignKey(
+        Report, null=True, blank=True, on_delete=models.PROTECT, related_name="outgoing", help_text="none: a bulletin"
+    )
+    purpose = models.TextField(default=Purpose.REPORT, help_text="what it tells: a report tells each thing once")
+    raw = models.BinaryField()
+    sender = models.TextField()
+    recipients = models.JSONField(help_text="the addresses of the envelope")
+    people = models.JSONField(
+        default=list, blank=True, help_text='[[address, name, "To", "Cc" or "" for left out, why], …]'
+    )
+    subject = models.TextField()
+    body = models.TextField(blank=True, help_text="its text, as the receiver reads it")
+    newest_finding = models.PositiveBigIntegerField(
+        default=0, help_text="the newest finding when it was composed: later ones are not told by it"
+    )
+    state = models.TextField(choices=OutgoingState.choices, default=OutgoingState.COMPOSED)
+    reason = models.TextField(blank=True, help_text="why it is held, failed or in doubt")
+    withheld = models.JSONField(
+        default=list, blank=True, help_text="the findings up to that one which it could not tell, since they were held"
+    )
+    news_until = models.DateTimeField(
+        null=True, blank=True, help_text="of a report: what happened until then was looked at for further mails"
+    )
+    by_hand = models.BooleanField(default=False, help_text="a person decided on it: no rule does so after him")
+    looked_at = models.DateTimeField(null=True, blank=True, help_text="when it was looked at again last")
+    stale = models.BooleanField(default=False, help_text="more is known than it says")
+    composed_at = models.DateTimeField()
+    not_before = models.DateTimeField(null=True, blank=True)
+    turn_at = models.DateTimeField(null=True, blank=True, help_text="the moment that the rates gave it")
+    data_at = models.DateTimeField(
+        null=True, blank=True, help_text="when its bytes began to leave; before that, a death is harmless"
+    )
+    sent_at = models.DateTimeField(null=True, blank=True, help_text="when a server took it first, for any of them")
+    settled = models.JSONField(
+        default=list, blank=True, help_text="with whom it is done, where a server asked to come again for others"
+    )
+    lists = models.JSONField(default=list, blank=True, help_text="which of the recipients are lists")
+    tries = models.PositiveIntegerField(default=0, help_text="refusals for now since it was approved last")
+    knocks = models.PositiveIntegerField(default=0, help_text="times that no server was there since then")
+    untold = models.BooleanField(default=False, help_text="it went out, and its report does not know that yet")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["report", "purpose"], name="a_report_tells_each_thing_once"),
+            models.UniqueConstraint(
+                fields=["purpose"], condition=models.Q(report__isnull=True), name="a_bulletin_is_told_once"
+            ),
+            models.CheckConstraint(condition=models.Q(state__in=OutgoingState.values), name="outgoing_state_is_known"),
+            models.CheckConstraint(
+                condition=~models.Q(state=OutgoingState.SENT) | models.Q(sent_at__isnull=False),
+                name="sent_mail_says_when",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["state", "not_before", "id"], name="mail_that_is_due"),
+            models.Index(fields=["state", "id"], name="mail_by_state"),
+            models.Index(fields=["id"], condition=models.Q(untold=True), name="mail_to_be_told_of"),
+            models.Index(fields=["sender"], name="return_paths"),
+            models.Index(fields=["state"], condition=models.Q(stale=True), name="mail_that_says_too_little"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.subject}"
+
+    @property
+    def about(self) -> Report:
+        """The report that it tells of: every mail but a bulletin has one."""
+        assert self.report
+        return self.report
+
+
+class Move(models.Model):
+    """One line in a mail's record. `was` is "" where it came into being; the same in both is a remark."""
+
+    mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="moves")
+    was = models.TextField(blank=True, choices=OutgoingState.choices)
+    became = models.TextField(choices=OutgoingState.choices)
+    at = models.DateTimeField()
+    by = models.TextField(help_text="a user, or the part of Perfwork that moved it")
+    words = models.TextField(blank=True, help_text="why, or what the server said")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(became__in=OutgoingState.values), name="move_leads_to_a_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M} {self.was} → {self.became} by {self.by}"
+
+
+class RefusedBy(models.TextChoices):
+    """Who said so."""
+
+    SERVER = "server"
+    BOUNCE = "bounce"
+
+
+class Refusal(models.Model):
+    """One address of one mail, with the words against it. `dead` where nobody is at that address, `personal` where they
+    say something of the address at all, rather than of the mail or of us.
+    """
+
+    mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="refusals")
+    address = models.TextField(db_index=True)
+    words = models.TextField(blank=True)
+    by = models.TextField(choices=RefusedBy.choices)
+    dead = models.BooleanField(default=False)
+    personal = models.BooleanField(default=False)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["mail", "address"], name="a_mail_is_refused_once_by_each"),
+            models.CheckConstraint(condition=models.Q(by__in=RefusedBy.values), name="who_refused_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address}: {self.words}"
+
+
+class Pace(models.Model):
+    """One rate in use. `key`: "" for all mail, "@domain", or an address."""
+
+    key = models.TextField(unique=True)
+    used_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.key or 'all'}: {self.used_until:%H:%M:%S}"
+
+
+class SendingStop(models.Model):
+    """Who stopped all sending, when and why; who let it go on, and when. Never deleted."""
+
+    at = models.DateTimeField()
+    by = models.TextField()
+    reason = models.TextField(blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    ended_by = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [
+            models.Index(fields=["id"], condition=models.Q(ended_at__isnull=True), name="stops_in_force"),
+        ]
+
+    def __str__(self) -> str:
+        return f"stopped by {self.by}"

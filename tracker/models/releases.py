@@ -1,0 +1,132 @@
+"""Kernel releases with their candidates, and the texts of their reports."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from tracker.models.base import NaturalManager
+from tracker.models.reports import Report
+
+
+class Release(models.Model):
+    """ "v5.6". Its cycle is the time after the release before it, up to its own."""
+
+    NATURAL = ("version",)
+    version = models.TextField(unique=True)
+    number = models.BigIntegerField(unique=True, help_text="orders versions as kernels are released")
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    objects = NaturalManager["Release"]()
+
+    class Meta:
+        ordering = ["-number"]
+
+    def __str__(self) -> str:
+        return self.version
+
+    def natural_key(self) -> tuple[str]:
+        return (self.version,)
+
+
+class Candidate(models.Model):
+    """As a followed tree's tags tell."""
+
+    NATURAL = ("version",)
+    version = models.TextField(unique=True)
+    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="candidates")
+    number = models.PositiveIntegerField(help_text="3 of v6.12-rc3")
+    tagged_at = models.DateTimeField()
+
+    objects = NaturalManager["Candidate"]()
+
+    class Meta:
+        ordering = ["release", "number"]
+
+    def __str__(self) -> str:
+        return self.version
+
+    def natural_key(self) -> tuple[str]:
+        return (self.version,)
+
+
+class Detail(models.Model):
+    """Chosen by a person. `heading`: "disk_rr test on btrfs", where the scenario alone would make a poor one."""
+
+    NATURAL = ("release__version", "report__culprit__sha")
+    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="details", db_index=False)
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="details")
+    heading = models.TextField(blank=True)
+
+    objects = NaturalManager["Detail"]()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["release", "report"], name="a_report_is_detailed_once")]
+
+    def __str__(self) -> str:
+        return f"{self.release}: {self.report}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (self.release.version, *self.report.natural_key())
+
+
+class Suite(models.Model):
+    """A test suite in a sentence or three; `position`: its place in comparisons, the others come behind."""
+
+    NATURAL = ("name",)
+    name = models.TextField(unique=True)
+    description = models.TextField(blank=True)
+    position = models.PositiveIntegerField(default=1000)
+
+    objects = NaturalManager["Suite"]()
+
+    class Meta:
+        ordering = ["position", "name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def natural_key(self) -> tuple[str]:
+        return (self.name,)
+
+
+class Parameter(models.Model):
+    """A parameter of tests, or a field of a machine, explained."""
+
+    NATURAL = ("classification", "name")
+    classification = models.TextField(help_text='"General", "Test Machine", or a suite')
+    name = models.TextField()
+    description = models.TextField()
+    position = models.PositiveIntegerField(default=1000)
+
+    objects = NaturalManager["Parameter"]()
+
+    class Meta:
+        ordering = ["position", "classification", "name"]
+        constraints = [models.UniqueConstraint(fields=["classification", "name"], name="a_parameter_is_explained_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def natural_key(self) -> tuple[str, str]:
+        return (self.classification, self.name)
+
+
+class Writing(models.Model):
+    """One version of one text. The newest of a name is shown, the others are its history; an empty one takes it away.
+
+    `place`: the page it stands on, "report v5.6", "index v5.6"; `name`: which text of that place.
+    """
+
+    place = models.TextField()
+    name = models.TextField()
+    text = models.TextField(blank=True)
+    by = models.TextField(help_text="who wrote this version")
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["place", "name", "id"], name="texts_of_a_place")]
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.name} by {self.by}"

@@ -1,0 +1,342 @@
+"""Reports: the thread about one culprit, its events, suggestions and related commits."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from tracker.domain.events import EventData, Happening, Part, Role, State, Verdict
+from tracker.models.base import NaturalManager, values
+from tracker.models.git import Commit, Tree
+
+# What the tables of releases are filtered and ordered by. An index holds a narrow copy of it, so that a question over
+# ten thousand lines reads none of the rows behind them.
+ASKED = (
+    *("state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks"),
+    *("lacks_fix", "reported_at", "heard_at", "weight"),
+)
+
+
+class Listed(models.Model):
+    """A cache, as the columns of the state are: tracker/services/report_summary.py writes it, and `refold` writes it again.
+
+    Names are cut to what an index can hold (tracker/services/report_summary.py).
+    """
+
+    merged = models.TextField(blank=True, help_text="the release in whose cycle the culprit landed, if it is shown")
+    shifted = models.TextField(blank=True, help_text="the release before which it was reported from another tree")
+    author = models.TextField(blank=True, help_text="the address of the culprit's author")
+    suite = models.TextField(blank=True, help_text="of the headline, as are the next eight")
+    metric = models.TextField(blank=True)
+    machine = models.TextField(blank=True)
+    scenario = models.TextField(blank=True)
+    base = models.TextField(blank=True)
+    change_pct = models.FloatField(null=True, blank=True, help_text="plus is better, where the direction is known")
+    noise_pct = models.FloatField(null=True, blank=True, help_text="the larger spread of both sides")
+    spark = models.TextField(blank=True, help_text="the samples of both sides as heights: 3,4,3|17,18")
+    weight = models.FloatField(default=0, help_text="the change in times of the noise")
+    heard_at = models.DateTimeField(null=True, blank=True, help_text="when a person last said something about it")
+    closed_at = models.DateTimeField(null=True, blank=True)
+    blocks = models.TextField(blank=True, help_text="the release that must not go out with it")
+    assignee = models.TextField(blank=True)
+    lacks_fix = models.BooleanField(default=False, help_text="a stable series carries the culprit without its fix")
+    urgency = models.BigIntegerField(default=0, help_text="blocking, then by weight, then by silence (listing.urgency)")
+    revision = models.BigIntegerField(default=0, help_text="the newest of its events: who saw another saw less")
+    words = models.TextField(blank=True, help_text="what a search in the table looks into, in lower case")
+
+    class Meta:
+        abstract = True
+        indexes = [
+            models.Index(fields=["merged", "-urgency", "id", *ASKED], name="lines_merged"),
+            models.Index(fields=["shifted", "-urgency", "id", *ASKED], name="lines_shifted"),
+            models.Index(fields=["merged", "-revision"], name="news_of_merged"),
+            models.Index(fields=["shifted", "-revision"], name="news_of_shifted"),
+            models.Index(fields=["subsystem", "-urgency"], name="lines_of_a_subsystem"),
+            models.Index(fields=["metric", "-urgency"], name="lines_of_a_metric"),
+            models.Index(fields=["machine", "-urgency"], name="lines_of_a_machine"),
+            models.Index(fields=["author", "-urgency"], name="lines_of_an_author"),
+        ]
+
+
+# What an operator has to look at first is not shown in the tables, unless it was told to people all the same.
+SHOWN = models.Q(held="") | models.Q(reported_at__isnull=False)
+
+
+class Report(Listed):
+    """What is known of one culprit. The columns from `given_title` on are a cache of its folded events, and those of
+    `Listed` one of its line in the tables.
+    """
+
+    NATURAL = ("culprit__sha",)
+    culprit = models.OneToOneField(Commit, on_delete=models.PROTECT, related_name="report")
+    tag = models.TextField(unique=True)
+    verdict = models.TextField(choices=[(v.value, v.value) for v in Verdict])
+    title = models.TextField(blank=True, help_text="the subject of the report mail")
+    subsystem = models.TextField(blank=True, db_index=True)
+    tree = models.ForeignKey(Tree, null=True, blank=True, on_delete=models.SET_NULL, related_name="reports")
+    branch = models.TextField(blank=True)
+    authors = models.JSONField(default=list, blank=True, help_text="addresses and names of the culprit's author")
+    told = models.JSONField(default=list, blank=True, help_text="addresses and names that the report was sent to")
+
+    held = models.TextField(blank=True, help_text="why nobody is told yet: an operator has to look at it first")
+
+    given_title = models.TextField(blank=True, help_text="a title that somebody gave it since")
+    state = models.TextField(choices=[(s.value, s.value) for s in State])
+    status = models.TextField(help_text="the sentence of the triage table")
+    because = models.TextField(blank=True, help_text="the key of the event that decided the state")
+    awaited = models.TextField(blank=True)
+    landing = models.TextField(blank=True, help_text="the first mainline version with the culprit")
+    cycle = models.TextField(blank=True, db_index=True, help_text="the release that the landing belongs to")
+    fix_title = models.TextField(blank=True)
+    fix_sha = models.TextField(blank=True)
+    fix_landing = models.TextField(blank=True)
+    remark = models.TextField(blank=True)
+    reported_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    responded_at = models.DateTimeField(null=True, blank=True)
+    changed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = NaturalManager["Report"]()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(verdict__in=values(Verdict)), name="report_verdict_is_known"),
+            models.CheckConstraint(condition=models.Q(state__in=values(State)), name="report_state_is_known"),
+            models.CheckConstraint(condition=~models.Q(status=""), name="report_has_a_sentence"),
+        ]
+        indexes = [
+            models.Index(fields=["state", "reported_at"]),
+            models.Index(fields=["cycle", "state"]),
+            *Listed.Meta.indexes,
+        ]
+
+    def __str__(self) -> str:
+        return self.given_title or self.title or self.culprit.sha10
+
+    def natural_key(self) -> tuple[str]:
+        return (self.culprit.sha,)
+
+
+# What those who were told of a report may want to hear (bot/outbox/follow_ups.py).
+NEWS = (
+    Happening.STILL_THERE,
+    Happening.FIX_CONFIRMED,
+    Happening.FIX_WITHOUT_EFFECT,
+    Happening.INVALID,
+)
+
+
+class Event(models.Model):
+    """The stored form of `status.Event`, whose fields it has, and `recorded_at`: when we learned of it."""
+
+    NATURAL = ("report__culprit__sha", "key")
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="events")
+    key = models.TextField(help_text="names the fact within the report, so that it is told once")
+    kind = models.TextField(choices=[(h.value, h.value) for h in Happening])
+    at = models.DateTimeField()
+    by = models.TextField(choices=[(r.value, r.value) for r in Role], default=Role.MACHINE.value)
+    message_id = models.TextField(blank=True, db_index=True)
+    commit = models.TextField(blank=True, db_index=True)
+    result = models.TextField(blank=True)
+    said_by = models.TextField(blank=True, help_text="a user, or a person outside of mail and git")
+    title = models.TextField(blank=True)
+    tag = models.TextField(blank=True)
+    tree = models.TextField(blank=True)
+    remark = models.TextField(blank=True)
+    reverses = models.TextField(blank=True)
+    answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
+    quote = models.TextField(blank=True, help_text="the words that were relied on")
+    recorded_at = models.DateTimeField()
+    batch = models.TextField(blank=True, help_text="the act of a person that it belongs to")
+    aloud = models.BooleanField(default=False, help_text="who did it wants the thread to hear of it")
+
+    objects = NaturalManager["Event"]()
+
+    class Meta:
+        ordering = ["at", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["report", "key"], name="a_fact_is_told_once"),
+            models.CheckConstraint(condition=Q(kind__in=values(Happening)), name="event_kind_is_known"),
+            models.CheckConstraint(
+                condition=~Q(message_id="") | ~Q(commit="") | ~Q(result="") | ~Q(said_by=""),
+                name="event_names_its_evidence",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind=Happening.REVERSED) ^ Q(reverses=""), name="only_a_reversal_reverses"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["recorded_at"], condition=Q(kind__in=[kind.value for kind in NEWS]), name="news_for_a_thread"
+            ),
+            models.Index(fields=["recorded_at"], condition=Q(aloud=True), name="said_aloud"),
+            models.Index(fields=["batch"], condition=~Q(batch=""), name="acts_of_people"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.at:%Y-%m-%d}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (*self.report.natural_key(), self.key)
+
+    def value(self) -> EventData:
+        """The event as the fold takes it."""
+        return EventData(
+            key=self.key,
+            kind=Happening(self.kind),
+            at=self.at,
+            by=Role(self.by),
+            message_id=self.message_id,
+            commit=self.commit,
+            result=self.result,
+            said_by=self.said_by,
+            title=self.title,
+            tag=self.tag,
+            tree=self.tree,
+            remark=self.remark,
+            reverses=self.reverses,
+            answers=self.answers,
+        )
+
+
+class Decision(models.TextChoices):
+    """What a person made of it."""
+
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    CHANGED = "changed"  # to another event than the one suggested
+    REJECTED = "rejected"
+
+
+class Suggestion(models.Model):
+    """The event that a mail or a commit would make. `key` is the event's, so that it is suggested once."""
+
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="suggestions")
+    key = models.TextField()
+    kind = models.TextField(choices=[(h.value, h.value) for h in Happening])
+    at = models.DateTimeField()
+    by = models.TextField(choices=[(r.value, r.value) for r in Role])
+    message_id = models.TextField(blank=True, help_text="empty: a commit says it")
+    commit = models.TextField(blank=True)
+    title = models.TextField(blank=True)
+    tag = models.TextField(blank=True)
+    tree = models.TextField(blank=True)
+    remark = models.TextField(blank=True)
+    answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
+    quote = models.TextField(blank=True, help_text="the words that were relied on")
+    rule = models.TextField(help_text="which reading it is")
+    decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
+    decided_by = models.TextField(blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["at", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["report", "key"], name="a_reading_is_suggested_once"),
+            models.CheckConstraint(condition=models.Q(decision__in=Decision.values), name="decision_is_known"),
+            models.CheckConstraint(
+                condition=models.Q(decision=Decision.OPEN) | ~models.Q(decided_by=""), name="a_decision_names_a_person"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["rule", "decision"]),
+            models.Index(fields=["at"], condition=models.Q(decision="open"), name="open_suggestions"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.quote}"
+
+    def value(self) -> EventData:
+        """The event that it would be."""
+        return EventData(
+            key=self.key,
+            kind=Happening(self.kind),
+            at=self.at,
+            by=Role(self.by),
+            message_id=self.message_id,
+            commit=self.commit,
+            title=self.title,
+            tag=self.tag,
+            tree=self.tree,
+            remark=self.remark,
+            answers=self.answers,
+        )
+
+
+class RuleRecord(models.Model):
+    """One rule, and how often its suggestions were accepted, changed to another event, or rejected."""
+
+    rule = models.TextField(unique=True)
+    accepted = models.PositiveIntegerField(default=0)
+    changed = models.PositiveIntegerField(default=0)
+    rejected = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["rule"]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.accepted} of {self.decided}"
+
+    @property
+    def decided(self) -> int:
+        return self.accepted + self.changed + self.rejected
+
+    @property
+    def accepted_pct(self) -> float | None:
+        """Of what was decided, in per cent; None where nothing was."""
+        return 100 * self.accepted / self.decided if self.decided else None
+
+
+class RelatedCommit(models.Model):
+    """What git itself is sure of, by a rule of bot/upstream/matching.py. What people said stands in events."""
+
+    NATURAL = ("report__culprit__sha", "commit__sha")
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="related")
+    commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="related_to")
+    part = models.TextField(choices=[(part.value, part.value) for part in Part])
+    undoes = models.TextField(blank=True, help_text="the sha of the commit that it reverts")
+    tree = models.ForeignKey("Tree", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    rule = models.TextField(help_text="what told us")
+    quote = models.TextField(blank=True, help_text="the words that were relied on")
+
+    objects = NaturalManager["RelatedCommit"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["report", "commit"], name="a_commit_has_one_part_in_a_report"),
+            models.CheckConstraint(condition=models.Q(part__in=values(Part)), name="part_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.commit.sha10}: {self.part} of {self.report}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (*self.report.natural_key(), self.commit.sha)
+
+
+class StableSeries(models.Model):
+    """A stable series that carries a culprit: "in v6.6.12, fix missing"."""
+
+    NATURAL = ("report__culprit__sha", "tree__name", "series")
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="stable")
+    tree = models.ForeignKey("Tree", on_delete=models.CASCADE, related_name="+")
+    series = models.TextField(help_text='"v6.6"')
+    number = models.BigIntegerField(help_text="orders series as kernels are released")
+    newest = models.TextField(help_text='its newest release: "v6.6.12"')
+    fixed_in = models.TextField(blank=True, help_text="the first release with the fix; empty: the fix is missing")
+
+    objects = NaturalManager["StableSeries"]()
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["report", "tree", "series"], name="a_series_is_told_once_a_report"),
+        ]
+        indexes = [
+            models.Index(fields=["report"], condition=models.Q(fixed_in=""), name="fix_missing_in_stable"),
+        ]
+
+    def __str__(self) -> str:
+        return f"in {self.newest}, " + (f"fixed in {self.fixed_in}" if self.fixed_in else "fix missing")
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (*self.report.natural_key(), self.tree.name, self.series)

@@ -1,0 +1,150 @@
+"""Bisect results as handed in, the findings in them, and files of tool output."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from tracker.domain.events import Grade
+from tracker.models.base import NaturalManager, values
+from tracker.models.git import Commit
+from tracker.models.measurements import Kernel, Machine, Metric, ReleaseResult, Scenario
+from tracker.models.reports import Report
+
+
+class Outcome(models.TextChoices):
+    """How a bisection ended; only a conclusive one is reported."""
+
+    CONCLUSIVE = "conclusive"
+    INCONCLUSIVE = "inconclusive"
+    NOT_REPRODUCED = "not-reproduced"
+
+
+class BisectResult(models.Model):
+    """Kept in canonical JSON of what was received (DESIGN rule 1). (producer, external_id) is the lab's key for it.
+
+    `held` of a result or a report: the reasons, a line each.
+    """
+
+    NATURAL = ("producer", "external_id")
+    producer = models.TextField()
+    external_id = models.TextField()
+    digest = models.TextField(help_text="sha256 of the payload in canonical form")
+    format = models.TextField(default="perf-bisect-result/1", help_text="the adapter that reads the payload")
+    payload = models.TextField()
+    outcome = models.TextField(choices=Outcome.choices)
+    bad_sha = models.TextField(blank=True, help_text="the commit up to which was measured")
+    measured = models.JSONField(default=list, blank=True, help_text="what was measured and became no finding")
+    created_at = models.DateTimeField(help_text="by the lab's clock; when it came in, where the lab tells no time")
+    received_at = models.DateTimeField()
+    held = models.TextField(blank=True, help_text="why an operator has to look at it, if he has to")
+    note = models.TextField(blank=True, help_text="what it became, where it is no finding: an event of another report")
+    report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.PROTECT, related_name="results")
+
+    objects = NaturalManager["BisectResult"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["producer", "external_id"], name="a_result_comes_in_once"),
+            models.CheckConstraint(condition=models.Q(outcome__in=Outcome.values), name="result_outcome_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.producer}/{self.external_id}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (self.producer, self.external_id)
+
+
+class Finding(models.Model):
+    """`change_pct` is better when positive; `change_pct_raw` is the metric's own movement."""
+
+    NATURAL = ("report__culprit__sha", "metric__name", "scenario__key", "machine__name")
+    # Twenty of these rows come with a result, so each index has to earn its place: the unique one finds a report's.
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="findings", db_index=False)
+    metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="findings", db_index=False)
+    scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="findings", db_index=False)
+    machine = models.ForeignKey(Machine, on_delete=models.PROTECT, related_name="findings", db_index=False)
+    parent = models.ForeignKey(
+        Commit, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    base = models.TextField(blank=True, help_text='the development base, as in "v5.5-rc3"')
+    headline = models.BooleanField(default=False)
+    verdict = models.TextField(choices=[(g.value, g.value) for g in Grade])
+    change_pct = models.FloatField(null=True, blank=True)
+    change_pct_raw = models.FloatField(null=True, blank=True)
+    old_mean = models.FloatField(null=True, blank=True)
+    old_stddev_pct = models.FloatField(null=True, blank=True)
+    new_mean = models.FloatField(null=True, blank=True)
+    new_stddev_pct = models.FloatField(null=True, blank=True)
+    old_runs = models.PositiveIntegerField(null=True, blank=True)
+    new_runs = models.PositiveIntegerField(null=True, blank=True)
+    old_samples = models.JSONField(default=list, blank=True)
+    new_samples = models.JSONField(default=list, blank=True)
+    p_value = models.FloatField(null=True, blank=True, help_text="of Welch's t-test; null: not testable")
+    low_pct = models.FloatField(null=True, blank=True, help_text="95 % bootstrap interval of change_pct_raw")
+    high_pct = models.FloatField(null=True, blank=True)
+    effect = models.FloatField(null=True, blank=True, help_text="the change, in times the usual noise there")
+    result = models.ForeignKey(
+        BisectResult, null=True, blank=True, on_delete=models.PROTECT, related_name="findings", db_index=False
+    )
+
+    objects = NaturalManager["Finding"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["report", "metric", "scenario", "machine"], name="a_finding_is_told_once_a_report"
+            ),
+            models.UniqueConstraint(fields=["report"], condition=Q(headline=True), name="a_report_has_one_headline"),
+            models.CheckConstraint(condition=Q(verdict__in=values(Grade)), name="finding_verdict_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric.name} on {self.machine.name}"
+
+    def natural_key(self) -> tuple[str, ...]:
+        return (*self.report.natural_key(), self.metric.name, self.scenario.key, self.machine.name)
+
+
+class Side(models.TextChoices):
+    """Of a report: where it was taken."""
+
+    PARENT = "parent"
+    CULPRIT = "culprit"
+
+
+class Evidence(models.Model):
+    """Of a side of a report, or of a kernel. The text is kept as it came; what it means is read when it is shown.
+
+    `kind` is the name of a parser of tracker/evidence/kinds, "text" where none knows it.
+    """
+
+    report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
+    side = models.TextField(blank=True, choices=Side.choices)
+    kernel = models.ForeignKey(Kernel, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
+    machine = models.ForeignKey(Machine, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    scenario = models.ForeignKey(Scenario, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    result = models.ForeignKey(ReleaseResult, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
+    name = models.TextField(help_text="of the file")
+    kind = models.TextField()
+    text = models.TextField()
+    key = models.TextField(unique=True, help_text="of all that it belongs to and of the text, so that it comes in once")
+    said_by = models.TextField(help_text="who handed it in")
+    at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "evidence"
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(report__isnull=True) ^ Q(kernel__isnull=True), name="evidence_is_of_one_thing"
+            ),
+            models.CheckConstraint(
+                condition=Q(report__isnull=True, side="") | Q(report__isnull=False, side__in=Side.values),
+                name="evidence_of_a_report_has_a_side",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

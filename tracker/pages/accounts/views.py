@@ -1,0 +1,89 @@
+"""`/sign-in/`: by a link in a mail, or by a password for those who have one; `/sign-out/`; saved views."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_POST
+
+from tracker.models import SavedView
+from tracker.pages.http import back, place, refused, told
+from tracker.pages.triage.question import Mistaken, Question
+from tracker.services.accounts import sign_in_links
+from tracker.services.enqueue import nudge
+
+MOST_VIEWS = 50  # of a person
+BACKEND = "tracker.services.accounts.backend.Backend"
+
+
+@never_cache
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """Ask for an address, and mail a link to it. The answer does not tell whether it is known."""
+    if request.method == "POST":
+        address = told(request.POST, "address", 254)
+        if sign_in_links.ask(address, place(request), timezone.now()):
+            nudge("send_mail")
+        return render(request, "people/asked.html", {"address": address})
+    return render(request, "people/sign_in.html")
+
+
+by_password = LoginView.as_view(template_name="people/by_password.html", redirect_authenticated_user=True)
+
+
+@never_cache
+@sensitive_variables()
+def by_link(request: HttpRequest, token: str) -> HttpResponse:
+    """GET asks, so that a program that looks into links uses none up; POST signs in."""
+    link = sign_in_links.find(token, timezone.now())
+    if link is None:
+        return render(request, "people/worn_out.html", status=410)
+    if request.method != "POST":
+        return render(request, "people/by_link.html", {"link": link})
+    user = sign_in_links.use(link, timezone.now())
+    if user is None:
+        return render(request, "people/worn_out.html", status=410)
+    login(request, user, backend=BACKEND)
+    return redirect("releases")
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect("releases")
+
+
+@require_POST
+@login_required
+def save_view(request: HttpRequest) -> HttpResponse:
+    """Keep a question under a name; under a name that is there, instead of the one before."""
+    assert isinstance(request.user, User)
+    name, query = " ".join(told(request.POST, "name", 80).split()), told(request.POST, "query")
+    if not name:
+        return refused("name: expected a name for the view; found none")
+    try:
+        question = Question.from_query(QueryDict(query), timezone.now())
+    except Mistaken as mistake:
+        return refused(str(mistake))
+    views = SavedView.objects.filter(owner=request.user)
+    if views.exclude(name=name).count() >= MOST_VIEWS:
+        return refused(f"name: you have {MOST_VIEWS} views; delete one first")
+    shared = request.POST.get("shared") == "on"
+    kept = {"query": question.text, "shared": shared, "saved_at": timezone.now()}
+    SavedView.objects.update_or_create(owner=request.user, name=name, defaults=kept)
+    messages.info(request, f"Saved as {name}.")
+    return back(request)
+
+
+@require_POST
+@login_required
+def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
+    SavedView.objects.filter(pk=pk, owner=request.user.pk).delete()
+    return back(request)

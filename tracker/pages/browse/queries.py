@@ -1,0 +1,70 @@
+"""What the pages of subsystems, machines, metrics and authors show, in a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.cache import cache
+from django.db.models import Count, QuerySet
+from django.http import Http404
+
+from tracker.domain.events import OPEN
+from tracker.domain.track_record import Past, Record, record
+from tracker.models import Machine, Metric, Report
+from tracker.pages.triage.counts import KEEP
+from tracker.pages.triage.queries import Section, section
+from tracker.pages.triage.question import Question
+from tracker.services.report_summary import clipped
+
+KINDS = ("subsystem", "machine", "metric", "author")
+RECORD = 2000  # the newest reports that a record is made of
+MOST = 500  # names of a list
+
+
+@dataclass(frozen=True, slots=True)
+class ThingPage:
+    """One subsystem, machine, metric or author."""
+
+    kind: str
+    name: str
+    section: Section
+    record: Record
+    machine: Machine | None
+    metric: Metric | None
+
+
+def names(kind: str) -> Sequence[tuple[str, int]]:
+    """Those that have open reports, with their number, the most first."""
+    key = f"things:{kind}"
+    found: list[tuple[str, int]] | None = cache.get(key)
+    if found is None:
+        rows = Report.objects.filter(state__in=sorted(OPEN)).exclude(**{kind: ""}).order_by()
+        grouped = rows.values_list(kind).annotate(number=Count("pk"))
+        found = list(grouped.order_by("-number", kind)[:MOST])
+        cache.set(key, found, KEEP)
+    return found
+
+
+def page(kind: str, name: str, question: Question, now: datetime) -> ThingPage:
+    """Http404 where nothing is known under this name."""
+    if "\0" in name:  # which no database can hold, so nothing has it
+        raise Http404(f"there is no such {kind}")
+    name = name.lower() if kind == "author" else name
+    reports = Report.objects.filter(**{kind: clipped(name)})
+    machine = Machine.objects.filter(name=name).first() if kind == "machine" else None
+    metric = Metric.objects.filter(name=name).first() if kind == "metric" else None
+    told = "state" in question.asked or "state!" in question.asked
+    shown = reports if told else reports.filter(state__in=sorted(OPEN))
+    found = section("merged", "Reports" if told else "Open reports", shown, question, now)
+    past = record(_past(reports))
+    if not (past.whole.reports or machine or metric):
+        raise Http404(f"there is no {kind} {name[:200]}")
+    return ThingPage(kind, name, found, past, machine, metric)
+
+
+def _past(reports: QuerySet[Report]) -> list[Past]:
+    columns = ("merged", "shifted", "state", "verdict", "reported_at", "responded_at", "noise_pct")
+    newest = reports.order_by("-pk").values_list(*columns)[:RECORD]
+    return [Past(merged or shifted or "not in a release", *rest) for merged, shifted, *rest in newest]

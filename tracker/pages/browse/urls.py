@@ -1,0 +1,13 @@
+"""Subsystems, machines, metrics and authors; names may hold slashes."""
+
+from django.urls import re_path
+
+from tracker.pages.browse import views
+from tracker.pages.browse.queries import KINDS
+
+_KIND = f"(?P<kind>{'|'.join(KINDS)})"
+
+urlpatterns = [
+    re_path(rf"^{_KIND}/$", views.things, name="things"),
+    re_path(rf"^{_KIND}/(?P<name>.+)/$", views.thing, name="thing"),
+]

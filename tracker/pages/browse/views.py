@@ -1,0 +1,32 @@
+"""`/subsystem/`, `/machine/`, `/metric/`, `/author/` and what is below."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from tracker.pages.browse import queries
+from tracker.pages.http import refused
+from tracker.pages.triage.question import Mistaken, Question
+from tracker.pages.triage.verbs import VERBS
+
+
+def things(request: HttpRequest, kind: str) -> HttpResponse:
+    """Those that have open reports."""
+    return render(request, "things/list.html", {"kind": kind, "names": queries.names(kind)})
+
+
+def thing(request: HttpRequest, kind: str, name: str) -> HttpResponse:
+    """One of them: its reports by what the URL asks for, and its record."""
+    now = timezone.now()
+    query = request.GET.copy()
+    query.setdefault("improvements", "on")
+    if any(query.get(place) for place in ("after", "before", "end")):
+        query["section"] = "merged"  # there is one section here
+    try:
+        question = Question.from_query(query, now)
+    except Mistaken as mistake:
+        return refused(str(mistake))
+    shown = {"page": queries.page(kind, name, question, now), "question": question, "verbs": VERBS}
+    return render(request, "things/thing.html", {**shown, "may_change": request.user.is_authenticated})

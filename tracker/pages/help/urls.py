@@ -1,0 +1,7 @@
+"""The pages of help."""
+
+from django.urls import path
+
+from tracker.pages.help import views
+
+urlpatterns = [path("<slug:name>/", views.page, name="help")]

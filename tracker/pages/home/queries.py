@@ -1,0 +1,144 @@
+"""The releases with what there is to see in each; the current cycle in detail.
+
+Counted once after a change, as the filters of a table are (tracker/pages/triage/counts.py), and never all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.cache import cache
+from django.db.models import Count, F, Q
+
+from tracker.domain.events import OPEN, State, Verdict
+from tracker.domain.release_cycle import Chart, Life, Point, Step, chart, points, steps, upcoming
+from tracker.models import Candidate, Release, Report
+from tracker.pages.triage.counts import KEEP, stamp, stamped
+from tracker.services.report_summary import Calendar
+
+
+@dataclass(slots=True)
+class Line:
+    """One release with its counts. Improvements are counted by themselves, all else is of regressions."""
+
+    release: Release
+    open: int = 0
+    blocking: int = 0
+    unanswered: int = 0
+    fixed: int = 0
+    regressions: int = 0
+    improvements: int = 0
+
+    def add(self, verdict: str, state: str, blocks: bool, number: int) -> None:
+        """Count reports in."""
+        if verdict == Verdict.IMPROVEMENT:
+            self.improvements += number
+            return
+        is_open = state in OPEN
+        self.regressions += number
+        self.open += number * is_open
+        self.blocking += number * (is_open and blocks)
+        self.unanswered += number * (state == State.NO_RESPONSE)
+        self.fixed += number * (state == State.FIXED)
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """The cycle that goes on: what happened between its candidates. `since`: the last candidate that is out."""
+
+    line: Line
+    steps: Sequence[Step]
+    chart: Chart | None
+    next: Point | None
+    since: Point | None
+    new: int
+    closed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The front page."""
+
+    current: Cycle | None
+    older: Sequence[Line]
+
+
+def lines() -> list[Line]:
+    """Every release that has a report, and the current cycle; the newest first."""
+    return _lines()[1]
+
+
+def _lines() -> tuple[Calendar, list[Line]]:
+    releases = list(stamped(Release.objects.order_by("number")))
+    calendar = Calendar.of(releases)
+    known = {release.version: found for release in releases if (found := cache.get(f"line:{stamp(release)}"))}
+    missing = [release for release in releases if release.version not in known]
+    for version, line in _counted(missing).items():
+        known[version] = line
+        cache.set(f"line:{stamp(line.release)}", line, KEEP)
+    every = [known[release.version] for release in reversed(releases)]
+    told = [line for line in every if line.release.version == calendar.current or line.regressions or line.improvements]
+    return calendar, told
+
+
+def _counted(releases: Sequence[Release]) -> dict[str, Line]:
+    """The counts of some releases; a report that stands in both sections counts once."""
+    found = {release.version: Line(release) for release in releases}
+    some = [release for release in releases if release.news or release.other_news]  # type: ignore[attr-defined]
+    versions = [release.version for release in some]
+    if not versions:
+        return found
+    for column, rows in (
+        ("merged", Report.objects.filter(merged__in=versions)),
+        ("shifted", Report.objects.filter(shifted__in=versions).exclude(merged=F("shifted"))),
+    ):
+        blocks = Count("pk", filter=~Q(blocks=""))
+        grouped = rows.order_by().values_list(column, "verdict", "state").annotate(n=Count("pk"), blocking=blocks)
+        for version, verdict, state, number, blocking in grouped:
+            found[version].add(verdict, state, True, blocking)
+            found[version].add(verdict, state, False, number - blocking)
+    return found
+
+
+def desk(now: datetime) -> Desk:
+    """The front page: three queries for the releases, three for the cycle that goes on; less where nothing changed."""
+    calendar, told = _lines()
+    older = [line for line in told if line.release.version != calendar.current]
+    line = next((line for line in told if line.release.version == calendar.current), None)
+    began = calendar.ends[-1] if calendar.ends else None
+    return Desk(_cycle(line, began, now) if line else None, older)
+
+
+def _cycle(line: Line, began: datetime | None, now: datetime) -> Cycle:
+    """What happened in a cycle since it began, candidate by candidate."""
+    version = line.release.version
+    tagged = dict(Candidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
+    found = points(version, tagged)
+    told = steps([*found, Point("now", now)], _lives(line.release))
+    return Cycle(
+        line,
+        told,
+        chart(told),
+        upcoming(version, began, tagged, now),
+        found[-1] if found else None,
+        told[-1].new,
+        told[-1].closed,
+    )
+
+
+def _lives(release: Release) -> list[Life]:
+    key = f"lives:{stamp(release)}"
+    lives: list[Life] | None = cache.get(key)
+    if lives is None:
+        columns = ("reported_at", "closed_at", "state", "verdict")
+        merged = Report.objects.filter(merged=release.version).values_list(*columns)
+        shifted = Report.objects.filter(shifted=release.version).exclude(merged=release.version).values_list(*columns)
+        lives = [
+            Life(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
+            for rows in (merged, shifted)
+            for reported, closed, state, verdict in rows
+        ]
+        cache.set(key, lives, KEEP)
+    return lives

@@ -1,0 +1,7 @@
+"""The front page."""
+
+from django.urls import path
+
+from tracker.pages.home import views
+
+urlpatterns = [path("", views.releases, name="releases")]

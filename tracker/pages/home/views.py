@@ -1,0 +1,14 @@
+"""`/`: the releases."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from tracker.pages.home import queries
+
+
+def releases(request: HttpRequest) -> HttpResponse:
+    """The cycle that goes on, then every other release with its counts."""
+    return render(request, "releases/list.html", {"desk": queries.desk(timezone.now())})

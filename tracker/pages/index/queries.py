@@ -1,0 +1,118 @@
+"""What the index is made of: the basket, the kernels, what was measured; and what explains a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.core.cache import cache
+from django.db.models import Case, Count, Max, Q, When
+
+from tracker.domain import versions
+from tracker.domain.events import Verdict
+from tracker.domain.kernel_comparison import Cell, pooled
+from tracker.domain.performance_index.basket import Entry, at, read_params
+from tracker.domain.performance_index.index_math import Measured, Point, series
+from tracker.domain.statistics.samples import Side
+from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report
+from tracker.pages.kernels import queries as comparison
+from tracker.services.report_summary import clipped
+
+BASKET = "default"
+MOST_KERNELS = 80
+MOST_BY_DEFAULT = 150  # benchmarks, while nobody has chosen a basket
+MOST_REPORTS = 40
+KEEP = 3600  # seconds; a new measurement or another basket is reckoned at once
+
+
+def entries() -> list[Entry]:
+    """The basket that people chose; while nobody has, every headline metric of a release counts the same."""
+    rows = list(BasketEntry.objects.filter(basket=BASKET).select_related("metric").order_by("pk"))
+    if rows:
+        return [entry_of(row) for row in rows]
+    headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE, kernel__in=kernels()).values("metric")
+    return [
+        Entry(each.name, (), each.direction)
+        for each in Metric.objects.filter(pk__in=headlines).order_by("name")[:MOST_BY_DEFAULT]
+    ]
+
+
+def entry_of(row: BasketEntry) -> Entry:
+    return Entry(row.metric.name, read_params(row.params), row.metric.direction, row.weight, row.since, row.until)
+
+
+def kernels() -> list[Kernel]:
+    """The releases in their order, and the candidates that came after the last one."""
+    plain = {kernel: parsed for kernel in Kernel.objects.filter(variant="") if (parsed := versions.parse(kernel.name))}
+    last = max((parsed for parsed in plain.values() if parsed.is_release), default=None)
+    kept = [
+        kernel
+        for kernel, parsed in plain.items()
+        if parsed.is_release or (parsed.is_candidate and (last is None or parsed > last))
+    ]
+    return sorted(kept, key=comparison.order)[-MOST_KERNELS:]
+
+
+def points(basket: Sequence[Entry]) -> list[Point]:
+    """The index of every kernel; reckoned anew when something was measured, or the basket is another."""
+    compared = kernels()
+    state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
+    key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
+    found: list[Point] | None = cache.get(key)
+    if found is None:
+        found = series(_measured(basket, compared))
+        cache.set(key, found, KEEP)
+    return found
+
+
+def _measured(basket: Sequence[Entry], compared: Sequence[Kernel]) -> list[Measured]:
+    readings: dict[int, dict[str, dict[str, list[Cell]]]] = {}
+    by_metric: dict[str, list[Entry]] = {}
+    for entry in {entry.key: entry for entry in basket}.values():
+        by_metric.setdefault(entry.metric, []).append(entry)
+    rows = Measurement.objects.filter(kernel__in=compared, metric__name__in=by_metric).order_by(
+        *comparison.OLDEST_FIRST
+    )
+    columns = ("kernel", "metric__name", "scenario", "scenario__params", "machine", "mean", "stddev", "runs", "samples")
+    for kernel, metric, scenario, params, machine, mean, stddev, runs, samples in rows.values_list(*columns).iterator():
+        for entry in by_metric[metric]:
+            if entry.takes(metric, params):
+                places = readings.setdefault(kernel, {}).setdefault(entry.key, {})
+                cell = Cell(Side(mean, stddev, runs), tuple(samples))
+                places.setdefault(f"{scenario}/{machine}", []).append(cell)
+    return [
+        Measured(
+            kernel.name,
+            at(basket, kernel.name),
+            {
+                key: {place: pooled(cells) for place, cells in places.items()}
+                for key, places in readings.get(kernel.pk, {}).items()
+            },
+        )
+        for kernel in compared
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite. What was
+    mended within the cycle explains nothing of the release, and says so.
+    """
+
+    report: Report
+    same_metric: bool
+    is_mended: bool
+
+
+def explaining(version: str, basket: Sequence[Entry]) -> list[Explained]:
+    """The reports merged in the cycle of a kernel that concern the basket, those of its very metrics first."""
+    parsed = versions.parse(version)
+    if parsed is None:
+        return []
+    metrics = {clipped(entry.metric) for entry in at(basket, version)}
+    suites = {metric.partition(".")[0] for metric in metrics}
+    rows = Report.objects.filter(Q(metric__in=metrics) | Q(suite__in=suites), merged=parsed.cycle)
+    rows = rows.exclude(verdict=Verdict.UNKNOWN)
+    rows = rows.annotate(same=Case(When(metric__in=metrics, then=1), default=0)).select_related("culprit")
+    found = rows.order_by("-same", "metric", "-weight", "pk")[:MOST_REPORTS]
+    return [Explained(row, row.metric in metrics, versions.cycle_of(row.fix_landing) == parsed.cycle) for row in found]

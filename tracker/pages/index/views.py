@@ -1,0 +1,134 @@
+"""`/index/`: the index over releases; a point opens what it is made of, what explains it, and what people say of it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker.charts.index import chart
+from tracker.domain import versions
+from tracker.domain.errors import Unfit
+from tracker.domain.performance_index.index_math import Point
+from tracker.models import Kernel
+from tracker.pages.http import is_key, person, refused, signed_in, told
+from tracker.pages.index import editing, queries
+from tracker.services.accounts.roles import CHANGE_BASKET, CHANGE_REPORTS
+from tracker.services.revisions import comments, write
+from tracker.services.revisions import versions as versions_of
+
+MOST_COMMENTS = 50  # of a point, the newest
+LONGEST = 4000  # letters of a comment
+_NAME = re.compile(r"[0-9a-f]{12}\Z")
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """The chart, and every point as a row."""
+    points = queries.points(queries.entries())
+    return render(request, "index/index.html", {"points": points[::-1], **_chart(request, points)})
+
+
+def as_json(request: HttpRequest) -> JsonResponse:
+    """Every point with all that it is made of."""
+    return JsonResponse({"points": [asdict(point) for point in queries.points(queries.entries())]})
+
+
+def point(request: HttpRequest, version: str) -> HttpResponse:
+    """One point: what it is made of, what may explain it, and what people say of it."""
+    basket = queries.entries()
+    points = queries.points(basket)
+    found = next((each for each in points if each.name == version), None)
+    if found is None:
+        raise Http404(f"no kernel {version[:40]} is in the index")
+    edited = request.GET.get("edit", "")
+    shown = {
+        "point": found,
+        "cycle": versions.cycle_of(version),
+        "before": next((one.name for one, two in pairwise(points) if two is found), ""),
+        "contributions": sorted(found.contributions, key=lambda each: -abs(each.points)),
+        "explained": queries.explaining(version, basket),
+        "comments": comments(_place(version), MOST_COMMENTS),
+        "edited": edited,
+        "history": versions_of(_place(version), edited) if _NAME.match(edited) else (),
+        "may_tidy": request.user.has_perm(CHANGE_REPORTS),
+    }
+    return render(request, "index/point.html", {**shown, **_chart(request, points)})
+
+
+def _chart(request: HttpRequest, points: Sequence[Point]) -> dict[str, Any]:
+    return {"chart": chart(points), "may_edit": request.user.has_perm(CHANGE_BASKET)}
+
+
+def _place(version: str) -> str:
+    """Where the comments on a point stand among what people wrote."""
+    return f"index {version}"
+
+
+@require_POST
+@signed_in
+def comment(request: HttpRequest) -> HttpResponse:
+    """Say something about a point, or change what one has said; triagers may change everything."""
+    version, name = told(request.POST, "version", 30), told(request.POST, "name", 12)
+    if versions.parse(version) is None:
+        return refused(f"version: expected one like v6.12; found {version!r}")
+    if not Kernel.objects.filter(name=version, variant="").exists():
+        return refused(f"version: no kernel {version} is in the index")
+    first = next(
+        iter(versions_of(_place(version), name)[::-1]), None
+    )  # who said it first may change it, whoever did since
+    if name and (first is None or not (first.by == person(request) or request.user.has_perm(CHANGE_REPORTS))):
+        return refused("name: there is no comment of yours under this name", 403)
+    text = request.POST.get("text", "")
+    if len(text) > LONGEST:
+        return refused(f"text: expected at most {LONGEST:,} letters, found {len(text):,}")
+    if not name and not text.strip():
+        return refused("text: expected some words; found none")
+    try:
+        write(_place(version), name or secrets.token_hex(6), text, person(request), timezone.now())
+    except Unfit as unfit:
+        return refused(f"text: {unfit}")
+    return redirect("index-point", version)
+
+
+def show_basket(request: HttpRequest) -> HttpResponse:
+    """The benchmarks that count, each with its weight; who may, changes them."""
+    if request.method == "POST":
+        return _change(request)
+    shown = {
+        "rows": editing.rows(),
+        "seen": editing.newest(),
+        "history": versions_of(editing.PLACE, editing.CHANGES)[:50],
+        "may_edit": request.user.has_perm(CHANGE_BASKET),
+    }
+    return render(request, "index/basket.html", shown)
+
+
+def _change(request: HttpRequest) -> HttpResponse:
+    if not request.user.has_perm(CHANGE_BASKET):
+        return refused("only operators change the basket", 403)
+    try:
+        seen = request.POST.get("seen", "0")
+        rows = _rows_of(request.POST)
+        changed = editing.change(rows, person(request), timezone.now(), int(seen) if is_key(seen) else 0)
+    except Unfit as unfit:
+        return refused(str(unfit))
+    messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")
+    return redirect("index-basket")
+
+
+def _rows_of(form: QueryDict) -> list[editing.Row]:
+    if len(form.getlist("metric")) > editing.MOST + 1:
+        raise Unfit(f"expected at most {editing.MOST} benchmarks, found {len(form.getlist('metric'))}")
+    columns = [form.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
+    if len({len(column) for column in columns}) > 1:
+        raise Unfit("expected as many weights as metrics")
+    return [editing.Row(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]

@@ -1,0 +1,94 @@
+"""The kernels that are known, and what they were measured to do: a query each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import F, Q
+
+from tracker.domain import versions
+from tracker.domain.kernel_comparison import Box, Cell, Line, Test, lines, pooled
+from tracker.domain.statistics.samples import Side
+from tracker.models import Kernel, MeasuredRole, Measurement, Suite
+
+MOST_KERNELS = 500  # to choose from
+MOST = 200_000  # measurements of a comparison: years of a lab
+# Where several results tell of a place, the newest is the one that was measured last.
+OLDEST_FIRST = (F("result__created_at").asc(nulls_first=True), "pk")
+_COLUMNS = (
+    *("kernel_id", "scenario_id", "machine_id", "metric_id", "mean", "stddev", "runs", "samples"),
+    *("scenario__suite", "scenario__params", "metric__name", "metric__unit", "metric__direction"),
+    *("machine__name", "machine__codename", "machine__cpu_model", "machine__cpus", "machine__memory_bytes"),
+    "machine__family",
+)
+
+
+def kernels() -> list[Kernel]:
+    """Those that were measured last: commits, then versions in the order of their making; so that the oldest of those
+    that are chosen is what the others are compared with.
+    """
+    return sorted(Kernel.objects.order_by("-pk")[:MOST_KERNELS], key=order)
+
+
+def order(kernel: Kernel) -> tuple[Any, ...]:
+    """Orders kernels as they were made."""
+    version = versions.parse(kernel.name)
+    return (version is not None, version or versions.Version(0, 0, 0, 0, 0), kernel.measured_at, kernel.variant)
+
+
+def named(handles: Sequence[str]) -> list[Kernel | None]:
+    """The kernels of these handles ("v5.6", "v5.6/2M"), in their order; None where there is no such kernel."""
+    pairs = [handle.replace("\0", "\ufffd").partition("/")[::2] for handle in handles]
+    wanted = Q(pk__in=[])
+    for name, variant in pairs:
+        wanted |= Q(name=name, variant=variant)
+    found = {(kernel.name, kernel.variant): kernel for kernel in Kernel.objects.filter(wanted)}
+    return [found.get((name, variant)) for name, variant in pairs]
+
+
+def compare(compared: Sequence[Kernel]) -> list[Line]:
+    """What these kernels did, test by test: by the place of the suite, then as the tests came in. Two queries."""
+    rows = (
+        Measurement.objects.filter(kernel__in=compared, role=MeasuredRole.HEADLINE)
+        .order_by("pk")
+        .values_list(*_COLUMNS)
+    )
+    places: dict[tuple[int, int, int], Test] = {}
+    cells: dict[tuple[int, int, int], dict[int, list[Cell]]] = {}
+    for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST].iterator(chunk_size=2000):
+        place = (scenario, machine, metric)
+        if place not in places:
+            places[place] = _test(*test)
+            cells[place] = {}
+        cells[place].setdefault(kernel, []).append(Cell(Side(mean, stddev, runs), tuple(samples)))
+    positions = dict(Suite.objects.values_list("name", "position"))
+    ordered = sorted(places, key=lambda place: positions.get(places[place].suite, 1000))
+    told = []
+    for place in ordered:
+        own = cells[place]
+        told.append((places[place], [pooled(own[each.pk]) if each.pk in own else None for each in compared]))
+    return lines(told)
+
+
+def _test(
+    suite: str, params: dict[str, str], metric: str, unit: str, direction: str, name: str, model: str, brand: str,
+    cpus: int | None, memory: int | None, family: str,
+) -> Test:  # fmt: skip
+    return Test(suite, tuple(params.items()), Box(name, model, brand, cpus, memory, family), metric, unit, direction)
+
+
+def measured(kernel: Kernel, most: int) -> list[Measurement]:
+    """What a kernel was measured to do, the headlines first, then by suite."""
+    rows = Measurement.objects.filter(kernel=kernel).select_related("metric", "scenario", "machine", "result")
+    return list(rows.order_by("role", "scenario__suite", "pk")[:most])  # headline, kpi, monitor
+
+
+def neighbours(kernel: Kernel) -> list[Kernel]:
+    """What a kernel is likely to be compared with: its other variants, else the versions around it."""
+    others = [each for each in kernels() if each.name == kernel.name and each != kernel]
+    if others:
+        return others
+    ordered = [each for each in kernels() if not each.variant or each == kernel]
+    at = ordered.index(kernel)
+    return [*ordered[max(0, at - 2) : at], *ordered[at + 1 : at + 3]]

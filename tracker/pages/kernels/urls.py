@@ -1,0 +1,7 @@
+"""The pages of kernels."""
+
+from django.urls import path
+
+from tracker.pages.kernels import views
+
+urlpatterns = [path("kernel/<path:handle>/", views.kernel, name="kernel")]

@@ -1,0 +1,82 @@
+"""`/outbox/` and `/outbox/<id>/`: outgoing mail. Anybody may read what has gone out; operators read it all, and act."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker.models import OutgoingState
+from tracker.pages.http import is_key, person, refused
+from tracker.pages.outbox import queries
+from tracker.pages.outbox.acts import Act
+from tracker.services import mail_transitions
+from tracker.services.accounts.roles import SEND
+
+
+def outbox(request: HttpRequest) -> HttpResponse:
+    """What waits for a person, what goes by itself; `?state=held` those of one state, `?before=KEY` what is older."""
+    state, before = request.GET.get("state", ""), request.GET.get("before", "")
+    if state and state not in OutgoingState.values:
+        return refused(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
+    if before and not is_key(before):
+        return refused(f"before: expected a number; found {before[:40]!r}")
+    may_act = request.user.has_perm(SEND)
+    shown = {"state": state, "states": OutgoingState.choices, "may_act": may_act}
+    if not (state or before or "all" in request.GET):
+        return render(request, "outbox/overview.html", {**shown, "page": queries.overview(with_people=may_act)})
+    return render(
+        request, "outbox/list.html", {**shown, "page": queries.outbox(state, int(before) if before else None)}
+    )
+
+
+def mail(request: HttpRequest, pk: int) -> HttpResponse:
+    """One mail as its receiver sees it, with the reason for every recipient, its record, and its raw form."""
+    may_act = request.user.has_perm(SEND)
+    return render(request, "outbox/mail.html", {"page": queries.page(pk, everything=may_act), "may_act": may_act})
+
+
+def raw(request: HttpRequest, pk: int) -> HttpResponse:
+    """The bytes as they were composed, as text that no browser takes for a page."""
+    page = queries.page(pk, everything=request.user.has_perm(SEND))
+    if page.hidden:
+        return HttpResponseForbidden("it is shown once it has gone out", content_type="text/plain; charset=utf-8")
+    response = HttpResponse(bytes(page.mail.raw), content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@login_required
+@permission_required(SEND, raise_exception=True)
+def act(request: HttpRequest) -> HttpResponse:
+    """Approve, hold, cancel or resend mails: GET shows what is about to happen, POST does it."""
+    asked = request.POST if request.method == "POST" else request.GET
+    verb, ids = asked.get("verb", ""), asked.getlist("id")
+    if verb not in mail_transitions.BY_HAND:
+        return refused(f"verb: expected one of {', '.join(mail_transitions.BY_HAND)}; found {verb[:40]!r}")
+    if odd := [each for each in ids if not is_key(each)]:
+        return refused(f"id: expected a number; found {odd[0][:40]!r}")
+    meant = Act.on(verb, queries.chosen([int(each) for each in ids]))
+    if request.method != "POST":
+        return render(request, "outbox/act.html", {"act": meant})
+    done, stuck = meant.carry_out(person(request), timezone.now(), asked.get("reason", ""))
+    messages.info(request, meant.told(done, stuck))
+    return redirect("outbox")
+
+
+@require_POST
+@login_required
+@permission_required(SEND, raise_exception=True)
+def stop(request: HttpRequest) -> HttpResponse:
+    """The stop switch: `do` stop or go."""
+    word, now = request.POST.get("do", ""), timezone.now()
+    if word == "stop":
+        mail_transitions.stop_sending(person(request), now, request.POST.get("reason", ""))
+    elif word == "go":
+        mail_transitions.go_on_sending(person(request), now)
+    else:
+        return refused(f"do: expected stop or go; found {word[:40]!r}")
+    return redirect("outbox")

@@ -1,0 +1,109 @@
+"""What is known of a release, for its report: some fifteen queries, however many rows there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from django.db.models import Prefetch, Q
+
+from tracker.documents.blocks import Document
+from tracker.documents.release_report.compose import compose
+from tracker.documents.release_report.facts import DetailTold, ParameterTold, ReleaseFacts
+from tracker.documents.triage_table import Row
+from tracker.domain import versions
+from tracker.domain.kernel_comparison import Box, Line
+from tracker.models import Detail, Finding, Kernel, Machine, Parameter, Release, Suite, Writing
+from tracker.pages.kernels import queries as comparison
+from tracker.pages.triage.queries import table
+from tracker.services.revisions import texts
+
+
+def document(release: Release, lab: str, now: datetime) -> Document:
+    """The report of a release as it is known now. `lab`: who publishes it."""
+    return compose(facts(release, lab, now))
+
+
+def facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
+    """All that the report tells."""
+    found = table(release)
+    previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
+    kernel, base = kernels(release.version, previous.version if previous else "")
+    lines = comparison.compare([base, kernel]) if kernel and base else []
+    parameters = Parameter.objects.values_list("classification", "name", "description")
+    return ReleaseFacts(
+        lab=lab,
+        version=release.version,
+        previous=previous.version if previous else "",
+        released_at=release.released_at,
+        as_of=now,
+        merged=found.merged,
+        shift_left=found.shift_left,
+        details=_details(release),
+        parameters=[ParameterTold(*each) for each in parameters],
+        suites=dict(Suite.objects.values_list("name", "description")),
+        kernel=kernel.label if kernel else "",
+        base=base.label if base else "",
+        lines=lines,
+        boxes=_boxes([*found.merged, *found.shift_left], lines),
+        prose={name: row.text for name, row in writings(release.version).items()},
+    )
+
+
+def place(version: str) -> str:
+    """Where the prose of a report stands among what people wrote."""
+    return f"report {version}"
+
+
+def writings(version: str) -> dict[str, Writing]:
+    return dict(texts(place(version)))
+
+
+def kernels(version: str, previous: str) -> tuple[Kernel | None, Kernel | None]:
+    """The kernels to compare: the release, or the last of its candidates that was measured; and the release before."""
+    plain = Kernel.objects.filter(variant="").filter(Q(name__startswith=version) | Q(name=previous))
+    known = {kernel.name: kernel for kernel in plain}
+    candidates = [
+        (parsed, kernel)
+        for name, kernel in known.items()
+        if (parsed := versions.parse(name)) and parsed.cycle == version and not parsed.is_stable
+    ]
+    newest = max(candidates, key=lambda pair: pair[0])[1] if candidates else None
+    return newest, known.get(previous)
+
+
+def _details(release: Release) -> list[DetailTold]:
+    headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
+    chosen = Detail.objects.filter(release=release).select_related("report__culprit", "report__tree")
+    rows = chosen.prefetch_related(Prefetch("report__findings", headlines, to_attr="headlines"))
+    return [_detail(row, release.version) for row in rows]
+
+
+def _detail(row: Detail, version: str) -> DetailTold:
+    report = row.report
+    headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
+    return DetailTold(
+        sha=report.culprit.sha,
+        title=report.culprit.title,
+        branch="/".join(each for each in (report.tree.name if report.tree else "", report.branch) if each),
+        report=str(report),
+        indicator=headline.metric.name if headline else report.metric,
+        suite=headline.scenario.suite if headline else report.suite,
+        change_pct=headline.change_pct if headline else None,
+        verdict=report.verdict,
+        base=headline.base if headline else "",
+        landing=report.landing,
+        scenario=tuple(headline.scenario.params.items()) if headline else (),
+        machine=headline.machine.name if headline else "",
+        status=report.status,
+        heading=row.heading,
+        is_merged=report.merged == version,
+    )
+
+
+def _boxes(rows: Iterable[Row], lines: Sequence[Line]) -> list[Box]:
+    """The machines of the lab's own list, and those that this report tells of, be their parts known or not."""
+    names = {row.machine for row in rows} | {line.test.box.name for line in lines}
+    known = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
+    columns = known.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
+    return [Box(*each) for each in columns]

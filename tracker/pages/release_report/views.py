@@ -1,0 +1,72 @@
+"""`/v5.6/report/`, and the same as text, Markdown and JSON; the prose in it is edited where it stands."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker.documents.blocks import Document
+from tracker.documents.release_report.compose import PLACES, compose
+from tracker.domain.errors import Unfit
+from tracker.models import Detail, Release
+from tracker.pages.documents import editing, in_form, written
+from tracker.pages.http import only_who_may, refused, told
+from tracker.pages.release_report import queries
+from tracker.pages.reports.queries import find_report
+from tracker.services.accounts.roles import CHANGE_REPORTS
+
+
+def report(request: HttpRequest, version: str) -> HttpResponse:
+    """The report as a page; `edit` names the prose that is to be edited."""
+    release = _release(version)
+    try:
+        edit = editing(request, queries.place(version), PLACES)
+    except Unfit as unfit:
+        return refused(str(unfit))
+    facts = queries.facts(release, settings.PERFWORK_LAB, timezone.now())
+    kernels = [name for name in (facts.base, facts.kernel) if name]
+    shown = {"release": release, "document": compose(facts), "edit": edit, "kernels": kernels}
+    return render(request, "release_report/report.html", shown)
+
+
+def as_form(request: HttpRequest, version: str, form: str) -> HttpResponse:
+    """The report as text, Markdown or JSON."""
+    return in_form(_document(_release(version)), form)
+
+
+@require_POST
+@only_who_may(CHANGE_REPORTS, "only triagers write into release reports")
+def edit(request: HttpRequest) -> HttpResponse:
+    """Write one of the texts; what stood there before stays in its history."""
+    release = _release(told(request.POST, "version", 30))
+    return written(request, queries.place(release.version), PLACES) or redirect("release-report", release.version)
+
+
+@require_POST
+@only_who_may(CHANGE_REPORTS, "only triagers choose what is told in detail")
+def choose(request: HttpRequest) -> HttpResponse:
+    """Tell of a report in a section of its own, under this heading if one is given; or no longer (`away`)."""
+    release, found = _release(told(request.POST, "version", 30)), find_report(told(request.POST, "report", 64))
+    if request.POST.get("away"):
+        Detail.objects.filter(release=release, report=found).delete()
+        messages.info(request, f"No longer told in detail in the report of {release.version}.")
+    else:
+        heading = " ".join(told(request.POST, "heading", 120).split())
+        Detail.objects.update_or_create(release=release, report=found, defaults={"heading": heading})
+        messages.info(request, f"Told in detail in the report of {release.version}.")
+    return redirect("report", found.culprit.sha)
+
+
+def _document(release: Release) -> Document:
+    return queries.document(release, settings.PERFWORK_LAB, timezone.now())
+
+
+def _release(version: str) -> Release:
+    release = Release.objects.filter(version=version).first()
+    if release is None:
+        raise Http404(f"there is no release {version[:40]}")
+    return release

@@ -1,0 +1,84 @@
+"""A report as JSON, and its thread as an mbox."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tracker.models import Event, Finding
+from tracker.pages.reports.queries import ReportPage
+
+_FROM = re.compile(rb"^(>*From )", re.MULTILINE)
+
+
+def as_json(page: ReportPage) -> dict[str, Any]:
+    """What the page knows, in the words of DESIGN section 5; better is plus."""
+    report = page.report
+    return {
+        "culprit": report.culprit.sha,
+        "culprit_title": report.culprit.title,
+        "message_id": page.thread,
+        "title": str(report),
+        "subsystem": report.subsystem,
+        "verdict": report.verdict,
+        "state": report.state,
+        "status": report.status,
+        "awaited": report.awaited,
+        "assignee": report.assignee,
+        "blocks": report.blocks,
+        "landing": report.landing,
+        "fix": {"sha": report.fix_sha, "title": report.fix_title, "landing": report.fix_landing},
+        "stable": [{"series": each.series, "newest": each.newest, "fixed_in": each.fixed_in} for each in page.stable],
+        "reported_at": report.reported_at,
+        "responded_at": report.responded_at,
+        "findings": [_finding(each) for each in page.findings],
+        "events": [_event(each.event, each.stands) for each in page.timeline],
+        "messages": [
+            {"message_id": each.message.message_id, "author": each.message.author_email, "date": each.message.sent_at}
+            for each in page.letters
+        ],
+    }
+
+
+def _finding(each: Finding) -> dict[str, Any]:
+    return {
+        "metric": each.metric.name,
+        "unit": each.metric.unit,
+        "suite": each.scenario.suite,
+        "parameters": each.scenario.params,
+        "machine": each.machine.name,
+        "headline": each.headline,
+        "verdict": each.verdict,
+        "change_pct": each.change_pct,
+        "change_pct_raw": each.change_pct_raw,
+        "interval_pct": None if each.low_pct is None else [each.low_pct, each.high_pct],
+        "p_value": each.p_value,
+        "old": {"mean": each.old_mean, "stddev_pct": each.old_stddev_pct, "samples": each.old_samples},
+        "new": {"mean": each.new_mean, "stddev_pct": each.new_stddev_pct, "samples": each.new_samples},
+    }
+
+
+def _event(event: Event, stands: bool) -> dict[str, Any]:
+    evidence = {name: getattr(event, name) for name in ("message_id", "commit", "result", "said_by")}
+    return {
+        "key": event.key,
+        "kind": event.kind,
+        "at": event.at,
+        "by": event.by,
+        "evidence": {name: value for name, value in evidence.items() if value},
+        "title": event.title,
+        "tag": event.tag,
+        "tree": event.tree,
+        "remark": event.remark,
+        "quote": event.quote,
+        "reverses": event.reverses,
+        "stands": stands,
+    }
+
+
+def as_mbox(mails: Iterable[bytes]) -> Iterator[bytes]:
+    """Mails as mboxrd: what looks like the line between two mails is quoted."""
+    for raw in mails:
+        text = raw.replace(b"\r\n", b"\n")
+        yield b"From mboxrd@z Thu Jan  1 00:00:00 1970\n" + _FROM.sub(rb">\1", text).rstrip(b"\n") + b"\n\n"

@@ -1,0 +1,284 @@
+"""Everything that a report's page shows, in a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Case, Exists, F, OuterRef, Q, TextField, Value, When
+from django.db.models.functions import Length, Substr
+from django.http import Http404
+
+from tracker.charts.bisection import Chart, chart, groups_of, measured_later, read_payload
+from tracker.domain.comparison_tables import KeptTable, unpack
+from tracker.domain.report_state.fold import standing_events
+from tracker.domain.tool_output.kinds import TEXT
+from tracker.models import (
+    BisectResult,
+    Commit,
+    Decision,
+    Detail,
+    Event,
+    Evidence,
+    Finding,
+    Landing,
+    Message,
+    OutgoingMail,
+    RawMessage,
+    RelatedCommit,
+    Report,
+    StableSeries,
+    Suggestion,
+)
+from tracker.models.results import Side
+from tracker.pages.reports.thread import SHOWN, Passage, Reading, passages
+
+MESSAGES = 100  # of a thread at once
+FINDINGS = 500  # of a report, the headline first
+TABLES = 20  # mails with tables
+RELATED = 100  # commits
+RESULTS = 100  # of a culprit; the page of results has the rest
+EVENTS = 1000  # the newest; `export events` has all
+PAYLOAD = 1 << 20  # characters of a result that is looked into for the steps of its bisection
+MBOX = 5000  # mails of a thread as a file
+
+CYCLES = ("merged", "shifted")  # the columns of the releases in whose tables a report stands
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A mail of the thread: its text in passages, and what it was taken to mean."""
+
+    message: Message
+    passages: Sequence[Passage]
+    readings: Sequence[Reading]
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of the timeline: whether it counts, and whether the mail behind it proves who wrote it."""
+
+    event: Event
+    stands: bool
+    message: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPage:
+    """A report with its findings, what happened to it, and its thread. `older`: the key to go on with in the thread."""
+
+    report: Report
+    headline: Finding | None
+    findings: Sequence[Finding]
+    chart: Chart | None
+    timeline: Sequence[Told]
+    letters: Sequence[Letter]
+    older: int | None
+    thread: str
+    has_tables: bool
+    landings: Mapping[str, Sequence[Landing]]
+    related: Sequence[RelatedCommit]
+    stable: Sequence[StableSeries]
+    outgoing: Sequence[OutgoingMail]
+    suggestions: Sequence[Suggestion]
+    results: Sequence[BisectResult]
+    other_commits: Sequence[Commit]
+    evidence: Sequence[Evidence]
+
+    @property
+    def beside(self) -> Sequence[tuple[Evidence, Evidence]]:
+        """The files of one kind that were taken on the parent and on the culprit, in their order."""
+        sides = [[each for each in self.evidence if each.side == side and each.kind != TEXT] for side in Side.values]
+        taken: set[int] = set()
+        found = []
+        for old in sides[0]:
+            new = next((each for each in sides[1] if _fits(old, each) and each.pk not in taken), None)
+            if new:
+                taken.add(new.pk)
+                found.append((old, new))
+        return found
+
+    @property
+    def cycles(self) -> Mapping[str, bool]:
+        """The releases whose tables show it, and whether their reports tell of it in a section of its own."""
+        told = ((getattr(self.report, name), getattr(self.report, f"detailed_in_{name}")) for name in CYCLES)
+        return {version: detailed for version, detailed in told if version}
+
+    @property
+    def losses(self) -> Sequence[Finding]:
+        return self._others("regression")
+
+    @property
+    def wins(self) -> Sequence[Finding]:
+        return self._others("improvement")
+
+    def _others(self, verdict: str) -> Sequence[Finding]:
+        return [each for each in self.findings if not each.headline and each.verdict == verdict]
+
+    @property
+    def mail(self) -> OutgoingMail | None:
+        """The mail that told of it."""
+        return next((each for each in self.outgoing if each.purpose == "report"), None)
+
+
+def _fits(old: Evidence, new: Evidence) -> bool:
+    """Whether two files can be laid side by side: of one kind, taken on one machine."""
+    return (old.kind, old.machine) == (new.kind, new.machine)
+
+
+def find_report(ref: str) -> Report:
+    """The report of a sha, or of seven or more of its first digits, be it the culprit's or that of the same patch in
+    another tree, or of a report tag; Http404 for none or several.
+    """
+    ref = ref.lower()
+    beginning = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
+    same = beginning.filter(same_patch_as__isnull=False).values("same_patch_as")
+    # Each by an index of its own; asked for at once, PostgreSQL would look at every report.
+    ways = (Q(culprit__in=beginning.values("pk")), Q(culprit__in=same), Q(tag=ref))
+    by_sha, by_other, by_tag = (Report.objects.filter(way).values("pk") for way in ways)
+    named = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
+    details = Detail.objects.filter(report=OuterRef("pk"))
+    named = named.annotate(
+        with_evidence=Exists(Evidence.objects.filter(report=OuterRef("pk"))),
+        **{f"detailed_in_{name}": Exists(details.filter(release__version=OuterRef(name))) for name in CYCLES},
+    )
+    found = list(named.select_related("culprit", "tree")[:2])
+    if len(found) != 1:
+        raise Http404("more than one report begins so" if found else "there is no such report")
+    return found[0]
+
+
+def page(report: Report, before: int | None = None) -> ReportPage:
+    """What the page of a report shows. `before`: the part of the thread before this key."""
+    events = list(report.events.order_by("-at", "-pk")[:EVENTS])[::-1]
+    findings = list(
+        report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
+    )
+    headline = next((each for each in findings if each.headline), None)
+    messages, older = _messages(report, before)
+    suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
+    results = _results(report, headline)
+    stands = {each.key for each in standing_events([event.value() for event in events])}
+    by_id = {message.message_id: message for message in messages}
+    others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
+    related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
+    shas = [report.culprit.pk, *(each.commit_id for each in related), *(each.pk for each in others)]
+    return ReportPage(
+        report=report,
+        headline=headline,
+        findings=findings,
+        chart=_chart(headline, results),
+        timeline=[Told(event, event.key in stands, by_id.get(event.message_id)) for event in events],
+        letters=[_letter(message, events, stands, suggestions) for message in messages],
+        older=older,
+        thread=next((event.message_id for event in events if event.kind == "reported"), ""),
+        has_tables=bool(messages) and messages[0].with_tables,  # type: ignore[attr-defined]
+        landings=_landings(shas),
+        related=related,
+        stable=list(report.stable.all()),
+        outgoing=list(report.outgoing.defer("raw", "body").order_by("pk")),
+        suggestions=suggestions,
+        results=results,
+        other_commits=others,
+        evidence=_evidence(report),
+    )
+
+
+def _messages(report: Report, before: int | None) -> tuple[list[Message], int | None]:
+    """A part of the thread in its order, the latest first asked for; and the key before which there is more."""
+    keys = report.messages.order_by("-sent_at", "-pk").values("pk")
+    if before is not None:
+        then = Message.objects.filter(pk=before).values("sent_at")[:1]
+        keys = keys.filter(Q(sent_at__lt=then) | Q(sent_at=then, pk__lt=before))
+    rows = Message.objects.filter(pk__in=keys[: MESSAGES + 1]).defer("tables", "own_text", "source")
+    told = rows.annotate(
+        text=Substr("own_text", 1, SHOWN + 1),
+        with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, be this a part of it
+    )
+    found: list[Message] = list(told.order_by("-sent_at", "-pk"))
+    shown = found[:MESSAGES][::-1]
+    return shown, found[MESSAGES - 1].pk if len(found) > MESSAGES else None
+
+
+def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
+    """The results, with the payload of the one alone that the headline comes from."""
+    own = When(Q(pk=(headline.result_id if headline else None) or 0) & Q(size__lt=PAYLOAD), then=F("payload"))
+    rows = report.results.annotate(size=Length("payload")).annotate(
+        steps=Case(own, default=Value(""), output_field=TextField())
+    )
+    return list(rows.defer("payload").order_by("pk")[:RESULTS])
+
+
+def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Chart | None:
+    if headline is None:
+        return None
+    payload = next((row.steps for row in results if row.steps), "")  # type: ignore[attr-defined]
+    metric = headline.metric
+    others = [row for row in results if row.pk != headline.result_id]
+    later = [group for row in others for group in measured_later(row.bad_sha[:10], metric.name, row.measured)]
+    groups = groups_of(headline.old_samples, headline.new_samples, read_payload(payload), later)
+    return chart(groups, metric.unit)
+
+
+def _evidence(report: Report) -> list[Evidence]:
+    """The files of a report that has any: most have none, and are spared the query."""
+    has_some: bool = report.with_evidence  # type: ignore[attr-defined]
+    return list(report.evidence.select_related("machine").defer("text").order_by("side", "pk")) if has_some else []
+
+
+def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
+    """Where these commits are, by sha."""
+    found: dict[str, list[Landing]] = {}
+    for landing in Landing.objects.filter(commit__in=commits).select_related("tree", "commit").order_by("at", "pk"):
+        found.setdefault(landing.commit.sha, []).append(landing)
+    return found
+
+
+def _letter(
+    message: Message, events: Sequence[Event], stands: frozenset[str] | set[str], suggestions: Sequence[Suggestion]
+) -> Letter:
+    told = [
+        Reading(event.kind, event.quote, "counts" if event.key in stands else "taken back")
+        for event in events
+        if event.message_id == message.message_id
+    ]
+    told += [
+        Reading(each.kind, each.quote, "suggested", each.rule)
+        for each in suggestions
+        if each.message_id == message.message_id
+    ]
+    text: str = message.text  # type: ignore[attr-defined]
+    return Letter(message, passages(text[:SHOWN], [each.quote for each in told]), told, len(text) > SHOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a row of a table shows more of."""
+
+    report: Report
+    findings: Sequence[Finding]
+    last: Message | None
+    because: Event | None
+
+
+def brief(report: Report) -> Brief:
+    """The first findings, the last answer, and the evidence of the state: three queries."""
+    findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
+    last = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
+    because = report.events.filter(key=report.because).first() if report.because else None
+    return Brief(
+        report, list(findings.order_by("-headline", "pk")[:6]), last.order_by("-sent_at", "-pk").first(), because
+    )
+
+
+def tables(report: Report) -> list[KeptTable]:
+    """The comparison tables of the robot's mails about a report, unpacked for the one who asks for them."""
+    packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
+    return [table for each in packed[:TABLES] for table in unpack(bytes(each))]
+
+
+def raw_mails(report: Report) -> Iterator[bytes]:
+    """The mails of the thread as they were received, one after the other."""
+    rows = RawMessage.objects.filter(message__report=report).order_by("message__sent_at", "pk")[:MBOX]
+    return (row.raw for row in rows.iterator(chunk_size=50))

@@ -1,0 +1,65 @@
+"""`/report/<sha>/`: one report; the same as JSON, and its thread as an mbox."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker.pages.http import is_key, person, refused, told
+from tracker.pages.reports import exports, queries
+from tracker.pages.triage.verbs import VERBS
+from tracker.services import report_actions
+from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
+
+
+def report(request: HttpRequest, ref: str) -> HttpResponse:
+    """What was measured, what happened, and who said what; `?mails=KEY` the part of a long thread before that."""
+    before = request.GET.get("mails", "")
+    if before and not is_key(before):
+        return refused(f"mails: expected a number; found {before[:40]!r}")
+    found = queries.find_report(ref)
+    shown = {
+        "page": queries.page(found, int(before) if before else None),
+        "verbs": VERBS,
+        "may_change": request.user.is_authenticated and permit_of(request.user)(found) is not None,
+        "may_take_back": request.user.has_perm(CHANGE_REPORTS),
+    }
+    return render(request, "reports/report.html", shown)
+
+
+def brief(request: HttpRequest, ref: str) -> HttpResponse:
+    """What a row of a table shows more of; a part of a page."""
+    return render(request, "reports/brief.html", {"brief": queries.brief(queries.find_report(ref))})
+
+
+def tables(request: HttpRequest, ref: str) -> HttpResponse:
+    """All that the robot measured, thousands of rows, on a page of their own."""
+    found = queries.find_report(ref)
+    return render(request, "reports/tables.html", {"report": found, "tables": queries.tables(found)})
+
+
+def as_json(request: HttpRequest, ref: str) -> JsonResponse:
+    return JsonResponse(exports.as_json(queries.page(queries.find_report(ref))))
+
+
+def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
+    found = queries.find_report(ref)
+    response = StreamingHttpResponse(exports.as_mbox(queries.raw_mails(found)), content_type="application/mbox")
+    response["Content-Disposition"] = f'attachment; filename="{found.culprit.sha10}.mbox"'
+    return response
+
+
+@require_POST
+@login_required
+@permission_required(CHANGE_REPORTS, raise_exception=True)
+def take_back(request: HttpRequest, ref: str) -> HttpResponse:
+    """Reverse one event of the timeline; done to a reversal, the event counts again."""
+    found, key = queries.find_report(ref), told(request.POST, "key")
+    done = report_actions.take_back([found.pk], key, person(request), timezone.now(), permit_of(request.user))
+    messages.info(request, "Taken back." if done else "It does not count any more: somebody was faster.")
+    return redirect("report", found.culprit.sha)

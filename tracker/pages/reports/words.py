@@ -1,0 +1,52 @@
+"""The headline of a report in words. Pure."""
+
+from __future__ import annotations
+
+from tracker.charts.bisection import short
+from tracker.models import Finding
+
+
+def headline(finding: Finding) -> str:
+    """What moved, by how much, where, and how sure that is, in a sentence or two."""
+    return " ".join(part for part in (_movement(finding), _where(finding), _sureness(finding)) if part)
+
+
+def _movement(finding: Finding) -> str:
+    change, raw = finding.change_pct, finding.change_pct_raw
+    name = finding.metric.name
+    if finding.verdict in ("regression", "improvement"):
+        word = "worse" if finding.verdict == "regression" else "better"
+        amount = f"{abs(change):.1f} % " if change is not None else ""
+        said = f"{name} is {amount}{word}"
+    else:
+        said = f"{name} moved by {raw:+.1f} %" if raw is not None else f"{name} moved"
+    if finding.old_mean is not None and finding.new_mean is not None:
+        unit = f" {finding.metric.unit}" if finding.metric.unit else ""
+        said += f": {short(finding.old_mean)} before, {short(finding.new_mean)}{unit} since"
+    return said + ","
+
+
+def _where(finding: Finding) -> str:
+    params = ", ".join(f"{name}={value}" for name, value in finding.scenario.params.items())
+    test = f"{finding.scenario.suite} ({params})" if params else finding.scenario.suite
+    runs = f", {finding.old_runs} and {finding.new_runs} runs" if finding.old_runs and finding.new_runs else ""
+    return f"in {test} on {finding.machine.name}{runs}."
+
+
+def _sureness(finding: Finding) -> str:
+    parts = []
+    if finding.low_pct is not None and finding.high_pct is not None:
+        parts.append(f"The movement lies between {finding.low_pct:+.1f} and {finding.high_pct:+.1f} %")
+    if finding.p_value is not None:
+        parts.append(f"chance alone makes it with {chance(finding.p_value)}")
+    if finding.effect is not None:
+        parts.append(f"it is {finding.effect:.1f} times the usual noise there")
+    if not parts:
+        return "The samples are not known, so nothing tells how sure that is."
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def chance(p: float) -> str:
+    """The p of a test as it is told: "p = 0.012"; below a ten-thousandth its digits mean nothing."""
+    return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"

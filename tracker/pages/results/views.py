@@ -1,0 +1,39 @@
+"""`/results/`: what labs handed in, and what became of it."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.shortcuts import render
+
+from tracker.models.results import Outcome
+from tracker.pages.http import is_key
+from tracker.pages.results import queries
+from tracker.pages.results.queries import Question
+
+
+def results(request: HttpRequest) -> HttpResponse:
+    """All of them, newest first; `?held=1`, `?outcome=inconclusive` and `?before=KEY` narrow it."""
+    outcome, before = request.GET.get("outcome", ""), request.GET.get("before", "")
+    if outcome and outcome not in Outcome.values:
+        return _bad("outcome", ", ".join(Outcome.values), outcome)
+    if before and not is_key(before):
+        return _bad("before", "a number", before)
+    question = Question(outcome, request.GET.get("held") == "1", int(before) if before else None)
+    context = {"listing": queries.listing(question), "question": question, "outcomes": Outcome.values}
+    return render(request, "results/list.html", context)
+
+
+def result(request: HttpRequest, pk: int) -> HttpResponse:
+    """One result with its findings."""
+    return render(request, "results/result.html", {"page": queries.page(pk)})
+
+
+def payload(request: HttpRequest, pk: int) -> HttpResponse:
+    """What was handed in."""
+    return HttpResponse(queries.payload(pk), content_type="application/json")
+
+
+def _bad(name: str, expected: str, found: str) -> HttpResponseBadRequest:
+    return HttpResponseBadRequest(
+        f"{name}: expected {expected}; found {found[:40]!r}", content_type="text/plain; charset=utf-8"
+    )

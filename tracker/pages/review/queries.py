@@ -1,0 +1,105 @@
+"""What the inbox shows, in a constant number of queries: suggestions, quarantine, archives, trees, rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tracker.domain.events import EventData, Verdict
+from tracker.domain.report_state.fold import fold
+from tracker.domain.report_state.text import sentence
+from tracker.models import Archive, Decision, Event, Message, Orphan, RawMessage, RuleRecord, Suggestion, Tree
+from tracker.pages.review.context import Excerpt, excerpt
+
+PAGE = 100  # rows of a section
+COUNTED = 100_000  # mails in quarantine, the newest
+SUGGESTIONS = 50  # each with its report's history
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionRow:
+    """One suggestion: its words in their context, who wrote them, and where the report would stand."""
+
+    suggestion: Suggestion
+    excerpt: Excerpt
+    message: Message | None
+    becomes: str  # the sentence that the table would show
+    changes: bool  # whether that is another one than now
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRow:
+    """One archive: how far it was read, and what came of that."""
+
+    archive: Archive
+    quarantined: int
+    lag: timedelta | None  # from the last mail to the last reading
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """One page; `older_…` is the key to go on with, None at the end."""
+
+    suggestions: Sequence[SuggestionRow]
+    older_suggestions: int | None
+    quarantine: Sequence[RawMessage]
+    older_quarantine: int | None
+    archives: Sequence[ArchiveRow]
+    trees: Sequence[Tree]
+    rules: Sequence[RuleRecord]
+    waits: bool  # whether mail waits for its report
+
+
+def inbox(suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
+    """The newest of each section, or those before a key."""
+    suggestions = Suggestion.objects.filter(decision=Decision.OPEN).prefetch_related("report__culprit").order_by("-pk")
+    quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")
+    if suggestions_before is not None:
+        suggestions = suggestions.filter(pk__lt=suggestions_before)
+    if quarantine_before is not None:
+        quarantine = quarantine.filter(pk__lt=quarantine_before)
+    asked, held = list(suggestions[: SUGGESTIONS + 1]), list(quarantine[: PAGE + 1])
+    return Inbox(
+        _rows(asked[:SUGGESTIONS]),
+        asked[SUGGESTIONS - 1].pk if len(asked) > SUGGESTIONS else None,
+        held[:PAGE],
+        held[PAGE - 1].pk if len(held) > PAGE else None,
+        _archives(),
+        list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
+        list(RuleRecord.objects.all()[:PAGE]),
+        Orphan.objects.filter(own=True).exists(),
+    )
+
+
+def _rows(suggestions: Sequence[Suggestion]) -> list[SuggestionRow]:
+    """Each with its mail and its report's history: two queries for all."""
+    ids = {each.message_id for each in suggestions}
+    messages = {each.message_id: each for each in Message.objects.filter(message_id__in=ids).defer("tables")}
+    events: dict[int, list[EventData]] = {each.report_id: [] for each in suggestions}
+    for event in Event.objects.filter(report__in=events):
+        events[event.report_id].append(event.value())
+    return [_row(each, messages.get(each.message_id), events[each.report_id]) for each in suggestions]
+
+
+def _row(suggestion: Suggestion, message: Message | None, events: list[EventData]) -> SuggestionRow:
+    folded = fold(Verdict(suggestion.report.verdict), [*events, suggestion.value()])
+    becomes = sentence(folded)
+    shown = excerpt(message.own_text if message else "", suggestion.quote)
+    return SuggestionRow(suggestion, shown, message, becomes, becomes != suggestion.report.status)
+
+
+def _archives() -> list[ArchiveRow]:
+    # Counted here: grouped by their archive, a database would look at every mail that is kept.
+    held = RawMessage.objects.exclude(error="").order_by("-pk").values_list("archive_id", flat=True)
+    quarantined = Counter(held[:COUNTED])
+    return [
+        ArchiveRow(each, quarantined[each.pk], _lag(each)) for each in Archive.objects.order_by("path")[: PAGE * 10]
+    ]
+
+
+def _lag(archive: Archive) -> timedelta | None:
+    if archive.read_at is None or archive.newest_at is None:
+        return None
+    return max(timedelta(0), archive.read_at - archive.newest_at)

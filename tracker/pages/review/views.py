@@ -1,0 +1,71 @@
+"""`/inbox/`: suggestions, quarantine, archives; and the decisions about suggestions."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker.domain.events import Happening
+from tracker.models import Decision, Suggestion
+from tracker.pages.http import is_key, person, refused
+from tracker.pages.review import queries
+from tracker.services import suggestions
+from tracker.services.accounts.roles import DECIDE
+
+
+def inbox(request: HttpRequest) -> HttpResponse:
+    """The newest of each; `?suggestions=KEY` and `?quarantine=KEY` show what is older."""
+    keys: dict[str, int | None] = {}
+    for name in ("suggestions", "quarantine"):
+        text = request.GET.get(name, "")
+        if text and not is_key(text):
+            return refused(f"{name}: expected a number; found {text[:40]!r}")
+        keys[name] = int(text) if text else None
+    may_decide = request.user.has_perm(DECIDE)
+    shown = {
+        "page": queries.inbox(keys["suggestions"], keys["quarantine"]),
+        "others": suggestions.OTHERS,
+        "may_decide": may_decide,
+        "last": Suggestion.objects.filter(pk=request.session.get("decided", 0)).first() if may_decide else None,
+    }
+    return render(request, "inbox/inbox.html", shown)
+
+
+@require_POST
+@login_required
+@permission_required(DECIDE, raise_exception=True)
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """One decision: `decision` accept, reject, or set with another kind of event in `instead`; then on to the next."""
+    suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
+    word = request.POST.get("decision", "")
+    word = request.POST.get("instead", "") if word == "set" else word
+    meant = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}.get(word, Decision.CHANGED)
+    instead = Happening(word) if word in suggestions.OTHERS else None
+    if meant is Decision.CHANGED and instead is None:
+        return refused(f"decision: expected accept, reject or another state; found {word[:40]!r}")
+    if instead == suggestion.kind:
+        meant = Decision.ACCEPTED
+    if suggestions.decide(suggestion, meant, person(request), timezone.now(), instead):
+        request.session["decided"] = pk
+    return redirect(f"/inbox/#s{_next_open(pk)}")
+
+
+@require_POST
+@login_required
+@permission_required(DECIDE, raise_exception=True)
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a decision back: its event is reversed, and the suggestion waits again."""
+    suggestions.take_back(
+        get_object_or_404(Suggestion.objects.select_related("report"), pk=pk), person(request), timezone.now()
+    )
+    request.session.pop("decided", None)
+    return redirect(f"/inbox/#s{pk}")
+
+
+def _next_open(pk: int) -> int:
+    """The suggestion below, or the one above at the end."""
+    waiting = Suggestion.objects.filter(decision=Decision.OPEN).values_list("pk", flat=True)
+    return waiting.filter(pk__lt=pk).order_by("-pk").first() or waiting.order_by("pk").first() or 0

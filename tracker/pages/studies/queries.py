@@ -1,0 +1,138 @@
+"""What is known of the kernels of a study: seven queries, however many kernels and tests there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.db.models.functions import Length
+
+from tracker.documents.blocks import Document, Link
+from tracker.documents.compare_files import Beside
+from tracker.documents.study.compose import compose
+from tracker.documents.study.facts import StudyFacts
+from tracker.documents.study.system import MONITORS, System, system
+from tracker.domain.tool_output.diff import diff
+from tracker.domain.tool_output.kinds import TEXT, read
+from tracker.domain.tool_output.listing import Listing
+from tracker.models import Evidence, Kernel, MeasuredRole, Measurement, Study, StudyKind
+from tracker.pages.kernels import queries as comparison
+from tracker.services.revisions import texts
+
+MOST_KERNELS = 12
+MOST_KNOWN = 5000  # files of evidence that are chosen from
+MOST_PLACES = 20  # whose files are laid side by side
+MOST_VMSTAT = 5  # listings a kernel that its columns are made of
+MOST_LETTERS = 6 << 20  # of all that are read for a page
+VMSTAT = "vmstat"
+
+
+def place(slug: str) -> str:
+    """Where the prose of a study stands among what people wrote."""
+    return f"study {slug}"
+
+
+def document(study: Study) -> Document:
+    """A study that has a name."""
+    columns = list(study.columns.select_related("kernel"))
+    prose = {name: row.text for name, row in texts(place(study.slug)).items()}
+    labels = [str(column) for column in columns]
+    return compose(facts(study.title, [column.kernel for column in columns], labels, study.kind, prose))
+
+
+def ad_hoc(kernels: Sequence[Kernel]) -> Document:
+    """Any kernels side by side."""
+    labels = [kernel.label for kernel in kernels]
+    return compose(facts(" beside ".join(labels), kernels, labels, kind_of(kernels), {}))
+
+
+def kind_of(kernels: Sequence[Kernel]) -> StudyKind:
+    """What kernels are compared for: variants of one for which wins, others for how they follow each other."""
+    is_one = len(kernels) > 1 and len({kernel.name for kernel in kernels}) == 1
+    return StudyKind.VARIANTS if is_one else StudyKind.VERSIONS
+
+
+def facts(
+    title: str, kernels: Sequence[Kernel], labels: Sequence[str], kind: str, prose: Mapping[str, str]
+) -> StudyFacts:
+    """All that a study tells."""
+    groups, vmstat, left_out = _chosen(kernels)
+    listings = _read([row for group in groups for row in group] + vmstat)
+    return StudyFacts(
+        title=title,
+        labels=tuple(labels),
+        kernels=tuple(kernel.label for kernel in kernels),
+        has_wins=kind == StudyKind.VARIANTS,
+        lines=comparison.compare(kernels),
+        systems=_systems(kernels, vmstat, listings),
+        beside=_beside(groups, dict(zip((kernel.pk for kernel in kernels), labels, strict=True)), listings),
+        prose=prose,
+        files_left_out=left_out,
+    )
+
+
+def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[Evidence]], list[Evidence], int]:
+    """The files to lay side by side, a list a place (kind, machine, scenario), the first kernel's first; those of
+    vmstat, a few a kernel; and how many that could be shown are not. Without their texts.
+    """
+    rows = Evidence.objects.filter(kernel__in=kernels).exclude(kind=TEXT).defer("text").order_by("pk")
+    order = {kernel.pk: number for number, kernel in enumerate(kernels)}
+    places: dict[tuple[object, ...], dict[int, Evidence]] = {}
+    vmstat: dict[int, list[Evidence]] = {}
+    for row in rows.select_related("kernel", "machine", "scenario")[:MOST_KNOWN]:
+        assert row.kernel
+        places.setdefault((row.kind, row.machine, row.scenario), {}).setdefault(row.kernel.pk, row)
+        if row.kind == VMSTAT:
+            vmstat.setdefault(row.kernel.pk, []).append(row)
+    several = [
+        [group[pk] for pk in sorted(group, key=lambda pk: order[pk])] for group in places.values() if len(group) > 1
+    ]
+    shown = several[:MOST_PLACES]
+    left_out = sum(map(len, several[MOST_PLACES:]))
+    return shown, [row for some in vmstat.values() for row in some[:MOST_VMSTAT]], left_out
+
+
+def _read(rows: Sequence[Evidence]) -> dict[int, Listing]:
+    """What these files hold, by their keys, as far as there is room."""
+    kinds = {row.pk: row.kind for row in rows}
+    sizes = Evidence.objects.filter(pk__in=kinds).order_by("pk").values_list("pk", Length("text"))
+    room, wanted = MOST_LETTERS, []
+    for pk, size in sizes:
+        room -= size
+        if room < 0:
+            break
+        wanted.append(pk)
+    texts_of = Evidence.objects.filter(pk__in=wanted).values_list("pk", "text")
+    return {pk: listing for pk, text in texts_of.iterator(chunk_size=5) if (listing := read(kinds[pk], text))}
+
+
+def _systems(kernels: Sequence[Kernel], vmstat: Sequence[Evidence], listings: Mapping[int, Listing]) -> list[System]:
+    rows = Measurement.objects.filter(kernel__in=kernels, role=MeasuredRole.MONITOR, metric__name__in=MONITORS)
+    monitors: dict[int, dict[str, list[float]]] = {}
+    for kernel, metric, mean in rows.values_list("kernel", "metric__name", "mean"):
+        monitors.setdefault(kernel, {}).setdefault(metric, []).append(mean)
+    return [
+        system(
+            monitors.get(kernel.pk, {}),
+            [listings[row.pk] for row in vmstat if row.kernel == kernel and row.pk in listings],
+        )
+        for kernel in kernels
+    ]
+
+
+def _beside(
+    groups: Sequence[Sequence[Evidence]], labels: Mapping[int, str], listings: Mapping[int, Listing]
+) -> list[Beside]:
+    found = []
+    for group in groups:
+        known = [row for row in group if row.pk in listings]
+        if len(known) < 2:
+            continue
+        names = [labels[row.kernel.pk] if row.kernel else "" for row in known]
+        files = tuple(
+            Link(f"{name}: {row.name}", f"/evidence/{row.pk}/") for name, row in zip(names, known, strict=True)
+        )
+        first = known[0]
+        where = ", ".join(str(each) for each in (first.scenario, first.machine) if each)
+        told = diff([listings[row.pk] for row in known])
+        found.append(Beside(first.kind, where, tuple(names), files, told))
+    return found

@@ -1,0 +1,91 @@
+"""`/compare/`: any kernels side by side; `/studies/`: those comparisons that have a name."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker.documents.study.compose import PLACES
+from tracker.domain.errors import Unfit
+from tracker.models import Study
+from tracker.pages.documents import editing, in_form, written
+from tracker.pages.http import only_who_may, refused, told
+from tracker.pages.kernels import queries as comparison
+from tracker.pages.studies import making, queries
+from tracker.services.accounts.roles import CHANGE_REPORTS
+
+
+def compare(request: HttpRequest, form: str = "") -> HttpResponse:
+    """The kernels of `of`, in the order asked for; without any, all that can be chosen."""
+    handles = [handle for handle in request.GET.getlist("of") if handle]
+    try:
+        chosen = making.choose(handles)
+    except Unfit as unfit:
+        return refused(str(unfit))
+    if form:
+        return in_form(queries.ad_hoc(chosen), form) if chosen else refused("of: expected kernels, found none")
+    shown = {
+        "kernels": comparison.kernels(),
+        "handles": handles,
+        "document": queries.ad_hoc(chosen) if chosen else None,
+        "query": request.GET.urlencode(),
+        "others": [(each, _first(each, handles)) for each in handles[1:]],
+        "may_write": request.user.has_perm(CHANGE_REPORTS),
+    }
+    return render(request, "studies/compare.html", shown)
+
+
+def _first(handle: str, handles: list[str]) -> str:
+    """The same comparison with this kernel as the one that the others are compared with."""
+    return urlencode([("of", handle), *(("of", other) for other in handles if other != handle)])
+
+
+def studies(request: HttpRequest) -> HttpResponse:
+    """Those that have a name, the newest first."""
+    return render(request, "studies/list.html", {"studies": Study.objects.prefetch_related("columns__kernel")[:200]})
+
+
+def study(request: HttpRequest, slug: str) -> HttpResponse:
+    """One study; `edit` names the prose that is to be edited."""
+    found = _study(slug)
+    try:
+        edit = editing(request, queries.place(slug), PLACES)
+    except Unfit as unfit:
+        return refused(str(unfit))
+    return render(request, "studies/study.html", {"study": found, "document": queries.document(found), "edit": edit})
+
+
+def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponse:
+    """A study as text, Markdown or JSON."""
+    return in_form(queries.document(_study(slug)), form)
+
+
+@require_POST
+@only_who_may(CHANGE_REPORTS, "only triagers make studies")
+def keep(request: HttpRequest) -> HttpResponse:
+    """Give a comparison a name."""
+    slug, title = told(request.POST, "slug", 60), " ".join(told(request.POST, "title", 300).split())
+    try:
+        making.make(slug, title, "", request.POST.getlist("of"), timezone.now())
+    except Unfit as unfit:
+        return refused(str(unfit))
+    return redirect("study", slug)
+
+
+@require_POST
+@only_who_may(CHANGE_REPORTS, "only triagers write into studies")
+def edit(request: HttpRequest) -> HttpResponse:
+    """Write one of the texts of a study."""
+    found = _study(told(request.POST, "slug", 60))
+    return written(request, queries.place(found.slug), PLACES) or redirect("study", found.slug)
+
+
+def _study(slug: str) -> Study:
+    found = Study.objects.filter(slug=slug).first()
+    if found is None:
+        raise Http404(f"there is no study {slug[:80]}")
+    return found

@@ -1,0 +1,1 @@
+"""`/tool-output/`: profiles and counters, shown and compared."""

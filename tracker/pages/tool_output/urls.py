@@ -1,0 +1,11 @@
+"""Files that show why a number moved."""
+
+from django.urls import path
+
+from tracker.pages.tool_output import views
+
+urlpatterns = [
+    path("evidence/beside/", views.beside, name="evidence-beside"),
+    path("evidence/<int:pk>/", views.evidence, name="evidence"),
+    path("evidence/<int:pk>/raw/", views.raw, name="evidence-raw"),
+]

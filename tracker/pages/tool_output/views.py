@@ -1,0 +1,65 @@
+"""`/evidence/…`: one file as a table and as it came; two of them side by side."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from tracker.documents.blocks import Document
+from tracker.documents.compare_files import Beside, table
+from tracker.domain.tool_output.diff import TOP, diff
+from tracker.domain.tool_output.kinds import read
+from tracker.models import Evidence
+from tracker.pages.http import is_key, refused
+
+MOST_ROWS = 200
+MOST_LETTERS = 200_000  # of the text; the rest is behind a link
+
+
+def evidence(request: HttpRequest, pk: int) -> HttpResponse:
+    """What is in a file, and the file."""
+    row = _row(pk)
+    listing = read(row.kind, row.text)
+    shown = {
+        "row": row,
+        "listing": listing,
+        "rows": listing.rows[:MOST_ROWS] if listing else (),
+        "more": max(0, len(listing.rows) - MOST_ROWS) if listing else 0,
+        "text": row.text[:MOST_LETTERS],
+        "is_cut": len(row.text) > MOST_LETTERS,
+    }
+    return render(request, "evidence/file.html", shown)
+
+
+def raw(request: HttpRequest, pk: int) -> HttpResponse:
+    """The text as it came, which no browser takes for anything else."""
+    answer = HttpResponse(_row(pk).text, content_type="text/plain; charset=utf-8")
+    answer["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+def beside(request: HttpRequest) -> HttpResponse:
+    """`old` and `new`: two files of one kind."""
+    keys = [request.GET.get(name, "") for name in ("old", "new")]
+    if not all(map(is_key, keys)):
+        return refused("old, new: expected the numbers of two files")
+    old, new = (_row(int(key)) for key in keys)
+    if old.kind != new.kind:
+        return refused(f"old, new: expected files of one kind; found {old.kind} and {new.kind}")
+    before, after = read(old.kind, old.text), read(new.kind, new.text)
+    found = None
+    if before and after:
+        told = diff([before, after], TOP if before.is_share else MOST_ROWS)
+        found = Document("", "", (table(Beside(old.kind, "", (_side(old), _side(new)), (), told)),))
+    return render(request, "evidence/beside.html", {"old": old, "new": new, "document": found})
+
+
+def _side(row: Evidence) -> str:
+    return row.side or (row.kernel.label if row.kernel else "")
+
+
+def _row(pk: int) -> Evidence:
+    row = Evidence.objects.select_related("report__culprit", "kernel", "machine", "scenario").filter(pk=pk).first()
+    if row is None:
+        raise Http404("there is no such file")
+    return row

@@ -1,0 +1,94 @@
+"""What the form above a table shows: each filter with its values and counts, and what is set. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tracker.pages.triage.counts import Count, Counts
+from tracker.pages.triage.filters import IMPROVEMENTS, NOT
+from tracker.pages.triage.question import Question
+
+OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
+LONGEST = 40  # characters of a name in a list
+SPANS = ("3d", "1w", "2w", "1m", "3m", "1y")
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A filter as a list of values to choose from; `chosen` are those that are set."""
+
+    name: str
+    offered: Sequence[tuple[str, str]]  # value, words
+    chosen: tuple[str, ...]
+
+    @property
+    def several(self) -> bool:
+        return len(self.chosen) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A value that is set: its words, the page without it, and the page with its opposite."""
+
+    words: str
+    without: str
+    turned: str
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The form. `hidden`: what it has no field for, and must keep."""
+
+    lists: Sequence[Control]
+    chips: Sequence[Chip]
+    hidden: Sequence[tuple[str, str]]
+    text: str
+    improvements: bool
+    blocking: bool
+    lacks_fix: bool
+    numbers: dict[str, int]
+
+
+def controls(question: Question, counts: Counts) -> Controls:
+    """The form of a question."""
+    asked = question.asked
+    lists = [_control(name, counts.get(name, ()), asked.get(name, ())) for name in OFFERED]
+    lists += [
+        Control(name, [(span, f"over {span}") for span in SPANS], asked.get(name, ())) for name in ("age", "silence")
+    ]
+    return Controls(
+        lists=lists,
+        chips=list(_chips(question)),
+        hidden=[(name, value) for name, values in asked.items() for value in values if name.endswith(NOT)],
+        text=" ".join(asked.get("q", ())),
+        improvements=IMPROVEMENTS in asked,
+        blocking="blocking" in asked,
+        lacks_fix="stable" in asked,
+        numbers={name: sum(each.number for each in counts.get(name, ())) for name in ("blocking", "stable")}
+        | {"improvements": sum(each.number for each in counts.get("kind", ()) if each.value == "improvement")},
+    )
+
+
+def _control(name: str, told: Sequence[Count], chosen: tuple[str, ...]) -> Control:
+    offered = [(each.value, f"{_short(each.value)} ({each.number})") for each in told]
+    if name == "state":
+        offered = [("open", "all open"), ("closed", "all closed"), *offered]
+    known = {value for value, _ in offered}
+    return Control(name, [*offered, *((value, _short(value)) for value in chosen if value not in known)], chosen)
+
+
+def _short(value: str) -> str:
+    words = value.replace("_", " ")
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+
+
+def _chips(question: Question) -> Iterator[Chip]:
+    for name, values in question.asked.items():
+        for value in values if name != IMPROVEMENTS else ():
+            left = tuple(other for other in values if other != value)
+            rest = {**question.asked, name: left}
+            opposite = name.removesuffix(NOT) if name.endswith(NOT) else f"{name}{NOT}"
+            turned = {**rest, opposite: (*rest.get(opposite, ()), value)}
+            words = f"{name.removesuffix(NOT)} {'is not' if name.endswith(NOT) else 'is'} {value.replace('_', ' ')}"
+            yield Chip(words, replace(question, asked=rest).url(), replace(question, asked=turned).url())

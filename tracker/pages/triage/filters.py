@@ -1,0 +1,200 @@
+"""The filters of a table, as they stand in its URL: `?state=working&machine!=lab7-m1&age=2w`.
+
+A filter may be given more than once: any of its values fits. With `!` behind its name none of them may. The recipe to
+add one is in CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import django_filters
+from django import forms
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+
+from tracker.domain.events import CLOSED, OPEN, Awaited, State, Verdict
+from tracker.models import Report
+from tracker.services.report_summary import clipped
+
+MOST = 50  # values of a filter
+LONGEST = 500  # characters of one
+NOT = "!"
+# Words for several states at once.
+STATES: Mapping[str, tuple[str, ...]] = {
+    "open": tuple(sorted(OPEN)),
+    "closed": tuple(sorted(CLOSED)),
+    **{state.value: (state.value,) for state in State},
+}
+_SPAN = re.compile(r"(\d{1,5})([hdwmy])\Z")
+_HOURS = {"h": 1, "d": 24, "w": 168, "m": 720, "y": 8760}
+
+
+class Texts(forms.Field):
+    """The values of one parameter: each one line, and neither too long nor too many. Empty ones say nothing."""
+
+    widget = forms.SelectMultiple
+
+    def clean(self, value: Any) -> list[str]:
+        found = [each for each in value or () if each]
+        if len(found) > MOST:
+            raise forms.ValidationError(f"expected at most {MOST} values; found {len(found)}")
+        return [self.one(each) for each in found]
+
+    def one(self, text: str) -> str:
+        if len(text) > LONGEST or "\0" in text:
+            raise forms.ValidationError(f"expected one name; found {text[:40]!r}")
+        return text
+
+
+class Words(Texts):
+    """Values out of a list."""
+
+    def __init__(self, *, known: Iterable[str], **more: Any) -> None:
+        super().__init__(**more)
+        self.known = tuple(known)
+
+    def one(self, text: str) -> str:
+        if text not in self.known:
+            raise forms.ValidationError(f"expected {', '.join(self.known)}; found {text[:40]!r}")
+        return text
+
+
+class Spans(Texts):
+    """Lengths of time: 36h, 3d, 2w, 6m, 1y."""
+
+    def one(self, text: str) -> str:
+        if not _SPAN.match(text):
+            raise forms.ValidationError(f"expected a length of time like 36h, 3d, 2w, 6m or 1y; found {text[:40]!r}")
+        return text
+
+
+class AnyOf(django_filters.Filter):
+    """Rows of which a column has one of the values."""
+
+    field_class: type[Texts] = Texts
+
+    def filter(self, qs: QuerySet[Report], value: list[str]) -> QuerySet[Report]:
+        if not value:
+            return qs
+        asked = self.asked(value)
+        return qs.exclude(asked) if self.exclude and asked else qs.filter(asked)
+
+    def asked(self, values: list[str]) -> Q:
+        return Q(**{f"{self.field_name}__in": [clipped(each) for each in values]})
+
+
+class Addresses(Texts):
+    """Addresses, in the lower case that they are kept in."""
+
+    def one(self, text: str) -> str:
+        return super().one(text).lower()
+
+
+class ByAuthor(AnyOf):
+    field_class = Addresses
+
+
+class OneOfWords(AnyOf):
+    field_class = Words
+
+
+class InStates(OneOfWords):
+    def asked(self, values: list[str]) -> Q:
+        return Q(state__in=sorted({state for each in values for state in STATES[each]}))
+
+
+class Since(AnyOf):
+    """Rows of which a moment lies at least so long ago."""
+
+    field_class = Spans
+
+    def asked(self, values: list[str]) -> Q:
+        found = [_SPAN.match(each) for each in values]
+        least = min(int(each[1]) * _HOURS[each[2]] for each in found if each)
+        now: datetime = self.parent.now
+        try:
+            return Q(**{f"{self.field_name}__lte": now - timedelta(hours=least)})
+        except OverflowError:
+            return Q(pk__in=())
+
+
+class Said(AnyOf):
+    """Rows in which all the words stand; with a not, rows in which none does."""
+
+    def asked(self, values: list[str]) -> Q:
+        found = Q()
+        for each in " ".join(values).lower().split():
+            found = found | Q(words__contains=each) if self.exclude else found & Q(words__contains=each)
+        return found
+
+
+class Flag(OneOfWords):
+    """`yes` alone: what a column says yes to, or what is not empty in it."""
+
+    def asked(self, values: list[str]) -> Q:
+        return Q(**{self.field_name: True}) if self.field_name == "lacks_fix" else ~Q(**{self.field_name: ""})
+
+
+class Assigned(AnyOf):
+    """`nobody` for what is assigned to nobody."""
+
+    def asked(self, values: list[str]) -> Q:
+        return Q(assignee__in=["" if each == "nobody" else clipped(each) for each in values])
+
+
+_POSITIVE: dict[str, Any] = {
+    "state": InStates(known=STATES),
+    "kind": OneOfWords(field_name="verdict", known=[each.value for each in Verdict]),
+    "awaiting": OneOfWords(field_name="awaited", known=[each.value for each in Awaited]),
+    "subsystem": AnyOf(field_name="subsystem"),
+    "suite": AnyOf(field_name="suite"),
+    "metric": AnyOf(field_name="metric"),
+    "machine": AnyOf(field_name="machine"),
+    "author": ByAuthor(field_name="author"),
+    "assigned": Assigned(),
+    "blocking": Flag(field_name="blocks", known=["yes"]),
+    "stable": Flag(field_name="lacks_fix", known=["missing"]),
+    "age": Since(field_name="reported_at"),
+    "silence": Since(field_name="heard_at"),
+    "q": Said(),
+}
+NAMES = ("subsystem", "suite", "metric", "machine", "author")  # which may be misspelt
+IMPROVEMENTS = "improvements"
+
+
+def _negative(name: str) -> Any:
+    positive = _POSITIVE[name]
+    return type(positive)(field_name=positive.field_name, exclude=True, **positive.extra)
+
+
+class TableFilters(django_filters.FilterSet):
+    """All filters, each with its twin that says not."""
+
+    def __init__(self, data: QueryDict, now: datetime) -> None:
+        super().__init__(data, queryset=Report.objects.none())
+        self.now = now
+
+    @classmethod
+    def get_filters(cls) -> dict[str, Any]:
+        switch = OneOfWords(known=["on"])
+        return {**_POSITIVE, **{f"{name}{NOT}": _negative(name) for name in _POSITIVE}, IMPROVEMENTS: switch}
+
+    def filter_queryset(self, queryset: QuerySet[Report]) -> QuerySet[Report]:
+        """Rows that fit. Improvements need nobody, and are there on demand alone."""
+        values = dict(self.form.cleaned_data)
+        shown = values.pop(IMPROVEMENTS) or values["kind"] or values[f"kind{NOT}"]
+        for name, value in values.items():
+            queryset = self.filters[name].filter(queryset, value)
+        return queryset if shown else queryset.exclude(verdict=Verdict.IMPROVEMENT)
+
+    def mistakes(self) -> list[str]:
+        """What is wrong, a line each."""
+        return [f"{name}: {error}" for name, errors in self.errors.items() for error in errors]
+
+    def asked(self) -> dict[str, tuple[str, ...]]:
+        """The filters that are set, with their values."""
+        return {name: tuple(value) for name, value in self.form.cleaned_data.items() if value}

@@ -1,0 +1,107 @@
+"""What is asked of a table: filters, order, groups and a page of it; read from a URL, and written to one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from tracker.models import Report
+from tracker.pages.paging import CursorError, Key, Order
+from tracker.pages.triage.filters import TableFilters
+
+PK = Key("pk")
+URGENT = (Key("urgency", down=True), PK)
+# By what a table may be ordered; the first is the default.
+ORDERS: Mapping[str, tuple[Key, ...]] = {
+    "urgency": URGENT,
+    "effect": (Key("weight", down=True), PK),
+    "silence": (Key("heard_at", gaps=True), PK),
+    "oldest": (Key("reported_at", gaps=True), PK),
+    "newest": (Key("reported_at", down=True, gaps=True), Key("pk", down=True)),
+    **{name: (Key(name), *URGENT) for name in ("subsystem", "metric", "machine", "author", "state")},
+}
+GROUPS = ("state", "subsystem", "suite", "machine", "author")
+SECTIONS = ("merged", "shifted")
+PLACES = ("after", "before", "end")
+
+
+class Mistaken(ValueError):
+    """A question that can't be understood; its words name the parameter, and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it was understood. `after`, `before`: the rows beyond a cursor; `end`: the last ones."""
+
+    filters: TableFilters
+    asked: Mapping[str, tuple[str, ...]]
+    order: str = "urgency"
+    group: str = ""
+    section: str = ""
+    place: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_query(cls, query: QueryDict, now: datetime) -> Question:
+        """Mistaken for a parameter or a value that is unknown."""
+        own = ("order", "group", "section", *PLACES)
+        filters = TableFilters(query, now)
+        for name in query:
+            if name not in own and name not in filters.filters:
+                raise Mistaken(f"{name[:40]!r}: there is no such filter; expected one of {', '.join(filters.filters)}")
+        if mistakes := filters.mistakes():
+            raise Mistaken("; ".join(mistakes))
+        order = _one(query, "order", tuple(ORDERS)) or "urgency"
+        place = {name: str(query[name]) for name in PLACES if query.get(name)}
+        section = _one(query, "section", SECTIONS)
+        if place and not section:
+            raise Mistaken(f"section: expected one of {', '.join(SECTIONS)} beside {', '.join(place)}")
+        found = cls(filters, filters.asked(), order, _one(query, "group", GROUPS), section, place)
+        found.cursor()  # a place that is none is told before anything is asked
+        return found
+
+    @property
+    def keys(self) -> Order:
+        """By what the rows are ordered: their group first."""
+        keys = ORDERS[self.order]
+        group = (Key(self.group),) if self.group and self.group != keys[0].name else ()
+        return Order((*group, *keys))
+
+    def cursor(self) -> list[Any] | None:
+        """The values beyond which the page begins; None: at the beginning, or at the end."""
+        text = self.place.get("after") or self.place.get("before") or ""
+        try:
+            return self.keys.values(text, Report) if text else None
+        except CursorError:
+            name = "after" if self.place.get("after") else "before"
+            raise Mistaken(f"{name}: expected a place in this table; found {text[:40]!r}") from None
+
+    @property
+    def backwards(self) -> bool:
+        return "after" not in self.place and bool(self.place)
+
+    def filtered(self, rows: QuerySet[Report]) -> QuerySet[Report]:
+        return self.filters.filter_queryset(rows)
+
+    @property
+    def text(self) -> str:
+        """The question without its place in the table: what a saved view keeps."""
+        return self.url()[1:]
+
+    def url(self, **changes: str) -> str:
+        """The same question at another place or order, as a query with its question mark."""
+        own = {"order": self.order if self.order != "urgency" else "", "group": self.group, **changes}
+        pairs = [(name, value) for name, values in self.asked.items() for value in values]
+        return "?" + urlencode([*pairs, *((name, value) for name, value in own.items() if value)], safe="!")
+
+
+def _one(query: QueryDict, name: str, known: tuple[str, ...]) -> str:
+    found = query.get(name, "")
+    if found and found not in known:
+        raise Mistaken(f"{name}: expected one of {', '.join(known)}; found {found[:40]!r}")
+    return found

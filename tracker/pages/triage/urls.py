@@ -1,0 +1,11 @@
+"""The triage tables, one a release, and what is done in them."""
+
+from django.urls import path, re_path
+
+from tracker.pages.triage import views
+
+urlpatterns = [
+    re_path(r"^(?P<version>v\d{1,3}\.\d{1,4}(?:\.\d{1,4})?)/$", views.triage, name="triage"),
+    path("triage/change/", views.change, name="change-reports"),
+    path("triage/undo/", views.undo, name="undo-change"),
+]

@@ -1,0 +1,122 @@
+"""`/v5.6/`: the triage table of a release, and the changes that people make in it."""
+
+from __future__ import annotations
+
+import secrets
+from typing import NoReturn
+
+from django.contrib import messages
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from tracker.domain import versions
+from tracker.domain.errors import Unfit
+from tracker.models import Release, SavedView
+from tracker.pages.http import back, is_key, person, refused, signed_in, told
+from tracker.pages.triage import counts, queries
+from tracker.pages.triage.controls import controls
+from tracker.pages.triage.question import GROUPS, ORDERS, Mistaken, Question
+from tracker.pages.triage.verbs import BY_NAME, VERBS, Verb
+from tracker.services import report_actions
+from tracker.services.accounts.roles import permit_of
+from tracker.services.enqueue import nudge
+
+
+def triage(request: HttpRequest, version: str) -> HttpResponse:
+    """Both sections by what the URL asks for (filters.py, question.py); 400 names what can't be understood."""
+    now = timezone.now()
+    releases = counts.stamped(Release.objects.filter(version=version))
+    try:
+        question = Question.from_query(request.GET, now)
+    except Mistaken as mistake:
+        return refused(str(mistake)) if releases.exists() else _no_release(version)
+    release = releases.annotate(**queries.known(question.asked)).first()
+    if release is None:
+        return _no_release(version)
+    if wrong := queries.misspelt(question.asked, release):
+        return refused("; ".join(wrong))
+    sections = queries.sections(version, question, now)
+    shown = {
+        "release": release,
+        "sections": sections,
+        "question": question,
+        "controls": controls(question, counts.counts(release)),
+        "orders": ORDERS,
+        "groups": GROUPS,
+        "verbs": VERBS,
+        "views": views_of(request),
+        "may_change": request.user.is_authenticated,
+    }
+    return render(request, "triage/table.html", shown)
+
+
+def _no_release(version: str) -> NoReturn:
+    raise Http404(f"there is no release {version}")
+
+
+def views_of(request: HttpRequest) -> QuerySet[SavedView]:
+    """The saved views that somebody sees: his own, and the shared ones."""
+    return SavedView.objects.filter(Q(shared=True) | Q(owner=request.user.pk or 0))[:60]
+
+
+@require_POST
+@signed_in
+def change(request: HttpRequest) -> HttpResponse:
+    """Do what a verb says to the chosen rows, `row` PK:REVISION each; then back, or the rows as they stand now."""
+    word, rows = request.POST.get("do", ""), request.POST.getlist("row")
+    verb = BY_NAME.get(word)
+    if verb is None:
+        return refused(f"do: expected one of {', '.join(BY_NAME)}; found {word[:40]!r}")
+    seen = {}
+    for each in rows:
+        pk, _, revision = each.partition(":")
+        if not (is_key(pk) and is_key(revision)):
+            return refused(f"row: expected KEY:REVISION; found {each[:40]!r}")
+        seen[int(pk)] = int(revision)
+    if not 0 < len(seen) <= report_actions.MOST:
+        return refused(f"row: expected 1 to {report_actions.MOST} rows; found {len(seen)}")
+    act, release = _act(request, verb), told(request.POST, "release", 20)
+    if release and versions.parse(release) is None:
+        return refused(f"release: expected a version like v6.12; found {release!r}")
+    try:
+        outcome = report_actions.change(seen, act, permit_of(request.user), release)
+    except Unfit as unfit:
+        return refused(f"{verb.label}: {unfit}")
+    if act.aloud and outcome.changed:
+        nudge("take_results")
+    return _answer(request, outcome.words(), list(seen), act.batch if outcome.changed else "")
+
+
+def _act(request: HttpRequest, verb: Verb) -> report_actions.Act:
+    argument = told(request.POST, "argument") if verb.needs or verb.offers else ""
+    aloud = request.POST.get("aloud") == "on"
+    return report_actions.Act(verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, aloud)
+
+
+@require_POST
+@signed_in
+def undo(request: HttpRequest) -> HttpResponse:
+    """Take an act back wherever it still stands."""
+    try:
+        changed = report_actions.undo(
+            request.POST.get("batch", ""), person(request), timezone.now(), permit_of(request.user)
+        )
+    except Unfit as unfit:
+        return refused(f"batch: {unfit}")
+    words = f"{len(changed)} taken back." if changed else "Nothing of it stands any more."
+    return _answer(request, words, changed)
+
+
+def _answer(request: HttpRequest, words: str, keys: list[int], batch: str = "") -> HttpResponse:
+    """What became of it: for htmx the words, a way back and the rows as they stand now; else on the page of before.
+
+    `batch`: the act, where it can be taken back.
+    """
+    if not request.headers.get("HX-Request"):
+        messages.info(request, words, extra_tags=batch)
+        return back(request)
+    rows = queries.chosen(keys, timezone.now())
+    return render(request, "triage/told.html", {"words": words, "batch": batch, "rows": rows, "may_change": True})

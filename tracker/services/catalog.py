@@ -1,0 +1,272 @@
+"""Find or create what results and reports name: commits, trees, machines, metrics, scenarios, reports.
+
+First one at a time, then many in a few queries. Rows are created in the order of their names, so that two workers that
+need the same ones don't deadlock; where another worker creates the same row at the same moment, an IntegrityError tells
+the caller to try again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from django.db import models
+
+from tracker.domain.events import Verdict
+from tracker.domain.keys import scenario_key, tag_of
+from tracker.domain.metrics.direction import direction_of
+from tracker.domain.metrics.units import unit_of
+from tracker.domain.report_state.fold import fold
+from tracker.domain.report_state.text import sentence
+from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
+from tracker.models.git import TreeRole
+from tracker.models.measurements import Direction, DirectionBy
+from tracker.services import bulk
+from tracker.services.report_summary import clipped, relist
+
+_MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
+
+_STABLE_BRANCH = re.compile(r"(?:linux-|stable-)\d+\.\d+(?:\.y)?")
+
+
+def commit_for(sha: str, **told: object) -> Commit:
+    """The commit of this sha. What is told now fills what was not known; a longer sha replaces its beginning."""
+    sha = sha.lower()
+    commit = Commit.objects.filter(sha=sha).first() or _abbreviated(sha)
+    if commit is None:
+        commit, made = Commit.objects.get_or_create(sha=sha, defaults=told)
+        if made:
+            return commit
+    changed = [name for name, value in told.items() if value and not getattr(commit, name)]
+    for name in changed:
+        setattr(commit, name, told[name])
+    if len(sha) > len(commit.sha):
+        commit.sha = sha
+        changed.append("sha")
+    if changed:
+        commit.save(update_fields=changed)
+        relist(Report.objects.filter(culprit=commit).values_list("pk", flat=True))
+    return commit
+
+
+def _abbreviated(sha: str) -> Commit | None:
+    """The commit that this is the longer or the shorter sha of, where just one can be meant."""
+    beginnings = [sha[:length] for length in range(10, len(sha))]
+    if known := Commit.objects.filter(sha__in=beginnings).first():
+        return known
+    longer = list(Commit.objects.filter(sha__startswith=sha)[:2]) if 10 <= len(sha) < 40 else []
+    return longer[0] if len(longer) == 1 else None
+
+
+def role_of(name: str, url: str = "") -> TreeRole:
+    """What a tree is, by its usual name or its address."""
+    if name in ("linus", "linux", "mainline") or _MAINLINE_URL.search(url):
+        return TreeRole.MAINLINE
+    if name in ("next", "linux-next"):
+        return TreeRole.NEXT
+    stable = name in ("stable", "linux-stable", "stable-rc") or _STABLE_BRANCH.fullmatch(name)
+    return TreeRole.STABLE if stable else TreeRole.MAINTAINER
+
+
+def tree_for(name: str, url: str = "") -> Tree | None:
+    """The tree of this name, with the role that its name or address tells; an operator may correct it."""
+    if not name:
+        return None
+    tree, _ = Tree.objects.get_or_create(name=name, defaults={"role": role_of(name, url), "url": url})
+    if url and not tree.url:
+        tree.url = url
+        tree.save(update_fields=["url"])
+    return tree
+
+
+def machine_for(name: str, **told: object) -> Machine:
+    return Machine.objects.get_or_create(name=name or "unknown", defaults=told)[0]
+
+
+def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, suite: str = "") -> Metric:
+    """A metric as told, not saved; what was not told is what our tables know."""
+    by = DirectionBy.LAB
+    if direction == Direction.UNKNOWN:
+        direction = direction_of(name, suite)
+        by = DirectionBy.NOBODY if direction == Direction.UNKNOWN else DirectionBy.TABLE
+    return Metric(name=name, unit=unit or unit_of(name), direction=direction, direction_by=by)
+
+
+def metric_for(name: str) -> Metric:
+    """The metric of this name, with the direction and the unit that our tables know."""
+    told = new_metric(name)
+    facts = {field: getattr(told, field) for field in ("unit", "direction", "direction_by")}
+    return Metric.objects.get_or_create(name=name, defaults=facts)[0]
+
+
+def scenario_for(suite: str, params: Mapping[str, str]) -> Scenario:
+    key = scenario_key(suite, params)
+    return Scenario.objects.get_or_create(key=key, defaults={"suite": suite, "params": dict(params)})[0]
+
+
+def report_for(
+    culprit: Commit,
+    verdict: Verdict,
+    *,
+    title: str = "",
+    subsystem: str = "",
+    tree: Tree | None = None,
+    branch: str = "",
+    authors: Sequence[str] = (),
+    told: Sequence[str] = (),
+) -> Report:
+    """The report about a culprit: one culprit, one report. What is told now fills what was not known."""
+    nowhere, subsystem = fold(verdict, ()), clipped(subsystem)
+    report, made = Report.objects.get_or_create(
+        culprit=culprit,
+        defaults={
+            "tag": tag_of(culprit.sha),
+            "verdict": verdict,
+            "state": nowhere.state,
+            "status": sentence(nowhere),
+            "awaited": nowhere.awaited,
+            "title": title,
+            "subsystem": subsystem,
+            "tree": tree,
+            "branch": branch,
+            "authors": sorted(set(authors)),
+            "told": sorted(set(told)),
+        },
+    )
+    if not made:
+        report.authors = sorted({*report.authors, *authors})
+        report.told = sorted({*report.told, *told})
+        report.title, report.subsystem = report.title or title, report.subsystem or subsystem
+        if report.tree is None:
+            report.tree, report.branch = tree, branch
+        report.save(update_fields=["authors", "told", "title", "subsystem", "tree", "branch"])
+    return report
+
+
+def add_finding(finding: Finding) -> bool:
+    """Store a finding once; False where the same was found before. A report keeps its first headline."""
+    Report.objects.select_for_update().filter(pk=finding.report.pk).first()  # one at a time decides on the headline
+    same = {name: getattr(finding, name) for name in ("report", "metric", "scenario", "machine")}
+    if Finding.objects.filter(**same).exists():
+        return False
+    if finding.headline and Finding.objects.filter(report=finding.report, headline=True).exists():
+        finding.headline = False
+    finding.save()
+    return True
+
+
+# --- many at once ---
+Row = TypeVar("Row", bound=models.Model)
+_SHORTEST, _WHOLE = 10, 40  # digits of a sha: what reports of old told, and what git gives
+
+
+def _ensure(field: str, wanted: Mapping[str, Row]) -> dict[str, Row]:
+    """The rows that hold these values in a unique field, by that value; those that lack are made as wanted."""
+    if not wanted:
+        return {}
+    manager = type(next(iter(wanted.values())))._default_manager
+    known: dict[str, Row] = manager.in_bulk(list(wanted), field_name=field)
+    missing = [wanted[name] for name in sorted(wanted.keys() - known.keys())]
+    bulk.create(missing, field)
+    return known | {getattr(row, field): row for row in missing}
+
+
+_PARTS = ("cpus", "sockets", "cpu_model", "codename", "memory_bytes")
+
+
+def machines(wanted: Iterable[Machine]) -> dict[str, Machine]:
+    """By name; what is known of a machine already stays, and what was not is learned when it is told."""
+    told = {each.name: each for each in wanted}
+    rows = _ensure("name", told)
+    for name, row in rows.items():
+        learned = [part for part in _PARTS if getattr(told[name], part) and not getattr(row, part)]
+        for part in learned:
+            setattr(row, part, getattr(told[name], part))
+        if learned:
+            row.save(update_fields=learned)
+    return rows
+
+
+def scenarios(wanted: Iterable[Scenario]) -> dict[str, Scenario]:
+    """By key."""
+    return _ensure("key", {each.key: each for each in wanted})
+
+
+def trees(wanted: Iterable[Tree]) -> dict[str, Tree]:
+    """By name; an address is learned when it is told for the first time."""
+    told = {each.name: each for each in wanted}
+    rows = _ensure("name", told)
+    for row in rows.values():
+        if told[row.name].url and not row.url:
+            row.url = told[row.name].url
+            row.save(update_fields=["url"])
+    return rows
+
+
+def metrics(wanted: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
+    """By name, and those that were known with another direction until now, or without one.
+
+    A direction told by a lab stands against the table's, and an operator's against both.
+    """
+    told: dict[str, Metric] = {}
+    for each in wanted:
+        first = told.setdefault(each.name, each)
+        if _outranks(each, first):
+            told[each.name] = each
+    rows = _ensure("name", told)
+    changed = [row for row in rows.values() if _outranks(told[row.name], row) or (told[row.name].unit and not row.unit)]
+    turned = [row for row in changed if told[row.name].direction not in (row.direction, Direction.UNKNOWN)]
+    for row in changed:
+        if _outranks(told[row.name], row):
+            row.direction, row.direction_by = told[row.name].direction, told[row.name].direction_by
+        row.unit = row.unit or told[row.name].unit
+    if changed:
+        Metric.objects.bulk_update(changed, ["direction", "direction_by", "unit"])
+    return rows, turned
+
+
+_RANK = {who: rank for rank, who in enumerate(reversed(DirectionBy.values))}
+
+
+def _outranks(told: Metric, known: Metric) -> bool:
+    return told.direction != Direction.UNKNOWN and _RANK[told.direction_by] > _RANK[known.direction_by]
+
+
+_TOLD = ("title", "author_name", "author_email", "authored_at", "trailers", "patch_message_id", "patch_id")
+
+
+def commits(wanted: Iterable[Commit]) -> dict[str, Commit]:
+    """By the sha told, which is whole, and takes the place of its beginning where only that was known.
+
+    What is told now fills what was not known.
+    """
+    told: dict[str, Commit] = {}
+    for each in wanted:
+        _fill(told.setdefault(each.sha, each), each)
+    rows: dict[str, Commit] = Commit.objects.in_bulk(list(told), field_name="sha")
+    rows |= _by_beginning(told.keys() - rows.keys())
+    changed = [row for sha, row in rows.items() if _fill(row, told[sha])]
+    if changed:
+        Commit.objects.bulk_update(changed, ["sha", *_TOLD], batch_size=50)
+        relist(Report.objects.filter(culprit__in=changed).values_list("pk", flat=True))
+    return rows | _ensure("sha", {sha: each for sha, each in told.items() if sha not in rows})
+
+
+def _by_beginning(shas: Collection[str]) -> dict[str, Commit]:
+    """The commits that were known by the beginning of one of these shas only. Few are: old reports told ten digits."""
+    short = Commit.objects.filter(sha_length__gte=_SHORTEST, sha_length__lt=_WHOLE)
+    lengths = short.order_by("sha_length").values_list("sha_length", flat=True).distinct()
+    whole = {sha[:length]: sha for length in lengths for sha in shas if len(sha) > length}
+    return {whole[row.sha]: row for row in Commit.objects.filter(sha__in=list(whole))} if whole else {}
+
+
+def _fill(row: Commit, told: Commit) -> bool:
+    """Take over what was not known; whether there was anything."""
+    changed = [name for name in _TOLD if getattr(told, name) and not getattr(row, name)]
+    for name in changed:
+        setattr(row, name, getattr(told, name))
+    if len(told.sha) > len(row.sha):
+        row.sha = told.sha
+        changed.append("sha")
+    return bool(changed)

@@ -1,0 +1,276 @@
+"""How outgoing mail moves from state to state: every transition is a conditional UPDATE with its row in the mail's log.
+
+First the transitions by a person's action, then those by a worker and by what is learned of a mail; a second mover
+moves nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from tracker.models import Move, OutgoingMail, OutgoingState, Purpose, RefusedBy, SendingStop
+from tracker.models.outbox import WAITING
+from tracker.services.outgoing import delivery_failures, hot_path, record_sent
+
+S = OutgoingState
+# What a person's word does: the state that it leads to, and the states that it is obeyed in.
+BY_HAND: Mapping[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
+    "approve": (S.APPROVED, frozenset({S.COMPOSED, S.HELD})),
+    "hold": (S.HELD, WAITING),
+    "cancel": (S.CANCELLED, frozenset({*WAITING, S.FAILED, S.IN_DOUBT})),
+    "resend": (S.APPROVED, frozenset({S.IN_DOUBT, S.FAILED})),
+}
+MOST_WORDS = 1000
+
+
+class SendOutcome(Protocol):
+    """What a transport says of one mail: recipients with the server's words for each, and its last words."""
+
+    @property
+    def refused(self) -> Mapping[str, str]: ...
+    @property
+    def deferred(self) -> Mapping[str, str]: ...
+    @property
+    def words(self) -> str: ...
+
+
+def came_into_being(mail: OutgoingMail, by: str) -> None:
+    """The first line of a record; in the transaction that creates the mail."""
+    Move.objects.create(mail=mail, became=mail.state, at=mail.composed_at, by=by, words=mail.reason)
+
+
+def move(
+    rows: QuerySet[OutgoingMail], became: OutgoingState, by: str, at: datetime, words: str = "", **columns: Any
+) -> list[int]:
+    """Move the mails of a query, whatever states it allows, with one UPDATE; returns the keys of those that moved.
+
+    The rows are locked first, so that what is moved is what the query says, and the record tells where from.
+    """
+    words = words[:MOST_WORDS]
+    with transaction.atomic():
+        found = dict(rows.order_by("pk").select_for_update(of=("self",)).values_list("pk", "state"))
+        if found:
+            OutgoingMail.objects.filter(pk__in=found).update(state=became, **columns)
+            Move.objects.bulk_create(
+                Move(mail_id=pk, was=was, became=became, at=at, by=by, words=words) for pk, was in found.items()
+            )
+    return list(found)
+
+
+def step(
+    rows: QuerySet[OutgoingMail],
+    pk: int,
+    was: OutgoingState,
+    became: OutgoingState,
+    by: str,
+    at: datetime,
+    words: str = "",
+    **columns: Any,
+) -> bool:
+    """Move one mail from a state that is known; False, and nothing changed, where it is not in it any more."""
+    words = words[:MOST_WORDS]
+    with transaction.atomic():
+        if rows.filter(pk=pk, state=was).update(state=became, **columns) != 1:
+            return False
+        Move.objects.create(mail_id=pk, was=was, became=became, at=at, by=by, words=words)
+    return True
+
+
+def remark(mail: OutgoingMail, by: str, at: datetime, words: str) -> None:
+    """A line in the record of a mail that stays where it is."""
+    Move.objects.create(mail=mail, was=mail.state, became=mail.state, at=at, by=by, words=words[:MOST_WORDS])
+
+
+def by_hand(pk: int, verb: str, person: str, now: datetime, words: str = "") -> bool:
+    """Approve, hold, cancel or resend; False where the mail is in no state for it, or is about to be composed again.
+
+    A mail that some have got already is not cancelled, but done: the others do not get it.
+    """
+    became, within = BY_HAND[verb]
+    rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
+    if verb == "approve":  # what is about to be composed again is not what was looked at
+        rows = rows.filter(stale=False)
+    words = words.replace("\0", "")
+    freed = {"not_before": None, "data_at": None, "lease_until": None, "tries": 0, "knocks": 0}
+    columns = {"reason": words[:MOST_WORDS], "by_hand": True, **freed}
+    if verb == "cancel" and move(rows.exclude(sent_at=None), S.SENT, person, now, words or "cancelled", **columns):
+        return True
+    return bool(move(rows, became, person, now, words, **columns))
+
+
+def stopped() -> SendingStop | None:
+    """The stop that is in force."""
+    return SendingStop.objects.filter(ended_at__isnull=True).first()
+
+
+def stop_sending(person: str, now: datetime, reason: str = "") -> bool:
+    """No mail begins to leave from now on, whoever is at it; False where that is so already."""
+    with transaction.atomic():
+        if stopped():
+            return False
+        SendingStop.objects.create(at=now, by=person, reason=reason.replace("\0", "")[:MOST_WORDS])
+    return True
+
+
+def go_on_sending(person: str, now: datetime) -> bool:
+    """Let mail go again; False where nothing stopped it."""
+    return bool(SendingStop.objects.filter(ended_at__isnull=True).update(ended_at=now, ended_by=person))
+
+
+# --- by a worker ---
+MOST_TRIES = 24  # at growing distances: about five days (RFC 5321 section 4.5.4.1)
+MOST_KNOCKS = 480  # at a server that does not answer: about five days, too
+FIRST, LONGEST, LONGEST_KNOCK = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
+# What sending looks at: the text of a mail, and who was thought of, stay where they are.
+_NEEDED = (
+    *("message_id", "report", "purpose", "sender", "recipients", "settled", "lists", "raw"),
+    *("attempts", "tries", "knocks", "sent_at"),
+)
+FREED = {"lease_until": None, "data_at": None}
+_OURS = (S.SENDING, S.IN_DOUBT)  # where an attempt of ours may have left it
+
+
+def claim(found: Sequence[int], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
+    """Take approved mails for sending, all by one conditional UPDATE, or none; the caller's transaction is short."""
+    with transaction.atomic():
+        mine = OutgoingMail.objects.filter(pk__in=found, state=S.APPROVED, stale=False)
+        taken = {"state": S.SENDING, "lease_until": now + lease, "attempts": F("attempts") + 1, "data_at": None}
+        if mine.update(**taken) != len(found):
+            transaction.set_rollback(True)  # where rows can't be locked, another worker was faster
+            return []
+        hot_path.record_claims(found, now, by)
+    return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).only(*_NEEDED).order_by("pk"))
+
+
+def _held(mail: OutgoingMail) -> QuerySet[OutgoingMail]:
+    """The row, as long as it is the claim of this attempt: a worker that lost its lease has no say any more."""
+    return OutgoingMail.objects.filter(attempts=mail.attempts)
+
+
+def release(mails: Sequence[OutgoingMail], now: datetime, by: str, words: str) -> None:
+    """Give back mails that were claimed and not tried."""
+    for mail in mails:
+        back = {**FREED, "attempts": mail.attempts - 1}
+        step(_held(mail).filter(data_at=None), mail.pk, S.SENDING, S.APPROVED, by, now, words, **back)
+
+
+def begin_data(mail: OutgoingMail, now: datetime) -> bool:
+    """Write down that the mail is about to be the server's. From here on, a death leaves a doubt.
+
+    False where it must not go: the lease was lost, and somebody else sends it, or all sending was stopped.
+    """
+    return hot_path.begin_data(mail, now)
+
+
+def sent(mail: OutgoingMail, outcome: SendOutcome, now: datetime, by: str) -> None:
+    """A server took it. For whom it asked to come again, it goes again: to these alone. The report is told by
+    `telling`, a little later and for many at once.
+    """
+    untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
+    if not outcome.refused and not outcome.deferred:
+        if not hot_path.sent(mail, mail.sent_at or now, untold, now, by, outcome.words):
+            _went_out(mail, now, now, by, f"after its lease had run out: {outcome.words}")
+        return
+    again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
+    refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
+    words = _not_taken(refused, outcome.deferred if again else {})
+    columns: dict[str, Any] = {
+        **FREED,
+        "reason": words[:MOST_WORDS],
+        "sent_at": mail.sent_at or now,
+        "not_before": now + _distance(mail, mail.tries, LONGEST) if again else None,
+        **({"untold": True} if untold else {}),
+    }
+    if again:
+        columns["tries"] = mail.tries + 1
+        columns["settled"] = [each for each in mail.recipients if each not in outcome.deferred]
+    became = S.APPROVED if again else S.SENT
+    with transaction.atomic():
+        # Where our lease had run out, it may be in doubt by now: not any more.
+        if not any(step(_held(mail), mail.pk, was, became, by, now, words, **columns) for was in _OURS):
+            _went_out(mail, now, now, by, f"after its lease had run out: {words}")
+            refused = {**outcome.refused, **outcome.deferred}
+        if refused:
+            delivery_failures.note(mail, refused, RefusedBy.SERVER, now)
+
+
+def _went_out(mail: OutgoingMail, at: datetime, now: datetime, by: str, words: str) -> bool:
+    """Whatever the row says: it did go out, and does not again."""
+    rows = OutgoingMail.objects.filter(pk=mail.pk).exclude(state=S.SENT)
+    untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
+    columns: dict[str, Any] = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or at}
+    if untold:
+        columns["untold"] = True
+    return bool(move(rows, S.SENT, by, now, words, **columns))
+
+
+def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive", words: str = "") -> bool:
+    """It went out, as was seen in an archive, or by what came back. The report is told from now on.
+
+    Of a mail that some have got and others have not, it tells nothing new.
+    """
+    mail = OutgoingMail.objects.filter(message_id=message_id).first()
+    if mail is None or mail.state == S.SENT or mail.settled:
+        return False
+    with transaction.atomic():
+        if not _went_out(mail, at, now, by, words):
+            return False
+        record_sent.tell_of_sent(now, OutgoingMail.objects.filter(pk=mail.pk))
+    return True
+
+
+def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_server: bool = False) -> None:
+    """Refused for now, or not reached: again after a growing while, and not for ever (DESIGN rule 10)."""
+    before, most, longest = (
+        (mail.knocks, MOST_KNOCKS, LONGEST_KNOCK) if no_server else (mail.tries, MOST_TRIES, LONGEST)
+    )
+    if before + 1 >= most:
+        fail(mail, now, f"gave up after {before + 1} attempts: {reason}", by)
+        return
+    words = reason[:MOST_WORDS]
+    count = {"knocks" if no_server else "tries": before + 1}
+    columns = {"not_before": now + _distance(mail, before, longest), "reason": words, **count, **FREED}
+    step(_held(mail), mail.pk, S.SENDING, S.APPROVED, by, now, words, **columns)
+
+
+def refused(mail: OutgoingMail, outcome: SendOutcome, now: datetime, by: str) -> None:
+    """Turned down for good, by all or for its content."""
+    fail(mail, now, outcome.words, by)
+    left = [each for each in mail.recipients if each not in mail.settled]
+    if outcome.refused or mail.settled:
+        delivery_failures.note(mail, outcome.refused or dict.fromkeys(left, outcome.words), RefusedBy.SERVER, now)
+
+
+def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
+    """Refused for good, in the server's words; where some have got it, it is done without the others."""
+    words = reason[:MOST_WORDS]
+    became = S.SENT if mail.settled else S.FAILED
+    step(_held(mail), mail.pk, S.SENDING, became, by, now, words, reason=words, not_before=None, **FREED)
+
+
+def doubt(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
+    """Nobody knows whether the server took it."""
+    words = reason[:MOST_WORDS]
+    step(_held(mail), mail.pk, S.SENDING, S.IN_DOUBT, by, now, words, reason=words, lease_until=None)
+
+
+def _distance(mail: OutgoingMail, before: int, longest: float) -> timedelta:
+    """How long to wait when it failed so often before: four times as long as the last time up to the longest, and a
+    quarter more or less, so that a hundred mails do not come back at once.
+    """
+    wait = min(FIRST * 4 ** min(before, 10), longest)
+    spread = random.Random(f"{mail.message_id} {mail.attempts}").uniform(0.75, 1.25)
+    return timedelta(seconds=wait * spread)
+
+
+def _not_taken(refused: dict[str, str], deferred: object) -> str:
+    said = [f"{each}: {words}" for each, words in refused.items()]
+    text = f"not taken for {'; '.join(said)}" if said else ""
+    later = [f"{each}: {words}" for each, words in deferred.items()] if isinstance(deferred, dict) else []
+    return "; ".join(part for part in (text, f"not yet taken for {'; '.join(later)}" if later else "") if part)

@@ -1,0 +1,177 @@
+"""What people do to reports: each act is an event with the person, once, and can be taken back by another.
+
+Many reports are changed in one transaction of five statements. Who saw an older state than there is changes nothing,
+and is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.db import transaction
+
+from tracker.domain import versions
+from tracker.domain.errors import Unfit
+from tracker.domain.events import EventData, Happening, Role, Verdict
+from tracker.domain.report_state.fold import fold, standing_events
+from tracker.models import Event, Report
+from tracker.services import event_log
+
+MOST = 500  # reports of one act
+LONGEST = 2000  # characters of what is told beside it
+IN_A_SENTENCE = 160  # of a note
+_SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
+_BATCH = re.compile(r"[0-9a-f]{12}\Z")
+Permit = Callable[[Report], Role | None]  # in which role a person may change a report; None: he may not
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One act of a person. `batch`: 12 random digits that name it; `aloud`: the threads shall hear of it."""
+
+    kind: Happening
+    person: str
+    batch: str
+    at: datetime
+    argument: str = ""
+    aloud: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"hand:{self.batch}"
+
+    def event(self, role: Role, release: str) -> EventData:
+        """The event of one report. `release`: what it blocks, where nothing else is told. Unfit for a bad argument."""
+        event = EventData(self.key, self.kind, self.at, role, said_by=self.person)
+        told = " ".join(self.argument.split())[:LONGEST]
+        match self.kind:
+            case Happening.FIX_PROPOSED | Happening.FIX_CONFIRMED:
+                return replace(event, title=told[:300])
+            case Happening.FIX_QUEUED:
+                return replace(event, tree=told[:100])
+            case Happening.FIX_LANDED | Happening.DISAPPEARED:
+                return replace(event, tag=_version(told))
+            case Happening.BLOCKS:
+                return replace(event, tag=_version(told) or release or "the release")
+            case Happening.DUPLICATE:
+                return replace(event, remark=_sha(told))
+            case Happening.ASSIGNED:
+                return replace(event, remark={"me": self.person, "nobody": ""}.get(_some(told), told[:100]))
+            case Happening.NOTED:
+                return replace(event, remark=_first(_some(told)))
+        return replace(event, remark=told)
+
+
+def _some(told: str) -> str:
+    if not told:
+        raise Unfit("expected some words beside it")
+    return told
+
+
+def _first(told: str) -> str:
+    """What stands in the sentence of a long note, which is kept whole beside it."""
+    return told if len(told) <= IN_A_SENTENCE else f"{told[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
+
+
+def _version(told: str) -> str:
+    if told and versions.parse(told) is None:
+        raise Unfit(f"expected a version like v6.12-rc4; found {told[:40]!r}")
+    return told
+
+
+def _sha(told: str) -> str:
+    if not _SHA.match(told):
+        raise Unfit(f"expected the sha of another report's culprit; found {told[:40]!r}")
+    return told[:10].lower()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of an act: the keys of the reports that changed, and the others with the reason."""
+
+    changed: list[int] = field(default_factory=list)
+    overtaken: list[Report] = field(default_factory=list)  # somebody was faster
+    idle: list[Report] = field(default_factory=list)  # it would change nothing
+    forbidden: list[Report] = field(default_factory=list)
+
+    def words(self) -> str:
+        """In a sentence or two."""
+        done = "1 report changed" if len(self.changed) == 1 else f"{len(self.changed)} reports changed"
+        told = [f"{done}."]
+        for reports, why in (
+            (self.overtaken, "was changed meanwhile, and is left as it is"),
+            (self.idle, "stays as it is: this moves nothing there"),
+            (self.forbidden, "is not yours to change"),
+        ):
+            told += [f"{each.culprit.sha10} {why} (now: {each.status})." for each in reports[:3]]
+            told += [f"{len(reports) - 3} more likewise."] if len(reports) > 3 else []
+        return " ".join(told)
+
+
+@transaction.atomic
+def change(seen: Mapping[int, int], act: Act, may: Permit, release: str = "") -> Outcome:
+    """Do it to these reports, each with the revision at which it was looked at. Unfit where it can't be done at all."""
+    act.event(Role.MACHINE, release)  # a bad argument is told before anything is locked
+    outcome = Outcome()
+
+    def tell(report: Report, events: list[Event]) -> Event | None:
+        role = may(report)
+        values = [event.value() for event in events]
+        if role is None:
+            outcome.forbidden.append(report)
+        elif report.revision != seen[report.pk]:
+            outcome.overtaken.append(report)
+        elif not _moves(report, values, event := act.event(role, release or report.merged or report.shifted)):
+            outcome.idle.append(report)
+        else:
+            outcome.changed.append(report.pk)
+            row = event_log.event_row(
+                report, event, act.at, act.argument.strip() if act.kind is Happening.NOTED else ""
+            )
+            row.batch, row.aloud = act.batch, act.aloud
+            return row
+        return None
+
+    event_log.amend(list(seen)[:MOST], tell)
+    return outcome
+
+
+def _moves(report: Report, events: Sequence[EventData], event: EventData) -> bool:
+    """Whether a report would stand elsewhere; who said so does not count."""
+    verdict = Verdict(report.verdict)
+    before, after = fold(verdict, events), fold(verdict, [*events, event])
+    return replace(before, because="", closed_at=None) != replace(after, because="", closed_at=None)
+
+
+def undo(batch: str, person: str, now: datetime, may: Permit) -> list[int]:
+    """Take an act back wherever it still stands. Returns the keys of the reports that changed."""
+    if not _BATCH.match(batch):
+        raise Unfit(f"expected the name of an act; found {batch[:40]!r}")
+    reports = Event.objects.filter(batch=batch).exclude(batch="").values_list("report", flat=True)
+    return take_back(reports, f"hand:{batch}", person, now, may)
+
+
+@transaction.atomic
+def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may: Permit) -> list[int]:
+    """Reverse an event where it stands: it stays in the record, and counts no longer."""
+    changed: list[int] = []
+
+    def tell(report: Report, events: list[Event]) -> Event | None:
+        standing = {event.key for event in standing_events([event.value() for event in events])}
+        if may(report) is None or key not in standing:
+            return None
+        known = {event.key for event in events}
+        own = next(name for number in range(len(known) + 1) if (name := _reversal(key, number)) not in known)
+        changed.append(report.pk)
+        value = EventData(own, Happening.REVERSED, now, said_by=person, reverses=key)
+        return event_log.event_row(report, value, now)
+
+    event_log.amend(list(reports)[:MOST], tell)
+    return changed
+
+
+def _reversal(key: str, number: int) -> str:
+    return f"{Happening.REVERSED}:{key}" + (f"#{number + 1}" if number else "")

@@ -1,0 +1,212 @@
+"""A report's line in the tables (tracker/models/reports.py): written here from what is known of the report.
+
+State and events come by `history.refold`, which calls `put`; findings, mail, git and releases by `relist`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max
+from django.db.models.functions import Least
+from django.utils import timezone
+
+from tracker.domain.events import OPEN
+from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries
+from tracker.models.git import TreeRole
+from tracker.models.mail import PEOPLE
+from tracker.services import bulk
+
+CLIP = 120  # characters of a name: five of them and the rest of a line must fit an index entry of PostgreSQL, 2.7 kB
+WORDS = 1200
+DOTS = 8  # samples of a side in a row
+HEIGHT = 20  # of a row's little chart; 0 is its top
+LEAST_NOISE = 2.0  # per cent: below this, reports print no spread
+_BEYOND = (1 << 20) - 1
+_SECONDS = (1 << 32) - 1
+
+
+def urgency(blocking: bool, weight: float, heard_at: datetime | None) -> int:
+    """One number to order a table by: what blocks first, then effect ÷ noise, then the longest silence.
+
+    >>> urgency(True, 1.0, None) > urgency(False, 900.0, None) > urgency(False, 1.0, None) > 0
+    True
+    """
+    effect = round(min(float(_BEYOND), weight * 8)) if weight > 0 else 0
+    heard = min(_SECONDS, max(0, int(heard_at.timestamp()))) if heard_at else 0
+    return (int(blocking) << 52) | (effect << 32) | (_SECONDS - heard)
+
+
+def spark(old: Sequence[float], new: Sequence[float]) -> str:
+    """The samples of both sides as heights from 0, the highest value, to HEIGHT: "17,18|3,4"; "" where one has none.
+
+    >>> spark([100, 101], [80])
+    '1,0|20'
+    """
+    sides = [_some(side) for side in (old, new)]
+    every = [each for side in sides for each in side]
+    if not all(sides):
+        return ""
+    low, high = min(every), max(every)
+    size = high - low
+    if not math.isfinite(size):
+        return ""
+    heights = ((round(HEIGHT * ((high - each) / size)) if size else HEIGHT // 2 for each in side) for side in sides)
+    return "|".join(",".join(map(str, side)) for side in heights)
+
+
+def _some(samples: Sequence[float]) -> Sequence[float]:
+    """At most DOTS of them, from all along."""
+    return [samples[number * len(samples) // DOTS] for number in range(DOTS)] if len(samples) > DOTS else samples
+
+
+def weight(finding: Finding) -> float:
+    """The change in times of the usual noise; where no history of it is known, of the larger spread that was told."""
+    if finding.effect is not None and math.isfinite(finding.effect):
+        return abs(finding.effect)
+    change = finding.change_pct_raw if finding.change_pct_raw is not None else finding.change_pct
+    return abs(change) / max(noise(finding) or 0.0, LEAST_NOISE) if change is not None else 0.0
+
+
+def noise(finding: Finding) -> float | None:
+    """The larger spread of both sides, in per cent of their means."""
+    return max((each for each in (finding.old_stddev_pct, finding.new_stddev_pct) if each is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The ends of the cycles, in their order, and the one that goes on; "" where nothing names it yet."""
+
+    versions: tuple[str, ...]
+    ends: tuple[datetime, ...]
+    current: str
+
+    @classmethod
+    def load(cls) -> Calendar:
+        return cls.of(Release.objects.order_by("number"))
+
+    @classmethod
+    def of(cls, releases: Iterable[Release]) -> Calendar:
+        """Of all releases, the oldest first."""
+        releases = list(releases)
+        ended = [each for each in releases if each.released_at]
+        later = [each for each in releases if not ended or each.number > ended[-1].number]
+        ends = tuple(each.released_at for each in ended if each.released_at)
+        return cls(tuple(each.version for each in ended), ends, later[0].version if later else "")
+
+    def cycle_at(self, moment: datetime) -> str:
+        """The release that was in the making: a cycle ends with its release, that moment included."""
+        place = bisect_left(self.ends, moment)
+        return self.versions[place] if place < len(self.versions) else self.current
+
+
+LINE = (
+    *("merged", "shifted", "author", "suite", "metric", "machine", "scenario", "base", "change_pct", "noise_pct"),
+    *("spark", "weight", "heard_at", "lacks_fix", "urgency", "words"),
+)
+
+
+def put(report: Report, calendar: Calendar | None) -> None:
+    """Where the line stands, after the state has changed; without a calendar it was reported when it was before."""
+    report.merged = report.cycle if not report.held or report.reported_at else ""
+    if calendar:
+        at = report.reported_at
+        elsewhere = report.tree is None or report.tree.role != TreeRole.MAINLINE or not report.cycle
+        report.shifted = calendar.cycle_at(at) if at and elsewhere else ""
+    told = (report.heard_at, report.reported_at, report.responded_at)
+    now = timezone.now()  # what says to be of the future was not heard yet
+    heard = [each for each in told if each and each <= now]
+    report.heard_at = max(heard, default=None)
+    blocking = bool(report.blocks) and report.state in OPEN
+    report.urgency = urgency(blocking, report.weight, report.heard_at)
+    report.words = _words(report)
+
+
+def relist(report_ids: Iterable[int]) -> None:
+    """Write the lines of these reports again: a handful of queries for five hundred of them."""
+    calendar = None
+    for some in bulk.in_parts(set(report_ids)):
+        calendar = calendar or Calendar.load()
+        with transaction.atomic():  # locked in the order in which a fold locks them, so that none writes what is old
+            _relist(some, calendar)
+
+
+def _relist(some: Collection[int], calendar: Calendar) -> None:
+    rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
+    reports = list(rows.filter(pk__in=some).order_by("pk"))
+    before = {report.pk: [getattr(report, name) for name in LINE] for report in reports}
+    heads = _headlines(some)
+    heard = _heard(some)
+    lacking = set(StableSeries.objects.filter(report__in=some, fixed_in="").values_list("report", flat=True))
+    for report in reports:
+        _head(report, heads.get(report.pk))
+        report.author = clipped(report.culprit.author_email.lower())
+        report.heard_at = heard.get(report.pk)
+        report.lacks_fix = report.pk in lacking
+        put(report, calendar)
+    bulk.update([each for each in reports if before[each.pk] != [getattr(each, name) for name in LINE]], LINE)
+
+
+def relist_since(moment: datetime | None) -> None:
+    """The lines of what was reported since a moment (None: ever), after a cycle has begun or ended."""
+    told = Report.objects.filter(reported_at__isnull=False)
+    if moment:
+        told = told.filter(reported_at__gt=moment)
+    relist(told.values_list("pk", flat=True))
+
+
+def clipped(name: str) -> str:
+    """A name as the tables have it; of what has to be cut, a digest keeps two apart.
+
+    >>> clipped("lkp-csl-2sp5")
+    'lkp-csl-2sp5'
+    """
+    if len(name) <= CLIP:
+        return name
+    return f"{name[: CLIP - 11]}…{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:10]}"
+
+
+def _headlines(reports: Collection[int]) -> dict[int, Finding]:
+    found = Finding.objects.filter(report__in=reports, headline=True)
+    return {each.report_id: each for each in found.select_related("metric", "scenario", "machine")}
+
+
+def _heard(reports: Collection[int]) -> dict[int, datetime]:
+    """When a person last said something; a mail from the future is as old as its coming."""
+    said = Message.objects.filter(report__in=reports, kind__in=PEOPLE).order_by().values_list("report")
+    return dict(said.annotate(last=Max(Least("sent_at", "source__received_at"))))
+
+
+def _head(report: Report, head: Finding | None) -> None:
+    """The columns of the headline; empty where there is none."""
+    head = head or Finding(metric=Metric(), scenario=Scenario(), machine=Machine())
+    report.suite = clipped(head.scenario.suite)
+    report.metric = clipped(head.metric.name)
+    report.machine = clipped(head.machine.name)
+    report.scenario = " ".join(f"{name}={value}" for name, value in head.scenario.params.items())[:400]
+    report.base = clipped(head.base)
+    report.change_pct = _finite(head.change_pct if head.change_pct is not None else head.change_pct_raw)
+    report.noise_pct = _finite(noise(head))
+    report.spark = spark(head.old_samples or _mean(head.old_mean), head.new_samples or _mean(head.new_mean))
+    report.weight = weight(head)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _mean(value: float | None) -> list[float]:
+    """A side that tells its mean alone."""
+    return [] if value is None else [value]
+
+
+def _words(report: Report) -> str:
+    names = (report.culprit.sha[:40], report.given_title, report.culprit.title, report.title, report.subsystem)
+    parts = (*names, report.metric, report.machine, report.scenario, report.author, report.remark, report.fix_title)
+    return " ".join(each[:300] for each in parts if each).lower()[:WORDS]

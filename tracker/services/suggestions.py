@@ -1,0 +1,100 @@
+"""What people make of suggestions: each decision is an event with the person, and can be taken back by another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from tracker.domain.events import EventData, Happening
+from tracker.models import Decision, Event, RuleRecord, Suggestion
+from tracker.services import event_log
+
+# What a suggestion may be changed to: what a mail can mean.
+OTHERS = (
+    Happening.RESPONDED,
+    Happening.WORKING,
+    Happening.ASKED,
+    Happening.ANSWERED,
+    Happening.DISPUTED,
+    Happening.FIX_PROPOSED,
+    Happening.FIX_FAILED,
+    Happening.FIX_CONFIRMED,
+    Happening.FIX_QUEUED,
+    Happening.DROPPED,
+    Happening.EXPECTED,
+    Happening.INVALID,
+    Happening.DUPLICATE,
+)
+
+
+_OF_A_FIX = frozenset({Happening.FIX_PROPOSED, Happening.FIX_CONFIRMED, Happening.FIX_QUEUED})
+
+
+@transaction.atomic
+def decide(
+    suggestion: Suggestion, decision: Decision, person: str, now: datetime, instead: Happening | None = None
+) -> bool:
+    """Accept, reject or change a suggestion, once; False where somebody was faster.
+
+    Accepted or changed it becomes an event of that kind; rejected, an event that says so and moves nothing.
+    """
+    open_one = Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN)
+    if not open_one.update(decision=decision, decided_by=person, decided_at=now):
+        return False
+    value = replace(suggestion.value(), said_by=person)
+    if decision == Decision.REJECTED:
+        value = replace(value, kind=Happening.READING_REJECTED, at=now, remark=suggestion.rule, title="", commit="")
+    elif decision == Decision.CHANGED and instead:
+        value = replace(value, kind=instead, remark="", title=value.title if instead in _OF_A_FIX else "")
+    value = replace(value, key=_key(suggestion, value))
+    event_log.record([event_log.event_row(suggestion.report, value, now, suggestion.quote)])
+    _count(suggestion.rule, decision, 1)
+    return True
+
+
+@transaction.atomic
+def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
+    """Undo a decision: its event is reversed, and the suggestion waits again. False where it waits already."""
+    decided = Suggestion.objects.filter(pk=suggestion.pk).exclude(decision=Decision.OPEN)
+    before = decided.values_list("decision", flat=True).first()
+    if before is None or not decided.update(decision=Decision.OPEN, decided_by="", decided_at=None):
+        return False
+    event = _events(suggestion).order_by("-pk").first()
+    if event:
+        undone = EventData(
+            key=f"{Happening.REVERSED}:{event.key}",
+            kind=Happening.REVERSED,
+            at=now,
+            said_by=person,
+            reverses=event.key,
+        )
+        event_log.record([event_log.event_row(suggestion.report, undone, now)])
+    _count(suggestion.rule, before, -1)
+    return True
+
+
+def _key(suggestion: Suggestion, value: EventData) -> str:
+    """The suggestion's own key at first, so that replaying its mail tells nothing twice; after an undo another."""
+    times = _events(suggestion).count()
+    own = suggestion.key if value.kind == suggestion.kind else f"{value.kind}={suggestion.key}"
+    return f"{own}!{times}" if times else own
+
+
+def _events(suggestion: Suggestion) -> QuerySet[Event]:
+    """What was decided of this suggestion before."""
+    told = Event.objects.filter(report=suggestion.report_id, message_id=suggestion.message_id).exclude(said_by="")
+    return told.filter(
+        Q(key=suggestion.key)
+        | Q(key__startswith=f"{suggestion.key}!")
+        | Q(key__endswith=f"={suggestion.key}")
+        | Q(key__contains=f"={suggestion.key}!")
+    )
+
+
+def _count(rule: str, decision: str, by: int) -> None:
+    RuleRecord.objects.get_or_create(rule=rule)
+    least = {f"{decision}__gte": max(0, -by)}  # decisions of before these were counted are taken back, too
+    RuleRecord.objects.filter(rule=rule, **least).update(**{decision: F(decision) + by})
