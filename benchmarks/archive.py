@@ -18,9 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.make_epoch import make  # noqa: E402
 from benchmarks.timing import timed  # noqa: E402
-from bot.archives.prefilter import Sieve, key_of_commit, key_of_title  # noqa: E402
+from bot.archives.prefilter import Prefilter, key_of_commit, key_of_title  # noqa: E402
 from bot.archives.sources.public_inbox import read_epoch  # noqa: E402
-from bot.mail.identity import Identity  # noqa: E402
+from bot.mail.identity import BotIdentity  # noqa: E402
 
 BUNDLE = ROOT.parent / "shared" / "data" / "lore" / "linux-nfs.0.bundle"
 ROBOTS = "rong.a.chen@intel.com,oliver.sang@intel.com,yujie.liu@intel.com,lkp@intel.com"
@@ -111,11 +111,11 @@ def mark_read(var: Path, places: list[str]) -> None:
 def flat(epoch: Path) -> None:
     """Stage one for more and more tracked keys."""
     mails = [mail.raw for _, mail in zip(range(6000), read_epoch(epoch), strict=False)]
-    identity = Identity(address="perfbot@bot.example.org", robots=frozenset(ROBOTS.split(",")))
+    identity = BotIdentity(address="perfbot@bot.example.org", robots=frozenset(ROBOTS.split(",")))
     print(f"\n{'keys':>9}{'µs a mail':>12}")
     for count in (10, 1000, 100_000, 1_000_000):
         keys = (key for number in range(count // 3 + 1) for key in _keys(number))
-        sieve = Sieve(keys, identity)
+        sieve = Prefilter(keys, identity)
         print(f"{count:9}{timed(lambda sieve=sieve: [sieve.passes(raw) for raw in mails], 3) / len(mails) * 1e6:12.1f}")
 
 

@@ -105,7 +105,7 @@ def make_comparisons(version: str) -> None:
     for number, kernel in enumerate(models.Kernel.objects.filter(name="v0.1"), 1):
         models.StudyKernel.objects.create(study=study, position=number, kernel=kernel)
     for report in models.Report.objects.filter(merged=version)[:20]:
-        models.Detail.objects.create(release=release, report=report)
+        models.ReportHighlight.objects.create(release=release, report=report)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def measure(port: int, queued: int, sent: int) -> None:
         server, before = Server("127.0.0.1", port), OutgoingMail.objects.filter(state=OutgoingState.SENT).count()
         begin = time.perf_counter()
         while OutgoingMail.objects.filter(state=OutgoingState.SENT).count() - before < most:
-            if not sender.send_due(SmtpTransport(server), sender.Manner(run=2.0)):
+            if not sender.send_due(SmtpTransport(server), sender.SendConfig(run=2.0)):
                 break  # the queue is empty
         return time.perf_counter() - begin
 
@@ -83,7 +83,7 @@ def measure(port: int, queued: int, sent: int) -> None:
         spent = []
         for _ in range(15):
             begin = time.perf_counter()
-            batch = scheduler.claim_due(timezone.now(), sender.Manner().lease, sender.BATCH, "bench")
+            batch = scheduler.claim_due(timezone.now(), sender.SendConfig().lease, sender.BATCH, "bench")
             spent.append(1000 * (time.perf_counter() - begin))
             mail_transitions.release(batch, timezone.now(), "bench", "")
         return median(spent)

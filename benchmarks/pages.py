@@ -85,7 +85,7 @@ def made(reports: int, messages: int) -> str:
 def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
     """One report with its line in the tables, its headline, and the event that it was reported."""
     from tracker import models
-    from tracker.domain.events import Happening, State
+    from tracker.domain.events import EventKind, State
     from tracker.services import report_summary
 
     place = 0 if dice.random() < SHARE else dice.randrange(1, RELEASES)
@@ -114,7 +114,7 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
         change_pct=change, change_pct_raw=change, old_samples=old, new_samples=new, old_mean=1000.0, new_mean=900.0,
         effect=effect,
     )  # fmt: skip
-    told = {"key": f"reported:{n}", "kind": Happening.REPORTED, "at": at, "message_id": f"r{n}@x", "recorded_at": at}
+    told = {"key": f"reported:{n}", "kind": EventKind.REPORTED, "at": at, "message_id": f"r{n}@x", "recorded_at": at}
     return report, finding, models.Event(report_id=n + 1000, **told)
 
 

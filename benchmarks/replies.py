@@ -14,12 +14,12 @@ from typing import Any
 
 from bot.archives.sources.mbox import read_mbox
 from bot.explain import explain
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 LAB = "oliver.sang@intel.com,rong.a.chen@intel.com,yujie.liu@intel.com"
 # As the data's README tells.
-LKP = Identity(
+LKP = BotIdentity(
     address="perfbot@bot.example.org",
     robots=frozenset(f"{LAB},lkp@intel.com".split(",")),
     operators=frozenset(f"{LAB},feng.tang@intel.com,zhengjun.xing@linux.intel.com,beibei.si@intel.com".split(",")),

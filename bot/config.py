@@ -17,13 +17,13 @@ from bot.compose.policy.policy import Policy
 from bot.compose.policy.policy_file import read_policy
 from bot.dkim_keys import KeyCache
 from bot.git.repository import is_repository
-from bot.mail.auth.trust_anchors import Believed
-from bot.mail.identity import Identity
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.identity import BotIdentity
 from bot.mail.mailmap import Aliases, read_mailmap
-from bot.outbox.bulletins import Press
-from bot.outbox.context.compose_config import House
-from bot.outbox.recovery import DoubtPolicy
-from bot.outbox.sender import Manner
+from bot.outbox.bulletins import BulletinConfig
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.recovery import RecoveryPolicy
+from bot.outbox.sender import SendConfig
 from bot.outbox.sent_folder import SentFolder
 from bot.outbox.signing import DkimKey, PatattKey, Signing, Unsigned
 from bot.outbox.transports.choice import transport_of
@@ -31,33 +31,33 @@ from bot.outbox.transports.port import Transport
 from bot.replies.rules import RULES
 from tracker.models import Tree
 from tracker.services.catalog import tree_for
-from tracker.services.report_summary import relist
+from tracker.services.report_summary import refresh
 
 TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@example.org>\r\n\r\nA mail.\r\n"
 TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role
 
 
-def identity() -> Identity:
+def bot_identity() -> BotIdentity:
     """The identity that the settings describe. The keys of mail domains are those of the database."""
     return _identity(KeyCache(ask_dns=settings.PERFWORK_DNS))
 
 
-def identity_without_keys() -> Identity:
+def identity_without_keys() -> BotIdentity:
     """The same for who has no database: mail is proven by trusted servers and developers' keys alone."""
     return _identity(None)
 
 
-def _identity(keys: KeyCache | None) -> Identity:
+def _identity(keys: KeyCache | None) -> BotIdentity:
     if settings.PERFWORK_KEYRING and not Path(settings.PERFWORK_KEYRING).is_dir():
         raise ImproperlyConfigured(f"PERFWORK_KEYRING: there is no directory {settings.PERFWORK_KEYRING}")
-    believed = Believed(
+    believed = TrustAnchors(
         servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
         signers=settings.PERFWORK_SIGNERS,
         keyring=settings.PERFWORK_KEYRING,
     )
     if keys:
         believed = replace(believed, key=keys.key, signs=keys.signs, warm=keys.warm)
-    return Identity(
+    return BotIdentity(
         address=settings.PERFWORK_BOT_ADDRESS.lower(),
         name=settings.PERFWORK_BOT_NAME,
         list_address=settings.PERFWORK_LIST_ADDRESS.lower(),
@@ -74,7 +74,7 @@ def _identity(keys: KeyCache | None) -> Identity:
     )
 
 
-def house() -> House:
+def compose_config() -> ComposeConfig:
     """What the settings say of our mail: its conventions, the policy, and the trees to ask of culprits."""
     lists: dict[str, tuple[str, ...]] = {}
     for tree, addresses in settings.PERFWORK_TREE_LISTS.items():
@@ -89,18 +89,18 @@ def house() -> House:
         most_people=settings.PERFWORK_MOST_PEOPLE,
         oldest=timedelta(days=settings.PERFWORK_OLDEST_DAYS),
     )
-    return House(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), settings.PERFWORK_LORE)
+    return ComposeConfig(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), settings.PERFWORK_LORE)
 
 
-def press() -> Press:
+def bulletin_config() -> BulletinConfig:
     """Who sends bulletins, and to which lists; our own one where none is set."""
     lists = settings.PERFWORK_BULLETINS or [each for each in [settings.PERFWORK_LIST_ADDRESS] if each]
-    return Press(identity(), house(), tuple(address.lower() for address in lists))
+    return BulletinConfig(bot_identity(), compose_config(), tuple(address.lower() for address in lists))
 
 
-def manner(run: float = 0.0) -> Manner:
+def send_config(run: float = 0.0) -> SendConfig:
     """How mail is sent; `run`: seconds after which nothing more is claimed."""
-    return Manner(
+    return SendConfig(
         lease=timedelta(seconds=settings.PERFWORK_LEASE),
         run=run,
         rates=_policy(settings.PERFWORK_POLICY).rates,
@@ -110,16 +110,16 @@ def manner(run: float = 0.0) -> Manner:
     )
 
 
-def way_out() -> Transport:
+def configured_transport() -> Transport:
     """The transport that EMAIL_URL names; ValueError says what is wrong with it."""
     timeout, patience = settings.PERFWORK_SMTP_TIMEOUT, settings.PERFWORK_LEASE / 2
     return transport_of(settings.EMAIL_URL, ehlo=settings.PERFWORK_EHLO, timeout=timeout, patience=patience)
 
 
-def doubt_policy() -> DoubtPolicy:
+def recovery_policy() -> RecoveryPolicy:
     """What becomes of mail in doubt."""
     own = open_sources(settings.PERFWORK_SENT)[0].name if settings.PERFWORK_SENT else ""
-    return DoubtPolicy(timedelta(seconds=settings.PERFWORK_DOUBT_AFTER), settings.PERFWORK_RESEND, own)
+    return RecoveryPolicy(timedelta(seconds=settings.PERFWORK_DOUBT_AFTER), settings.PERFWORK_RESEND, own)
 
 
 def _signing() -> Signing:
@@ -205,5 +205,5 @@ def _configured(name: str, place: str) -> Tree:
     if (tree.path, tree.branches, tree.role) != (path, branches, role):
         tree.path, tree.branches, tree.role, tree.cursor = path, branches, role, ""
         tree.save(update_fields=["path", "branches", "role", "cursor"])
-        relist(tree.reports.values_list("pk", flat=True))  # a role says in which section they stand
+        refresh(tree.reports.values_list("pk", flat=True))  # a role says in which section they stand
     return tree

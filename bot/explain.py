@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.mail.identity import Identity
-from bot.mail.message import Mail
+from bot.mail.identity import BotIdentity
+from bot.mail.message import ParsedMail
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.effects import effects_of
-from bot.replies.meaning import Found, found_in
+from bot.replies.meaning import FoundIntent, found_in
 from bot.replies.reading import Reading, understand
 from bot.replies.report_lookup import KnownReport, KnownReports, known_as
-from bot.replies.sender_kind import Kind
+from bot.replies.sender_kind import SenderKind
 from bot.replies.to_events import event_of, reported_event
 from bot.robot_reports.as_json import report_json
 from bot.robot_reports.report import RobotReport, clean_title, find_report
@@ -34,7 +34,7 @@ class _Case:
 
 
 def explain(
-    mails: Iterable[bytes], identity: Identity, known: Iterable[KnownReport] = (), *, rows: bool = False
+    mails: Iterable[bytes], identity: BotIdentity, known: Iterable[KnownReport] = (), *, rows: bool = False
 ) -> Iterator[dict[str, Any]]:
     """What each mail means, in input order. Reports in the input are tracked, wherever in it they stand.
 
@@ -65,13 +65,13 @@ def explain(
     yield from objects
 
 
-def _report_in(mail: Mail, identity: Identity) -> RobotReport | None:
+def _report_in(mail: ParsedMail, identity: BotIdentity) -> RobotReport | None:
     """The report in a robot's mail, or in one of our own."""
     ours = identity.is_own(mail.author.email) or mail.mark("x-perfwork-report")
     return find_report(mail) if ours or mail.author.email in identity.robots else None
 
 
-def _track(desk: KnownReports, mail: Mail, told: RobotReport) -> None:
+def _track(desk: KnownReports, mail: ParsedMail, told: RobotReport) -> None:
     """A report of the input becomes a tracked one; a second mail about a culprit joins the first."""
     before = desk.reports.get(told.culprit)
     desk.add(
@@ -92,7 +92,7 @@ def _explain_one(
     told: RobotReport | None,
     desk: KnownReports,
     cases: Mapping[str, _Case],
-    identity: Identity,
+    identity: BotIdentity,
     rows: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
@@ -108,13 +108,13 @@ def _explain_one(
             _act(cases[report_id], follows, mail, seen_from)
     if relations and not told:
         desk.file(mail.message_id, next(iter(relations)))
-    if not relations and reading.notice and reading.kind is Kind.ROBOT:
+    if not relations and reading.notice and reading.kind is SenderKind.ROBOT:
         # Of no report that we know: shown all the same, since nothing can come of it.
         effects = effects_of(reading, at, identity.trust)
     return _as_json(reading, told, list(relations) or ([told.culprit] if told else []), effects, at, rows)
 
 
-def _act(case: _Case, effects: Iterable[Effect], mail: Mail, at: Standpoint) -> None:
+def _act(case: _Case, effects: Iterable[Effect], mail: ParsedMail, at: Standpoint) -> None:
     for number, effect in enumerate(effects):
         event = event_of(effect, mail, at.role, mail.date or _EPOCH, number)
         if event and effect.mode is Mode.AUTO:
@@ -139,7 +139,7 @@ def _as_json(
         "subject": mail.subject,
         "date": mail.date.isoformat().replace("+00:00", "Z") if mail.date else None,
         "author": {"name": mail.author.name, "email": mail.author.email},
-        "kind": Kind.ROBOT.value if told and reading.kind is not Kind.SELF else reading.kind.value,
+        "kind": SenderKind.ROBOT.value if told and reading.kind is not SenderKind.SELF else reading.kind.value,
         "own_text": reading.own_text,
         "report_ids": report_ids,
         "commands": [{"name": each.word.value, "argument": each.argument} for each in reading.commands.good],
@@ -156,7 +156,7 @@ def _as_json(
     }
 
 
-def _meant(reading: Reading, told: RobotReport | None, at: Standpoint) -> tuple[Found, ...]:
+def _meant(reading: Reading, told: RobotReport | None, at: Standpoint) -> tuple[FoundIntent, ...]:
     """The intents of a reply, each name once; of a report there are none."""
     found = found_in(reading, improvement=at.improvement) if not told else ()
     return tuple({each.intent: each for each in reversed(found)}.values())[::-1]

@@ -11,12 +11,12 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from bot.errors import Busy
-from tracker.models.base import Held
+from tracker.models.base import NamedLease
 
 
-def hold(row: Held, length: timedelta) -> None:
+def acquire(row: NamedLease, length: timedelta) -> None:
     """Take the row, or raise Busy. `length`: how long a worker that gives no sign of life keeps others away."""
-    rows: QuerySet[Held] = type(row)._default_manager.filter(pk=row.pk)
+    rows: QuerySet[NamedLease] = type(row)._default_manager.filter(pk=row.pk)
     before = rows.get()
     if before.lease_until and _has_died(before.holder):
         rows.filter(lease_until=before.lease_until, holder=before.holder).update(lease_until=None)
@@ -27,18 +27,18 @@ def hold(row: Held, length: timedelta) -> None:
     row.refresh_from_db()  # it may have been read to another place meanwhile
 
 
-def hold_on(row: Held, length: timedelta) -> None:
+def extend(row: NamedLease, length: timedelta) -> None:
     """Hold it longer, in the transaction of what was read: whoever has lost it raises Busy, and saves nothing."""
     if not _mine(row).update(lease_until=timezone.now() + length):
         raise Busy(f"{row}: another worker took over, since this one gave no sign of life for {length}")
 
 
-def let_go(row: Held) -> None:
+def release(row: NamedLease) -> None:
     """Give it back, unless somebody else has it by now."""
     _mine(row).update(lease_until=None, attempts=0, holder="")
 
 
-def _mine(row: Held) -> QuerySet[Held]:
+def _mine(row: NamedLease) -> QuerySet[NamedLease]:
     return type(row)._default_manager.filter(pk=row.pk, holder=_name(os.getpid()), lease_until__isnull=False)
 
 

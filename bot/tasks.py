@@ -14,13 +14,22 @@ from django.utils import timezone
 from bot.archives.reading import read_source
 from bot.archives.sources import open_sources
 from bot.archives.sources.mirror import refresh
-from bot.config import configured_trees, doubt_policy, house, identity, manner, press, tree_paths, way_out
+from bot.config import (
+    bot_identity,
+    bulletin_config,
+    compose_config,
+    configured_transport,
+    configured_trees,
+    recovery_policy,
+    send_config,
+    tree_paths,
+)
 from bot.errors import Busy, Unreadable
 from bot.outbox import recovery
 from bot.outbox.bulletins import compose_week
 from bot.outbox.command_answers import approve_answers
 from bot.outbox.composer import compose_due
-from bot.outbox.follow_ups import compose_further
+from bot.outbox.follow_ups import compose_follow_ups
 from bot.outbox.scheduler import has_due, is_busy
 from bot.outbox.sender import ENDS_A_ROUND, send_due
 from bot.outbox.sign_in_mail import mail_links
@@ -38,11 +47,11 @@ def _lease() -> timedelta:
 def compose_mail() -> None:
     """Compose reports and what follows them, by the rules of the house."""
     first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
-    compose_due(identity(), now, approve_first=first, house=house())
-    compose_further(identity(), now, approve_first=first, house=house())
+    compose_due(bot_identity(), now, approve_first=first, house=compose_config())
+    compose_follow_ups(bot_identity(), now, approve_first=first, house=compose_config())
     if settings.PERFWORK_DIGEST:
         try:
-            compose_week(press(), now, approve_first=first)
+            compose_week(bulletin_config(), now, approve_first=first)
         except Exception:  # it keeps no other mail back
             log.exception("the digest of the week could not be composed")
 
@@ -78,7 +87,9 @@ def read_archives() -> None:
 def read_archive(which: int, number: int) -> None:
     """Read what is new in one archive of a place, unless somebody else is at it; its trouble is its own."""
     try:
-        read_source(open_sources(settings.PERFWORK_ARCHIVES[which])[number], identity(), timezone.now(), held=_lease())
+        read_source(
+            open_sources(settings.PERFWORK_ARCHIVES[which])[number], bot_identity(), timezone.now(), held=_lease()
+        )
     except Busy as busy:
         log.info("%s", busy)
     except (Unreadable, OSError, IndexError, OperationalError) as error:
@@ -99,7 +110,7 @@ def track_tree(name: str) -> None:
     patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease(), rest)
     try:
         for tree in configured_trees([name]):
-            _, trouble = follow(tree, identity(), timezone.now(), patience, tree_paths())
+            _, trouble = follow(tree, bot_identity(), timezone.now(), patience, tree_paths())
             if trouble:
                 log.error("%s", trouble)
     except Busy as busy:
@@ -113,17 +124,17 @@ def send_mail() -> int:
     """Send what is approved and due, for some seconds; ring again where more is. The rows of the outbox say what."""
     now = timezone.now()
     recovery.sweep(now)
-    recovery.resolve(doubt_policy(), now)
+    recovery.resolve(recovery_policy(), now)
     if not settings.PERFWORK_SENDING:
         log.info("PERFWORK_SENDING is off: mail stays in the outbox")
         return 0
     try:
-        transport = way_out()
+        transport = configured_transport()
     except ValueError as mistake:
         log.info("%s", mistake)
         return 0
-    how = manner(run=SENDING)
-    mail_links(transport, identity(), now, how.signing)
+    how = send_config(run=SENDING)
+    mail_links(transport, bot_identity(), now, how.signing)
     try:
         fates = send_due(transport, how)
     except DatabaseError as error:  # a full disk, or a server that is gone: what is not recorded is in doubt later

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.report.report_data import BuildTold, FindingTold, RecheckTold, ReportTold
+from bot.compose.report.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.git.maintainers import Maintainers
 from bot.mail.addresses import Address
 from tests.told import BOT, FINDING, SLOWER, TOLD
@@ -37,7 +37,7 @@ BETTER = replace(
 )
 
 
-def profile(function: str, old: float, new: float) -> FindingTold:
+def profile(function: str, old: float, new: float) -> FindingData:
     return replace(
         FINDING,
         metric=f"perf-profile.self.cycles-pp.{function}",
@@ -52,7 +52,7 @@ def profile(function: str, old: float, new: float) -> FindingTold:
     )
 
 
-def elsewhere(number: int, change: float) -> FindingTold:
+def elsewhere(number: int, change: float) -> FindingData:
     return replace(
         FINDING,
         suite="fsmark",
@@ -68,9 +68,9 @@ def elsewhere(number: int, change: float) -> FindingTold:
     )
 
 
-REPORTS: Mapping[str, tuple[ReportTold, Conventions]] = {
+REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
     "01-regression": (
-        replace(TOLD, rechecks=(RecheckTold("v9.1-rc3", "good-after-revert"), RecheckTold("v9.1-rc4", "still-bad"))),
+        replace(TOLD, rechecks=(RecheckInfo("v9.1-rc3", "good-after-revert"), RecheckInfo("v9.1-rc4", "still-bad"))),
         HOUSE,
     ),
     "02-improvement": (replace(TOLD, verdict=Verdict.IMPROVEMENT, findings=(BETTER,)), HOUSE),
@@ -103,7 +103,7 @@ REPORTS: Mapping[str, tuple[ReportTold, Conventions]] = {
         HOUSE,
     ),
     "05-debug-config": (
-        replace(TOLD, build=BuildTold(kconfig="x86_64-perf-9-kasan", compiler="gcc-14", cmdline="ro page_poison=1")),
+        replace(TOLD, build=BuildInfo(kconfig="x86_64-perf-9-kasan", compiler="gcc-14", cmdline="ro page_poison=1")),
         HOUSE,
     ),
     "06-alignment": (

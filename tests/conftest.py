@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from django.core.cache import cache
 
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.outbox.transports.smtp import Server
 from tests.kernel import ROBOT, Kernel
 from tests.mail_server import Moody, mail_server
@@ -69,9 +69,9 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def identity() -> Identity:
+def identity() -> BotIdentity:
     """Our bot in the invented mails."""
-    return Identity(
+    return BotIdentity(
         address="perfbot@bot.example.org",
         list_address="perf-reports@lists.example.org",
         base_url="https://perf.example.org",
@@ -80,13 +80,13 @@ def identity() -> Identity:
 
 
 @pytest.fixture
-def lkp(identity: Identity) -> Identity:
+def lkp(identity: BotIdentity) -> BotIdentity:
     """The identity for the real threads and reports."""
-    return Identity(address=identity.address, robots=ROBOTS, operators=OPERATORS, trust="open")
+    return BotIdentity(address=identity.address, robots=ROBOTS, operators=OPERATORS, trust="open")
 
 
 @pytest.fixture
-def world(db: None, tmp_path: Path, identity: Identity) -> Iterator[World]:
+def world(db: None, tmp_path: Path, identity: BotIdentity) -> Iterator[World]:
     """An empty database, a list archive, a git tree and a lab. However a story ends, no mail moved without a record."""
     yield World(tmp_path, identity)
     assert unrecorded() == []

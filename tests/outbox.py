@@ -9,17 +9,17 @@ from typing import Any
 from django.utils import timezone
 
 from bot.outbox import scheduler, sender
-from bot.outbox.transports.port import Fate
+from bot.outbox.transports.port import SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport
-from tracker.models import Move, OutgoingMail, OutgoingState
+from tracker.models import MailTransition, OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
 
 LEASE = timedelta(seconds=60)
 
 
-def send(server: Server, **manner: Any) -> Counter[Fate]:
+def send(server: Server, **manner: Any) -> Counter[SendStatus]:
     """One call of a worker."""
-    return sender.send_due(SmtpTransport(server), sender.Manner(**{"lease": LEASE, **manner}))
+    return sender.send_due(SmtpTransport(server), sender.SendConfig(**{"lease": LEASE, **manner}))
 
 
 def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> list[OutgoingMail]:
@@ -29,7 +29,7 @@ def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> l
 
 def by_hand(mail: OutgoingMail, verb: str, words: str = "") -> bool:
     """What a person does on the page."""
-    return mail_transitions.by_hand(mail.pk, verb, "dana", timezone.now(), words)
+    return mail_transitions.apply_action(mail.pk, verb, "dana", timezone.now(), words)
 
 
 def again(mail: OutgoingMail) -> OutgoingMail:
@@ -44,7 +44,7 @@ def record_of(mail: OutgoingMail) -> list[str]:
 def unrecorded() -> list[str]:
     """Mails whose state is not the one that their record ends with: somebody moved them without a line."""
     last: dict[int, str] = {}
-    for mail, was, became in Move.objects.order_by("pk").values_list("mail", "was", "became"):
+    for mail, was, became in MailTransition.objects.order_by("pk").values_list("mail", "was", "became"):
         if was != last.get(mail, ""):
             return [f"mail {mail}: the record goes on from {was!r} where it was {last.get(mail, '')!r}"]
         last[mail] = became

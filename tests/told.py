@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.compose.report.report_data import BuildTold, FindingTold, ReportTold
+from bot.compose.report.report_data import BuildInfo, FindingData, ReportData
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from tracker.domain.events import Grade, Verdict
 
 LIST = "perf-reports@lists.example.org"
-BOT = Identity(address="perfbot@bot.example.org", list_address=LIST, base_url="https://perf.example.org")
-FINDING = FindingTold(
+BOT = BotIdentity(address="perfbot@bot.example.org", list_address=LIST, base_url="https://perf.example.org")
+FINDING = FindingData(
     metric="vm-scan.ops_per_sec",
     unit="1/s",
     direction="higher",
@@ -43,7 +43,7 @@ SLOWER = replace(
     low_pct=None,
     noise_pct=None,
 )
-TOLD = ReportTold(
+TOLD = ReportData(
     tag="7d3e91c0a45b28f6",
     sha="3b1f0c9d2e" + "4" * 30,
     title="mm/vmscan: walk cold folios first",
@@ -60,5 +60,5 @@ TOLD = ReportTold(
     bisect_steps=7,
     verdict=Verdict.REGRESSION,
     findings=(FINDING, SLOWER),
-    build=BuildTold(kconfig="perf-9", compiler="gcc-14"),
+    build=BuildInfo(kconfig="perf-9", compiler="gcc-14"),
 )

@@ -12,12 +12,12 @@ from typing import Any
 
 from bot.archives.reading import read_source
 from bot.archives.sources import open_sources
-from bot.archives.tally import Tally
+from bot.archives.tally import ReadTally
 from bot.demo.inbox import DemoInbox
 from bot.demo.story import DANA, DIFF, LEE
 from bot.demo.tree import DemoTree
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.outbox.composer import compose_due
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
@@ -35,7 +35,7 @@ START = datetime(2026, 9, 1, tzinfo=UTC)
 class World:
     """Time passes an hour a step, so that every story has an order."""
 
-    def __init__(self, place: Path, identity: Identity) -> None:
+    def __init__(self, place: Path, identity: BotIdentity) -> None:
         self.place, self.identity = place, identity
         self.inbox = DemoInbox(place / "inbox")
         self.git = DemoTree(place / "linux.git")
@@ -134,8 +134,8 @@ class World:
     def post(self, *arguments: Any, **more: Any) -> None:
         self.inbox.add(self.letter(*arguments, **more))
 
-    def read(self, path: Path | None = None) -> Tally:
-        tally = Tally()
+    def read(self, path: Path | None = None) -> ReadTally:
+        tally = ReadTally()
         for source in open_sources(str(path or self.inbox.path)):
             tally += read_source(source, self.identity, self.later())
         return tally

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError, transaction
 
-from bot.archives.filing import Desk, Filed
+from bot.archives.filing import Filed, MailFiler
 from bot.archives.known_reports import keys_in_database, keys_of_culprit
-from bot.archives.prefilter import Passes, Sieve, key_of_message
+from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources.raw import RawMail
 from bot.archives.storage import is_too_long, keep, keep_all, wait_for_all
-from bot.archives.tally import Tally
+from bot.archives.tally import ReadTally
 from bot.replies.reading import Reading, understand
 from bot.robot_reports.report import find_report
-from tracker.models import Archive, Message, Orphan, OutgoingMail, RawMessage
+from tracker.models import Archive, Message, OutgoingMail, PendingReference, RawMessage
 
 ROUNDS = 1000  # an orphan may wait for an orphan, as deep as threads go
 AT_ONCE = 500
@@ -47,9 +47,9 @@ class _Read:
     reading: Reading
 
 
-def take(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve) -> Tally:
+def take(passed: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter) -> ReadTally:
     """File mails in the caller's transaction, and then the orphans that waited for what they brought."""
-    tally = Tally()
+    tally = ReadTally()
     maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
     put_aside(maybe, archive, desk, sieve, tally)
     passed = [each for each in passed if each.why is not Passes.MAYBE or each.source]
@@ -65,7 +65,9 @@ def take(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: S
     return tally
 
 
-def put_aside(maybe: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve, tally: Tally) -> None:
+def put_aside(
+    maybe: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter, tally: ReadTally
+) -> None:
     """Keep mails that seem to be about a report which is not there, unread, by the keys that stand in them."""
     named = {each.mail.raw: keys for each in maybe if (keys := sieve.names(each.mail.raw))}
     if not named:
@@ -79,7 +81,9 @@ def put_aside(maybe: Sequence[Passed], archive: Archive | None, desk: Desk, siev
     tally.kept += made
 
 
-def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: Sieve, tally: Tally) -> Iterator[str]:
+def _file(
+    passed: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter, tally: ReadTally
+) -> Iterator[str]:
     """File mails that were parsed together. Yields the keys that are tracked from now on."""
     reads = [each for each in (_parsed(one, archive, desk, tally) for one in passed) if each]
     if reads:
@@ -106,7 +110,7 @@ def _file(passed: Sequence[Passed], archive: Archive | None, desk: Desk, sieve: 
     put_aside(unfiled, archive, desk, sieve, tally)
 
 
-def _parsed(passed: Passed, archive: Archive | None, desk: Desk, tally: Tally) -> _Read | None:
+def _parsed(passed: Passed, archive: Archive | None, desk: MailFiler, tally: ReadTally) -> _Read | None:
     try:
         return _Read(passed, understand(passed.mail.raw, desk.identity))
     except (SoftTimeLimitExceeded, MemoryError):
@@ -116,7 +120,7 @@ def _parsed(passed: Passed, archive: Archive | None, desk: Desk, tally: Tally) -
         return None
 
 
-def _take(each: _Read, archive: Archive | None, desk: Desk) -> Filed:
+def _take(each: _Read, archive: Archive | None, desk: MailFiler) -> Filed:
     """File one mail; what it names and nobody has seen yet, it waits for."""
     reading, passed = each.reading, each.passed
 
@@ -135,14 +139,14 @@ def _take(each: _Read, archive: Archive | None, desk: Desk) -> Filed:
         desk.file_again(reading)
     unseen = desk.unseen(reading)
     if passed.source:
-        stale = Orphan.objects.filter(source=passed.source)
+        stale = PendingReference.objects.filter(source=passed.source)
         (stale if filed.message_id else stale.filter(own=False)).exclude(key__in=unseen).delete()
     if unseen and filed.message_id and not filed.was_known:
         wait_for_all([(kept(), dict.fromkeys(unseen, False))])
     return filed
 
 
-def _read_again(desk: Desk) -> None:
+def _read_again(desk: MailFiler) -> None:
     """The threads of reports that more people were told of: who their writers are may have changed."""
     for pk in sorted(desk.more_people):
         sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
@@ -154,7 +158,7 @@ def _read_again(desk: Desk) -> None:
     desk.more_people.clear()
 
 
-def _tracked(filed: Filed, sieve: Sieve) -> Iterator[str]:
+def _tracked(filed: Filed, sieve: Prefilter) -> Iterator[str]:
     """The keys that a filed mail brought; stage one learns them."""
     if not filed.message_id or filed.was_known:
         return
@@ -170,7 +174,7 @@ def _orphans_of(keys: Sequence[str]) -> Iterator[list[Passed]]:
     """The mails that waited for one of these keys, in the order in which they were read, a slice of bytes at a time."""
     found: set[int] = set()
     for start in range(0, len(keys), AT_ONCE):
-        rows = Orphan.objects.filter(key__in=keys[start : start + AT_ONCE], source__error="")
+        rows = PendingReference.objects.filter(key__in=keys[start : start + AT_ONCE], source__error="")
         found.update(rows.values_list("source", flat=True))
     size, some = 0, []
     for start in range(0, len(order := sorted(found)), ROWS):
@@ -184,20 +188,20 @@ def _orphans_of(keys: Sequence[str]) -> Iterator[list[Passed]]:
         yield some
 
 
-def claim_orphans(desk: Desk, sieve: Sieve) -> Tally:
+def claim_pending(desk: MailFiler, sieve: Prefilter) -> ReadTally:
     """File the orphans whose report came another way: from a lab, or from a worker that filed it at the same moment."""
     late: list[str] = []
     reports = OutgoingMail.objects.exclude(report=None).values("message_id")
     for keys in (Message.objects.values("message_id"), reports, *keys_in_database()):
-        waiting = Orphan.objects.filter(key__in=keys, own=False, source__error="")
+        waiting = PendingReference.objects.filter(key__in=keys, own=False, source__error="")
         late += waiting.values_list("key", flat=True).distinct()[:AT_ONCE]
-    tally = Tally()
+    tally = ReadTally()
     for orphans in _orphans_of(late):
         tally += take(orphans, None, desk, sieve)
     return tally
 
 
-def _quarantine(passed: Passed, archive: Archive | None, desk: Desk, error: Exception, tally: Tally) -> None:
+def _quarantine(passed: Passed, archive: Archive | None, desk: MailFiler, error: Exception, tally: ReadTally) -> None:
     what = " ".join(str(error).split())[:500]
     log.warning("quarantined %s %s: %s", archive or "mail", passed.mail.position, what)
     with transaction.atomic():
@@ -208,7 +212,7 @@ def _quarantine(passed: Passed, archive: Archive | None, desk: Desk, error: Exce
     tally.kept += 1
 
 
-def _count(filed: Filed, tally: Tally, passed: Passed) -> None:
+def _count(filed: Filed, tally: ReadTally, passed: Passed) -> None:
     tally.reports += filed.is_report
     tally.repeated += filed.is_repeated
     tally.replies += filed.is_reply

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class ReadCheckpoint:
     """(how many mails had been read, the commit), the newest first. A thousand mails leave about ten marks."""
 
     marks: tuple[tuple[int, str], ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> Trail:
+    def parse(cls, text: str) -> ReadCheckpoint:
         """What `str` gave; a bare commit is a trail, too, and what can't be read is none."""
         marks = []
         for word in text.split():
@@ -32,17 +32,17 @@ class Trail:
     def count(self) -> int:
         return self.marks[0][0] if self.marks else 0
 
-    def to(self, commit: str, more: int) -> Trail:
+    def to(self, commit: str, more: int) -> ReadCheckpoint:
         """The trail after `more` mails, up to `commit`. Of older marks one stays for each doubling of the way back."""
         count = self.count + more
         kept: dict[int, tuple[int, str]] = {}
         for mark in self.marks:
             kept[(count - mark[0]).bit_length()] = mark  # the oldest of its distance
-        return Trail(((count, commit), *(mark for mark in kept.values() if mark[1] != commit)))
+        return ReadCheckpoint(((count, commit), *(mark for mark in kept.values() if mark[1] != commit)))
 
-    def back_to(self, commit: str) -> Trail:
+    def back_to(self, commit: str) -> ReadCheckpoint:
         """The trail as it was at one of its commits; an empty one where it never was there."""
         for number, mark in enumerate(self.marks):
             if mark[1] == commit:
-                return Trail(self.marks[number:])
-        return Trail()
+                return ReadCheckpoint(self.marks[number:])
+        return ReadCheckpoint()

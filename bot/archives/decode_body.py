@@ -12,7 +12,7 @@ _UTF16 = ("utf-16-le", "utf-16-be")
 _BASE64 = re.compile(rb"(?:^[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\n|\Z))+", re.M)
 
 
-def in_the_clear(body: bytes, *, quoted: bool, base64: bool, delsp: bool) -> bytes:
+def decode_body(body: bytes, *, quoted: bool, base64: bool, delsp: bool) -> bytes:
     """The body, and below it what it says in other words. `delsp`: flowed lines are joined without a space."""
     clear = body
     if quoted:

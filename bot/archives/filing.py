@@ -8,7 +8,7 @@ from datetime import datetime
 
 from bot.archives import report_import
 from bot.archives.known_reports import keys_of_culprit, know, load, names_in, patch_keys
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.outbox import delivery_evidence
 from bot.outbox.command_answers import answer
@@ -18,10 +18,10 @@ from bot.replies.effects import effects_of
 from bot.replies.opt_out import wish_of
 from bot.replies.reading import Reading
 from bot.replies.report_lookup import KnownReports
-from bot.replies.sender_kind import Kind
+from bot.replies.sender_kind import SenderKind
 from bot.replies.to_events import event_of
 from bot.robot_reports.report import RobotReport, find_report
-from tracker.domain.events import EventData, Happening
+from tracker.domain.events import EventData, EventKind
 from tracker.models import Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
 from tracker.services import event_log, report_summary
 
@@ -38,10 +38,10 @@ class Filed:
     report: Report | None = None  # that it made, or told more of
 
 
-class Desk:
+class MailFiler:
     """The reports that the mails at hand may be about, and the filing of one mail after the other under them."""
 
-    def __init__(self, identity: Identity, now: datetime) -> None:
+    def __init__(self, identity: BotIdentity, now: datetime) -> None:
         self.identity = identity
         self.now = now
         self._touched: set[int] = set()
@@ -63,7 +63,7 @@ class Desk:
     def refold(self) -> None:
         """Bring the cached states up to date; once a batch."""
         event_log.refold(self._touched)  # reports that were rolled back are not there, and so not folded
-        report_summary.relist(self._touched | self._spoken)
+        report_summary.refresh(self._touched | self._spoken)
         self._touched.clear()
         self._spoken.clear()
 
@@ -89,9 +89,9 @@ class Desk:
     def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
         """File one mail that was laid out. `keep` stores its bytes, and is called before all else."""
         mail = reading.mail
-        if reading.kind is Kind.SELF and not self._witness(reading):
+        if reading.kind is SenderKind.SELF and not self._witness(reading):
             return Filed()  # so that the real one, which may come later, is no second
-        if reading.kind is Kind.SELF and mail.message_id in self._bulletins:
+        if reading.kind is SenderKind.SELF and mail.message_id in self._bulletins:
             return Filed()  # it names many reports, and is of none: who answers it answers none of them
         if mail.message_id in self._filed:
             return Filed(mail.message_id, was_known=True)
@@ -99,7 +99,7 @@ class Desk:
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
-        elif reading.kind is Kind.BOUNCE and came_back(reading, self.identity, self.now):
+        elif reading.kind is SenderKind.BOUNCE and came_back(reading, self.identity, self.now):
             keep()  # of a bulletin: it is of no report
             filed = Filed(mail.message_id)
         elif wish_of(reading, self.identity):
@@ -116,11 +116,11 @@ class Desk:
         mail = reading.mail
         first, how = next(iter(relations.items()))
         self._store(reading, self._rows[first], source, how)
-        if reading.kind is Kind.SELF:
+        if reading.kind is SenderKind.SELF:
             return Filed(mail.message_id)  # what it proves was heard before
-        if reading.kind is Kind.BOUNCE:
+        if reading.kind is SenderKind.BOUNCE:
             came_back(reading, self.identity, self.now)
-        elif reading.kind in (Kind.PERSON, Kind.BOT_OPERATOR):
+        elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
             hear(reading, self.identity, self.now)
         for tag, relation in relations.items():
             self._act(reading, tag, relation)
@@ -136,7 +136,7 @@ class Desk:
     def file_again(self, reading: Reading) -> None:
         """A filed mail, now that more is known: under the report that it is about first, and with all that it does."""
         relations = self.known.relations(reading)
-        if reading.kind is Kind.SELF or not relations:
+        if reading.kind is SenderKind.SELF or not relations:
             return
         first, how = next(iter(relations.items()))
         report = self._rows[first]
@@ -169,7 +169,7 @@ class Desk:
             trust=reading.trust.verdict,
             trust_by=reading.trust.by[:300],
             # Of our own mail everything is ours, the quoted-looking tag block too.
-            own_text=(mail.text if reading.kind is Kind.SELF else reading.own_text)[:100_000],
+            own_text=(mail.text if reading.kind is SenderKind.SELF else reading.own_text)[:100_000],
         )
         self.known.file(mail.message_id, report.tag)
         self._spoken.add(report.pk)
@@ -183,19 +183,19 @@ class Desk:
         effects = effects_of(reading, seen_from, self.identity.trust)
         acts = any(each.happening and each.mode is Mode.AUTO for each in effects)
         # What a person has turned down stays so, whatever is known since.
-        turned_down = event_log.turned_down(report, reading.mail.message_id) if acts else set()
+        turned_down = event_log.rejected_keys(report, reading.mail.message_id) if acts else set()
         for number, effect in enumerate(effects):
             event = event_of(effect, reading.mail, seen_from.role, at, number)
             if event is None:
                 continue
             if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
                 event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
-            if event.kind is Happening.DUPLICATE:
+            if event.kind is EventKind.DUPLICATE:
                 event = replace(event, remark=self._sha10_of(event.remark))
             if effect.mode is not Mode.AUTO:
                 self._suggest(report, event, effect)
             elif event.key not in turned_down:
-                event_log.know_better(report, event)
+                event_log.correct_role(report, event)
                 self._touched |= event_log.append([event_log.event_row(report, event, self.now, effect.quote)])
 
     def _suggest(self, report: Report, event: EventData, effect: Effect) -> None:
@@ -234,7 +234,7 @@ class Desk:
         Message.objects.filter(pk=message.pk).update(tables=report_import.packed(told))
         events = report_import.events_of(mail, told, mail.date or self.now)
         if told.unsure:
-            effect = Effect(Happening.REPORTED, Mode.SUGGEST, "unsure_report", quote="; ".join(told.unsure))
+            effect = Effect(EventKind.REPORTED, Mode.SUGGEST, "unsure_report", quote="; ".join(told.unsure))
             for event in events:
                 self._suggest(report, event, effect)
         else:

@@ -13,7 +13,7 @@ from django.db.models.functions import Concat, Substr
 from bot.archives.prefilter import DIGITS, key_of_commit, key_of_message, key_of_title
 from bot.replies.reading import Reading
 from bot.replies.report_lookup import KnownReport, KnownReports
-from tracker.models import Message, Orphan, OutgoingMail, Report
+from tracker.models import Message, OutgoingMail, PendingReference, Report
 
 Item = TypeVar("Item")
 _AT_ONCE = 500  # names in one query
@@ -31,7 +31,7 @@ def tracked_keys() -> Iterator[bytes]:
 
 def awaited_keys() -> Iterator[bytes]:
     """The mails that are kept, but filed nowhere yet."""
-    own = Orphan.objects.filter(own=True).values_list("key", flat=True)
+    own = PendingReference.objects.filter(own=True).values_list("key", flat=True)
     return map(key_of_message, own.iterator(chunk_size=10_000))
 
 

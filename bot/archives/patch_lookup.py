@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from bot.archives.sources.mbox import read_mbox
 from bot.errors import Unreadable
-from bot.mail.message import Mail, parse
+from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import bare_title, is_answer
 
 MOST = 50  # postings of one patch that are looked at
@@ -26,7 +26,7 @@ class PatchMail:
     references: tuple[str, ...]
 
 
-def dig(server: str, patch_id: str, title: str) -> PatchMail | None:
+def find_patch_mail(server: str, patch_id: str, title: str) -> PatchMail | None:
     """The last posting of this change under this title; None where the server knows none.
 
     `server` is ours to choose. Unreadable where it can't be asked; public-inbox must index more than `basic`.
@@ -47,7 +47,7 @@ def dig(server: str, patch_id: str, title: str) -> PatchMail | None:
     return chosen(_mails(found), title)
 
 
-def chosen(mails: Sequence[Mail], title: str) -> PatchMail | None:
+def chosen(mails: Sequence[ParsedMail], title: str) -> PatchMail | None:
     """The latest of those that post this title themselves; answers may quote a patch whole, and have its id too."""
     posted = [mail for mail in mails if not is_answer(mail.subject) and bare_title(mail.subject) == title]
     dated = [mail for mail in posted if mail.date and mail.message_id]
@@ -55,12 +55,12 @@ def chosen(mails: Sequence[Mail], title: str) -> PatchMail | None:
     return PatchMail(last.message_id, last.ancestors[::-1]) if last else None
 
 
-def _moment(mail: Mail) -> datetime:
+def _moment(mail: ParsedMail) -> datetime:
     assert mail.date
     return mail.date
 
 
-def _mails(mbox: bytes) -> list[Mail]:
+def _mails(mbox: bytes) -> list[ParsedMail]:
     if not mbox:
         return []
     with TemporaryDirectory() as folder:

@@ -9,7 +9,7 @@ import re
 
 import hyperscan
 
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 
 # What may stand in a mail, as plain numbers, since they are asked for a million times. The first five are fields of the
 # head, which stand in bodies, too: where tells.
@@ -40,10 +40,10 @@ _ONCE = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SINGLEMATCH
 Found = dict[int, list[int]]  # sign → where it ends, each time it stands there
 
 
-class Signs:
+class Patterns:
     """The patterns for one identity, compiled once. Each is a fixed string or little more: so they cost least."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: BotIdentity) -> None:
         local, _, domain = identity.address.partition("@")
         patterns: list[tuple[int, bytes, int]] = [
             *((sign, rb"\n" + name, _EACH) for sign, name in _FIELDS.items()),

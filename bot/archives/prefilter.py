@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from bot.archives import patterns
-from bot.archives.decode_body import in_the_clear
+from bot.archives.decode_body import decode_body
 from bot.archives.key_set import KeySet
 from bot.mail.headers import decode, to_text
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.mail.quoting import clean
 from bot.robot_reports.recogniser import Recogniser
@@ -44,16 +44,16 @@ class Passes(Enum):
     MAYBE = 4  # it seems to be about a report, perhaps one that is still to come
 
 
-class Sieve:
+class Prefilter:
     """Built once for what is tracked, which may grow; asked for every mail."""
 
-    def __init__(self, tracked: Iterable[bytes], identity: Identity, awaited: Iterable[bytes] = ()) -> None:
+    def __init__(self, tracked: Iterable[bytes], identity: BotIdentity, awaited: Iterable[bytes] = ()) -> None:
         """`tracked`: keys, as `key_of_message`, `key_of_commit` and `key_of_title` make them; `awaited`: those that
         orphans wait for.
         """
         self.tracked = KeySet(tracked)
         self.awaited = KeySet(awaited)
-        self._signs = patterns.Signs(identity)
+        self._signs = patterns.Patterns(identity)
         self._reports = Recogniser(identity.robots)
 
     def passes(self, raw: bytes) -> Passes:
@@ -114,7 +114,7 @@ class Sieve:
 
     def _in_the_clear(self, raw: bytes, found: patterns.Found, end: int) -> bytes:
         quoted, base64 = patterns.QUOTED_PRINTABLE in found, patterns.BASE64 in found
-        return in_the_clear(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=patterns.DELSP in found)
+        return decode_body(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=patterns.DELSP in found)
 
     def _of_body(self, body: bytes, found: patterns.Found, suspicious: bool) -> Passes:
         """What the body says, in the clear."""

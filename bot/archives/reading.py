@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from bot.archives.batch import Passed, claim_orphans, take
-from bot.archives.filing import Desk
+from bot.archives.batch import Passed, claim_pending, take
+from bot.archives.filing import MailFiler
 from bot.archives.known_reports import awaited_keys, keys_of_culprit, tracked_keys
-from bot.archives.prefilter import Passes, Sieve, key_of_message
+from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources import Source
 from bot.archives.sources.raw import RawMail, head_of
-from bot.archives.tally import Tally
+from bot.archives.tally import ReadTally
 from bot.errors import Unreadable
-from bot.leases import hold, hold_on, let_go
-from bot.mail.identity import Identity
+from bot.leases import acquire, extend, release
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from tracker.models import Archive, Message, OutgoingMail, Report
 from tracker.services import locks
@@ -33,13 +33,13 @@ MOST_BYTES = 16 << 20  # of them
 
 def read_source(
     source: Source,
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     progress: Callable[[int], None] = lambda seen: None,
     *,
     again: bool = False,
     held: timedelta = timedelta(minutes=5),
-) -> Tally:
+) -> ReadTally:
     """Read what is new in a source. The cursor is saved in the transaction of what was read up to it.
 
     `again` reads from the beginning; what is known already stays as it is. `held`: how long a worker that gives no
@@ -48,27 +48,27 @@ def read_source(
     archive, _ = Archive.objects.get_or_create(path=source.name)
     if not source.exclusive:
         return _read(source, archive, identity, now, progress, again, None)
-    hold(archive, held)
+    acquire(archive, held)
     try:
         return _read(source, archive, identity, now, progress, again, held)
     finally:
-        let_go(archive)
+        release(archive)
 
 
 def _read(
     source: Source,
     archive: Archive,
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     progress: Callable[[int], None],
     again: bool,
     held: timedelta | None,
-) -> Tally:
+) -> ReadTally:
     try:
         goal = source.goal()
         if goal and not again and source.is_done(archive.cursor, goal):
             Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
-            return Tally()
+            return ReadTally()
         archive.cursor = "" if again else source.resume(archive.cursor)
         reading = _Reading(source, archive, identity, now, held)
         try:
@@ -89,13 +89,13 @@ class _Reading:
     """One reading of a source: stage one for each mail, stage two for many at once, and how far all that is saved."""
 
     def __init__(
-        self, source: Source, archive: Archive, identity: Identity, now: datetime, held: timedelta | None
+        self, source: Source, archive: Archive, identity: BotIdentity, now: datetime, held: timedelta | None
     ) -> None:
         self.source, self.archive, self.now, self.held = source, archive, now, held
-        self.sieve = Sieve(tracked_keys(), identity, awaited_keys())
-        self.desk = Desk(identity, now)
+        self.sieve = Prefilter(tracked_keys(), identity, awaited_keys())
+        self.desk = MailFiler(identity, now)
         self.newest, self.newest_report, self.newest_sent = (_last(model) for model in (Message, Report, OutgoingMail))
-        self.tally = Tally()
+        self.tally = ReadTally()
         self.passed: list[Passed] = []
         self.size = 0  # bytes of these
         self.last: RawMail | None = None
@@ -134,7 +134,7 @@ class _Reading:
             locks.take(Lock.FILING)
             self._learn()
             tally = take(self.passed, self.archive, self.desk, self.sieve)
-            tally += claim_orphans(self.desk, self.sieve)
+            tally += claim_pending(self.desk, self.sieve)
             self.archive.read_at, self.archive.error = self.now, ""
             if goal:
                 self.archive.cursor = self.source.after(self.archive.cursor, goal, self.tally.seen - self.saved)
@@ -160,10 +160,10 @@ class _Reading:
             self.newest_sent = pk
             self.sieve.tracked.add(key_of_message(message_id))
 
-    def _save(self, tally: Tally) -> None:
+    def _save(self, tally: ReadTally) -> None:
         archive = self.archive
         if self.held:
-            hold_on(archive, self.held)
+            extend(archive, self.held)
         archive.seen += self.tally.seen - self.saved
         archive.kept += tally.kept
         if self.last:

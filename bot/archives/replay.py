@@ -10,14 +10,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from bot.archives.batch import Passed, take
-from bot.archives.filing import Desk
+from bot.archives.filing import MailFiler
 from bot.archives.known_reports import awaited_keys, tracked_keys
-from bot.archives.prefilter import Passes, Sieve
+from bot.archives.prefilter import Passes, Prefilter
 from bot.archives.sources.raw import RawMail
-from bot.archives.tally import Tally
-from bot.mail.identity import Identity
-from bot.replies.sender_kind import Kind
-from tracker.models import Finding, Message, Orphan, RawMessage, Report
+from bot.archives.tally import ReadTally
+from bot.mail.identity import BotIdentity
+from bot.replies.sender_kind import SenderKind
+from tracker.models import Finding, Message, PendingReference, RawMessage, Report
 from tracker.services import event_log, report_summary
 
 AT_ONCE = 200  # mails
@@ -28,12 +28,12 @@ class Replayed:
     """How many mails were read again, what came of them, and the reports whose state is another one now."""
 
     mails: int
-    tally: Tally
+    tally: ReadTally
     changed: tuple[str, ...]
 
 
 def replay_quarantine(
-    identity: Identity, now: datetime, progress: Callable[[int], None] = lambda count: None
+    identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None
 ) -> Replayed:
     """Try the mails that could not be understood once more. Each slice is a transaction."""
     before = _states()
@@ -43,27 +43,27 @@ def replay_quarantine(
 
 
 @transaction.atomic
-def replay_all(identity: Identity, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
+def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
     """Forget what was concluded from mail, and conclude it anew, in one transaction. What people decided stays."""
     before = _states()
-    mails = Message.objects.exclude(kind=Kind.SELF)
+    mails = Message.objects.exclude(kind=SenderKind.SELF)
     ids = mails.values("message_id")
     told = mails.filter(author_email__in=identity.robots).values("report")
     Finding.objects.filter(result=None, report__in=told).delete()  # those that came by no mail stay
     event_log.forget_mail(ids)
-    Orphan.objects.all().delete()
+    PendingReference.objects.all().delete()
     mails.delete()
-    tally, count = _read_again(RawMessage.objects.exclude(message__kind=Kind.SELF), identity, now, progress)
+    tally, count = _read_again(RawMessage.objects.exclude(message__kind=SenderKind.SELF), identity, now, progress)
     event_log.refold(Report.objects.values_list("pk", flat=True))
-    report_summary.relist(Report.objects.values_list("pk", flat=True))
+    report_summary.refresh(Report.objects.values_list("pk", flat=True))
     return Replayed(count, tally, _changed(before))
 
 
 def _read_again(
-    rows: QuerySet[RawMessage], identity: Identity, now: datetime, progress: Callable[[int], None]
-) -> tuple[Tally, int]:
-    sieve, desk = Sieve(tracked_keys(), identity, awaited_keys()), Desk(identity, now)
-    tally, count = Tally(), 0
+    rows: QuerySet[RawMessage], identity: BotIdentity, now: datetime, progress: Callable[[int], None]
+) -> tuple[ReadTally, int]:
+    sieve, desk = Prefilter(tracked_keys(), identity, awaited_keys()), MailFiler(identity, now)
+    tally, count = ReadTally(), 0
     for some in _slices(rows):
         passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in some]
         with transaction.atomic():

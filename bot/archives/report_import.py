@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from bot.mail.identity import Identity
-from bot.mail.message import Mail
+from bot.mail.identity import BotIdentity
+from bot.mail.message import ParsedMail
 from bot.replies.report_lookup import known_as
 from bot.replies.to_events import in_mainline_event, reported_event
 from bot.robot_reports.machine import machine_parts
 from bot.robot_reports.report import RobotReport, clean_title
-from bot.robot_reports.table import Table, Value
+from bot.robot_reports.table import ReportTable, Value
 from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
 from tracker.domain.events import EventData, Verdict
 from tracker.models import Finding, Machine, Report
@@ -22,7 +22,7 @@ _LONGEST = 400  # letters of a name
 _DOUBTFUL = "the robot's report is doubtful: "
 
 
-def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Report, bool, bool]:
+def report_for(mail: ParsedMail, told: RobotReport, identity: BotIdentity) -> tuple[Report, bool, bool]:
     """The report of the culprit with what this mail found; whether it was there before, and more people are told now.
 
     A doubtful mail holds a new report, and adds nothing to one that is there. A clear one frees what only doubtful
@@ -57,7 +57,7 @@ def report_for(mail: Mail, told: RobotReport, identity: Identity) -> tuple[Repor
     return report, before is not None, known != (report.authors, report.told)
 
 
-def events_of(mail: Mail, told: RobotReport, at: datetime) -> list[EventData]:
+def events_of(mail: ParsedMail, told: RobotReport, at: datetime) -> list[EventData]:
     """That it was reported; from the mainline's own tree also that the culprit is there."""
     where = ":".join(part for part in (told.subject.tree, told.subject.branch) if part)
     events = [reported_event(mail, at, where)]
@@ -107,7 +107,7 @@ def add_findings(report: Report, told: RobotReport) -> None:
         )
 
 
-def _kept(table: Table) -> KeptTable:
+def _kept(table: ReportTable) -> KeptTable:
     rows = (
         TableRow(row.name, row.old.mean, row.old.stddev_pct, row.change, row.new.mean, row.new.stddev_pct)
         for row in table.rows

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from bot.archives.sources.raw import RawMail
-from tracker.models import Archive, Orphan, RawMessage
+from tracker.models import Archive, PendingReference, RawMessage
 
 MOST_KEYS = 60  # of one orphan
 
@@ -62,9 +62,9 @@ def wait_for_all(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> No
     """Have mails read again on the day when one of their keys is tracked: each key, and whether it is the mail's own,
     which says that it is filed nowhere.
     """
-    Orphan.objects.bulk_create(
+    PendingReference.objects.bulk_create(
         (
-            Orphan(key=key, source=source, own=own)
+            PendingReference(key=key, source=source, own=own)
             for source, keys in waiting
             for key, own in list(keys.items())[:MOST_KEYS]
         ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Tally:
+class ReadTally:
     """Mails seen, and of those: report mails (and how many of these repeat a culprit), replies, known before, orphans
     that wait for their report, quarantined.
     """
@@ -20,7 +20,7 @@ class Tally:
     quarantined: int = 0
     kept: int = 0  # stored now
 
-    def __iadd__(self, other: Tally) -> Tally:
+    def __iadd__(self, other: ReadTally) -> ReadTally:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self

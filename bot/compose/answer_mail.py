@@ -9,12 +9,12 @@ from datetime import datetime
 
 from django.template.loader import render_to_string
 
-from bot.compose.mail import Mail
+from bot.compose.mail import ComposedMail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import Recipient, Recipients
 from bot.compose.threading import below
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import is_message_id, one_line
 from bot.replies.commands.grammar import MAX_COMMANDS
 from bot.replies.reading import Reading
@@ -32,7 +32,7 @@ class FailedLine:
     why: str
 
 
-def answer_to(reading: Reading, tag: str, sha: str, identity: Identity, now: datetime) -> Mail:
+def answer_to(reading: Reading, tag: str, sha: str, identity: BotIdentity, now: datetime) -> ComposedMail:
     """The answer to a mail whose commands failed. Nothing of the mail reaches a header but its ids and its subject,
     and these only where they are safe there.
     """
@@ -41,7 +41,7 @@ def answer_to(reading: Reading, tag: str, sha: str, identity: Identity, now: dat
     lists = (Recipient(Address("", identity.list_address), "our own list"),) if identity.list_address else ()
     writer = Recipient(replace(mail.author, name=one_line(mail.author.name, 80)), "who wrote the command")
     place = below(answered, mail.references[-MOST_REFERENCES:])
-    return Mail(
+    return ComposedMail(
         message_id=message_id(now, tag, identity, mail.message_id),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(tag)),
@@ -60,7 +60,7 @@ def _bare(subject: str) -> str:
     return subject[3:].lstrip() if subject[:3].lower() == "re:" else subject
 
 
-def _body(reading: Reading, sha: str, identity: Identity) -> str:
+def _body(reading: Reading, sha: str, identity: BotIdentity) -> str:
     lines = list(_failed(reading))
     text = render_to_string(
         "mail/answer.txt",

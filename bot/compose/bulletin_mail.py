@@ -9,12 +9,12 @@ from datetime import datetime
 
 from django.template.loader import render_to_string
 
-from bot.compose.mail import Mail
+from bot.compose.mail import ComposedMail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import Recipient, Recipients, why_not
 from bot.compose.report.report_mail import finished
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 from tracker.domain.keys import tag_of
 
@@ -32,8 +32,8 @@ class Bulletin:
 
 
 def compose_bulletin(
-    told: Bulletin, lists: Iterable[str], identity: Identity, now: datetime, unwelcome: Mapping[str, str]
-) -> Mail:
+    told: Bulletin, lists: Iterable[str], identity: BotIdentity, now: datetime, unwelcome: Mapping[str, str]
+) -> ComposedMail:
     """The mail to these lists; those that want none are left out."""
     tag = tag_of(told.purpose)
     wanted = [Recipient(Address("", each), "told of releases", is_list=True) for each in dict.fromkeys(lists)]
@@ -43,7 +43,7 @@ def compose_bulletin(
     page = f"{identity.base_url}{told.page}"
     text = _MARK.sub(r" \g<0>", told.text.strip("\n"))  # what programs take for the end of a mail
     words = {"text": text, "page": page, "bot": one_line(identity.name, 60)}
-    return Mail(
+    return ComposedMail(
         message_id=message_id(now, tag, identity, told.purpose),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(tag)),

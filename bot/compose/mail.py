@@ -32,7 +32,7 @@ POLICY = _Policy(linesep="\r\n", max_line_length=998, cte_type="8bit")
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class ComposedMail:
     """An outgoing mail. Ids are without angle brackets; the date and the Message-ID are fixed once for all."""
 
     message_id: str
@@ -63,7 +63,7 @@ class Mail:
         return tuple(dict.fromkeys(each.email for each in (*self.to, *self.cc)))
 
 
-def to_bytes(mail: Mail) -> bytes:
+def to_bytes(mail: ComposedMail) -> bytes:
     """The mail as it is sent and kept; the same value gives the same bytes."""
     message = EmailMessage(policy=POLICY)
     message["Message-ID"] = f"<{mail.message_id}>"

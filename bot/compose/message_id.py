@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 
 
-def message_id(at: datetime, tag: str, identity: Identity, purpose: str = "") -> str:
+def message_id(at: datetime, tag: str, identity: BotIdentity, purpose: str = "") -> str:
     """202603110412.7d3e91c0-perfbot@bot.example.org: when, about which report, by whom.
 
     `purpose`: what the mail tells, where it is not the report itself; each has an id of its own, be they composed in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bot.compose.report.report_data import FindingTold
+from bot.compose.report.report_data import FindingData
 from bot.mail.sanitising import one_line
 
 DIGITS = 5  # that mean something: no benchmark tells more
@@ -32,7 +32,7 @@ def spread(percent: float | None) -> str:
     return f" ±{percent:3.0f}%" if percent < 1e4 else f" ±{percent:.0e}%"
 
 
-def moved(finding: FindingTold) -> str:
+def moved(finding: FindingData) -> str:
     """ "-12.4%", "+0.7" of a share; from zero "+inf%"."""
     change = finding.moved
     if change is None:
@@ -41,7 +41,7 @@ def moved(finding: FindingTold) -> str:
     return f"{change:+.1f}{unit}" if abs(change) < 1e7 else f"{change:+.1e}{unit}"
 
 
-def row(finding: FindingTold, name: str) -> str:
+def row(finding: FindingData, name: str) -> str:
     """One row of the comparison table: 10 + 6 + 12 + 10 + 6 + 2 columns, then the name."""
     old, new = value(finding.old_mean), value(finding.new_mean)
     return (
@@ -61,14 +61,14 @@ def chance(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
 
 
-def listed(finding: FindingTold, name: str, columns: int) -> str:
+def listed(finding: FindingData, name: str, columns: int) -> str:
     """ "   -31.0%  fsmark.files_per_sec on lab7-m2", a name that is too long cut at its end."""
     change, name = f"{moved(finding):>9}  ", one_line(name)
     room = columns - len(change)
     return change + (name if len(name) <= room else f"{name[: room - 3]}...")
 
 
-def sides(finding: FindingTold) -> str:
+def sides(finding: FindingData) -> str:
     """ "18.39 ± 10% -> 24.37 us (+32.5%)", in a line of text."""
     means = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
     told = " -> ".join(value(mean) + spread(percent).rstrip() for mean, percent in means)
@@ -76,7 +76,7 @@ def sides(finding: FindingTold) -> str:
     return f"{told}{unit} ({moved(finding)})"
 
 
-def sureness(finding: FindingTold) -> list[str]:
+def sureness(finding: FindingData) -> list[str]:
     """How sure a difference is, in parts: runs, spread, chance."""
     parts = []
     if finding.old_runs and finding.new_runs:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from bot.compose.conventions import DEFAULT, Conventions
 from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address, parse_addresses
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import is_address
 
 MOST_LISTS = 20
@@ -55,7 +55,7 @@ class Recipients:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class CommitPeople:
     """The people of a commit. `responsible`: whom MAINTAINERS names for its files."""
 
     author: Address
@@ -66,8 +66,8 @@ class Commit:
 
 
 def recipients_of(
-    commit: Commit,
-    identity: Identity,
+    commit: CommitPeople,
+    identity: BotIdentity,
     conventions: Conventions = DEFAULT,
     unwelcome: Mapping[str, str] | None = None,
 ) -> Recipients:
@@ -94,7 +94,7 @@ def recipients_of(
     return Recipients(everybody[:1], everybody[1:], tuple(left_out.values()))
 
 
-def _lists(commit: Commit, identity: Identity, conventions: Conventions) -> Iterator[Recipient]:
+def _lists(commit: CommitPeople, identity: BotIdentity, conventions: Conventions) -> Iterator[Recipient]:
     """Our own list first: its archive proves what went out."""
     told = [
         (identity.list_address, "our own list"),
@@ -108,17 +108,17 @@ def _lists(commit: Commit, identity: Identity, conventions: Conventions) -> Iter
         yield Recipient(Address("", conventions.regzbot), "regzbot follows it", is_list=True)
 
 
-def _names(commit: Commit) -> Iterable[str]:
+def _names(commit: CommitPeople) -> Iterable[str]:
     """What a tree may be called where lists are set for it."""
     return dict.fromkeys(each for each in (commit.tree, commit.role) if each)
 
 
-def _responsible(commit: Commit, duty: Duty) -> Iterator[Recipient]:
+def _responsible(commit: CommitPeople, duty: Duty) -> Iterator[Recipient]:
     is_list = duty is Duty.LIST
     return (Recipient(each.address, str(each), is_list) for each in commit.responsible if each.duty is duty)
 
 
-def _of_trailers(commit: Commit) -> Iterator[Recipient]:
+def _of_trailers(commit: CommitPeople) -> Iterator[Recipient]:
     for tag, value in commit.trailers:
         if known := _TAGS.get(tag.strip().lower()):
             yield from (Recipient(address, f"{known} in the commit") for address in parse_addresses(value)[:1])
@@ -129,7 +129,7 @@ def is_forbidden(email: str) -> bool:
     return _NEVER.match(email) is not None
 
 
-def why_not(email: str, identity: Identity, unwelcome: Mapping[str, str]) -> str:
+def why_not(email: str, identity: BotIdentity, unwelcome: Mapping[str, str]) -> str:
     """Why an address is never told, or "". Who wants no mail wants none under his other addresses."""
     if not is_address(email):
         return "no address that a server takes"

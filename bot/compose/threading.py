@@ -15,21 +15,21 @@ _ABOUT = ("closes", "reported-by", "bug")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ThreadPosition:
     """What a mail answers, "" for nothing, and its References, which end with that."""
 
     answers: str = ""
     references: tuple[str, ...] = ()
 
 
-def below(message_id: str, references: Iterable[str] = ()) -> Place:
+def below(message_id: str, references: Iterable[str] = ()) -> ThreadPosition:
     """The place of an answer to a mail that has these References itself."""
     if not is_message_id(message_id):
-        return Place()
+        return ThreadPosition()
     above = tuple(dict.fromkeys(each for each in references if is_message_id(each) and each != message_id))
     if len(above) >= MOST:
         above = (above[0], *above[-(MOST - 2) :])
-    return Place(message_id, (*above, message_id))
+    return ThreadPosition(message_id, (*above, message_id))
 
 
 def patch_mail(trailers: Iterable[tuple[str, str]]) -> str:

@@ -14,7 +14,7 @@ from email.utils import format_datetime
 
 from bot.demo.tree import DemoTree
 from bot.mail.addresses import Address
-from bot.mail.message import Mail
+from bot.mail.message import ParsedMail
 
 DANA = Address("Dana Brook", "dana@dev.example")
 LEE = Address("Lee Park", "lee@dev.example")
@@ -101,7 +101,7 @@ index 2f4a1c7b9d03..81c0de55a2f9 100644
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DemoAnswer:
     """A scripted answer: to the report of which culprit, by whom, in which words (given the report's id)."""
 
     culprit: str
@@ -114,26 +114,26 @@ def _said(text: str) -> Callable[[str], str]:
     return lambda report_id: text
 
 
-ANSWERS: list[Answer] = [
-    Answer(
+ANSWERS: list[DemoAnswer] = [
+    DemoAnswer(
         "mm/vmscan: walk cold folios first",
         DANA,
         _said("Thanks for the report. We scan the list twice. Does this help?\n\n" + DIFF),
     ),
-    Answer(
+    DemoAnswer(
         "fs/ledger: flush the journal in one go",
         LEE,
         _said("I can see it here as well, the journal lock is held across the flush now.\nI need to think about it."),
     ),
-    Answer(
+    DemoAnswer(
         "net/relay: batch small frames",
         LEE,
         _said("We trade latency for throughput here, as the changelog says.\n\n#lkp expected"),
     ),
-    Answer(
+    DemoAnswer(
         "x86/entry: save one more register", OTTO, _said("The lab's microcode was older on one side.\n\n#lkp invalid")
     ),
-    Answer(
+    DemoAnswer(
         "lib/sort: choose the middle pivot",
         MIRA,
         lambda report_id: (
@@ -143,7 +143,7 @@ ANSWERS: list[Answer] = [
         ),
         subject="[PATCH] lib/sort: choose the pivot from the right half",
     ),
-    Answer(
+    DemoAnswer(
         "slab: align the per-CPU queue",
         ROBOT,
         _said(
@@ -155,7 +155,7 @@ ANSWERS: list[Answer] = [
 ]
 
 
-def answer(each: Answer, report: Mail, at: datetime, number: int) -> bytes:
+def answer(each: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> bytes:
     """An answer as the mail that arrives at the list."""
     message = EmailMessage(policy=SMTP.clone(max_line_length=998))
     message["From"] = str(each.author)

@@ -24,7 +24,7 @@ _MAX_BLOB = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Inspected:
+class CommitInspection:
     """A commit as a tree has it. `no_op`: it changes nothing but comments, white space or documentation."""
 
     sha: str
@@ -38,9 +38,9 @@ class Inspected:
     no_op: bool = False
 
 
-def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, Inspected]:
+def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, CommitInspection]:
     """What the first of these trees that holds a commit says of it; a tree that can't be read says nothing."""
-    found: dict[str, Inspected] = {}
+    found: dict[str, CommitInspection] = {}
     for repository in repositories:
         missing = [sha for sha in shas if sha not in found]
         if not missing:
@@ -52,7 +52,7 @@ def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, In
     return found
 
 
-def _inspect(repository: Path, shas: Collection[str]) -> dict[str, Inspected]:
+def _inspect(repository: Path, shas: Collection[str]) -> dict[str, CommitInspection]:
     """Four calls of git, however many commits are asked for."""
     there = list(resolve(repository, shas).values())
     if not there:
@@ -106,11 +106,11 @@ class _Entry:
     new: str
 
 
-def _parsed(record: bytes) -> Inspected:
+def _parsed(record: bytes) -> CommitInspection:
     """A commit whose message may hold anything but a NUL: it stands last."""
     sha, parents, name, email, at, message = record.decode("utf-8", "replace").split("\n", 5)
     title, _, body = message.partition("\n")
-    return Inspected(
+    return CommitInspection(
         sha=sha,
         parents=tuple(parents.split()),
         title=title.strip(),

@@ -22,14 +22,14 @@ _LINE = re.compile(rb"^[+-](?![+-]{2} )(.*)$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedFiles:
     """The files of a commit, and whom MAINTAINERS names for them."""
 
     files: tuple[str, ...] = ()
     responsible: tuple[Responsible, ...] = ()
 
 
-def touched(repositories: Iterable[Path], sha: str) -> Touched:
+def touched(repositories: Iterable[Path], sha: str) -> TouchedFiles:
     """By the first of these trees that holds the commit; nothing where none does, or none can be read."""
     for repository in repositories:
         try:
@@ -37,18 +37,18 @@ def touched(repositories: Iterable[Path], sha: str) -> Touched:
                 return _touched(repository, whole)
         except (Unreadable, OSError, ValueError):
             continue
-    return Touched()
+    return TouchedFiles()
 
 
-def _touched(repository: Path, sha: str) -> Touched:
+def _touched(repository: Path, sha: str) -> TouchedFiles:
     names = _git(repository, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--no-renames", "--name-only", sha)
     files = tuple(names.decode("utf-8", "replace").split("\0")[:-1][:MAX_FILES])
     told = _file(repository, sha, "MAINTAINERS")
     if not told:
-        return Touched(files)
+        return TouchedFiles(files)
     proper = read_mailmap(_file(repository, sha, ".mailmap")).proper
     changed = _changed(repository, sha) if len(files) <= _FEW else ""
-    return Touched(files, read_maintainers(told).of(files, changed, proper))
+    return TouchedFiles(files, read_maintainers(told).of(files, changed, proper))
 
 
 def _changed(repository: Path, sha: str) -> str:

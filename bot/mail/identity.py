@@ -6,14 +6,14 @@ import hmac
 import re
 from dataclasses import dataclass, field
 
-from bot.mail.auth.trust_anchors import Believed
+from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.mailmap import Aliases
 
 _TAG = re.compile(r"([0-9a-f]{16})(?:\.[0-9a-f]{12})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class BotIdentity:
     """The bot's own addresses in lower case, the robots whose reports it follows, and its operators."""
 
     address: str = "perfbot@localhost"
@@ -25,7 +25,7 @@ class Identity:
     robots: frozenset[str] = frozenset()
     operators: frozenset[str] = frozenset()
     trust: str = "verified"
-    believed: Believed = field(default_factory=Believed)
+    believed: TrustAnchors = field(default_factory=TrustAnchors)
     aliases: Aliases = field(default_factory=Aliases)
     secret: bytes = field(default=b"", repr=False)
     rules_off: frozenset[str] = frozenset()  # of those that read plain English

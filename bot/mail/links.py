@@ -20,7 +20,7 @@ MAX_LINKS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class MailLink:
     """A link as written, and what it leads to: a Message-ID, or the sha or tag of a page of ours."""
 
     url: str
@@ -28,13 +28,13 @@ class Link:
     page: str = ""
 
 
-def find_links(text: str, base_url: str = "") -> tuple[Link, ...]:
+def find_links(text: str, base_url: str = "") -> tuple[MailLink, ...]:
     """The links in a text that lead to a mail or to a report's page; other links are not ours to follow."""
-    found = [Link(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
+    found = [MailLink(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
     if base_url:
         bare = re.escape(base_url.partition("://")[2])
         pages = re.finditer(rf"(?<![\w/])https?://{bare}/report/([0-9a-f]{{7,64}})/?(?![\w/])", text, re.I)
-        found.extend(Link(match[0], page=match[1].lower()) for match in pages)
+        found.extend(MailLink(match[0], page=match[1].lower()) for match in pages)
     return tuple(dict.fromkeys(found))[:MAX_LINKS]
 
 

@@ -37,7 +37,7 @@ _ENVELOPE = ("delivered-to", "x-original-to", "envelope-to", "resent-to", "resen
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class ParsedMail:
     """A mail as it stands: ids without brackets, addresses in lower case, the date in UTC."""
 
     message_id: str
@@ -51,7 +51,7 @@ class Mail:
     delivered_to: tuple[Address, ...]  # by the mail servers on its way
     text: str
     charset: str  # that the text was declared to be in, "" where none was
-    attachments: tuple[parts.Attachment, ...]
+    attachments: tuple[parts.MimeAttachment, ...]
     marks: tuple[tuple[str, str], ...]  # headers that say who or what wrote it, names in lower case
     problems: tuple[str, ...]
 
@@ -82,7 +82,7 @@ class Mail:
         return next((value for key, value in self.marks if key == name), "")
 
 
-def parse(raw: bytes) -> Mail:
+def parse(raw: bytes) -> ParsedMail:
     """Read one mail. Never raises: what is missing is empty, and what was guessed is in `problems`."""
     problems: list[str] = []
     if len(raw) > MAX_BYTES:
@@ -134,7 +134,7 @@ def _plain(head: bytes) -> bytes:
     return b"\n".join(lines) + b"\n\n"
 
 
-def _mail(message: Part, body: parts.Body, problems: list[str]) -> Mail:
+def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
     # Raw: the parser's own text of a header has lost what is not ASCII in it.
     values: dict[str, list[str]] = {}
     for name, value in message.raw_items():
@@ -152,7 +152,7 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> Mail:
         problems.append("no_message_id")
     if not author:
         problems.append("no_author")
-    return Mail(
+    return ParsedMail(
         message_id=ids[0] if ids else "",
         in_reply_to=headers.message_ids(all_of("in-reply-to")),
         references=headers.message_ids(all_of("references")),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.mail.headers import decode
-from bot.mail.mime.parts import Attachment
+from bot.mail.mime.parts import MimeAttachment
 
 _DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
 _HUNK = re.compile(r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from|new mode|GIT binary patch)\b", re.M)
@@ -32,7 +32,7 @@ class Patch:
     files: tuple[str, ...]
 
 
-def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[Attachment]) -> tuple[Patch, ...]:
+def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeAttachment]) -> tuple[Patch, ...]:
     """The patches of a mail: in its unquoted lines, wherever they stand, and in its attachments."""
     text = "\n".join(lines)
     found: list[Patch] = []

@@ -48,7 +48,7 @@ _BEGINNINGS = frozenset("-_*Bb \t")  # of a line that sets off an older mail; a 
 MAX_LINE = 20_000
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line that the writer did not quote, and the quoted line that it stands right below, "" for none."""
 
     text: str
@@ -65,10 +65,10 @@ def unquoted_lines(text: str) -> list[str]:
     return [line.text for line in lines_in_context(text)]
 
 
-def lines_in_context(text: str) -> list[Line]:
+def lines_in_context(text: str) -> list[TextLine]:
     """The same, each with the words that it answers: a short answer means little without them."""
     lines = _without_armour([line[:MAX_LINE] for line in clean(text).split("\n")])
-    keep: list[Line] = []
+    keep: list[TextLine] = []
     in_quote, quoted, resume = False, "", 0
     for number, line in enumerate(lines):
         if number < resume:
@@ -85,7 +85,7 @@ def lines_in_context(text: str) -> list[Line]:
             quoted = line[mark.end() :].lstrip("> ").strip() or quoted
         else:
             in_quote = in_quote and not line.strip()
-            keep.append(Line(line.rstrip(), quoted))
+            keep.append(TextLine(line.rstrip(), quoted))
             quoted = "" if line.strip() else quoted
     return keep
 
@@ -148,7 +148,7 @@ def _is_outlook(lines: list[str], number: int) -> bool:
     return any(found["sent"] for found in block) and any(found["to"] for found in block)
 
 
-def _drop_attribution(keep: list[Line]) -> None:
+def _drop_attribution(keep: list[TextLine]) -> None:
     """Take "On …, somebody wrote:" off the end of what is kept, where a quote follows; it may take three lines."""
     last = len(keep)
     while last > max(0, len(keep) - 4) and (not keep[last - 1].text.strip() or _ELLIPSIS.match(keep[last - 1].text)):

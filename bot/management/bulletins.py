@@ -7,14 +7,14 @@ from django.utils import timezone
 
 from bot.compose.bulletin_mail import Bulletin
 from bot.outbox import bulletins
-from bot.outbox.bulletins import Press
-from tracker.domain.errors import Unfit
+from bot.outbox.bulletins import BulletinConfig
+from tracker.domain.errors import InvalidInput
 
 
-def hold(bulletin: Bulletin, press: Press) -> str:
+def hold(bulletin: Bulletin, press: BulletinConfig) -> str:
     """What became of it; CommandError where it can't be sent."""
     try:
         row = bulletins.hold(bulletin, press, timezone.now())
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         raise CommandError(str(unfit)) from None
     return f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}"

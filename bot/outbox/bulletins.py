@@ -9,17 +9,17 @@ from urllib.parse import urlsplit
 
 from bot.compose.bulletin_mail import Bulletin, compose_bulletin
 from bot.compose.lint import faults
-from bot.compose.mail import Mail
-from bot.compose.policy.policy import Action, Decision
-from bot.mail.identity import Identity
-from bot.outbox.context.compose_config import House
+from bot.compose.mail import ComposedMail
+from bot.compose.policy.policy import Action, PolicyDecision
+from bot.mail.identity import BotIdentity
+from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.policy_context import unwelcome
-from bot.outbox.writer import COMPOSER, Desk, Start
+from bot.outbox.writer import COMPOSER, OutboxWriter, Start
 from tracker.documents import text
 from tracker.documents.blocks import Document
 from tracker.documents.digest import queries as digest
 from tracker.documents.digest.compose import compose as compose_digest
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
 from tracker.services import mail_transitions
 
@@ -29,27 +29,27 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Press:
+class BulletinConfig:
     """Who sends bulletins, and to which lists."""
 
-    identity: Identity
-    house: House
+    identity: BotIdentity
+    house: ComposeConfig
     lists: tuple[str, ...]
 
 
-def of_release(version: str, document: Document, press: Press) -> Bulletin:
+def of_release(version: str, document: Document, press: BulletinConfig) -> Bulletin:
     """The report of a release as a mail."""
     told = text.render(document, press.identity.base_url)
     return Bulletin(f"{Purpose.BULLETIN}release {version}", document.title, told, f"/{version}/report/")
 
 
-def of_study(study: Study, document: Document, press: Press) -> Bulletin:
+def of_study(study: Study, document: Document, press: BulletinConfig) -> Bulletin:
     """A study as a mail."""
     told = text.render(document, press.identity.base_url)
     return Bulletin(f"{Purpose.BULLETIN}study {study.slug}", document.title, told, f"/study/{study.slug}/")
 
 
-def of_week(version: str, press: Press, now: datetime) -> Bulletin | None:
+def of_week(version: str, press: BulletinConfig, now: datetime) -> Bulletin | None:
     """The digest of the week; None where nothing is open and nothing was closed."""
     told = digest.of(version, now)
     if not told:
@@ -65,11 +65,11 @@ def _digest(version: str, now: datetime) -> str:
     return f"{Purpose.BULLETIN}digest {version} {year}-W{number:02}"
 
 
-def hold(bulletin: Bulletin, press: Press, now: datetime) -> OutgoingMail:
+def hold(bulletin: Bulletin, press: BulletinConfig, now: datetime) -> OutgoingMail:
     """Put it into the outbox, held until somebody approves it. One that waits there is composed anew under the
     Message-ID that it has; Unfit where one has gone out, or there is no list.
     """
-    desk = Desk(press.identity, press.house, now)
+    desk = OutboxWriter(press.identity, press.house, now)
     mail = _composed(bulletin, press, now)
     found = list(faults(mail, press.identity, press.house.conventions, now, foreign=[bulletin.text]))
     if urlsplit(press.identity.base_url).hostname in LOCAL:
@@ -81,13 +81,13 @@ def hold(bulletin: Bulletin, press: Press, now: datetime) -> OutgoingMail:
     columns = {**desk.columns(mail, row.message_id), "reason": start.reason, "by_hand": False}
     again = (OutgoingState.HELD, OutgoingState.COMPOSED, OutgoingState.CANCELLED)
     waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=again, attempts=0, sent_at=None)  # no server saw it
-    if not mail_transitions.move(waiting, OutgoingState.HELD, COMPOSER, now, "composed anew", **columns):
-        raise Unfit(f"mail {row.pk} with it is {row.state.replace('_', ' ')} already: `outbox show {row.pk}`")
+    if not mail_transitions.transition(waiting, OutgoingState.HELD, COMPOSER, now, "composed anew", **columns):
+        raise InvalidInput(f"mail {row.pk} with it is {row.state.replace('_', ' ')} already: `outbox show {row.pk}`")
     row.refresh_from_db()
     return row
 
 
-def compose_week(press: Press, now: datetime, *, approve_first: bool) -> bool:
+def compose_week(press: BulletinConfig, now: datetime, *, approve_first: bool) -> bool:
     """The digest of this week, once, where there are lists for it; by the usual rules."""
     version = digest.current()
     known = OutgoingMail.objects.filter(report=None, purpose=_digest(version, now))
@@ -96,21 +96,21 @@ def compose_week(press: Press, now: datetime, *, approve_first: bool) -> bool:
     bulletin = of_week(version, press, now)
     if bulletin is None:
         return False
-    desk = Desk(press.identity, press.house, now)
+    desk = OutboxWriter(press.identity, press.house, now)
     try:
         mail = _composed(bulletin, press, now)
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         log.warning("no digest of the week: %s", unfit)
         return False
     action = Action.APPROVE if approve_first else Action.SEND
-    start = desk.judge(mail, Decision(action), foreign=[bulletin.text])
+    start = desk.judge(mail, PolicyDecision(action), foreign=[bulletin.text])
     return desk.shelve(None, mail, bulletin.purpose, start)
 
 
-def _composed(bulletin: Bulletin, press: Press, now: datetime) -> Mail:
+def _composed(bulletin: Bulletin, press: BulletinConfig, now: datetime) -> ComposedMail:
     if not press.lists:
-        raise Unfit("no list is told of releases: set PERFWORK_BULLETINS, or PERFWORK_LIST_ADDRESS")
+        raise InvalidInput("no list is told of releases: set PERFWORK_BULLETINS, or PERFWORK_LIST_ADDRESS")
     mail = compose_bulletin(bulletin, press.lists, press.identity, now, unwelcome(press.identity.aliases))
     if not mail.to:
-        raise Unfit("none of the lists wants our mail")
+        raise InvalidInput("none of the lists wants our mail")
     return mail

@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 
 from bot.compose.answer_mail import answer_to
 from bot.compose.mail import to_bytes
-from bot.mail.auth.verdict import Verdict
-from bot.mail.identity import Identity
+from bot.mail.auth.verdict import AuthVerdict
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import is_address
 from bot.replies.reading import Reading
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
@@ -23,7 +23,7 @@ MOST_A_DAY_IN_ALL = 100
 _NOBODY = re.compile(r"[^@]*(?:-owner|-request|-bounces|-help|mailman|majordomo|no-?reply)@", re.I)
 
 
-def answer(reading: Reading, report: Report, identity: Identity, now: datetime) -> bool:
+def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetime) -> bool:
     """Compose the answer that a mail deserves, into the outbox; False where it deserves none."""
     if not _deserved(reading, report, identity, now):
         return False
@@ -47,7 +47,7 @@ def answer(reading: Reading, report: Report, identity: Identity, now: datetime) 
                 subject=mail.subject,
                 composed_at=now,
             )
-            mail_transitions.came_into_being(row, "answering")
+            mail_transitions.record_created(row, "answering")
     except IntegrityError:
         return False  # answered before
     return True
@@ -59,10 +59,10 @@ def _too_many(report: Report, now: datetime) -> bool:
     return lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL
 
 
-def _deserved(reading: Reading, report: Report, identity: Identity, now: datetime) -> bool:
+def _deserved(reading: Reading, report: Report, identity: BotIdentity, now: datetime) -> bool:
     """Whether it came from a person, lately, to a report of ours. Of most mail no query is made."""
     mail = reading.mail
-    if not (reading.deserves_answer and mail.message_id) or reading.trust.verdict is Verdict.FAIL:
+    if not (reading.deserves_answer and mail.message_id) or reading.trust.verdict is AuthVerdict.FAIL:
         return False
     lists = {identity.list_address, *identity.lists, *identity.robots}
     fresh = mail.date is not None and now - FRESH < mail.date
@@ -77,4 +77,4 @@ def _deserved(reading: Reading, report: Report, identity: Identity, now: datetim
 def approve_answers(now: datetime) -> int:
     """Let them go where nobody has to approve mail first."""
     waiting = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, state=OutgoingState.COMPOSED)
-    return len(mail_transitions.move(waiting, OutgoingState.APPROVED, "answering", now))
+    return len(mail_transitions.transition(waiting, OutgoingState.APPROVED, "answering", now))

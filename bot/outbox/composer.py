@@ -11,32 +11,33 @@ from django.db import OperationalError, transaction
 from django.db.models import F, Q, QuerySet
 
 from bot.compose.policy.policy import Action, decide
-from bot.compose.report.report_data import ReportTold
+from bot.compose.report.report_data import ReportData
 from bot.compose.report.report_mail import compose
-from bot.mail.identity import Identity
-from bot.outbox.context.compose_config import House
-from bot.outbox.context.patch_mail import Patches
-from bot.outbox.context.policy_context import circumstances, unwelcome
-from bot.outbox.context.report_loader import told_of, withheld
-from bot.outbox.writer import COMPOSER, Desk
+from bot.mail.identity import BotIdentity
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.context.patch_mail import PatchMails
+from bot.outbox.context.policy_context import policy_context, unwelcome
+from bot.outbox.context.report_loader import report_data, withheld
+from bot.outbox.writer import COMPOSER, OutboxWriter
 from bot.replies.report_lookup import known_as
 from tracker.domain.events import CLOSED, State, Verdict
 from tracker.models import Correspondent, OutgoingMail, OutgoingState, Purpose, Report
+from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
-from tracker.services.report_summary import relist
+from tracker.services.report_summary import refresh
 
 AT_ONCE = 1000
-NOBODY = House()
+NOBODY = ComposeConfig()
 log = logging.getLogger(__name__)
 
 
 def compose_due(
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     *,
     approve_first: bool = True,
     limit: int = AT_ONCE,
-    house: House = NOBODY,
+    house: ComposeConfig = NOBODY,
 ) -> int:
     """Compose the mails of reports that came in as results and were never told, oldest first; the next call goes on.
 
@@ -51,23 +52,25 @@ def compose_due(
         .distinct()
         .order_by("pk")
     )
-    round_ = _Round(Desk(identity, house, now), unwelcome(identity.aliases), otherwise)
+    round_ = _Round(OutboxWriter(identity, house, now), unwelcome(identity.aliases), otherwise)
     round_.refresh(limit)
     return sum(round_.tried(report) for report in due[:limit])
 
 
-def look_again(identity: Identity, now: datetime, *, approve_first: bool = True, house: House = NOBODY) -> None:
+def look_again(
+    identity: BotIdentity, now: datetime, *, approve_first: bool = True, house: ComposeConfig = NOBODY
+) -> None:
     """Bring what has not gone out up to date, before a person or a server gets it."""
     otherwise = Action.APPROVE if approve_first else Action.SEND
-    _Round(Desk(identity, house, now), unwelcome(identity.aliases), otherwise).refresh(AT_ONCE)
+    _Round(OutboxWriter(identity, house, now), unwelcome(identity.aliases), otherwise).refresh(AT_ONCE)
 
 
 class _Round:
     """One round of composing, with what all its mails need."""
 
-    def __init__(self, desk: Desk, unwelcome: Mapping[str, str], otherwise: Action) -> None:
+    def __init__(self, desk: OutboxWriter, unwelcome: Mapping[str, str], otherwise: Action) -> None:
         self.desk, self.unwelcome, self.otherwise = desk, unwelcome, otherwise
-        self.patches = Patches(desk.house.lore)
+        self.patches = PatchMails(desk.house.lore)
 
     def tried(self, report: Report) -> bool:
         """Compose the mail of one report. An odd one is held with the reason, so that it keeps no other back."""
@@ -79,17 +82,17 @@ class _Round:
             log.exception("%s: no mail could be composed", report.culprit.sha10)
             reason = f"no mail could be composed: {type(error).__name__}: {error}".replace("\n", " ").replace("\0", "")
             Report.objects.filter(pk=report.pk).update(held=reason[:500])
-            relist([report.pk])
+            refresh([report.pk])
         return False
 
-    def _told(self, report: Report) -> ReportTold:
-        return told_of(report, self.desk.identity, self.desk.house, self.patches)
+    def _told(self, report: Report) -> ReportData:
+        return report_data(report, self.desk.identity, self.desk.house, self.patches)
 
     def _compose(self, report: Report) -> bool:
         desk, newest, later = self.desk, newest_finding(report), withheld(report)  # before what is told is loaded
         told = self._told(report)
         mail = compose(told, desk.identity, desk.now, "", desk.house.conventions, self.unwelcome)
-        decision = decide(told, desk.house.policy, circumstances(report), desk.now, self.otherwise)
+        decision = decide(told, desk.house.policy, policy_context(report), desk.now, self.otherwise)
         start = desk.judge(mail, decision, told)
         with transaction.atomic():
             if not desk.shelve(report, mail, Purpose.REPORT, start, newest, later):
@@ -102,7 +105,7 @@ class _Round:
         """Look again at what has not gone out where more is known of since. What nobody has approved is composed again
         under the Message-ID that it has; where nobody should be told any more, or not yet, it is held with the reason.
         """
-        unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=mail_transitions.WAITING)
+        unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=WAITING)
         if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
             before = Q(looked_at__lte=lately) | Q(looked_at=None, composed_at__lte=lately)
             unsent.filter(before).update(stale=True, looked_at=None)  # who gets it may have changed
@@ -137,7 +140,7 @@ class _Round:
         if became == was:
             return bool(mine.update(**columns))
         words = str(columns.get("reason", ""))
-        return mail_transitions.step(mine, row.pk, was, became, COMPOSER, self.desk.now, words, **columns)
+        return mail_transitions.transition_one(mine, row.pk, was, became, COMPOSER, self.desk.now, words, **columns)
 
     def _looked_at(self, row: OutgoingMail) -> dict[str, Any]:
         """What becomes of a mail that has not gone out; nothing of one that a person has let go, or that may have been
@@ -156,7 +159,7 @@ class _Round:
         newest, later = newest_finding(report), withheld(report)
         told = self._told(report)
         mail = compose(told, desk.identity, desk.now, row.message_id, desk.house.conventions, self.unwelcome)
-        decision = decide(told, desk.house.policy, circumstances(report), desk.now, self.otherwise)
+        decision = decide(told, desk.house.policy, policy_context(report), desk.now, self.otherwise)
         start = desk.judge(mail, decision, told)
         columns = {**desk.columns(mail), "newest_finding": newest, "withheld": later}
         waits = row.state == OutgoingState.COMPOSED and start.state == OutgoingState.APPROVED

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from bot.mail.auth.verdict import Verdict
-from bot.mail.identity import Identity
-from bot.replies.opt_out import Wish, wish_of
+from bot.mail.auth.verdict import AuthVerdict
+from bot.mail.identity import BotIdentity
+from bot.replies.opt_out import MailWish, wish_of
 from bot.replies.reading import Reading
-from tracker.models import Correspondent, Mailing, OutgoingMail, RefusedBy
+from tracker.models import Correspondent, FailureSource, Mailing, OutgoingMail
 from tracker.services import mail_transitions
 from tracker.services.outgoing import delivery_failures
 
@@ -18,25 +18,25 @@ UNPROVEN = "not proven"
 LATELY = 1000  # mails
 
 
-def hear(reading: Reading, identity: Identity, now: datetime) -> None:
+def hear(reading: Reading, identity: BotIdentity, now: datetime) -> None:
     """A person's mail. Whoever asks to be left alone is, at once, unless a proof speaks against its being him: mail too
     few harms less than mail too many, and he or an operator may undo it. To be mailed by rules that ask for it, he must
     be proven (DESIGN rule 8).
     """
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
-    wish = wish_of(reading, identity) if reading.trust.verdict is not Verdict.FAIL else None
+    wish = wish_of(reading, identity) if reading.trust.verdict is not AuthVerdict.FAIL else None
     if wish and _is_list(author, identity):  # a list has no wishes
         return
     if wish is None:
-        delivery_failures.alive(author, at)
+        delivery_failures.clear_bounce(author, at)
         return
-    proven = reading.trust.verdict is Verdict.PASS
-    if wish is Wish.COME_BACK and not (proven or identity.trust == "open"):
+    proven = reading.trust.verdict is AuthVerdict.PASS
+    if wish is MailWish.COME_BACK and not (proven or identity.trust == "open"):
         left = Correspondent.objects.filter(address=author, since__lt=at)
         left.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
         return
     proof = f"proven by {reading.trust.by}" if proven else UNPROVEN
-    mailing = Mailing.OPTED_OUT if wish is Wish.LEAVE else Mailing.OPTED_IN
+    mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN
     values = {"mailing": mailing, "note": f"<{reading.mail.message_id}>, {proof}"[:500], "since": at}
     row, new = Correspondent.objects.get_or_create(address=author, defaults=values)
     if not new:  # the older word of an archive that is read late changes nothing; nor does any that of an operator
@@ -44,7 +44,7 @@ def hear(reading: Reading, identity: Identity, now: datetime) -> None:
         older.exclude(mailing=mailing).update(**values)
 
 
-def _is_list(address: str, identity: Identity) -> bool:
+def _is_list(address: str, identity: BotIdentity) -> bool:
     """Whether an address is one of our own lists, or a list to which mail of ours went lately."""
     if address in (identity.list_address, *identity.lists):
         return True
@@ -52,7 +52,7 @@ def _is_list(address: str, identity: Identity) -> bool:
     return any(address in lists for lists in lately)
 
 
-def came_back(reading: Reading, identity: Identity, now: datetime) -> bool:
+def came_back(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
     """A bounce: the mail did go out, and whom it did not reach is noted; of others, a bounce tells us nothing. Returns
     whether it is one of a mail of ours.
 
@@ -67,6 +67,6 @@ def came_back(reading: Reading, identity: Identity, now: datetime) -> bool:
         )
         ours = {each.lower() for each in mail.recipients}
         failed = {each: words for each, words in reading.bounce.failed.items() if each in ours}
-        delivery_failures.note(mail, failed, RefusedBy.BOUNCE, at)
+        delivery_failures.record(mail, failed, FailureSource.BOUNCE, at)
         return True
     return False

@@ -12,19 +12,26 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from bot.compose.follow_ups.findings_mail import compose_follow_up, matters
 from bot.compose.follow_ups.fix_mail import compose_fix
 from bot.compose.follow_ups.recheck_mail import StillThere, compose_recheck
-from bot.compose.follow_ups.status_mail import Said, compose_said
+from bot.compose.follow_ups.status_mail import StatusChange, compose_status
 from bot.compose.follow_ups.withdrawal_mail import compose_withdrawal
-from bot.compose.mail import Mail
-from bot.compose.policy.policy import Action, Decision, decide
-from bot.mail.identity import Identity
-from bot.outbox.context.compose_config import House
-from bot.outbox.context.patch_mail import Patches
+from bot.compose.mail import ComposedMail
+from bot.compose.policy.policy import Action, PolicyDecision, decide
+from bot.mail.identity import BotIdentity
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.context.patch_mail import PatchMails
 from bot.outbox.context.policy_context import quiet_time, unwelcome
-from bot.outbox.context.report_context import Case, case_of, fix_of, is_ours_to_withdraw, waits_for_a_word
-from bot.outbox.context.report_loader import findings_of, measured_again, told_of, values_of, withheld
-from bot.outbox.writer import COMPOSER, Desk
-from tracker.domain.events import OPEN, EventData, Happening, State
+from bot.outbox.context.report_context import (
+    ReportContext,
+    fix_of,
+    is_ours_to_withdraw,
+    report_context,
+    waits_for_a_word,
+)
+from bot.outbox.context.report_loader import findings_of, measured_again, report_data, values_of, withheld
+from bot.outbox.writer import COMPOSER, OutboxWriter
+from tracker.domain.events import OPEN, EventData, EventKind, State
 from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
+from tracker.models.outbox import WAITING
 from tracker.models.reports import NEWS
 from tracker.services import mail_transitions
 
@@ -33,11 +40,13 @@ FRESH = timedelta(days=7)  # what was learned earlier is no news any more
 LATE = timedelta(hours=1)  # that an event may take from its time to the database
 AT_ONCE = 500
 SAID = "said "  # what the purpose of a mail about the act of a person begins with
-NOBODY = House()
+NOBODY = ComposeConfig()
 log = logging.getLogger(__name__)
 
 
-def compose_further(identity: Identity, now: datetime, *, approve_first: bool = True, house: House = NOBODY) -> int:
+def compose_follow_ups(
+    identity: BotIdentity, now: datetime, *, approve_first: bool = True, house: ComposeConfig = NOBODY
+) -> int:
     """Compose the further mails that are due. Returns how many. A report's own mail must have gone out before."""
     return _Further(identity, now, house, Action.APPROVE if approve_first else Action.SEND).compose()
 
@@ -45,9 +54,9 @@ def compose_further(identity: Identity, now: datetime, *, approve_first: bool = 
 class _Further:
     """One round."""
 
-    def __init__(self, identity: Identity, now: datetime, house: House, otherwise: Action) -> None:
+    def __init__(self, identity: BotIdentity, now: datetime, house: ComposeConfig, otherwise: Action) -> None:
         self.identity, self.now, self.house, self.otherwise = identity, now, house, otherwise
-        self.desk = Desk(identity, house, now)
+        self.desk = OutboxWriter(identity, house, now)
         self.unwelcome = unwelcome(identity.aliases)
 
     def compose(self) -> int:
@@ -59,14 +68,14 @@ class _Further:
             composed += self._tried(sent, self._news, news_until=self.now - LATE)
         return composed
 
-    def _tried(self, sent: OutgoingMail, tell: Callable[[Case], int], **looked: object) -> int:
+    def _tried(self, sent: OutgoingMail, tell: Callable[[ReportContext], int], **looked: object) -> int:
         """Tell of one report while nobody else does, and note that it was looked at. An odd one keeps no other back."""
         mine = OutgoingMail.objects.filter(pk=sent.pk)
         try:
             with transaction.atomic():
                 Report.objects.select_for_update().filter(pk=sent.about.pk).first()
                 mine.update(**looked)  # before we look: what comes meanwhile marks it again
-                return tell(case_of(sent))
+                return tell(report_context(sent))
         except OperationalError as busy:  # the next round tries again
             log.error("%s: no further mail could be composed: %s", sent.about.culprit.sha10, busy)
         except Exception:  # whatever a lab, a tree or a mail has told us
@@ -80,7 +89,7 @@ class _Further:
         """Set aside what has not gone out where something happened since, or a hold is over. What is still due is then
         composed again by what we know now; what a person decided stays.
         """
-        unsent = OutgoingMail.objects.filter(state__in=mail_transitions.WAITING).exclude(purpose=Purpose.REPORT)
+        unsent = OutgoingMail.objects.filter(state__in=WAITING).exclude(purpose=Purpose.REPORT)
         unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER).exclude(report=None)
         unsent.filter(Q(by_hand=True) | Q(attempts__gt=0)).update(stale=False)
         over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
@@ -88,9 +97,9 @@ class _Further:
         for row in rows.order_by("pk")[:AT_ONCE]:
             reason = f"not due any more: {row.about.status}"[:1000]
             with transaction.atomic():
-                mine = OutgoingMail.objects.filter(pk=row.pk, state__in=mail_transitions.WAITING, by_hand=False)
+                mine = OutgoingMail.objects.filter(pk=row.pk, state__in=WAITING, by_hand=False)
                 columns = {"reason": reason, "stale": False, "not_before": None}
-                if mail_transitions.move(mine, OutgoingState.CANCELLED, COMPOSER, self.now, reason, **columns):
+                if mail_transitions.transition(mine, OutgoingState.CANCELLED, COMPOSER, self.now, reason, **columns):
                     _sent().filter(report=row.report_id).update(stale=True, news_until=None)
 
     # --- more findings ---
@@ -103,7 +112,7 @@ class _Further:
         rows = _sent().filter(stale=True).exclude(Exists(lately)).select_related("report__culprit")
         return iter(list(rows.order_by("pk")[:AT_ONCE]))
 
-    def _follow_up(self, case: Case) -> int:
+    def _follow_up(self, case: ReportContext) -> int:
         report = case.report
         mails = report.outgoing.filter(Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.FOLLOW_UP))
         last = mails.exclude(state=OutgoingState.CANCELLED).order_by("-newest_finding").first() or case.sent
@@ -142,7 +151,7 @@ class _Further:
         sent = _sent().filter(report__in=reports).select_related("report__culprit")
         return sorted(sent, key=lambda row: reports.index(row.about.pk))
 
-    def _news(self, case: Case) -> int:
+    def _news(self, case: ReportContext) -> int:
         ours = Q(state=OutgoingState.CANCELLED, by_hand=False)  # set aside, and told again if it is due
         told = set(case.report.outgoing.exclude(ours).values_list("purpose", flat=True))
         since = self.now - FRESH
@@ -159,7 +168,7 @@ class _Further:
                 composed += self._tell(case, event, f"{SAID}{event.key}")
         return composed
 
-    def _tell(self, case: Case, event: EventData, purpose: str) -> int:
+    def _tell(self, case: ReportContext, event: EventData, purpose: str) -> int:
         """One mail about one event; a fault in it keeps the others of the report not back."""
         try:
             with transaction.atomic():
@@ -172,16 +181,16 @@ class _Further:
             log.exception("%s: no mail about %s could be composed", case.report.culprit.sha10, event.kind)
             return 0
 
-    def _mail(self, case: Case, event: EventData, purpose: str) -> Mail | None:
+    def _mail(self, case: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
         """The mail about an event; None where its numbers say nothing that should be told."""
         more = (purpose, self.identity, self.now, self.unwelcome)
         if purpose.startswith(SAID):
-            said = Said(event.said_by, event.kind.replace("_", " "), case.words_of(event), case.report.status)
-            return compose_said(case.thread, said, *more)
-        if event.kind is Happening.INVALID:
+            said = StatusChange(event.said_by, event.kind.replace("_", " "), case.words_of(event), case.report.status)
+            return compose_status(case.thread, said, *more)
+        if event.kind is EventKind.INVALID:
             return compose_withdrawal(case.thread, case.words_of(event), *more)
         again = measured_again(case.report, event.result, event.commit)
-        if event.kind is Happening.STILL_THERE:
+        if event.kind is EventKind.STILL_THERE:
             if again and again.verdict != case.report.verdict:
                 return None  # measured again, and not there
             asked = case.standing.state is not State.NO_RESPONSE
@@ -191,20 +200,28 @@ class _Further:
         fix = fix_of(event, again)
         return compose_fix(case.below_patch(event, fix.title), fix, case.headline, *more)
 
-    def _decision(self, case: Case, kind: Happening | None = None) -> Decision:
+    def _decision(self, case: ReportContext, kind: EventKind | None = None) -> PolicyDecision:
         """What holds it by the policy: nothing holds a withdrawal, and a fix that was posted only what may nag."""
-        if kind is Happening.INVALID:
-            return Decision(self.otherwise)
-        nags = kind in (None, Happening.STILL_THERE)
-        told = told_of(case.report, self.identity, House(), Patches())  # rules ask neither trees nor servers
+        if kind is EventKind.INVALID:
+            return PolicyDecision(self.otherwise)
+        nags = kind in (None, EventKind.STILL_THERE)
+        told = report_data(
+            case.report, self.identity, ComposeConfig(), PatchMails()
+        )  # rules ask neither trees nor servers
         known = quiet_time(case.report, with_fix=nags)
         decision = decide(told, self.house.policy, known, self.now, self.otherwise)
-        return decision if decision.action is Action.HOLD else Decision(self.otherwise)
+        return decision if decision.action is Action.HOLD else PolicyDecision(self.otherwise)
 
     def _shelve(
-        self, case: Case, mail: Mail, purpose: str, decision: Decision, foreign: list[str], newest: int = 0
+        self,
+        case: ReportContext,
+        mail: ComposedMail,
+        purpose: str,
+        decision: PolicyDecision,
+        foreign: list[str],
+        newest: int = 0,
     ) -> int:
-        head = None if purpose == Happening.INVALID else case.headline
+        head = None if purpose == EventKind.INVALID else case.headline
         measured = [head.metric, head.suite, head.machine, head.unit] if head else []
         names = [case.thread.title, *measured, *foreign]
         start = self.desk.judge(mail, decision, foreign=names)
@@ -217,27 +234,27 @@ def _sent() -> QuerySet[OutgoingMail]:
     return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
 
 
-def _withdraws(case: Case, event: EventData) -> bool:
+def _withdraws(case: ReportContext, event: EventData) -> bool:
     """Whether a withdrawal says it already."""
-    return event.kind is Happening.INVALID and _deserves(case, event)
+    return event.kind is EventKind.INVALID and _deserves(case, event)
 
 
 def _purpose(event: EventData) -> str:
     """What a mail about an event tells: a version, a fix, a withdrawal once, whatever was measured of it again."""
-    if event.kind is Happening.INVALID:
+    if event.kind is EventKind.INVALID:
         return str(event.kind)
-    return f"{event.kind} {(event.tag if event.kind is Happening.STILL_THERE else '') or event.commit}"
+    return f"{event.kind} {(event.tag if event.kind is EventKind.STILL_THERE else '') or event.commit}"
 
 
-def _deserves(case: Case, event: EventData) -> bool:
+def _deserves(case: ReportContext, event: EventData) -> bool:
     """Whether those who were told of the report should hear of an event, as it stands now."""
     if case.sent.sent_at and event.at <= case.sent.sent_at:
         return False  # the report itself told of it, or could have
     match event.kind:
-        case Happening.STILL_THERE:
+        case EventKind.STILL_THERE:
             return waits_for_a_word(case, event)
-        case Happening.FIX_CONFIRMED | Happening.FIX_WITHOUT_EFFECT:
+        case EventKind.FIX_CONFIRMED | EventKind.FIX_WITHOUT_EFFECT:
             return bool(event.result)
-        case Happening.INVALID:
+        case EventKind.INVALID:
             return is_ours_to_withdraw(case, event)
     return False

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bot.compose.policy.rates import Rates, turn
-from tracker.models import OutgoingMail, OutgoingState, Pace, Purpose
+from tracker.models import OutgoingMail, OutgoingState, Purpose, TokenBucket
 from tracker.services import locks, mail_transitions
 from tracker.services.locks import Lock
 
@@ -66,7 +66,7 @@ def _in_turn(due: list[int], rates: Rates, now: datetime) -> list[int]:
     rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
     left = {row.pk: [each for each in row.recipients if each not in row.settled] for row in rows}
     keys = {key for row in rows for key, _ in rates.keys(left[row.pk])}
-    known = dict(Pace.objects.filter(key__in=keys).values_list("key", "used_until"))
+    known = dict(TokenBucket.objects.filter(key__in=keys).values_list("key", "used_until"))
     used = dict(known)
     go = []
     for row in sorted(rows, key=lambda row: due.index(row.pk)):
@@ -76,6 +76,6 @@ def _in_turn(due: list[int], rates: Rates, now: datetime) -> list[int]:
             OutgoingMail.objects.filter(pk=row.pk).update(not_before=moment, turn_at=moment)
         else:
             go.append(row.pk)
-    changed = [Pace(key=key, used_until=until) for key, until in used.items() if known.get(key) != until]
-    Pace.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["used_until"])
+    changed = [TokenBucket(key=key, used_until=until) for key, until in used.items() if known.get(key) != until]
+    TokenBucket.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["used_until"])
     return go

@@ -21,7 +21,7 @@ from bot.outbox.context.policy_context import unwelcome
 from bot.outbox.scheduler import claim_due, next_due
 from bot.outbox.sent_folder import SentFolder
 from bot.outbox.signing import Signing
-from bot.outbox.transports.port import Fate, Letter, Outcome, Transport
+from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, Transport
 from tracker.models import OutgoingMail
 from tracker.services import mail_transitions
 from tracker.services.outgoing import record_sent
@@ -30,11 +30,11 @@ BATCH = 100
 TELL = 500  # mails after which their reports are told: many at once cost half
 LINGER = 5.0  # seconds that a call waits for a mail that is nearly due
 log = logging.getLogger(__name__)
-ENDS_A_ROUND = frozenset({Fate.NO_SERVER, Fate.NOT_NOW})
+ENDS_A_ROUND = frozenset({SendStatus.NO_SERVER, SendStatus.NOT_NOW})
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class SendConfig:
     """How mail is sent. `lease`: how long a worker may take for a batch; `run`: seconds after which a call claims no
     more, 0 for one batch; `aliases`: the other addresses of people who want no mail.
     """
@@ -47,16 +47,16 @@ class Manner:
     sent_folder: SentFolder | None = None
 
 
-PLAIN = Manner()
+PLAIN = SendConfig()
 
 
-def send_due(transport: Transport, manner: Manner) -> Counter[Fate]:
+def send_due(transport: Transport, manner: SendConfig) -> Counter[SendStatus]:
     """Send what is due until nothing is, the time is up, the server is gone, or all sending is stopped; count fates.
 
     May die at any line: `doubts.sweep` knows what to do then.
     """
     until, by = time.monotonic() + manner.run, worker()
-    fates: Counter[Fate] = Counter()
+    fates: Counter[SendStatus] = Counter()
     told = 0
     recovery.sweep(timezone.now())
     try:
@@ -66,11 +66,11 @@ def send_due(transport: Transport, manner: Manner) -> Counter[Fate]:
             outcome = _send(batch, transport, manner, until, by)
             fates += outcome
             if fates.total() - told >= TELL:
-                record_sent.tell_of_sent(timezone.now())
+                record_sent.record_sent(timezone.now())
                 told = fates.total()
             if ENDS_A_ROUND & outcome.keys() or time.monotonic() > until or not (batch or _rest(until)):
                 break
-        record_sent.tell_of_sent(timezone.now())
+        record_sent.record_sent(timezone.now())
     finally:
         try:
             transport.close()
@@ -80,9 +80,11 @@ def send_due(transport: Transport, manner: Manner) -> Counter[Fate]:
     return fates
 
 
-def _send(batch: Sequence[OutgoingMail], transport: Transport, manner: Manner, until: float, by: str) -> Counter[Fate]:
+def _send(
+    batch: Sequence[OutgoingMail], transport: Transport, manner: SendConfig, until: float, by: str
+) -> Counter[SendStatus]:
     """Send one batch; what there is no time left for, or no server, goes back to the queue."""
-    fates: Counter[Fate] = Counter()
+    fates: Counter[SendStatus] = Counter()
     away = unwelcome(manner.aliases) if batch else {}
     half = time.monotonic() + manner.lease.total_seconds() / 2  # the other half is for the mail that is on its way
     for number, mail in enumerate(batch):
@@ -98,7 +100,9 @@ def _send(batch: Sequence[OutgoingMail], transport: Transport, manner: Manner, u
     return fates
 
 
-def _tried(mail: OutgoingMail, transport: Transport, manner: Manner, by: str, away: Mapping[str, str]) -> Fate:
+def _tried(
+    mail: OutgoingMail, transport: Transport, manner: SendConfig, by: str, away: Mapping[str, str]
+) -> SendStatus:
     """Send one mail. One that makes our own code fail keeps no other back; a database that fails ends the round."""
     try:
         return deliver(mail, transport, by, away, manner)
@@ -110,43 +114,45 @@ def _tried(mail: OutgoingMail, transport: Transport, manner: Manner, by: str, aw
         mail_transitions.doubt(mail, timezone.now(), words, by) if _left(mail) else mail_transitions.fail(
             mail, timezone.now(), words, by
         )
-        return Fate.REFUSED
+        return SendStatus.REFUSED
 
 
 def _left(mail: OutgoingMail) -> bool:
     return OutgoingMail.objects.filter(pk=mail.pk, data_at__isnull=False).exists()
 
 
-def deliver(mail: OutgoingMail, transport: Transport, by: str, away: Mapping[str, str], manner: Manner = PLAIN) -> Fate:
+def deliver(
+    mail: OutgoingMail, transport: Transport, by: str, away: Mapping[str, str], manner: SendConfig = PLAIN
+) -> SendStatus:
     """Send a claimed mail and record its fate. `away`: who opted out, perhaps since it was approved."""
     recipients = [each for each in mail.recipients if each.lower() not in away and each not in mail.settled]
     if not recipients:
         mail_transitions.fail(mail, timezone.now(), "nobody is left who wants it", by)
-        return Fate.REFUSED
+        return SendStatus.REFUSED
     raw = manner.signing.sign(bytes(mail.raw)) if manner.signing else bytes(mail.raw)
-    letter = Letter(mail.message_id, mail.sender, recipients, raw)
+    letter = Envelope(mail.message_id, mail.sender, recipients, raw)
     outcome = transport.send(letter, lambda: mail_transitions.begin_data(mail, timezone.now()))
     record(mail, outcome, by)
-    if outcome.fate is Fate.SENT and manner.sent_folder:
+    if outcome.fate is SendStatus.SENT and manner.sent_folder:
         manner.sent_folder.keep(raw, timezone.now())
     return outcome.fate
 
 
-def record(mail: OutgoingMail, outcome: Outcome, by: str) -> None:
+def record(mail: OutgoingMail, outcome: SendOutcome, by: str) -> None:
     """Write down what became of an attempt."""
     now = timezone.now()
     match outcome.fate:
-        case Fate.SENT:
+        case SendStatus.SENT:
             mail_transitions.sent(mail, outcome, now, by)
-        case Fate.LATER:
+        case SendStatus.LATER:
             mail_transitions.retry_later(mail, now, outcome.words, by)
-        case Fate.NO_SERVER:
+        case SendStatus.NO_SERVER:
             mail_transitions.retry_later(mail, now, outcome.words, by, no_server=True)
-        case Fate.REFUSED:
+        case SendStatus.REFUSED:
             mail_transitions.refused(mail, outcome, now, by)
-        case Fate.DOUBT:
+        case SendStatus.DOUBT:
             mail_transitions.doubt(mail, now, outcome.words, by)
-        case Fate.NOT_NOW:
+        case SendStatus.NOT_NOW:
             mail_transitions.release([mail], now, by, "")  # where it is still ours: all sending was stopped
 
 

@@ -11,10 +11,10 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from bot.compose.mail import POLICY
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import for_header
 from bot.outbox.signing import Signing
-from bot.outbox.transports.port import Fate, Letter, Transport
+from bot.outbox.transports.port import Envelope, SendStatus, Transport
 from tracker.models import SignIn
 from tracker.services import mail_transitions
 from tracker.services.accounts import sign_in_links
@@ -24,7 +24,7 @@ FRESH = timedelta(minutes=10)  # what waited longer is worth no mail any more
 log = logging.getLogger(__name__)
 
 
-def mail_links(transport: Transport, identity: Identity, now: datetime, signing: Signing | None = None) -> int:
+def mail_links(transport: Transport, identity: BotIdentity, now: datetime, signing: Signing | None = None) -> int:
     """Hand over the links that were asked for and not mailed. Returns how many a server has taken."""
     if mail_transitions.stopped():
         return 0
@@ -38,18 +38,18 @@ def mail_links(transport: Transport, identity: Identity, now: datetime, signing:
         except ValueError as odd:  # an address that no header takes: it keeps no other mail back
             log.error("no link for %r: %s", link.address, odd)
             continue
-        letter = Letter(_id(link, identity), identity.address, [link.address], signing.sign(raw) if signing else raw)
+        letter = Envelope(_id(link, identity), identity.address, [link.address], signing.sign(raw) if signing else raw)
         outcome = transport.send(letter, lambda: not mail_transitions.stopped())
-        taken += outcome.fate is Fate.SENT
-        if outcome.fate is not Fate.SENT:
+        taken += outcome.fate is SendStatus.SENT
+        if outcome.fate is not SendStatus.SENT:
             log.warning("a link to sign in did not go out: %s", outcome.words)
-        if outcome.fate is Fate.NO_SERVER:
+        if outcome.fate is SendStatus.NO_SERVER:
             SignIn.objects.filter(pk=link.pk).update(mailed_at=None)  # nothing has left us
             break
     return taken
 
 
-def compose(link: SignIn, identity: Identity, now: datetime) -> bytes:
+def compose(link: SignIn, identity: BotIdentity, now: datetime) -> bytes:
     """The mail as it is sent."""
     message = EmailMessage(policy=POLICY)
     message["Message-ID"] = f"<{_id(link, identity)}>"
@@ -68,5 +68,5 @@ def compose(link: SignIn, identity: Identity, now: datetime) -> bytes:
     return message.as_bytes()
 
 
-def _id(link: SignIn, identity: Identity) -> str:
+def _id(link: SignIn, identity: BotIdentity) -> str:
     return f"sign-in-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}@{identity.address.partition('@')[2]}"

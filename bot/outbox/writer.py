@@ -10,13 +10,13 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from bot.compose.lint import faults
-from bot.compose.mail import Mail, to_bytes
-from bot.compose.policy.policy import Action, Decision
-from bot.compose.report.report_data import ReportTold
-from bot.mail.identity import Identity
+from bot.compose.mail import ComposedMail, to_bytes
+from bot.compose.policy.policy import Action, PolicyDecision
+from bot.compose.report.report_data import ReportData
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
-from bot.outbox.context.compose_config import House
-from bot.outbox.context.policy_context import Calendar
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.context.policy_context import MailCalendar
 from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
 
@@ -33,15 +33,19 @@ class Start:
     not_before: datetime | None = None
 
 
-class Desk:
+class OutboxWriter:
     """Who looks at mails before they go into the outbox, for one round of composing."""
 
-    def __init__(self, identity: Identity, house: House, now: datetime) -> None:
+    def __init__(self, identity: BotIdentity, house: ComposeConfig, now: datetime) -> None:
         self.identity, self.house, self.now = identity, house, now
-        self._calendar = Calendar(house.policy, now)
+        self._calendar = MailCalendar(house.policy, now)
 
     def judge(
-        self, mail: Mail, decision: Decision, told: ReportTold | None = None, foreign: Collection[str] = ()
+        self,
+        mail: ComposedMail,
+        decision: PolicyDecision,
+        told: ReportData | None = None,
+        foreign: Collection[str] = (),
     ) -> Start:
         """Held where it has a fault or the policy says so; else approved, on a day with room, or left to a person.
 
@@ -56,7 +60,7 @@ class Desk:
     def shelve(
         self,
         report: Report | None,
-        mail: Mail,
+        mail: ComposedMail,
         purpose: str,
         start: Start,
         newest: int = 0,
@@ -78,10 +82,10 @@ class Desk:
         mine = OutgoingMail.objects.filter(report=report, purpose=purpose)
         ours = mine.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # it never went out
         columns = {name: value for name, value in row.items() if name != "state"}
-        if not mail_transitions.move(ours, start.state, COMPOSER, self.now, start.reason, **columns):
+        if not mail_transitions.transition(ours, start.state, COMPOSER, self.now, start.reason, **columns):
             try:
                 with transaction.atomic():
-                    mail_transitions.came_into_being(
+                    mail_transitions.record_created(
                         OutgoingMail.objects.create(report=report, purpose=purpose, **row), COMPOSER
                     )
             except IntegrityError:
@@ -89,19 +93,19 @@ class Desk:
         self.note(mail, start)
         return True
 
-    def note(self, mail: Mail, start: Start) -> None:
+    def note(self, mail: ComposedMail, start: Start) -> None:
         """A mail that goes by itself takes its place in the limits."""
         if start.state == OutgoingState.APPROVED:
             self._calendar.note(mail.envelope, start.not_before)
 
-    def _limited(self, mail: Mail) -> tuple[list[str], str]:
+    def _limited(self, mail: ComposedMail) -> tuple[list[str], str]:
         """The lists that have a limit, and the author, "" where the mail is addressed to none."""
         every = {self.identity.list_address, *self.identity.lists, self.house.conventions.lkml}  # each mail goes there
         told = [each for each in (*mail.recipients.to, *mail.recipients.cc) if each.email not in every]
         author = next((each.email for each in mail.recipients.to if each in told and not each.is_list), "")
         return [each.email for each in told if each.is_list], author
 
-    def columns(self, mail: Mail, message_id: str = "") -> Mapping[str, Any]:
+    def columns(self, mail: ComposedMail, message_id: str = "") -> Mapping[str, Any]:
         """What a row holds of a mail's content. `message_id`: the one that it had before it was composed anew."""
         return {
             "raw": to_bytes(replace(mail, message_id=message_id) if message_id else mail),
@@ -115,7 +119,7 @@ class Desk:
         }
 
 
-def people(mail: Mail) -> list[list[str]]:
+def people(mail: ComposedMail) -> list[list[str]]:
     """Everybody who was thought of: address, name, To, Cc or "" for left out, and why."""
     everybody = mail.recipients
     places = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.replies.rules.rule import Mode
-from tracker.domain.events import Happening, Role
+from tracker.domain.events import EventKind, Role
 
 __all__ = ["NOTHING", "Effect", "Mode", "Relation", "Standpoint", "name_of"]
 
@@ -39,7 +39,7 @@ class Standpoint:
 class Effect:
     """What follows from a mail for one report. `happening` None: nothing. `quote` is the evidence."""
 
-    happening: Happening | None
+    happening: EventKind | None
     mode: Mode
     rule: str
     quote: str = ""
@@ -52,21 +52,21 @@ class Effect:
 NOTHING = Effect(None, Mode.NONE, "")
 
 # The names that `explain` uses for effects (its state is the taxonomy's status_effect).
-_NAMES: dict[Happening | None, str] = {
-    Happening.RESPONDED: "responded",
-    Happening.WORKING: "working",
-    Happening.ASKED: "needs_info",
-    Happening.ANSWERED: "info_provided",
-    Happening.DISPUTED: "disputed",
-    Happening.FIX_PROPOSED: "fix_proposed",
-    Happening.FIX_CONFIRMED: "fix_confirmed",
-    Happening.FIX_FAILED: "fix_failed",
-    Happening.FIX_WITHDRAWN: "fix_failed",
-    Happening.FIX_QUEUED: "fix_queued",
-    Happening.DROPPED: "dropped",
-    Happening.EXPECTED: "wontfix",
-    Happening.INVALID: "invalid",
-    Happening.DUPLICATE: "duplicate",
+_NAMES: dict[EventKind | None, str] = {
+    EventKind.RESPONDED: "responded",
+    EventKind.WORKING: "working",
+    EventKind.ASKED: "needs_info",
+    EventKind.ANSWERED: "info_provided",
+    EventKind.DISPUTED: "disputed",
+    EventKind.FIX_PROPOSED: "fix_proposed",
+    EventKind.FIX_CONFIRMED: "fix_confirmed",
+    EventKind.FIX_FAILED: "fix_failed",
+    EventKind.FIX_WITHDRAWN: "fix_failed",
+    EventKind.FIX_QUEUED: "fix_queued",
+    EventKind.DROPPED: "dropped",
+    EventKind.EXPECTED: "wontfix",
+    EventKind.INVALID: "invalid",
+    EventKind.DUPLICATE: "duplicate",
 }
 
 

@@ -16,13 +16,13 @@ from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
 from bot.replies.fix_mentions import named_commit
 from bot.replies.intents import Intent
 from bot.replies.lab_answers import answers, helps, holds_table, tells
-from bot.replies.meaning import Found, found_in
+from bot.replies.meaning import FoundIntent, found_in
 from bot.replies.prose.courtesy import first_that_says_more, says_more
 from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
-from bot.replies.sender_kind import Kind
+from bot.replies.sender_kind import SenderKind
 from bot.replies.trust_policy import may_act
-from tracker.domain.events import CLOSED, Happening, Role
+from tracker.domain.events import CLOSED, EventKind, Role
 from tracker.domain.report_state.steps import STEPS
 
 _PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch_names_culprit"}
@@ -30,8 +30,8 @@ _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 # What a third party may point out: the rest of what he says is not his to decide.
 _POINTED_OUT = frozenset(
     {
-        *(Happening.FIX_PROPOSED, Happening.FIX_QUEUED, Happening.FIX_CONFIRMED, Happening.FIX_WITHDRAWN),
-        *(Happening.DROPPED, Happening.DISPUTED),
+        *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED, EventKind.FIX_WITHDRAWN),
+        *(EventKind.DROPPED, EventKind.DISPUTED),
     }
 )
 _DEBUG = re.compile(r"\bdebug(?:ging)?\b(?: \w+){0,3} (?:patch|diff|info|print|trace|output|hack|below)", re.I)
@@ -72,11 +72,11 @@ def closes(effect: Effect) -> bool:
 
 
 def _said(reading: Reading, at: Standpoint) -> Iterator[Effect]:
-    if reading.kind is Kind.ROBOT:
+    if reading.kind is SenderKind.ROBOT:
         yield from _notice(reading)
-    elif reading.kind is Kind.BOT_OPERATOR:
+    elif reading.kind is SenderKind.BOT_OPERATOR:
         yield from _operator(reading, at)
-    elif reading.kind is Kind.PERSON and reading.obeyed:
+    elif reading.kind is SenderKind.PERSON and reading.obeyed:
         yield from _patch(reading, at) if reading.patches else _words(reading, at)
 
 
@@ -84,21 +84,21 @@ def _notice(reading: Reading) -> Iterator[Effect]:
     """A robot says that the patch of this thread entered a tree."""
     if note := reading.notice:
         where = f"{note.tree} ({note.branch})"
-        yield Effect(Happening.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
+        yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
 
 
 def _patch(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     """A person answers with a patch, or posts one elsewhere that closes the report; perhaps he asks for a test."""
-    if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR) or not reading.patches:
+    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not reading.patches:
         return
     patch = reading.patches[0]
     rule = _PATCH_RULES.get(at.relation, "patch_in_reply")
     quote = patch.title or (patch.files[0] if patch.files else "a patch")
     debug = next((each.text for each in reading.sentences if _DEBUG.search(each.text)), "")
-    mode = Mode.SUGGEST if debug or reading.kind is Kind.BOT_OPERATOR else Mode.AUTO
+    mode = Mode.SUGGEST if debug or reading.kind is SenderKind.BOT_OPERATOR else Mode.AUTO
     version = version_of(reading.mail.subject)
     yield Effect(
-        Happening.FIX_PROPOSED,
+        EventKind.FIX_PROPOSED,
         mode,
         "debug_patch" if debug else rule,
         quote=debug or quote,
@@ -107,7 +107,7 @@ def _patch(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     )
     asked = next((each for each in found_in(reading) if each.rule and each.intent is Intent.ASKS_TEST), None)
     if asked:
-        yield Effect(Happening.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=asked.evidence)
+        yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=asked.evidence)
 
 
 def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
@@ -122,28 +122,28 @@ def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     found = tuple(each for each in found if not _names_culprit(each, at.culprit))
     asides = {each.rule.name for each in found if each.rule and each.rule.aside}
     effects = sorted(_ruled(found), key=lambda effect: effect.rule in asides)  # what decides stands first
-    answer = Effect(Happening.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
+    answer = Effect(EventKind.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
         yield answer
     yield from effects
-    if deciding.happening is not Happening.RESPONDED or deciding.mode is Mode.SUGGEST:
+    if deciding.happening is not EventKind.RESPONDED or deciding.mode is Mode.SUGGEST:
         yield answer  # the silence is over, whatever becomes of the rest
     if deciding.rule == "will_look":
         # Whoever says that he looks has made the next move his own, whatever the reporter was asked for.
-        yield replace(deciding, happening=Happening.ANSWERED)
+        yield replace(deciding, happening=EventKind.ANSWERED)
 
 
-def _names_culprit(found: Found, culprit: str) -> bool:
+def _names_culprit(found: FoundIntent, culprit: str) -> bool:
     """Whether what is named as the fix is the culprit itself, which may have fixed something else."""
-    if not culprit or not found.rule or found.rule.does not in (Happening.FIX_PROPOSED, Happening.FIX_QUEUED):
+    if not culprit or not found.rule or found.rule.does not in (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED):
         return False
     return any(culprit.startswith(sha.lower()) for sha in _SHA.findall(found.evidence))
 
 
-def _ruled(found: Sequence[Found]) -> Iterator[Effect]:
+def _ruled(found: Sequence[FoundIntent]) -> Iterator[Effect]:
     """The effects that rules lead to, each kind once: the first may act by itself, those after it suggest."""
-    seen: set[Happening] = set()
+    seen: set[EventKind] = set()
     decided = False
     for each in found:
         rule = each.rule
@@ -152,7 +152,7 @@ def _ruled(found: Sequence[Found]) -> Iterator[Effect]:
         seen.add(rule.does)
         acts = rule.mode is Mode.AUTO and not decided and not rule.aside
         decided = decided or not rule.aside
-        fix = rule.does in (Happening.FIX_PROPOSED, Happening.FIX_QUEUED, Happening.FIX_CONFIRMED)
+        fix = rule.does in (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED)
         title, sha = named_commit(each.evidence) if fix else ("", "")
         mode = Mode.AUTO if acts else Mode.SUGGEST
         yield Effect(rule.does, mode, rule.name, quote=each.evidence, title=bare_title(title), remark=sha)
@@ -172,20 +172,20 @@ def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     tested = next((each for each in reading.trailers if each.key == "Tested-by"), None)
     if Intent.BOT_WILL_TEST in intents and not table:
         tested = None  # it is offered for the day when that is true
-        if outcome and outcome.happening is Happening.FIX_CONFIRMED:
+        if outcome and outcome.happening is EventKind.FIX_CONFIRMED:
             outcome = None
-    if tested and (outcome is None or outcome.happening is Happening.ANSWERED):
-        outcome = Effect(Happening.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
+    if tested and (outcome is None or outcome.happening is EventKind.ANSWERED):
+        outcome = Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
     good = None if at.improvement else helps(reading.own_text)
-    if outcome and outcome.happening is not Happening.ANSWERED:
+    if outcome and outcome.happening is not EventKind.ANSWERED:
         yield _weighed(outcome, reading, found)
     elif good is not None:
-        happening = Happening.FIX_CONFIRMED if good else Happening.FIX_FAILED
+        happening = EventKind.FIX_CONFIRMED if good else EventKind.FIX_FAILED
         yield Effect(happening, Mode.SUGGEST, "operator_compares", quote=_first_words(reading))
     elif outcome:
         yield outcome
     elif table:
-        yield Effect(Happening.ANSWERED, Mode.AUTO, "operator_measured", quote=_first_words(reading))
+        yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_measured", quote=_first_words(reading))
     elif Intent.BOT_WILL_TEST not in intents:
         yield from _answer(reading, asks=Intent.BOT_ASKS in intents)
 
@@ -193,22 +193,22 @@ def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
 def _answer(reading: Reading, *, asks: bool) -> Iterator[Effect]:
     """What the lab tells without a measurement; who asks back may not have told all."""
     if answer := answers(reading.sentences):
-        yield Effect(Happening.ANSWERED, Mode.SUGGEST if asks else Mode.AUTO, "operator_answers", quote=answer.text)
+        yield Effect(EventKind.ANSWERED, Mode.SUGGEST if asks else Mode.AUTO, "operator_answers", quote=answer.text)
     elif not asks and (told := tells(reading.sentences)):
-        yield Effect(Happening.ANSWERED, Mode.AUTO, "operator_tells", quote=told.text)
+        yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_tells", quote=told.text)
 
 
-def _weighed(outcome: Effect, reading: Reading, found: Sequence[Found]) -> Effect:
+def _weighed(outcome: Effect, reading: Reading, found: Sequence[FoundIntent]) -> Effect:
     """An outcome; one that is good in one sentence and bad in another is for a person to weigh."""
     good = next((each for each in found if each.rule and each.rule.name == "operator_confirms"), None)
     if good and outcome.rule == "operator_ineffective" and good.evidence != outcome.quote:
-        return Effect(Happening.FIX_CONFIRMED, Mode.SUGGEST, "operator_confirms_with_caveat", quote=good.evidence)
+        return Effect(EventKind.FIX_CONFIRMED, Mode.SUGGEST, "operator_confirms_with_caveat", quote=good.evidence)
     return replace(outcome, mode=Mode.SUGGEST) if _is_followed_by_but(reading, outcome) else outcome
 
 
 def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
     """Whether a confirmation is taken back in part by the sentence after it."""
-    if outcome.happening is not Happening.FIX_CONFIRMED:
+    if outcome.happening is not EventKind.FIX_CONFIRMED:
         return False
     texts = [each.text for each in reading.sentences]
     after = texts[texts.index(outcome.quote) + 1 :][:1] if outcome.quote in texts else []

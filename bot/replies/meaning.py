@@ -10,11 +10,11 @@ from bot.replies.lab_answers import answers, holds_table
 from bot.replies.prose.sentences import Sentence
 from bot.replies.reading import Reading
 from bot.replies.rules import RULES, By, Rule
-from bot.replies.sender_kind import Kind
+from bot.replies.sender_kind import SenderKind
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundIntent:
     """An intent, the words that it was read from, and the rule; None for what needs no sentence, such as a patch."""
 
     intent: Intent
@@ -22,32 +22,32 @@ class Found:
     rule: Rule | None = None
 
 
-def found_in(reading: Reading, *, improvement: bool = False) -> tuple[Found, ...]:
+def found_in(reading: Reading, *, improvement: bool = False) -> tuple[FoundIntent, ...]:
     """Everything that the mail means, in the order of the rules; each rule once, with its first sentence."""
     found = (*_facts(reading), *_read(reading, improvement))
-    if reading.kind is Kind.PERSON and reading.sentences and all(each.intent is Intent.THANKS for each in found):
+    if reading.kind is SenderKind.PERSON and reading.sentences and all(each.intent is Intent.THANKS for each in found):
         talk = next((each.text for each in reading.sentences if len(each.text) > 30), "")
-        found += (Found(Intent.DISCUSSION, talk),) if talk else ()
+        found += (FoundIntent(Intent.DISCUSSION, talk),) if talk else ()
     return found
 
 
-def _facts(reading: Reading) -> Iterator[Found]:
+def _facts(reading: Reading) -> Iterator[FoundIntent]:
     """What can be read without understanding a sentence."""
     for patch in reading.patches:
         intent = Intent.PATCH_INLINE if patch.source == "inline" else Intent.PATCH_ATTACHED
-        yield Found(intent, patch.title or ", ".join(patch.files[:3]))
+        yield FoundIntent(intent, patch.title or ", ".join(patch.files[:3]))
     for command in reading.commands.good:
-        yield Found(Intent.TRACKER_COMMAND, f"{command.word} {command.argument}".strip())
+        yield FoundIntent(Intent.TRACKER_COMMAND, f"{command.word} {command.argument}".strip())
     if reading.notice:
-        yield Found(Intent.MERGE_NOTIFICATION, reading.notice.quote)
+        yield FoundIntent(Intent.MERGE_NOTIFICATION, reading.notice.quote)
 
 
-def _read(reading: Reading, improvement: bool) -> Iterator[Found]:
-    if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR):
+def _read(reading: Reading, improvement: bool) -> Iterator[FoundIntent]:
+    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
         return
-    who = By.OPERATOR if reading.kind is Kind.BOT_OPERATOR else By.DEVELOPER
+    who = By.OPERATOR if reading.kind is SenderKind.BOT_OPERATOR else By.DEVELOPER
     if who is By.OPERATOR and (told := _told(reading)):
-        yield Found(Intent.BOT_PROVIDES_INFO, told)
+        yield FoundIntent(Intent.BOT_PROVIDES_INFO, told)
     for rule in RULES:
         if rule.by not in (who, By.ANYONE) or rule.improvement not in (None, improvement):
             continue
@@ -55,7 +55,7 @@ def _read(reading: Reading, improvement: bool) -> Iterator[Found]:
             continue
         sentence = next((each for each in reading.sentences if _says(rule, each, reading)), None)
         if sentence:
-            yield Found(rule.intent, sentence.text, rule)
+            yield FoundIntent(rule.intent, sentence.text, rule)
 
 
 def _told(reading: Reading) -> str:

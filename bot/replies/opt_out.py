@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.replies.reading import Reading
-from bot.replies.sender_kind import Kind
+from bot.replies.sender_kind import SenderKind
 
 
-class Wish(StrEnum):
+class MailWish(StrEnum):
     """What somebody wants of us."""
 
     LEAVE = "unsubscribe"
@@ -20,16 +20,16 @@ class Wish(StrEnum):
 _WISH = re.compile(r"(?:please )?(un-?)?subscribe(?: me)?(?: please)?[\s.!]*", re.I)
 
 
-def wish_of(reading: Reading, identity: Identity) -> Wish | None:
+def wish_of(reading: Reading, identity: BotIdentity) -> MailWish | None:
     """The wish of a person who wrote to our own address; mail to a list alone is about the list."""
     to_us = any(identity.is_own(each.email) for each in (*reading.mail.recipients, *reading.mail.delivered_to))
-    if reading.kind not in (Kind.PERSON, Kind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
+    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
         return None
     lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]
     commanded = [line[len(identity.prefix) :].lstrip(": ") for line in lines if _is_command(line, identity.prefix)]
     for said in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
         if found := _WISH.fullmatch(said):
-            return Wish.LEAVE if found[1] else Wish.COME_BACK
+            return MailWish.LEAVE if found[1] else MailWish.COME_BACK
     return None
 
 

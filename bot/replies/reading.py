@@ -9,16 +9,16 @@ from bot.mail import quoting
 from bot.mail.auth.judge import judge
 from bot.mail.auth.verdict import UNPROVEN, Trust
 from bot.mail.bounces import Bounce, read_bounce
-from bot.mail.identity import Identity
-from bot.mail.links import Link, find_links
-from bot.mail.message import Mail, parse
+from bot.mail.identity import BotIdentity
+from bot.mail.links import MailLink, find_links
+from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import Patch, find_patches, posted_title
 from bot.mail.trailers import Trailer, find_trailers, fixed_commits
 from bot.replies.commands.grammar import Commands, find_commands
 from bot.replies.notices import Notice, find_notice
 from bot.replies.prose.audience import Audience, audience_of
 from bot.replies.prose.sentences import Sentence, own_sentences
-from bot.replies.sender_kind import Kind, kind_of
+from bot.replies.sender_kind import SenderKind, kind_of
 
 _REVERT = re.compile(r'Revert "(.{1,400})"')
 
@@ -27,15 +27,15 @@ _REVERT = re.compile(r'Revert "(.{1,400})"')
 class Reading:
     """One mail, read. `tags` are the report tags in our own addresses among its recipients."""
 
-    mail: Mail
-    kind: Kind
+    mail: ParsedMail
+    kind: SenderKind
     own_text: str
     sentences: tuple[Sentence, ...]
     audience: Audience
     commands: Commands
     trailers: tuple[Trailer, ...]
     patches: tuple[Patch, ...]
-    links: tuple[Link, ...]
+    links: tuple[MailLink, ...]
     tags: tuple[str, ...]
     notice: Notice | None
     problems: tuple[str, ...]
@@ -44,7 +44,7 @@ class Reading:
     bounce: Bounce = field(default_factory=Bounce)  # what came back, where it is one
 
     @property
-    def closes(self) -> tuple[Link, ...]:
+    def closes(self) -> tuple[MailLink, ...]:
         """What its Closes: and Link: trailers lead to."""
         return tuple(
             link
@@ -68,7 +68,7 @@ class Reading:
     @property
     def obeyed(self) -> bool:
         """Whether its commands may run at all: only people command, and only in their own words."""
-        return self.kind in (Kind.PERSON, Kind.BOT_OPERATOR) and bool(self.mail.author.email)
+        return self.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) and bool(self.mail.author.email)
 
     @property
     def deserves_answer(self) -> bool:
@@ -76,14 +76,14 @@ class Reading:
         return self.obeyed and bool(self.commands.bad or self.commands.too_many)
 
 
-def understand(raw: bytes, identity: Identity) -> Reading:
+def understand(raw: bytes, identity: BotIdentity) -> Reading:
     """Everything that a mail says, of its bytes, with whether it is proven who wrote it."""
     mail = parse(raw)
     reading = read(mail, identity, judge(raw, mail, identity.believed))
-    return replace(reading, bounce=read_bounce(raw)) if reading.kind is Kind.BOUNCE else reading
+    return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
 
 
-def read(mail: Mail, identity: Identity, trust: Trust = UNPROVEN) -> Reading:
+def read(mail: ParsedMail, identity: BotIdentity, trust: Trust = UNPROVEN) -> Reading:
     """Everything that the mail says. Pure; the same mail always reads the same."""
     in_context = quoting.lines_in_context(mail.text)
     lines = [line.text for line in in_context]

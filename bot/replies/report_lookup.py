@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
-from bot.mail.links import Link
+from bot.mail.identity import BotIdentity
+from bot.mail.links import MailLink
 from bot.replies.effect import Relation, Standpoint
 from bot.replies.reading import Reading
-from bot.replies.sender_kind import Kind
+from bot.replies.sender_kind import SenderKind
 from tracker.domain.events import Role, Verdict
 
 
@@ -30,7 +30,7 @@ class KnownReport:
     people: frozenset[str] = frozenset()
     verdict: str = Verdict.REGRESSION
 
-    def standpoint(self, reading: Reading, relation: Relation, identity: Identity) -> Standpoint:
+    def standpoint(self, reading: Reading, relation: Relation, identity: BotIdentity) -> Standpoint:
         """What a mail is to this report. A name proves nobody: anyone may write under it from an address of his own."""
         improvement = self.verdict == Verdict.IMPROVEMENT
         author = reading.mail.author.email
@@ -38,15 +38,15 @@ class KnownReport:
         by_address = bool(known) or identity.speaks_for_lab(author)
         return Standpoint(relation, self.role_of(reading, identity), improvement, self.culprit, by_address)
 
-    def role_of(self, reading: Reading, identity: Identity) -> Role | None:
+    def role_of(self, reading: Reading, identity: BotIdentity) -> Role | None:
         """What the writer is to this report: its author (by address), one it was sent to, the lab, or none of them.
 
         None where the report's people are not known.
         """
         author = reading.mail.author
-        if reading.kind in (Kind.SELF, Kind.BOT_OPERATOR) or author.email in identity.operators:
+        if reading.kind in (SenderKind.SELF, SenderKind.BOT_OPERATOR) or author.email in identity.operators:
             return Role.REPORTER
-        if reading.kind is not Kind.PERSON:
+        if reading.kind is not SenderKind.PERSON:
             return Role.MACHINE
         if self.authors is None:
             return None
@@ -109,7 +109,7 @@ class KnownReports:
             found.setdefault(thread, Relation.THREAD)
         for report in self._targets(reading.links):
             found.setdefault(report, Relation.LINK)
-        if reading.kind is Kind.PERSON and reading.patches:
+        if reading.kind is SenderKind.PERSON and reading.patches:
             for report in self._culprits(reading):
                 if found.get(report, Relation.LINK) is Relation.LINK:
                     found[report] = Relation.CULPRIT
@@ -123,7 +123,7 @@ class KnownReports:
             if (report.culprit and named) or (title and report.title == title):
                 yield report.id
 
-    def _targets(self, links: Iterable[Link]) -> Iterator[str]:
+    def _targets(self, links: Iterable[MailLink]) -> Iterator[str]:
         for link in links:
             report = self.by_message.get(link.message_id, "") or self._by_page(link.page)
             if report:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.languages import AWAY, any_of
-from bot.mail.message import AUTO_REPLY_MARKS, Mail
+from bot.mail.message import AUTO_REPLY_MARKS, ParsedMail
 
 
-class Kind(StrEnum):
+class SenderKind(StrEnum):
     """The kinds of DESIGN section 5."""
 
     PERSON = "person"
@@ -48,32 +48,32 @@ _UNDELIVERED = re.compile(
 )
 
 
-def kind_of(mail: Mail, identity: Identity) -> Kind:
+def kind_of(mail: ParsedMail, identity: BotIdentity) -> SenderKind:
     """What wrote the mail. A lab's people often share the robot's address: the shown name tells them apart."""
     if not mail.author.email and not mail.message_id and not mail.text.strip():
-        return Kind.UNREADABLE
+        return SenderKind.UNREADABLE
     if identity.is_own(mail.author.email) or mail.mark("x-perfwork-report"):
-        return Kind.SELF
+        return SenderKind.SELF
     if _is_bounce(mail):
-        return Kind.BOUNCE
+        return SenderKind.BOUNCE
     if _is_auto_reply(mail):
-        return Kind.AUTO_REPLY
+        return SenderKind.AUTO_REPLY
     if mail.mark("return-path") == "<>":  # vacations have it too
-        return Kind.BOUNCE
+        return SenderKind.BOUNCE
     if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot") or _by_machine(mail):
-        return Kind.ROBOT
+        return SenderKind.ROBOT
     shared = mail.author.email in identity.robots and mail.author.name.lower() in identity.operators
     if mail.author.email in identity.operators or shared:
-        return Kind.BOT_OPERATOR
+        return SenderKind.BOT_OPERATOR
     if mail.author.email in identity.robots or _ROBOT_ADDRESS.match(mail.author.email):
-        return Kind.ROBOT
-    return Kind.PERSON
+        return SenderKind.ROBOT
+    return SenderKind.PERSON
 
 
 _STATUS = frozenset({"message/delivery-status", "message/disposition-notification", "message/global-delivery-status"})
 
 
-def _is_bounce(mail: Mail) -> bool:
+def _is_bounce(mail: ParsedMail) -> bool:
     """RFC 3464 and its kin: a multipart/report, a delivery status, or a mail of the mail system itself."""
     reports = mail.mark("content-type").lower().startswith("multipart/report")
     status = any(part.content_type in _STATUS for part in mail.attachments)
@@ -82,7 +82,7 @@ def _is_bounce(mail: Mail) -> bool:
     return bool(reports or status or daemon or mail.mark("x-failed-recipients") or _UNDELIVERED.match(mail.text[:300]))
 
 
-def _is_auto_reply(mail: Mail) -> bool:
+def _is_auto_reply(mail: ParsedMail) -> bool:
     if _submitted(mail).startswith("auto-replied") or mail.mark("precedence").lower() == "auto_reply":
         return True
     if any(mail.mark(name) for name in AUTO_REPLY_MARKS) or mail.mark("preference").lower() == "auto_reply":
@@ -90,10 +90,10 @@ def _is_auto_reply(mail: Mail) -> bool:
     return bool(_AWAY.match(mail.subject)) and _submitted(mail) != "no"
 
 
-def _by_machine(mail: Mail) -> bool:
+def _by_machine(mail: ParsedMail) -> bool:
     """RFC 3834 section 5: whatever is not "no" was not written by a person."""
     return _submitted(mail) not in ("", "no")
 
 
-def _submitted(mail: Mail) -> str:
+def _submitted(mail: ParsedMail) -> str:
     return re.split(r"[;\s(]", mail.mark("auto-submitted").strip(), maxsplit=1)[0].lower()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.mail.message import Mail
+from bot.mail.message import ParsedMail
 from bot.replies.effect import Effect
-from tracker.domain.events import EventData, Happening, Role
+from tracker.domain.events import EventData, EventKind, Role
 
 
-def event_of(effect: Effect, mail: Mail, role: Role | None, at: datetime, number: int = 0) -> EventData | None:
+def event_of(effect: Effect, mail: ParsedMail, role: Role | None, at: datetime, number: int = 0) -> EventData | None:
     """The event that an effect makes, or None. `number` tells several effects of one mail apart."""
     if effect.happening is None:
         return None
@@ -28,13 +28,13 @@ def event_of(effect: Effect, mail: Mail, role: Role | None, at: datetime, number
     )
 
 
-def reported_event(mail: Mail, at: datetime, tree: str = "") -> EventData:
+def reported_event(mail: ParsedMail, at: datetime, tree: str = "") -> EventData:
     """The report mail itself. A culprit reported twice has two; the first one counts."""
-    key = f"{Happening.REPORTED}:{mail.message_id}"
-    return EventData(key, Happening.REPORTED, at, Role.REPORTER, message_id=mail.message_id, tree=tree)
+    key = f"{EventKind.REPORTED}:{mail.message_id}"
+    return EventData(key, EventKind.REPORTED, at, Role.REPORTER, message_id=mail.message_id, tree=tree)
 
 
-def in_mainline_event(mail: Mail, at: datetime) -> EventData:
+def in_mainline_event(mail: ParsedMail, at: datetime) -> EventData:
     """A report on the mainline proves that the culprit is in it, though not since which version."""
-    key = f"{Happening.LANDED}:{mail.message_id}"
-    return EventData(key, Happening.LANDED, at, Role.MACHINE, message_id=mail.message_id)
+    key = f"{EventKind.LANDED}:{mail.message_id}"
+    return EventData(key, EventKind.LANDED, at, Role.MACHINE, message_id=mail.message_id)

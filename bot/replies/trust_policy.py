@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.mail.auth.verdict import Trust, Verdict
+from bot.mail.auth.verdict import AuthVerdict, Trust
 from tracker.domain.events import Role
 
 
@@ -19,4 +19,4 @@ def may_act(policy: str, trust: Trust, role: Role | None, *, asks_much: bool, by
     proven = trust.proven and by_address and role is not Role.THIRD_PARTY
     if policy == "maintainers":
         return proven and role in (Role.AUTHOR, Role.MAINTAINER)
-    return proven or (trust.verdict is not Verdict.FAIL and not asks_much)
+    return proven or (trust.verdict is not AuthVerdict.FAIL and not asks_much)

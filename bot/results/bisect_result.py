@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tracker.domain.statistics.samples import Side
+from tracker.domain.statistics.samples import SampleSummary
 
 
 @dataclass(frozen=True, slots=True)
-class CommitTold:
+class CommitInfo:
     """A commit as the lab tells of it; only the sha is sure to be there."""
 
     sha: str
@@ -24,7 +24,7 @@ class CommitTold:
 
 
 @dataclass(frozen=True, slots=True)
-class MachineTold:
+class MachineInfo:
     """The box of a test; what is not told is None or ""."""
 
     id: str
@@ -36,15 +36,15 @@ class MachineTold:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class MeasurementData:
     """One metric on both sides. `direction`: higher, lower or unknown. Samples are empty where only sums are told."""
 
     metric: str
     unit: str
     direction: str
     role: str
-    old: Side
-    new: Side
+    old: SampleSummary
+    new: SampleSummary
     old_samples: tuple[float, ...] = ()
     new_samples: tuple[float, ...] = ()
 
@@ -55,12 +55,12 @@ class TestRun:
 
     suite: str
     params: Mapping[str, str]
-    machine: MachineTold
-    measurements: tuple[Measurement, ...]
+    machine: MachineInfo
+    measurements: tuple[MeasurementData, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Recheck:
+class RecheckData:
     """The same test on another commit, later. `state`: still-bad, good, good-after-revert; `ref`: "v6.12-rc4"."""
 
     ref: str
@@ -85,15 +85,15 @@ class Result:
     tree: str
     branch: str
     tree_url: str
-    good: CommitTold
-    bad: CommitTold
-    culprit: CommitTold | None
-    parent: CommitTold | None
+    good: CommitInfo
+    bad: CommitInfo
+    culprit: CommitInfo | None
+    parent: CommitInfo | None
     patch_message_id: str
     runs: tuple[TestRun, ...]
     payload: str
     format: str
-    rechecks: tuple[Recheck, ...] = ()
+    rechecks: tuple[RecheckData, ...] = ()
     doubt: str = ""
     may_be_reversed: bool = False
     parent_is_told: bool = True
@@ -103,6 +103,6 @@ class Result:
         return (self.producer, self.id)
 
     @property
-    def headline(self) -> Measurement:
+    def headline(self) -> MeasurementData:
         """The measurement that was bisected."""
         return next(each for each in self.runs[0].measurements if each.role == "headline")

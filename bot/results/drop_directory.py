@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from bot.results import rejected_input
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.files import head_of
 from bot.results.formats import bisect_log
 from bot.results.intake import take_in
@@ -59,10 +59,10 @@ def _waits(entry: Path) -> bool:
 def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
     """Take the results of one entry, then move it. A death before the move repeats it, which does no harm."""
     taken = 0
-    refusals: list[Refused] = []
+    refusals: list[RejectedInput] = []
     company = _company(entry) if entry.is_file() and not entry.is_symlink() else []
     if entry.is_symlink():
-        refusals.append(Refused(entry.name, "a symbolic link: put the file itself here"))
+        refusals.append(RejectedInput(entry.name, "a symbolic link: put the file itself here"))
     else:
         try:
             for answer in take_in(read_path(entry), trees, now):
@@ -72,7 +72,7 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
                     log.warning("refused: %s", answer.refusal)
         except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
             log.exception("%s", entry.name)  # a fault of ours: out of the way with it, so that the next one is taken
-            refusals.append(Refused(entry.name, f"can't be understood: {str(error) or type(error).__name__}"))
+            refusals.append(RejectedInput(entry.name, f"can't be understood: {str(error) or type(error).__name__}"))
     folder = entry.parent / ("refused" if refusals else "done")
     folder.mkdir(exist_ok=True)
     for each in (entry, *company):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-class Refused(Exception):
+class RejectedInput(Exception):
     """One input that is not taken. `where`: a file with a line or a JSON pointer; `why`: one sentence.
 
     `faults`: every fault as (JSON pointer, why); a place that ends in a pointer tells one.
@@ -21,7 +21,7 @@ class Refused(Exception):
     def __str__(self) -> str:
         return f"{self.where}: {self.why}" if self.where else self.why
 
-    def at(self, where: str) -> Refused:
+    def at(self, where: str) -> RejectedInput:
         """The same, said of an input: `where` names it."""
         return self if self.where else type(self)(where, self.why, self.faults)
 
@@ -32,5 +32,5 @@ def _one_line(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
-class Conflict(Refused):
+class Conflict(RejectedInput):
     """A result that was taken before with another content."""

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.formats import perf_bisect_result as perf
 
 HEAD = 20_000  # bytes of a file that tell its format
@@ -18,13 +18,13 @@ def inside(path: Path, top: Path) -> None:
         real = path.resolve(strict=True)
         kind = real.stat().st_mode
     except RuntimeError:  # a link to itself
-        raise Refused(str(path), "a symbolic link that leads nowhere") from None
+        raise RejectedInput(str(path), "a symbolic link that leads nowhere") from None
     except OSError as error:
-        raise Refused(str(path), error.strerror or str(error)) from None
+        raise RejectedInput(str(path), error.strerror or str(error)) from None
     if not real.is_relative_to(top.resolve()):
-        raise Refused(str(path), f"a symbolic link that leaves {top}")
+        raise RejectedInput(str(path), f"a symbolic link that leaves {top}")
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
-        raise Refused(str(path), "expected a file, found a pipe or a device; `ingest -` reads standard input")
+        raise RejectedInput(str(path), "expected a file, found a pipe or a device; `ingest -` reads standard input")
 
 
 def read_text(path: Path, top: Path, limit: int = perf.MAX_BYTES) -> str:
@@ -34,7 +34,7 @@ def read_text(path: Path, top: Path, limit: int = perf.MAX_BYTES) -> str:
         with path.open("rb") as stream:
             return text(stream.read(limit + 1), str(path), limit)
     except OSError as error:
-        raise Refused(str(path), error.strerror or str(error)) from None
+        raise RejectedInput(str(path), error.strerror or str(error)) from None
 
 
 def head_of(path: Path, top: Path) -> str:
@@ -51,10 +51,10 @@ def read_json(path: Path, top: Path) -> Any:
 def text(raw: bytes, where: str, limit: int = perf.MAX_BYTES) -> str:
     """Bytes as UTF-8, a byte order mark left out."""
     if len(raw) > limit:
-        raise Refused(where, f"expected at most {limit:,} bytes a result; hand in JSON Lines, a result a line")
+        raise RejectedInput(where, f"expected at most {limit:,} bytes a result; hand in JSON Lines, a result a line")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Refused(
+        raise RejectedInput(
             where, f"expected UTF-8, found the byte 0x{raw[error.start]:02x} at offset {error.start}"
         ) from None

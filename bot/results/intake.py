@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from bot.git.inspection import Inspected, inspect
+from bot.git.inspection import CommitInspection, inspect
 from bot.results.bisect_result import Result
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.kernel_result import KernelResult
 from bot.results.recognise import Input
 from bot.results.storage.bisect_results import Receipt, take_all
@@ -20,17 +20,17 @@ _BATCH_BYTES = 4 << 20  # and not much more of their payload: memory stays flat
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class IntakeAnswer:
     """What became of one input: a receipt, or the refusal, with the bytes that nobody else keeps."""
 
     where: str
     result: Result | KernelResult | None
     receipt: Receipt | ReleaseReceipt | None
-    refusal: Refused | None
+    refusal: RejectedInput | None
     raw: bytes = b""
 
 
-def take_in(inputs: Iterable[Input], trees: Sequence[Path], now: datetime) -> Iterator[Answer]:
+def take_in(inputs: Iterable[Input], trees: Sequence[Path], now: datetime) -> Iterator[IntakeAnswer]:
     """Take every input, in batches; the answers come in the order of the inputs.
 
     `trees`: git repositories that are asked who wrote a culprit and what it changes, before the database is locked.
@@ -52,25 +52,27 @@ def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
         yield waiting
 
 
-def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iterator[Answer]:
+def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iterator[IntakeAnswer]:
     results = [each.result for each in inputs if isinstance(each.result, Result)]
     seen = inspect(trees, list(_commits(results))) if trees else {}
     results = [_settled(result, seen) for result in results]
     taken = iter(zip(results, take_all(results, now, seen), strict=True)) if results else iter(())
     for each in inputs:
         if each.result is None:
-            yield Answer(each.where, None, None, each.refusal or Refused(each.where, "nothing to take"), each.raw)
+            yield IntakeAnswer(
+                each.where, None, None, each.refusal or RejectedInput(each.where, "nothing to take"), each.raw
+            )
             continue
         result: Result | KernelResult
-        answer: Receipt | ReleaseReceipt | Refused
+        answer: Receipt | ReleaseReceipt | RejectedInput
         if isinstance(each.result, KernelResult):
             result, answer = each.result, take(each.result, now)
         else:
             result, answer = next(taken)
-        if isinstance(answer, Refused):
-            yield Answer(each.where, result, None, answer.at(each.where), result.payload.encode())
+        if isinstance(answer, RejectedInput):
+            yield IntakeAnswer(each.where, result, None, answer.at(each.where), result.payload.encode())
         else:
-            yield Answer(each.where, result, answer, None)
+            yield IntakeAnswer(each.where, result, answer, None)
 
 
 def _commits(results: Iterable[Result]) -> Iterator[str]:
@@ -78,7 +80,7 @@ def _commits(results: Iterable[Result]) -> Iterator[str]:
         yield from dict.fromkeys(each.sha for each in (result.culprit, result.parent, result.bad) if each)
 
 
-def _settled(result: Result, seen: dict[str, Inspected]) -> Result:
+def _settled(result: Result, seen: dict[str, CommitInspection]) -> Result:
     """The result the right way round, where only a guess said which side is the parent and a tree knows better."""
     if not result.may_be_reversed or result.culprit is None or result.parent is None:
         return result

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.results.bisect_result import MachineTold
-from tracker.domain.statistics.samples import Side
+from bot.results.bisect_result import MachineInfo
+from tracker.domain.statistics.samples import SampleSummary
 
 
 @dataclass(frozen=True, slots=True)
-class KernelTold:
+class KernelInfo:
     """`name`: "v5.6", or a sha of 40 digits; `variant`: how it was set up."""
 
     name: str
@@ -20,29 +20,29 @@ class KernelTold:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredTold:
+class KernelMeasurement:
     """One metric. `direction`: higher, lower or unknown. Samples are empty where only sums are told."""
 
     metric: str
     unit: str
     direction: str
     role: str
-    side: Side
+    side: SampleSummary
     samples: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TestTold:
+class ScenarioInfo:
     """One scenario on one machine, and what was measured there."""
 
     suite: str
     params: Mapping[str, str]
-    machine: MachineTold
-    measured: tuple[MeasuredTold, ...]
+    machine: MachineInfo
+    measured: tuple[KernelMeasurement, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceTold:
+class ToolOutputInfo:
     """A file that a tool wrote while the first test ran."""
 
     name: str
@@ -56,9 +56,9 @@ class KernelResult:
     producer: str
     id: str
     created_at: datetime
-    kernel: KernelTold
-    tests: tuple[TestTold, ...]
-    evidence: tuple[EvidenceTold, ...]
+    kernel: KernelInfo
+    tests: tuple[ScenarioInfo, ...]
+    evidence: tuple[ToolOutputInfo, ...]
     payload: str
 
     @property

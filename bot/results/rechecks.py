@@ -7,26 +7,26 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from bot.mail.trailers import Trailer, fixed_commits
-from bot.results.bisect_result import CommitTold, Recheck, Result
+from bot.results.bisect_result import CommitInfo, RecheckData, Result
 from tracker.domain import versions
-from tracker.domain.events import EventData, Grade, Happening
+from tracker.domain.events import EventData, EventKind, Grade
 
 
-def named(commit: CommitTold) -> str:
+def named(commit: CommitInfo) -> str:
     """What people call a commit: its description from git, or ten digits."""
     return commit.describe or commit.sha[:10]
 
 
 def recheck_events(result: Result, at: datetime) -> Iterator[EventData]:
     """Of the report of the result's own culprit: what the lab's rechecks on other commits showed."""
-    kinds = {"still-bad": Happening.STILL_THERE, "good": Happening.DISAPPEARED}
+    kinds = {"still-bad": EventKind.STILL_THERE, "good": EventKind.DISAPPEARED}
     for number, recheck in enumerate(_in_order(result.rechecks)):
         if kind := kinds.get(recheck.state):
             moment = at + timedelta(microseconds=number)  # one after the other: the last one has the word
             yield _event(result, kind, moment, recheck.sha, recheck.ref, f"recheck-{recheck.ref}-{recheck.sha}")
 
 
-def _in_order(told: Sequence[Recheck]) -> list[Recheck]:
+def _in_order(told: Sequence[RecheckData]) -> list[RecheckData]:
     """By version where all of them name one; else as the lab told them."""
     ranked = [(versions.parse(each.ref), each) for each in told]
     if any(version is None for version, _ in ranked):
@@ -36,7 +36,7 @@ def _in_order(told: Sequence[Recheck]) -> list[Recheck]:
 
 def later_event(result: Result, at: datetime) -> EventData:
     """Of a report that we had already, measured again in the same place up to a later commit."""
-    kind = Happening.STILL_THERE if result.outcome == "conclusive" else Happening.DISAPPEARED
+    kind = EventKind.STILL_THERE if result.outcome == "conclusive" else EventKind.DISAPPEARED
     return _event(result, kind, at, result.bad.sha, named(result.bad))
 
 
@@ -44,21 +44,21 @@ def fix_event(result: Result, shown: Grade, at: datetime) -> EventData | None:
     """Of a report whose fix was measured against the fix's parent: did it help? None where nobody can tell."""
     fix = result.culprit or result.bad
     kind = {
-        Grade.IMPROVEMENT: Happening.FIX_CONFIRMED,
-        Grade.NOT_SIGNIFICANT: Happening.FIX_WITHOUT_EFFECT,
-        Grade.REGRESSION: Happening.FIX_WITHOUT_EFFECT,
+        Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
+        Grade.NOT_SIGNIFICANT: EventKind.FIX_WITHOUT_EFFECT,
+        Grade.REGRESSION: EventKind.FIX_WITHOUT_EFFECT,
     }.get(shown)
     return _event(result, kind, at, fix.sha, title=fix.title) if kind else None
 
 
-def fixes_named(commit: CommitTold) -> tuple[str, ...]:
+def fixes_named(commit: CommitInfo) -> tuple[str, ...]:
     """The beginnings of the shas in its `Fixes:` trailers (Documentation/process/submitting-patches.rst)."""
     trailers = [Trailer("Fixes", value) for tag, value in commit.trailers if tag.lower() == "fixes"]
     return tuple(sha for sha in fixed_commits(trailers) if len(sha) >= 10)
 
 
 def _event(
-    result: Result, kind: Happening, at: datetime, sha: str, tag: str = "", part: str = "", title: str = ""
+    result: Result, kind: EventKind, at: datetime, sha: str, tag: str = "", part: str = "", title: str = ""
 ) -> EventData:
     evidence = "/".join(result.key)
     name = "/".join(quote(each, safe=" ") for each in result.key)  # so that no two results share one

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bot.results.bisect_result import Result
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.files import HEAD, head_of, read_text, text
 from bot.results.formats import bisect_log, kcidb, lkp, lkp_roots, perf_release_result
 from bot.results.formats import perf_bisect_result as perf
@@ -44,7 +44,7 @@ class Input:
 
     where: str
     result: Result | KernelResult | None
-    refusal: Refused | None = None
+    refusal: RejectedInput | None = None
     raw: bytes = b""
 
 
@@ -112,7 +112,7 @@ def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]
     where = str(roots[0].parent)
     try:
         yield Input(where, checked(lkp_roots.read_pair(roots, top, in_order=in_order), where))
-    except Refused as refusal:
+    except RejectedInput as refusal:
         yield Input(where, None, refusal)
 
 
@@ -125,7 +125,7 @@ def _file(path: Path, top: Path, *, sure: bool = True) -> Iterator[Input]:
         elif sure:
             with path.open("rb") as stream:
                 yield from read_stream(stream, str(path))
-    except Refused as refusal:
+    except RejectedInput as refusal:
         yield Input(str(path), None, refusal)
     except OSError as error:
         yield _refused(str(path), error.strerror or str(error))
@@ -141,7 +141,7 @@ def _bisection(path: Path, top: Path) -> Iterator[Input]:
         log, samples = path, partner_of(path)
     if log is None or samples is None:
         what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
-        raise Refused(str(path), f"expected its {what} beside it in {folder}, found none")
+        raise RejectedInput(str(path), f"expected its {what} beside it in {folder}, found none")
     told = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
     yield Input(str(log), checked(bisect_log.parse(told, str(log)), str(log)))
 
@@ -164,13 +164,15 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     raw = first + stream.read(perf.MAX_BYTES + 1 - len(first))
     try:
         if bisect_log.is_log(raw[:HEAD].decode("utf-8", "replace")):
-            raise Refused(name, "a git bisect log needs its samples: hand in the file, with NAME.csv beside NAME.log")
+            raise RejectedInput(
+                name, "a git bisect log needs its samples: hand in the file, with NAME.csv beside NAME.log"
+            )
         value = perf.decode(text(raw, name), name)
-    except Refused as refusal:
+    except RejectedInput as refusal:
         yield Input(name, None, refusal, raw)
         return
     if value == []:
-        yield Input(name, None, Refused(name, "expected a result, found an empty array"), raw)
+        yield Input(name, None, RejectedInput(name, "expected a result, found an empty array"), raw)
     if isinstance(value, list):
         for number, each in enumerate(value):
             yield from _value(each, f"{name}, /{number}")
@@ -199,26 +201,26 @@ def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[
         elif line.strip():
             try:
                 yield from _value(perf.decode(text(line, where), where), where)
-            except Refused as refusal:
+            except RejectedInput as refusal:
                 yield Input(where, None, refusal, line)
         number, line = number + 1, stream.readline(perf.MAX_BYTES + 1)
 
 
 def _value(value: Any, where: str) -> Iterator[Input]:
     """The results of one JSON value; what is refused of it goes along."""
-    answers: Iterable[Result | KernelResult | Refused] = (
+    answers: Iterable[Result | KernelResult | RejectedInput] = (
         kcidb.parse_all(value, where) if kcidb.is_report(value) else [_parsed(value, where)]
     )
     kept = b""
     for answer in answers:
         try:
-            if isinstance(answer, Refused):
+            if isinstance(answer, RejectedInput):
                 raise answer
             if isinstance(answer, KernelResult):
                 yield Input(where, checked_release(answer, where))
             else:
                 yield Input(where, checked(answer, where))
-        except Refused as refusal:
+        except RejectedInput as refusal:
             # Of a report that is refused in many places, the bytes are kept once.
             kept, before = kept or _bytes_of(value), kept
             yield Input(where, None, refusal.at(where), b"" if before else kept)
@@ -228,20 +230,20 @@ def _bytes_of(value: Any) -> bytes:
     """A refused value, to be kept; what is nested too deeply to be written is too deep to be kept."""
     try:
         return canonical(value).encode("utf-8", "replace")
-    except Refused:
+    except RejectedInput:
         return b""
 
 
-def _parsed(value: Any, where: str) -> Result | KernelResult | Refused:
+def _parsed(value: Any, where: str) -> Result | KernelResult | RejectedInput:
     try:
         if perf_release_result.is_result(value):
             return perf_release_result.parse(value, where)
         return perf.parse(value, where)
-    except Refused as refusal:
+    except RejectedInput as refusal:
         return refusal
     except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
-        return Refused(where, f"can't be understood: {str(error) or type(error).__name__}")
+        return RejectedInput(where, f"can't be understood: {str(error) or type(error).__name__}")
 
 
 def _refused(where: str, why: str) -> Input:
-    return Input(where, None, Refused(where, why))
+    return Input(where, None, RejectedInput(where, why))

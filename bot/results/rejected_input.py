@@ -7,14 +7,14 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 
 log = logging.getLogger(__name__)
 _MOST = 10_000  # files; after that somebody has to look before more is kept (DESIGN rule 10)
 _MOST_BYTES = 4 << 30
 
 
-def keep(raw: bytes, refusal: Refused, drop: Path, now: datetime) -> Path | None:
+def keep(raw: bytes, refusal: RejectedInput, drop: Path, now: datetime) -> Path | None:
     """Keep the bytes of a refused input that nobody else has. None where there is no room for more."""
     folder = drop / "refused"
     folder.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ def keep(raw: bytes, refusal: Refused, drop: Path, now: datetime) -> Path | None
     return target
 
 
-def tell(target: Path, refusals: list[Refused]) -> None:
+def tell(target: Path, refusals: list[RejectedInput]) -> None:
     """Write the reason beside a refused file."""
     reason = "".join(f"{refusal}\n" for refusal in refusals).encode("utf-8", "backslashreplace")
     target.with_name(target.name + ".reason").write_bytes(reason)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.git.inspection import Inspected
-from bot.results.bisect_result import Measurement, Result
+from bot.git.inspection import CommitInspection
+from bot.results.bisect_result import MeasurementData, Result
 from tracker.domain.events import Grade
 from tracker.domain.statistics.change import CONTRADICTION, NO_DIRECTION
 from tracker.domain.statistics.significance import Graded, overlap
@@ -15,7 +15,9 @@ NO_CODE = "the culprit changes comments or documentation only"
 OF_THE_CULPRIT = frozenset({MERGE, NO_CODE})  # which no other result about it takes away
 
 
-def why_held(result: Result, graded: Graded, direction: str, author: str, seen: Inspected | None) -> Iterator[str]:
+def why_held(
+    result: Result, graded: Graded, direction: str, author: str, seen: CommitInspection | None
+) -> Iterator[str]:
     """The reasons, a line each; none where nobody has to look. `direction` of the headline's metric and `author` of
     the culprit are what we know of them by now, `seen` is what a git tree says of the culprit.
     """
@@ -23,7 +25,7 @@ def why_held(result: Result, graded: Graded, direction: str, author: str, seen: 
     yield from _about_numbers(result.headline, graded, direction)
 
 
-def _about_commit(result: Result, author: str, seen: Inspected | None) -> Iterator[str]:
+def _about_commit(result: Result, author: str, seen: CommitInspection | None) -> Iterator[str]:
     culprit = result.culprit
     assert culprit
     if culprit.is_merge or (seen and len(seen.parents) > 1):
@@ -38,7 +40,7 @@ def _about_commit(result: Result, author: str, seen: Inspected | None) -> Iterat
         yield result.doubt
 
 
-def _about_numbers(headline: Measurement, graded: Graded, direction: str) -> Iterator[str]:
+def _about_numbers(headline: MeasurementData, graded: Graded, direction: str) -> Iterator[str]:
     if graded.verdict is Grade.NOT_TESTABLE:
         yield "the change can't be tested: one run a side, or no spread told"
     elif graded.verdict is Grade.NOT_SIGNIFICANT:

@@ -6,16 +6,16 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from bot.mail.message import Mail
+from bot.mail.message import ParsedMail
 from bot.mail.patches import answered_posting, is_answer
 from bot.robot_reports.impact_box import Impact
 from bot.robot_reports.report import RobotReport, clean_title
-from bot.robot_reports.table import Row, Table, Value
+from bot.robot_reports.table import ReportRow, ReportTable, Value
 
 Json = dict[str, Any]
 
 
-def report_json(told: RobotReport, mail: Mail, *, rows: bool = False) -> Json:
+def report_json(told: RobotReport, mail: ParsedMail, *, rows: bool = False) -> Json:
     """All that a report tells; null for what it does not tell. `rows`: each row of each table, too."""
     return {
         **_mail(told, mail),
@@ -41,7 +41,7 @@ def report_json(told: RobotReport, mail: Mail, *, rows: bool = False) -> Json:
     }
 
 
-def _mail(told: RobotReport, mail: Mail) -> Json:
+def _mail(told: RobotReport, mail: ParsedMail) -> Json:
     return {
         "form": "reply-to-patch" if is_answer(mail.subject) else "report",
         "patch_subject": told.origin.patch_subject or answered_posting(mail.subject) or None,
@@ -121,7 +121,7 @@ def _tables(told: RobotReport, rows: bool) -> Json:
     }
 
 
-def _table(table: Table, rows: bool) -> Json:
+def _table(table: ReportTable, rows: bool) -> Json:
     told: Json = {
         "axes": dict(table.axes),
         "machine_line": table.machine_line or None,
@@ -133,7 +133,7 @@ def _table(table: Table, rows: bool) -> Json:
     return told
 
 
-def _impact(impact: Impact, found: tuple[Table, Row] | None) -> Json:
+def _impact(impact: Impact, found: tuple[ReportTable, ReportRow] | None) -> Json:
     return {
         "testcase": impact.suite,
         "metric": impact.metric,
@@ -147,7 +147,7 @@ def _impact(impact: Impact, found: tuple[Table, Row] | None) -> Json:
     }
 
 
-def _row(row: Row) -> Json:
+def _row(row: ReportRow) -> Json:
     return {
         "metric": row.name,
         "old": _finite(row.old.mean),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.mail.quoting import holds_older_mail
-from bot.robot_reports.subject import Subject
+from bot.robot_reports.subject import ReportSubject
 
 # The sentence may be wrapped.
 _NOTICED = re.compile(
@@ -61,7 +61,7 @@ def find_claims(text: str) -> tuple[Claim, ...]:
     return tuple(found.values())
 
 
-def chosen(claims: Sequence[Claim], subject: Subject) -> tuple[Claim, bool]:
+def chosen(claims: Sequence[Claim], subject: ReportSubject) -> tuple[Claim, bool]:
     """The claim that the mail is about, and whether that is sure: the only one, or the one that the subject names."""
     if len(claims) == 1:
         return claims[0], True

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.robot_reports.table import Row, Table, is_sha
+from bot.robot_reports.table import ReportRow, ReportTable, is_sha
 
 if TYPE_CHECKING:
     from bot.robot_reports.report import RobotReport
@@ -19,7 +19,7 @@ MOST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Inconsistency:
     """A code and what it is about. `unsure`: the culprit or the metric may be another, so an operator has to look."""
 
     code: str
@@ -30,7 +30,7 @@ class Doubt:
         return f"{self.code}: {self.about}" if self.about else self.code
 
 
-def doubts_of(told: RobotReport, one_claim: bool) -> tuple[Doubt, ...]:
+def inconsistencies_of(told: RobotReport, one_claim: bool) -> tuple[Inconsistency, ...]:
     """Every doubt about a report. `one_claim`: it is clear which of its sentences it is about."""
     every = (_about_culprit(told, one_claim), _about_metric(told), _about_test(told), _about_impacts(told))
     tables = (doubt for number, table in enumerate(told.tables) for doubt in _about_table(number + 1, table))
@@ -38,53 +38,53 @@ def doubts_of(told: RobotReport, one_claim: bool) -> tuple[Doubt, ...]:
     return tuple(dict.fromkeys(found[:MOST]))
 
 
-def _about_culprit(told: RobotReport, one_claim: bool) -> Iterator[Doubt]:
+def _about_culprit(told: RobotReport, one_claim: bool) -> Iterator[Inconsistency]:
     if not one_claim:
-        yield Doubt("two_claims", "the mail tells of more than one commit", unsure=True)
+        yield Inconsistency("two_claims", "the mail tells of more than one commit", unsure=True)
     if told.subject.sha and not told.culprit.startswith(told.subject.sha):
-        yield Doubt("culprit_disagrees", f"the subject names {told.subject.sha}", unsure=True)
+        yield Inconsistency("culprit_disagrees", f"the subject names {told.subject.sha}", unsure=True)
     name = told.tables[0].commits[1].name if told.tables else ""
     if is_sha(name) and not told.culprit.startswith(name):
-        yield Doubt("culprit_disagrees", f"the table names {name}", unsure=True)
+        yield Inconsistency("culprit_disagrees", f"the table names {name}", unsure=True)
 
 
-def _about_metric(told: RobotReport) -> Iterator[Doubt]:
+def _about_metric(told: RobotReport) -> Iterator[Inconsistency]:
     subject = told.subject
     if subject.metric and subject.metric != told.metric:
-        yield Doubt("metric_disagrees", f"the subject names {subject.metric}", unsure=True)
+        yield Inconsistency("metric_disagrees", f"the subject names {subject.metric}", unsure=True)
     if subject.verdict and subject.verdict != told.verdict:
-        yield Doubt("verdict_disagrees", f"the subject says {subject.verdict}", unsure=True)
+        yield Inconsistency("verdict_disagrees", f"the subject says {subject.verdict}", unsure=True)
     if told.row is None:
         # Nothing but the sentence names the metric, though there is a table that should.
-        yield Doubt("no_headline_row", unsure=bool(told.tables) and subject.metric != told.metric)
+        yield Inconsistency("no_headline_row", unsure=bool(told.tables) and subject.metric != told.metric)
     elif (gap := _gap(told.row, told.change_pct)) is not None:
-        yield Doubt("headline_disagrees", f"{told.metric} {told.change_pct:g}%, its table {gap}")
+        yield Inconsistency("headline_disagrees", f"{told.metric} {told.change_pct:g}%, its table {gap}")
 
 
-def _about_test(told: RobotReport) -> Iterator[Doubt]:
+def _about_test(told: RobotReport) -> Iterator[Inconsistency]:
     if not told.tables:
-        yield Doubt("no_table")
+        yield Inconsistency("no_table")
     if not told.test.machine:
-        yield Doubt("no_machine")
+        yield Inconsistency("no_machine")
     if not told.test.testcase:
-        yield Doubt("no_testcase")
+        yield Inconsistency("no_testcase")
     if told.other_commits:
-        yield Doubt("other_commit_above", ", ".join(sha[:10] for sha in told.other_commits[:5]))
+        yield Inconsistency("other_commit_above", ", ".join(sha[:10] for sha in told.other_commits[:5]))
 
 
-def _about_impacts(told: RobotReport) -> Iterator[Doubt]:
+def _about_impacts(told: RobotReport) -> Iterator[Inconsistency]:
     for text in told.unread_impacts:
-        yield Doubt("impact_unread", text[:100])
+        yield Inconsistency("impact_unread", text[:100])
     if not told.tables:
         return
     for impact, place in zip(told.additional, told.impact_rows, strict=True):
         if place is None:
-            yield Doubt("impact_without_row", impact.metric)
+            yield Inconsistency("impact_without_row", impact.metric)
         elif (gap := _gap(place[1], impact.change_pct)) is not None:
-            yield Doubt("impact_disagrees", f"{impact.metric} {impact.change_pct:g}%, its table {gap}")
+            yield Inconsistency("impact_disagrees", f"{impact.metric} {impact.change_pct:g}%, its table {gap}")
 
 
-def _gap(row: Row, change_pct: float) -> str | None:
+def _gap(row: ReportRow, change_pct: float) -> str | None:
     """What a row prints, where that is not what was said of it. The sign is the metric's own, and so no evidence."""
     printed = row.change_pct
     if printed is None or abs(abs(printed) - abs(change_pct)) <= ROUNDING:
@@ -92,11 +92,11 @@ def _gap(row: Row, change_pct: float) -> str | None:
     return row.change
 
 
-def _about_table(number: int, table: Table) -> Iterator[Doubt]:
+def _about_table(number: int, table: ReportTable) -> Iterator[Inconsistency]:
     if not table.axes:
-        yield Doubt("axes_unread", f"table {number}")
+        yield Inconsistency("axes_unread", f"table {number}")
     if table.unread:
         first = table.unread[0].strip()[:60]
-        yield Doubt("rows_unread", f"{len(table.unread)} of table {number}, the first is {first!r}")
+        yield Inconsistency("rows_unread", f"{len(table.unread)} of table {number}, the first is {first!r}")
     if not table.is_whole:
-        yield Doubt("cut_table", f"table {number} has no end")
+        yield Inconsistency("cut_table", f"table {number} has no end")

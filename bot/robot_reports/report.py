@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.mail.message import Mail
+from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title
 from bot.robot_reports.claim import chosen, find_claims
 from bot.robot_reports.impact_box import Impact, find_impacts
-from bot.robot_reports.inconsistencies import Doubt, doubts_of
+from bot.robot_reports.inconsistencies import Inconsistency, inconsistencies_of
 from bot.robot_reports.machine import MachineParts, machine_parts
 from bot.robot_reports.origin import Origin, find_origin
-from bot.robot_reports.subject import Subject, read_subject
-from bot.robot_reports.table import Row, Table, Value, find_tables, is_sha
+from bot.robot_reports.subject import ReportSubject, read_subject
+from bot.robot_reports.table import ReportRow, ReportTable, Value, find_tables, is_sha
 from bot.robot_reports.tags import Tags, find_tags
 from bot.robot_reports.test_setup import Testing, find_testing
 
@@ -26,7 +26,7 @@ _PLOT_EDGE = re.compile(r"^[ \t]*[-\d.e+]{0,12}[ ]?[+|]-{30,}[-+|]*[ \t]*$", re.
 
 
 @dataclass(frozen=True, slots=True)
-class Recheck:
+class ReportRecheck:
     """What the robot saw on a later head: "still regression", "test failed"."""
 
     what: str
@@ -38,7 +38,7 @@ class Recheck:
 class RobotReport:
     """What a report says. `change_pct`: plus is better; `change_pct_raw`: the metric's own movement."""
 
-    subject: Subject
+    subject: ReportSubject
     culprit: str
     culprit_title: str
     metric: str
@@ -47,11 +47,11 @@ class RobotReport:
     change_pct: float
     change_pct_raw: float
     test: Testing
-    row: Row | None  # of the metric, in the first table
+    row: ReportRow | None  # of the metric, in the first table
     additional: tuple[Impact, ...]
-    impact_rows: tuple[tuple[Table, Row] | None, ...]  # of each of `additional`
+    impact_rows: tuple[tuple[ReportTable, ReportRow] | None, ...]  # of each of `additional`
     unread_impacts: tuple[str, ...]
-    rechecks: tuple[Recheck, ...]
+    rechecks: tuple[ReportRecheck, ...]
     rechecks_other: tuple[str, ...]  # lines in brackets beside them, as written
     origin: Origin
     tags: Tags
@@ -59,9 +59,9 @@ class RobotReport:
     preamble: str  # what a person wrote above the robot's greeting
     other_commits: tuple[str, ...]  # that he names there
     plots: int  # drawn in letters below the tables, until 2021
-    tables: tuple[Table, ...]
-    head: Table | None  # the first of them, or what stands for it
-    doubts: tuple[Doubt, ...] = ()
+    tables: tuple[ReportTable, ...]
+    head: ReportTable | None  # the first of them, or what stands for it
+    doubts: tuple[Inconsistency, ...] = ()
 
     @property
     def old(self) -> Value | None:
@@ -112,7 +112,7 @@ class RobotReport:
         return tuple(str(doubt) for doubt in self.doubts)
 
 
-def find_report(mail: Mail) -> RobotReport | None:
+def find_report(mail: ParsedMail) -> RobotReport | None:
     """The report in a mail, or None. Whether its sender is a robot that we follow is for the caller to ask.
 
     The sentence "noticed a N% regression of METRIC" must stand unquoted, and a `commit:` line below it.
@@ -161,15 +161,15 @@ def find_report(mail: Mail) -> RobotReport | None:
         tables=tables,
         head=head,
     )
-    return replace(told, doubts=doubts_of(told, one_claim))
+    return replace(told, doubts=inconsistencies_of(told, one_claim))
 
 
-def _rechecks(prose: Sequence[str]) -> tuple[tuple[Recheck, ...], tuple[str, ...]]:
+def _rechecks(prose: Sequence[str]) -> tuple[tuple[ReportRecheck, ...], tuple[str, ...]]:
     """What was seen on later heads, and the lines in brackets that tell something else."""
     told = _IN_BRACKETS.findall("\n".join(prose))
     read = [(_RECHECK.fullmatch(each), each) for each in told]
     return (
-        tuple(Recheck(found["what"], found["ref"], found["sha"]) for found, _ in read if found),
+        tuple(ReportRecheck(found["what"], found["ref"], found["sha"]) for found, _ in read if found),
         tuple(each for found, each in read if not found),
     )
 
@@ -180,7 +180,7 @@ def _preamble(above: str) -> str:
     return "\n".join(kept).strip()
 
 
-def _raw_change(row: Row | None, percent: float) -> float:
+def _raw_change(row: ReportRow | None, percent: float) -> float:
     """The movement as the table prints it; where it prints none, the sentence's, by the table's sign."""
     if row is None:
         return percent
@@ -189,7 +189,7 @@ def _raw_change(row: Row | None, percent: float) -> float:
     return -abs(percent) if row.change.startswith("-") else abs(percent)
 
 
-def _impact_row(tables: Sequence[Table], impact: Impact) -> tuple[Table, Row] | None:
+def _impact_row(tables: Sequence[ReportTable], impact: Impact) -> tuple[ReportTable, ReportRow] | None:
     """The table of a further impact, which has its parameters among its axes, and its row there."""
     wanted = set(impact.parameters)
     found = [

@@ -16,7 +16,7 @@ _NO_NAMES = ("LKP", "LKP-ROBOT", "PATCH", "EXTERNAL")
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ReportSubject:
     """What a subject tells; "" where it is silent, as the `Re: [PATCH …]` of an answer is of all."""
 
     list_tag: str = ""  # "f2fs-dev", of a list that marks its subjects
@@ -30,11 +30,11 @@ class Subject:
     verdict: str = ""
 
 
-def read_subject(subject: str) -> Subject:
+def read_subject(subject: str) -> ReportSubject:
     """The parts of a subject, white space folded."""
     found = _SUBJECT.match(_ANSWER.sub("", " ".join(subject.split()), count=1))
     if not found:
-        return Subject()
+        return ReportSubject()
     prefix = ""
     marks: list[str] = []  # of lists, which stand before the tree
     names: list[str] = []
@@ -46,7 +46,7 @@ def read_subject(subject: str) -> Subject:
     if not prefix and len(names) > 1:
         marks = names[:1]
     tree, _, branch = prefix.partition(":")
-    return Subject(
+    return ReportSubject(
         list_tag=marks[0] if marks else "",
         prefix=prefix,
         tree=tree.strip(),

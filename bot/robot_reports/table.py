@@ -37,7 +37,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """One metric: the old value, the change as printed ("-37.9%", "+0.2"), the new value."""
 
     name: str
@@ -71,7 +71,7 @@ class FailRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class TableSide:
     """One commit of a table, as the line below `commit:` names it: a short sha or a tag, and its title."""
 
     name: str = ""
@@ -79,15 +79,15 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """One table: its axes by name, the parent as its head names it (16 digits or a tag), both commits, and its rows."""
 
     axes: tuple[tuple[str, str], ...]
     axes_text: str  # the axes as printed, "" where none stand above it, as above a table that a person pasted
     parent: str
-    commits: tuple[Side, Side]
+    commits: tuple[TableSide, TableSide]
     machine_line: str  # "lkp-icl-2sp6: 128 threads …", above the tables of further impact
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
     fails: tuple[FailRow, ...]
     unread: tuple[str, ...]  # lines among the rows that are none
     is_whole: bool  # an empty line ends it
@@ -95,7 +95,7 @@ class Table:
     def axis(self, name: str) -> str:
         return dict(self.axes).get(name, "")
 
-    def row(self, metric: str) -> Row | None:
+    def row(self, metric: str) -> ReportRow | None:
         """The row of one metric, or None."""
         return next((row for row in self.rows if row.name == metric), None)
 
@@ -105,7 +105,7 @@ def is_sha(name: str) -> bool:
     return _SHA.fullmatch(name) is not None
 
 
-def find_tables(lines: Sequence[str], values: Collection[str] = ()) -> Iterator[Table]:
+def find_tables(lines: Sequence[str], values: Collection[str] = ()) -> Iterator[ReportTable]:
     """The tables of a mail. Each begins at the rule below its two heads, and ends before the next one.
 
     `values` are those of parameters that the mail tells elsewhere: one that holds a "/" is one axis value.
@@ -118,11 +118,11 @@ def find_tables(lines: Sequence[str], values: Collection[str] = ()) -> Iterator[
         text, axes = _axes(lines, start, slashed)
         machine = _machine_line(lines, start)
         rows, fails, unread, is_whole = _body(lines[start + 1 : end])
-        yield Table(axes, text, heads[1], _commits(lines, start), machine, rows, fails, unread, is_whole)
+        yield ReportTable(axes, text, heads[1], _commits(lines, start), machine, rows, fails, unread, is_whole)
 
 
-def _body(lines: Sequence[str]) -> tuple[tuple[Row, ...], tuple[FailRow, ...], tuple[str, ...], bool]:
-    rows: list[Row] = []
+def _body(lines: Sequence[str]) -> tuple[tuple[ReportRow, ...], tuple[FailRow, ...], tuple[str, ...], bool]:
+    rows: list[ReportRow] = []
     fails: list[FailRow] = []
     unread: list[str] = []
     ended = False
@@ -138,17 +138,17 @@ def _body(lines: Sequence[str]) -> tuple[tuple[Row, ...], tuple[FailRow, ...], t
     return tuple(rows), tuple(fails), tuple(unread), ended
 
 
-def _commits(lines: Sequence[str], start: int) -> tuple[Side, Side]:
+def _commits(lines: Sequence[str], start: int) -> tuple[TableSide, TableSide]:
     """The two lines below the nearest `commit:` above a table."""
     for number in range(start - 1, max(-1, start - 10), -1):
         if lines[number].startswith("commit:"):
             return _side(lines, number + 1), _side(lines, number + 2)
-    return Side(), Side()
+    return TableSide(), TableSide()
 
 
-def _side(lines: Sequence[str], number: int) -> Side:
+def _side(lines: Sequence[str], number: int) -> TableSide:
     found = _COMMIT_LINE.match(lines[number]) if number < len(lines) else None
-    return Side(found["name"], found["title"] or "") if found else Side()
+    return TableSide(found["name"], found["title"] or "") if found else TableSide()
 
 
 def _machine_line(lines: Sequence[str], start: int) -> str:
@@ -174,7 +174,7 @@ def _axes(lines: Sequence[str], start: int, slashed: Sequence[str]) -> tuple[str
     return "", ()
 
 
-def parse_row(line: str) -> Row | None:
+def parse_row(line: str) -> ReportRow | None:
     """One row of a table, or None for any other line."""
     found = _ROW.match(line[:_LONGEST])
     if not found:
@@ -184,7 +184,7 @@ def parse_row(line: str) -> Row | None:
         old, new = Value(float(old_mean), _spread(old_spread)), Value(float(new_mean), _spread(new_spread))
     except ValueError:
         return None
-    return Row(name, old, change, new)
+    return ReportRow(name, old, change, new)
 
 
 def _spread(text: str | None) -> float | None:

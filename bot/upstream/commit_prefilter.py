@@ -21,7 +21,7 @@ _ODD_BEGINNINGS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CommitPrefilter:
     """What a commit may name, in lower case. `mails`: what stands behind the last slash of Message-IDs."""
 
     shas: frozenset[bytes]
@@ -91,9 +91,9 @@ def wanted(
     titles: Iterable[str],
     authors: Iterable[tuple[int, str]],
     marks: Iterable[str],
-) -> Wanted:
+) -> CommitPrefilter:
     """What to look for, from names as they are stored."""
-    return Wanted(
+    return CommitPrefilter(
         shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
         mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_AROUND) for mail in mails),
         titles=frozenset(" ".join(title.lower().split()).encode() for title in titles if title),

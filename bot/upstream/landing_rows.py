@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from bot.upstream.landings import Place
+from bot.upstream.landings import LandingState
 from tracker.domain.events import TreeRole
 from tracker.models import Commit, Landing, Tree
 from tracker.services.bulk import in_parts
@@ -13,10 +13,10 @@ from tracker.services.bulk import in_parts
 _FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
 
 
-def known_places(tree: Tree) -> dict[str, Place]:
+def known_states(tree: Tree) -> dict[str, LandingState]:
     """What is known of this tree, by sha."""
     rows = Landing.objects.filter(tree=tree).values_list("commit__sha", *_FIELDS)
-    return {sha: Place(*values) for sha, *values in rows.iterator(chunk_size=2000)}
+    return {sha: LandingState(*values) for sha, *values in rows.iterator(chunk_size=2000)}
 
 
 def in_mainline(shas: Collection[str]) -> set[str]:
@@ -43,7 +43,7 @@ def _keys(shas: Collection[str]) -> dict[str, int]:
     return found
 
 
-def store(tree: Tree, places: Mapping[str, Place], keys: Mapping[str, int], now: datetime) -> None:
+def store(tree: Tree, places: Mapping[str, LandingState], keys: Mapping[str, int], now: datetime) -> None:
     """Write places that are new or changed."""
     rows = [
         Landing(

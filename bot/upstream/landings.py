@@ -11,7 +11,7 @@ from bot.upstream.walk import Walked
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LandingState:
     """The values of a `Landing`."""
 
     tag: str = ""
@@ -27,16 +27,16 @@ class Place:
         return self.gone_at is None
 
 
-def found_places(walked: Walked, shas: Collection[str], after: str) -> dict[str, Place]:
+def landing_states(walked: Walked, shas: Collection[str], after: str) -> dict[str, LandingState]:
     """The places of those commits that the walk came by, in a tag or in a branch."""
-    found: dict[str, Place] = {}
+    found: dict[str, LandingState] = {}
     for sha in shas:
         number, merge = walked.graph.tag_of(sha), walked.graph.merge_of(sha)
         if number < 0 and merge is None:
             continue
         tag = walked.tags[number] if number >= 0 else None
         merged_at = moment(merge[1]) if merge else None
-        found[sha] = Place(
+        found[sha] = LandingState(
             tag=tag.name if tag else "",
             at=tag.at if tag else merged_at,
             merge=merge[0] if merge else "",
@@ -47,20 +47,20 @@ def found_places(walked: Walked, shas: Collection[str], after: str) -> dict[str,
 
 
 def revised(
-    known: Mapping[str, Place],
-    found: Mapping[str, Place],
+    known: Mapping[str, LandingState],
+    found: Mapping[str, LandingState],
     gone: Collection[str],
     lost_tags: Collection[str],
     now: datetime,
     *,
     needs_branch: bool,
-) -> dict[str, Place]:
+) -> dict[str, LandingState]:
     """The places that are new or other than they were.
 
     A first tag stays the first, unless it was deleted. `needs_branch`: in linux-next a commit is there as long as
     today's branch has it, whatever the days of before had.
     """
-    changed: dict[str, Place] = {}
+    changed: dict[str, LandingState] = {}
     for sha in {*known, *found}:
         old = known.get(sha)
         place = _revised(old, found.get(sha), lost_tags, now, needs_branch=needs_branch)
@@ -72,8 +72,8 @@ def revised(
 
 
 def _revised(
-    old: Place | None, new: Place | None, lost_tags: Collection[str], now: datetime, *, needs_branch: bool
-) -> Place | None:
+    old: LandingState | None, new: LandingState | None, lost_tags: Collection[str], now: datetime, *, needs_branch: bool
+) -> LandingState | None:
     if new is not None and needs_branch and not new.merge:
         new = replace(new, gone_at=(old.gone_at if old else None) or now)
     if old is None or new is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.git.commits import LogCommit
-from bot.upstream.references import Named
+from bot.upstream.references import MessageReferences
 from bot.upstream.tracked import Related, Tracked, plain
 from tracker.domain.events import Part
 
@@ -23,7 +23,7 @@ class Seen:
     """A commit of the log with what its message names."""
 
     commit: LogCommit
-    named: Named
+    named: MessageReferences
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bot.mail.addresses import parse_addresses
-from bot.mail.identity import Identity
-from bot.mail.links import Link, find_links
+from bot.mail.identity import BotIdentity
+from bot.mail.links import MailLink, find_links
 from bot.mail.trailers import Trailer, find_trailers, fixed_commits
 
 MAX_NAMED = 200  # of a kind, in one message
@@ -32,7 +32,7 @@ _ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class MessageReferences:
     """What a message names; each with the words that say so. Shas are in lower case, and may be abbreviated."""
 
     mails: tuple[tuple[str, str], ...] = ()  # Message-IDs that its Closes: and Link: lead to
@@ -45,7 +45,7 @@ class Named:
     reporters: frozenset[str] = frozenset()
 
 
-def names_in(message: str, identity: Identity) -> Named:
+def names_in(message: str, identity: BotIdentity) -> MessageReferences:
     """Read a message. Trailers count wherever they stand, folded or not; links of other places than ours and lore's
     lead nowhere.
     """
@@ -63,7 +63,7 @@ def names_in(message: str, identity: Identity) -> Named:
         for found in _REVERTS.finditer(message)
         for sha in _LISTED.findall(found["shas"])
     ]
-    return Named(
+    return MessageReferences(
         mails=_some((link.message_id, line) for link, line in links if link.message_id),
         pages=_some([*((link.page, line) for link, line in links if link.page), *tags]),
         fixes=_some((sha, _line(each)) for each in trailers for sha in fixed_commits([each])),
@@ -77,7 +77,7 @@ def names_in(message: str, identity: Identity) -> Named:
     )
 
 
-def _links(trailer: Trailer, identity: Identity) -> Iterator[Link]:
+def _links(trailer: Trailer, identity: BotIdentity) -> Iterator[MailLink]:
     """The links of a trailer; one that is a part of another place's address is none."""
     for word in trailer.value.split():
         for link in find_links(word, identity.base_url):

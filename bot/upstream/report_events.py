@@ -6,38 +6,38 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from bot.upstream.landings import Place
+from bot.upstream.landings import LandingState
 from bot.upstream.tracked import Related, Tracked
 from tracker.domain import versions
-from tracker.domain.events import EventData, Happening, Part, TreeRole
+from tracker.domain.events import EventData, EventKind, Part, TreeRole
 
 # In a version, and in the mainline before any version; what is not here tells nothing there.
 _IN_VERSION = {
-    Part.CULPRIT: Happening.LANDED,
-    Part.FIX: Happening.FIX_LANDED,
-    Part.REVERT: Happening.DROPPED,
-    Part.UNDO: Happening.FIX_REVERTED,
+    Part.CULPRIT: EventKind.LANDED,
+    Part.FIX: EventKind.FIX_LANDED,
+    Part.REVERT: EventKind.DROPPED,
+    Part.UNDO: EventKind.FIX_REVERTED,
 }
 VERSION_KINDS = frozenset(_IN_VERSION.values())
 _IN_MAINLINE = {
-    Part.CULPRIT: Happening.MERGED,
-    Part.FIX: Happening.FIX_MERGED,
-    Part.REVERT: Happening.FIX_MERGED,
+    Part.CULPRIT: EventKind.MERGED,
+    Part.FIX: EventKind.FIX_MERGED,
+    Part.REVERT: EventKind.FIX_MERGED,
 }
 _IN_NEXT = {
-    Part.CULPRIT: Happening.IN_NEXT,
-    Part.FIX: Happening.FIX_QUEUED,
-    Part.REVERT: Happening.DROPPED,
-    Part.UNDO: Happening.FIX_GONE,
+    Part.CULPRIT: EventKind.IN_NEXT,
+    Part.FIX: EventKind.FIX_QUEUED,
+    Part.REVERT: EventKind.DROPPED,
+    Part.UNDO: EventKind.FIX_GONE,
 }
-_ELSEWHERE = {Part.FIX: Happening.FIX_QUEUED, Part.REVERT: Happening.DROPPED, Part.UNDO: Happening.FIX_GONE}
+_ELSEWHERE = {Part.FIX: EventKind.FIX_QUEUED, Part.REVERT: EventKind.DROPPED, Part.UNDO: EventKind.FIX_GONE}
 NEXT = "linux-next"  # what the tree is called in a sentence
 _MOMENT = timedelta(milliseconds=1)
 _DEEPEST = 50  # reverts of reverts
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TrackedCommit:
     """A commit, its part in a report, and how many commits stand before it in a chain of reverts. `own`: it is the very
     commit that was reported. `not_before`: it stands in a tree for what has left it then.
     """
@@ -71,7 +71,7 @@ class View:
     tree: str
     role: TreeRole
     tracked: Tracked
-    places: Mapping[str, Place]
+    places: Mapping[str, LandingState]
     titles: Mapping[str, str]
     mainline: Collection[str]
     day: str
@@ -90,15 +90,15 @@ class View:
     def suggested(self, sha: str, title: str, part: Part, undoes: str = "") -> EventData | None:
         """What a click would make of a commit that is not sure to have this part."""
         place = self.places.get(sha)
-        event = told(Subject(sha, title, part, undoes), place, self.tree, self.role, self.now) if place else None
+        event = told(TrackedCommit(sha, title, part, undoes), place, self.tree, self.role, self.now) if place else None
         if part is Part.CULPRIT and event:
-            return replace(event, kind=Happening.SAME_PATCH, title=title, tag="")
+            return replace(event, kind=EventKind.SAME_PATCH, title=title, tag="")
         return event
 
-    def _subject(self, sha: str, related: Related) -> Subject:
+    def _subject(self, sha: str, related: Related) -> TrackedCommit:
         others = self.tracked.commits[related.report].items()
         places = [self.places.get(each) for each, other in others if other.part is related.part and each != sha]
-        return Subject(
+        return TrackedCommit(
             sha=sha,
             title=self.titles.get(sha) or related.title,
             part=related.part,
@@ -115,7 +115,7 @@ class View:
             sha, depth = commits[sha].undoes, depth + 1
         return depth
 
-    def _event(self, subject: Subject, report: int, place: Place) -> EventData | None:
+    def _event(self, subject: TrackedCommit, report: int, place: LandingState) -> EventData | None:
         alike = [sha for sha, each in self.tracked.commits[report].items() if each.part is subject.part]
         merged = any(sha in self.mainline for sha in alike)
         if subject.sha in self.mainline or (subject.part is Part.CULPRIT and merged):
@@ -127,7 +127,7 @@ class View:
         return told_gone(subject, self.tree, self.role, self.day, place.gone_at or self.now)
 
 
-def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetime) -> EventData | None:
+def told(subject: TrackedCommit, place: LandingState, tree: str, role: TreeRole, now: datetime) -> EventData | None:
     """The event of a commit that is in a tree; None where that tells nothing.
 
     A revert is told a moment after what it reverts, though one version may have brought both.
@@ -150,20 +150,20 @@ def told(subject: Subject, place: Place, tree: str, role: TreeRole, now: datetim
         tag=_tag(place, role),
         tree=NEXT if role is TreeRole.NEXT else tree,
     )
-    if kind is Happening.FIX_REVERTED:
+    if kind is EventKind.FIX_REVERTED:
         return replace(event, remark=subject.undoes)
-    if kind is Happening.DROPPED and role is TreeRole.NEXT:
+    if kind is EventKind.DROPPED and role is TreeRole.NEXT:
         return replace(event, tag="", remark=event.tag)  # it counts as dropped there, whatever the day
     return event
 
 
-def _is_backport(subject: Subject, place: Place) -> bool:
+def _is_backport(subject: TrackedCommit, place: LandingState) -> bool:
     """Whether a clone of the mainline has it by the tags of stable trees alone."""
     version = versions.parse(place.tag)
     return version is not None and version.is_stable and not subject.own
 
 
-def _tag(place: Place, role: TreeRole) -> str:
+def _tag(place: LandingState, role: TreeRole) -> str:
     if role is TreeRole.NEXT:
         since = place.back_at or place.merged_at or place.at
         return place.tag if place.tag and not place.back_at else (since.strftime("%Y-%m-%d") if since else "")
@@ -172,15 +172,15 @@ def _tag(place: Place, role: TreeRole) -> str:
     return ""
 
 
-def told_gone(subject: Subject, tree: str, role: TreeRole, day: str, at: datetime) -> EventData | None:
+def told_gone(subject: TrackedCommit, tree: str, role: TreeRole, day: str, at: datetime) -> EventData | None:
     """The event of a culprit that left linux-next, or a fix that left any tree, though the mainline does not have it.
     `day`: linux-next's newest. A revert that left was never there: what it told is taken back.
     """
-    kinds = {Part.CULPRIT: Happening.GONE, Part.FIX: Happening.FIX_GONE}
+    kinds = {Part.CULPRIT: EventKind.GONE, Part.FIX: EventKind.FIX_GONE}
     kind = kinds.get(subject.part)
     if kind is None or role not in (TreeRole.NEXT, TreeRole.MAINTAINER):
         return None
-    if kind is Happening.GONE and role is not TreeRole.NEXT:
+    if kind is EventKind.GONE and role is not TreeRole.NEXT:
         return None
     return EventData(
         key=f"{kind}:{tree}:{subject.sha}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.mail.patches import bare_title
-from bot.upstream.commit_prefilter import DIGITS, Wanted, wanted
+from bot.upstream.commit_prefilter import DIGITS, CommitPrefilter, wanted
 from tracker.domain.events import Part
 
 
@@ -112,7 +112,7 @@ class Tracked:
             if report.title != title:
                 yield report.sha, self.related[report.sha][pk]
 
-    def wanted(self, marks: Iterable[str]) -> Wanted:
+    def wanted(self, marks: Iterable[str]) -> CommitPrefilter:
         """What the walk has to look at. `marks`: our own address and pages."""
         return wanted(
             shas=(*self.related, *self.pages, *self.merges),

@@ -16,11 +16,11 @@ from bot.git.commits import Tag
 from bot.git.graph import Graph
 from bot.git.log import read_log
 from bot.git.refs import Refs, resolve
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.upstream.matching import Seen
 from bot.upstream.references import names_in
 from bot.upstream.tracked import Tracked
-from bot.upstream.walk_checkpoint import Marks, Memory
+from bot.upstream.walk_checkpoint import Marks, WalkCheckpoint
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
 from tracker.domain.versions import Version
@@ -46,7 +46,7 @@ class Route:
     repository: Path
     role: TreeRole
     refs: Refs
-    memory: Memory
+    memory: WalkCheckpoint
     pattern: str = ""
 
     @property
@@ -63,10 +63,10 @@ class Route:
     def heads(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.branches.values()))
 
-    def remember(self, marks: Marks) -> Memory:
+    def remember(self, marks: Marks) -> WalkCheckpoint:
         """What the next walk has to know of this one. Of linux-next's versions it is enough to know them."""
         tags = (*self.refs.versions, *self.refs.days) if self.role == TreeRole.NEXT else self.refs.versions
-        return Memory(self.branches, {tag.name: tag.commit for tag in tags}, marks)
+        return WalkCheckpoint(self.branches, {tag.name: tag.commit for tag in tags}, marks)
 
     @property
     def late_tags(self) -> list[Version]:
@@ -84,7 +84,7 @@ class Route:
 
 
 def walk(
-    route: Route, tracked: Tracked, identity: Identity, behind: Collection[str], progress: Callable[[int], None]
+    route: Route, tracked: Tracked, identity: BotIdentity, behind: Collection[str], progress: Callable[[int], None]
 ) -> Walked:
     """Walk all that is not in the history of the commits `behind`."""
     graph = Graph()

@@ -21,7 +21,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class WalkCheckpoint:
     """The followed branches and the tags, by name; empty before the first walk."""
 
     branches: Mapping[str, str] = field(default_factory=dict)
@@ -38,12 +38,12 @@ class Memory:
         return json.dumps(told, separators=(",", ":"), sort_keys=True)
 
 
-def load(cursor: str) -> Memory:
+def load(cursor: str) -> WalkCheckpoint:
     """What `dump` wrote; nothing of anything else, and so the tree is walked from its beginning."""
     try:
         told = json.loads(cursor)
         if told["form"] != _FORM:
-            return Memory()
-        return Memory(dict(told["branches"]), dict(told["tags"]), Marks(**told["marks"]))
+            return WalkCheckpoint()
+        return WalkCheckpoint(dict(told["branches"]), dict(told["tags"]), Marks(**told["marks"]))
     except (ValueError, KeyError, TypeError):
-        return Memory()
+        return WalkCheckpoint()

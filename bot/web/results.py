@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from bot.config import tree_paths
 from bot.results import rejected_input
 from bot.results.errors import Conflict
-from bot.results.intake import Answer, take_in
+from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import read_bytes
 from bot.results.storage.bisect_results import Taken
 from bot.results.storage.kernel_results import ReleaseReceipt
@@ -49,14 +49,14 @@ def take_results(request: HttpRequest) -> JsonResponse:
     return response
 
 
-def _status(answers: Sequence[Answer]) -> int:
+def _status(answers: Sequence[IntakeAnswer]) -> int:
     refusals = [answer.refusal for answer in answers if answer.refusal]
     if refusals or not answers:
         return 409 if refusals and all(isinstance(each, Conflict) for each in refusals) else 400
     return 202 if any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers) else 200
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: IntakeAnswer) -> dict[str, Any]:
     """What became of one result, as JSON."""
     if answer.receipt is None or answer.refusal:
         assert answer.refusal

@@ -9,7 +9,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from bot.web.tokens import problem, stranger
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.pages.tool_output.target import attach, find
 from tracker.services import tool_output
 
@@ -32,6 +32,6 @@ def take_evidence(request: HttpRequest) -> JsonResponse:
         row = attach(target, name, body.decode("utf-8", "replace"), "a lab, over the network", timezone.now())
     except Http404 as missing:
         return problem(404, str(missing))
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return problem(400, str(unfit))
     return JsonResponse({"location": reverse("evidence", args=[row.pk]), "kind": row.kind}, status=202)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import config
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.mailmap import read_mailmap
 from bot.mail.message import parse
 from bot.replies.reading import read
@@ -48,7 +48,7 @@ def test_every_address_of_a_person() -> None:
     ],
 )
 def test_roles(writer: str, role: Role) -> None:
-    lab = Identity(
+    lab = BotIdentity(
         aliases=read_mailmap(MAP),
         robots=frozenset({"bot@lab.example"}),
         operators=frozenset({"olga@lab.example", "olga lind"}),
@@ -71,8 +71,8 @@ def test_settings_that_cannot_be_meant(settings: Any, db: None) -> None:
     with pytest.raises(
         ImproperlyConfigured, match="PERFWORK_MAILMAP: /nonexistent/mailmap can't be read: No such file"
     ):
-        config.identity()
+        config.bot_identity()
     settings.PERFWORK_MAILMAP = ""
     settings.PERFWORK_RULES_OFF = ["expected", "exxpected"]
     with pytest.raises(ImproperlyConfigured, match="there is no rule 'exxpected'"):
-        config.identity()
+        config.bot_identity()

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives.prefilter import Passes, Sieve
+from bot.archives.prefilter import Passes, Prefilter
 from bot.archives.sources import open_sources
 from bot.archives.sources.mbox import read_mbox
 from bot.archives.sources.public_inbox import read_epoch
 from bot.demo.inbox import DemoInbox
 from bot.errors import Unreadable
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 
 MAILS = [b"Message-ID: <%d@x>\nSubject: %d\n\nbody %d\n" % (n, n, n) for n in range(5)]
 LINE = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
@@ -168,7 +168,7 @@ def test_any_bytes_in_an_mbox_are_split_and_no_more(
 
 # --- the sieve ---
 
-BOT = Identity(
+BOT = BotIdentity(
     address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), base_url="https://perf.example.org"
 )
 
@@ -203,10 +203,10 @@ BOT = Identity(
     ],
 )
 def test_the_sieve(raw: bytes, passes: bool) -> None:
-    assert (Sieve({b"known@x", b"with/slash@x"}, BOT).passes(raw) is not Passes.NOT) is passes
+    assert (Prefilter({b"known@x", b"with/slash@x"}, BOT).passes(raw) is not Passes.NOT) is passes
 
 
 def test_the_sieve_learns() -> None:
-    sieve = Sieve(set(), BOT)
+    sieve = Prefilter(set(), BOT)
     sieve.tracked.add(b"new@x")
     assert sieve.passes(b"In-Reply-To: <new@x>\n\n") is Passes.TRACKED

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.git.commits import LogCommit
 from bot.git.inspection import inspect
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.upstream.matching import Context, Seen, match_all
 from bot.upstream.references import MAX_NAMED, names_in
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport
@@ -19,7 +19,7 @@ from tests.world import DANA, LEE, START, World, message_id, state
 from tracker.domain.events import Part
 from tracker.models import Landing, Report
 
-US = Identity(
+US = BotIdentity(
     address="perfbot@bot.example.org", base_url="https://perf.example.org", robots=frozenset({"lkp@robots.example"})
 )
 SHA, FIX = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d", "f" * 20 + "0" * 20

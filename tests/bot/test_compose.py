@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.mail import Mail, to_bytes
+from bot.compose.mail import ComposedMail, to_bytes
 from bot.compose.report.first_screen import height
-from bot.compose.report.report_data import BuildTold, FindingTold, RecheckTold
+from bot.compose.report.report_data import BuildInfo, FindingData, RecheckInfo
 from bot.compose.report.report_mail import compose
 from bot.compose.report.subject import report_subject
 from bot.compose.report.warnings import warnings_of
@@ -29,12 +29,12 @@ from tracker.domain.events import Grade, Verdict
 from tracker.domain.metrics.glossary import ENTRIES, in_words, meaning
 
 
-def sent(conventions: Conventions = Conventions(), **changes: Any) -> tuple[Mail, str]:  # noqa: B008
+def sent(conventions: Conventions = Conventions(), **changes: Any) -> tuple[ComposedMail, str]:  # noqa: B008
     mail = compose(replace(TOLD, **changes), BOT, NOW, "", conventions)
     return mail, to_bytes(mail).decode()
 
 
-def screen(mail: Mail) -> str:
+def screen(mail: ComposedMail) -> str:
     """What a terminal of 24 lines and 78 columns shows first."""
     shown = [line[at : at + 78] for line in mail.body.splitlines() for at in range(0, max(1, len(line)), 78)]
     return "\n".join(shown[:24])
@@ -90,7 +90,7 @@ def test_subsystems(title: str, subsystem: str) -> None:
 
 
 def test_the_first_screen_answers_what_readers_ask() -> None:
-    mail, raw = sent(rechecks=(RecheckTold("v9.1-rc4", "still-bad"), RecheckTold("v9.1-rc3", "good-after-revert")))
+    mail, raw = sent(rechecks=(RecheckInfo("v9.1-rc4", "still-bad"), RecheckInfo("v9.1-rc3", "good-after-revert")))
     for answer in (
         "a 12.4% regression of vm-scan.ops_per_sec",
         f"commit: {TOLD.sha}",
@@ -114,7 +114,7 @@ def test_the_first_screen_answers_what_readers_ask() -> None:
     assert "Reply-To: Perfwork <perfbot+7d3e91c0a45b28f6@bot.example.org>" in raw
 
 
-def others(number: int) -> tuple[FindingTold, ...]:
+def others(number: int) -> tuple[FindingData, ...]:
     return tuple(replace(SLOWER, metric=f"vm-scan.p{each}_ms", change_pct=float(each)) for each in range(1, number))
 
 
@@ -130,7 +130,7 @@ def test_however_much_there_is_to_tell_the_way_to_answer_is_on_the_first_screen(
         title="mm/vmscan: " + "walk " * 14,
         parent_title="a title " * 30,
         findings=(long_one, *others(40)),
-        rechecks=tuple(RecheckTold(f"v9.1-rc{each}-" + "x" * 30, "still-bad") for each in range(9)),
+        rechecks=tuple(RecheckInfo(f"v9.1-rc{each}-" + "x" * 30, "still-bad") for each in range(9)),
         artifacts=(("reproduce.sh", "https://lab.example/" + "x" * 200),),
     )
     assert "answer:    just reply to all" in screen(mail)
@@ -180,7 +180,7 @@ def test_every_metric_gets_some_words() -> None:
 
 # --- what must be said plainly ---
 
-DEBUG = BuildTold(kconfig="x86_64-rhel-9.4-kasan")
+DEBUG = BuildInfo(kconfig="x86_64-rhel-9.4-kasan")
 PROFILE = replace(
     FINDING,
     metric="perf-profile.self.cycles-pp.shrink_folio_list",
@@ -197,8 +197,8 @@ PROFILE = replace(
     ("changes", "words"),
     [
         ({"build": DEBUG}, "the config enables a sanitizer (kasan)"),
-        ({"build": BuildTold(cmdline="ro slub_debug=FZ quiet")}, "the kernel's command line enables memory debugging"),
-        ({"build": BuildTold(kconfig="x86_64-debug")}, "the config enables debug options (debug)"),
+        ({"build": BuildInfo(cmdline="ro slub_debug=FZ quiet")}, "the kernel's command line enables memory debugging"),
+        ({"build": BuildInfo(kconfig="x86_64-debug")}, "the config enables debug options (debug)"),
         ({"findings": (replace(FINDING, noise_pct=9.2),)}, "known to be noisy here: 9.2% from run to run"),
         ({"findings": (replace(FINDING, noise_pct=None, old_stddev_pct=8.0),)}, "vary a lot among themselves (8.0%)"),
         ({"findings": (replace(FINDING, overlap=True),)}, "the ranges of the two sides overlap"),
@@ -225,9 +225,9 @@ def test_doubts_stand_on_the_first_screen(changes: dict[str, Any], words: str) -
     "changes",
     [
         {},
-        {"build": BuildTold(kconfig="x86_64-rhel-9.4", compiler="gcc-12", cmdline="ro quiet")},
-        {"build": BuildTold(kconfig="x86_64-rhel-9.4-debuginfo")},
-        {"build": BuildTold(cmdline="debug apic=debug kfence.sample_interval=0 page_poison=0 slub_debug=-")},
+        {"build": BuildInfo(kconfig="x86_64-rhel-9.4", compiler="gcc-12", cmdline="ro quiet")},
+        {"build": BuildInfo(kconfig="x86_64-rhel-9.4-debuginfo")},
+        {"build": BuildInfo(cmdline="debug apic=debug kfence.sample_interval=0 page_poison=0 slub_debug=-")},
         {"findings": (replace(FINDING, change_pct=-4.0), PROFILE)},  # the profile shows where
         {"findings": (FINDING, *others(9), replace(SLOWER, verdict=Grade.IMPROVEMENT))},
     ],

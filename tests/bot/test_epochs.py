@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.archives import reading
-from bot.archives.checkpoint import Trail
+from bot.archives.checkpoint import ReadCheckpoint
 from bot.archives.reading import read_source
 from bot.archives.sources import mirror, open_sources, public_inbox
 from bot.archives.sources.mbox import read_mbox
@@ -27,12 +27,12 @@ from bot.archives.sources.public_inbox import EpochSource, head, read_epoch
 from bot.archives.sources.raw import LIMIT
 from bot.demo.inbox import DemoInbox
 from bot.errors import Busy, Unreadable
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from tests.bot.test_robot_reports import INVENTED
 from tracker.models import Archive, Message, base
 
-LKP = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 REPORT = INVENTED.encode("latin-1")
 REPORT_ID = "202603110412.3b1f0c9d-lkp@intel.com"
 
@@ -198,7 +198,7 @@ def test_what_was_rewritten_is_filed_once(inbox: DemoInbox, now: datetime) -> No
     assert read(inbox.path, now) == []
     assert sorted(Message.objects.values_list("message_id", flat=True)) == sorted([REPORT_ID, "20@x", "21@x"])
     cursor = Archive.objects.get().cursor
-    assert Trail.parse(cursor).newest == head(inbox.epoch)
+    assert ReadCheckpoint.parse(cursor).newest == head(inbox.epoch)
 
 
 @pytest.mark.django_db
@@ -327,10 +327,10 @@ def test_a_mirror_that_can_not_be_fetched_names_itself(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=60))
 def test_a_trail_is_short_and_leads_back_by_doubling_steps(steps: list[int]) -> None:
-    trail = Trail()
+    trail = ReadCheckpoint()
     for number, step in enumerate(steps):
         trail = trail.to(f"c{number}", step)
-        assert Trail.parse(str(trail)) == trail
+        assert ReadCheckpoint.parse(str(trail)) == trail
     assert trail.newest == f"c{len(steps) - 1}"
     assert trail.count == sum(steps)
     assert len(trail.marks) <= 2 + sum(steps).bit_length()
@@ -341,7 +341,7 @@ def test_a_trail_is_short_and_leads_back_by_doubling_steps(steps: list[int]) -> 
 
 @given(st.text(max_size=80))
 def test_any_text_is_a_trail_or_none(text: str) -> None:
-    assert Trail.parse(text).count >= 0
+    assert ReadCheckpoint.parse(text).count >= 0
 
 
 # --- what nobody may wait for, and nobody forget ---

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.explain import explain
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.replies.report_lookup import KnownReport
 from tests.bot.test_robot_reports import INVENTED
 
-BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 FIELDS = {
     *("message_id", "in_reply_to", "references", "subject", "date", "author", "kind", "own_text", "report_ids"),
     *(
@@ -44,7 +44,7 @@ It is the lock.
 """
 
 
-def told(*mails: str, identity: Identity = BOT, known: tuple[KnownReport, ...] = ()) -> list[dict[str, Any]]:
+def told(*mails: str, identity: BotIdentity = BOT, known: tuple[KnownReport, ...] = ()) -> list[dict[str, Any]]:
     return list(explain([mail.encode("latin-1") for mail in mails], identity, known))
 
 
@@ -73,7 +73,7 @@ def test_a_report_known_from_elsewhere() -> None:
 
 
 def test_what_needs_proof_is_suggested_and_counts_when_accepted() -> None:
-    unproven = Identity(address=BOT.address, robots=BOT.robots, trust="verified")
+    unproven = BotIdentity(address=BOT.address, robots=BOT.robots, trust="verified")
     report, reply = told(INVENTED, REPLY.replace("It is the lock.", "#lkp invalid"), identity=unproven)
     assert reply["effect"] == {"state": "invalid", "mode": "suggest", "rule": "command_invalid"}
     assert (report["state"], report["state_if_accepted"]) == ("responded", "invalid")

@@ -17,7 +17,7 @@ from bot.errors import Busy, Unreadable
 from bot.git import repository as git
 from bot.git.fetch import fetch
 from bot.git.refs import read_refs
-from bot.leases import hold
+from bot.leases import acquire
 from bot.tasks import track_tree
 from bot.upstream.tracking.follow import Patience, follow
 from tests.linux import Linux
@@ -116,7 +116,7 @@ def test_what_is_there_is_walked_though_it_can_not_be_fetched(
 
 def test_one_worker_at_a_time(db: None, world: World, upstream: Linux) -> None:
     tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(upstream.path))
-    hold(tree, timedelta(minutes=5))
+    acquire(tree, timedelta(minutes=5))
     with pytest.raises(Busy, match="linus: another worker"):
         follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))
     Tree.objects.update(holder="elsewhere 1 1")

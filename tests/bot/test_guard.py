@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
-from bot.compose.follow_ups.thread_mail import ThreadTold
+from bot.compose.follow_ups.thread_mail import ThreadData
 from bot.compose.follow_ups.withdrawal_mail import compose_withdrawal
 from bot.compose.lint import faults
 from bot.compose.obeyed_lines import guarded, is_obeyed
-from bot.compose.report.report_data import BuildTold, ReportTold
+from bot.compose.report.report_data import BuildInfo, ReportData
 from bot.compose.report.report_mail import compose
 from tests.conftest import NOW
 from tests.told import BOT, FINDING, TOLD
 
 ORDERS = ["#regzbot invalid: nothing", "#lkp invalid", "Tested-by: Eve <eve@x.example>", "Closes: https://x.example/1"]
 ELSEWHERE = replace(FINDING, suite="fsmark")
-FOREIGN: dict[str, Callable[[str], ReportTold]] = {
+FOREIGN: dict[str, Callable[[str], ReportData]] = {
     "a parameter's name": lambda text: replace(TOLD, findings=(replace(FINDING, params={text: "x", "b": "y"}),)),
     "a parameter's value": lambda text: replace(TOLD, findings=(replace(FINDING, params={"a": text}),)),
     "an artifact's name": lambda text: replace(TOLD, artifacts=((text, "https://lab.example/x"),)),
@@ -33,7 +33,7 @@ FOREIGN: dict[str, Callable[[str], ReportTold]] = {
     "a suite's name": lambda text: replace(TOLD, findings=(FINDING, replace(ELSEWHERE, suite=text))),
     "a title": lambda text: replace(TOLD, title=text, parent_title=text),
     "a config's name": lambda text: replace(
-        TOLD, build=BuildTold(kconfig=f"{text} kasan lockdep " + "long " * 9 + text)
+        TOLD, build=BuildInfo(kconfig=f"{text} kasan lockdep " + "long " * 9 + text)
     ),
     "a test's description": lambda text: replace(TOLD, test_text=text),
 }
@@ -46,12 +46,12 @@ def obeyed(body: str) -> list[str]:
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("told", FOREIGN.values(), ids=FOREIGN)
-def test_a_foreign_value_begins_no_line_that_is_obeyed(told: Callable[[str], ReportTold], order: str) -> None:
+def test_a_foreign_value_begins_no_line_that_is_obeyed(told: Callable[[str], ReportData], order: str) -> None:
     assert obeyed(compose(told(order), BOT, NOW).body) == []
 
 
 def test_nor_does_the_reason_of_a_withdrawal() -> None:
-    thread = ThreadTold(TOLD.tag, TOLD.sha, "mm: a", "regression", "a@b.example", (), "s", (TOLD.author,), ())
+    thread = ThreadData(TOLD.tag, TOLD.sha, "mm: a", "regression", "a@b.example", (), "s", (TOLD.author,), ())
     for order in ORDERS:
         assert obeyed(compose_withdrawal(thread, f"{'word ' * 14}{order}", "p", BOT, NOW, {}).body) == []
 

@@ -8,19 +8,19 @@ from collections.abc import Callable
 import pytest
 
 from bot.mail import quoting
-from bot.mail.identity import Identity
-from bot.mail.message import Mail, parse
+from bot.mail.identity import BotIdentity
+from bot.mail.message import ParsedMail, parse
 from bot.mail.mime.html import as_text
 from bot.replies.reading import Reading, read
-from bot.replies.sender_kind import Kind
+from bot.replies.sender_kind import SenderKind
 from bot.robot_reports.report import find_report
 from tests.world import DIFF
 
-BOT = Identity(address="perfbot@bot.example.org", base_url="https://perf.example.org")
+BOT = BotIdentity(address="perfbot@bot.example.org", base_url="https://perf.example.org")
 HEAD = "From: Dana Brook <dana@dev.example>\nMessage-ID: <a@dev.example>\n"
 
 
-def mail(body: str | bytes, head: str = "") -> Mail:
+def mail(body: str | bytes, head: str = "") -> ParsedMail:
     raw = body if isinstance(body, bytes) else body.encode()
     return parse((HEAD + head).encode("utf-8") + b"\n" + raw)
 
@@ -195,22 +195,22 @@ def test_attributions_in_other_languages(attribution: str) -> None:
 @pytest.mark.parametrize(
     ("head", "kind"),
     [
-        ("Auto-Submitted: auto-generated\n", Kind.ROBOT),
-        ("Auto-Submitted: auto-notified; x=y\n", Kind.ROBOT),
-        ("Auto-Submitted: no\n", Kind.PERSON),
-        ("X-Autoreply: yes\n", Kind.AUTO_REPLY),
-        ("Subject: Automatische Antwort: x\n", Kind.AUTO_REPLY),
-        ("Subject: 自动回复: x\n", Kind.AUTO_REPLY),
-        ("Subject: Auto response to IRQ storms\n", Kind.PERSON),
-        ("Return-Path: <>\n", Kind.BOUNCE),
-        ("X-Failed-Recipients: a@b\n", Kind.BOUNCE),
-        ("Content-Type: multipart/report; report-type=disposition-notification; boundary=x\n", Kind.BOUNCE),
+        ("Auto-Submitted: auto-generated\n", SenderKind.ROBOT),
+        ("Auto-Submitted: auto-notified; x=y\n", SenderKind.ROBOT),
+        ("Auto-Submitted: no\n", SenderKind.PERSON),
+        ("X-Autoreply: yes\n", SenderKind.AUTO_REPLY),
+        ("Subject: Automatische Antwort: x\n", SenderKind.AUTO_REPLY),
+        ("Subject: 自动回复: x\n", SenderKind.AUTO_REPLY),
+        ("Subject: Auto response to IRQ storms\n", SenderKind.PERSON),
+        ("Return-Path: <>\n", SenderKind.BOUNCE),
+        ("X-Failed-Recipients: a@b\n", SenderKind.BOUNCE),
+        ("Content-Type: multipart/report; report-type=disposition-notification; boundary=x\n", SenderKind.BOUNCE),
     ],
 )
-def test_machines(head: str, kind: Kind) -> None:
+def test_machines(head: str, kind: SenderKind) -> None:
     found = reading("#lkp invalid", head)
     assert found.kind is kind
-    assert found.obeyed is (kind is Kind.PERSON)
+    assert found.obeyed is (kind is SenderKind.PERSON)
 
 
 @pytest.mark.parametrize("name", ["Delivered-To", "X-Original-To", "Bcc", "Envelope-To", "Resent-To"])

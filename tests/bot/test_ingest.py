@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.results.drop_directory import take_dropped
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.formats import perf_bisect_result as perf
 from bot.results.recognise import Input, read_path, read_stream
 from bot.results.storage.bisect_results import Taken, take
@@ -23,7 +23,7 @@ from tests.world import World
 from tracker.models import BisectResult, Finding, OutgoingMail, Report, Tree
 
 RESULT = json.loads((ROOT / "fixtures" / "results" / "01-mm-vmscan.json").read_text())
-OURS = json.loads((ROOT / "bot" / "ingest" / "schemas" / "perf-bisect-result-1.schema.json").read_text())
+OURS = json.loads((ROOT / "bot" / "results" / "formats" / "schemas" / "perf-bisect-result-1.schema.json").read_text())
 
 
 def read(raw: bytes) -> list[Input]:
@@ -209,7 +209,7 @@ def test_the_same_result_again_is_no_news(world: World) -> None:
 
 def test_another_content_under_the_same_key_is_refused_with_the_difference(world: World) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
-    with pytest.raises(Refused, match=r"differ at /machine/cpus, /tree/name"):
+    with pytest.raises(RejectedInput, match=r"differ at /machine/cpus, /tree/name"):
         world.ingest(
             world.result(
                 "b" * 40,

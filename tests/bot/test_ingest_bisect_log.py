@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.results.bisect_result import Result
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.formats import bisect_log
 from bot.results.recognise import Input, read_bytes, read_path, reread
 from tests.bot.test_ingest import JSON
@@ -60,7 +60,7 @@ def parsed(log: str = LOG, samples: str = CSV) -> Result:
 
 
 def refusal(log: str = LOG, samples: str = CSV) -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RejectedInput) as caught:
         parsed(log, samples)
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -216,12 +216,12 @@ def test_what_git_itself_prints(tmp_path: Path) -> None:
 @given(JSON, JSON)
 def test_any_value_is_a_result_or_a_refusal(one: Any, other: Any) -> None:
     for told in (one, {"log": one, "samples": other}):
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(RejectedInput):
             assert bisect_log.parse(told, "x").runs
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_is_a_result_or_a_refusal(log: str, samples: str) -> None:
     for pair in ((log, samples), (LOG, "sha,metric,value\n" + samples), (LOG, samples + CSV), (LOG + log, CSV)):
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(RejectedInput):
             assert parsed(*pair).runs

@@ -227,7 +227,7 @@ def test_long_names_make_no_mail_too_large(world: World) -> None:
 def test_a_change_of_words_alone_is_held(world: World) -> None:
     from datetime import UTC, datetime
 
-    from bot.git.inspection import Inspected
+    from bot.git.inspection import CommitInspection
     from bot.results.recognise import read_path
     from bot.results.storage.bisect_results import take
     from tests.conftest import ROOT
@@ -236,5 +236,5 @@ def test_a_change_of_words_alone_is_held(world: World) -> None:
     assert one.result
     assert one.result.culprit
     sha = one.result.culprit.sha
-    words = Inspected(sha, ("1" * 40,), "mm: words", "", "", datetime(2026, 9, 1, tzinfo=UTC), (), no_op=True)
+    words = CommitInspection(sha, ("1" * 40,), "mm: words", "", "", datetime(2026, 9, 1, tzinfo=UTC), (), no_op=True)
     assert take(one.result, world.now, {sha: words}).held == "the culprit changes comments or documentation only"

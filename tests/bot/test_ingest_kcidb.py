@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.results.bisect_result import Result
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.formats import kcidb
 from bot.results.recognise import Input, read_bytes, reread
 from tests.bot.test_ingest import JSON
@@ -214,5 +214,5 @@ def test_any_value_in_any_field_is_a_result_or_a_refusal(value: Any, table: str,
 
 @given(JSON)
 def test_any_stored_value_is_a_result_or_a_refusal(value: Any) -> None:
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(RejectedInput):
         assert kcidb.parse(value, "x").runs

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.formats import lkp, lkp_roots
 from bot.results.recognise import Input, read_path, read_paths, reread
 from tests.bot.test_ingest import JSON
@@ -258,11 +258,11 @@ ROOT = {"commit": PARENT, "path": PLACE, "job": {"testcase": "demo", "tbox_group
 def test_any_value_is_a_result_or_a_refusal(value: Any, other: Any, place: str) -> None:
     culprit = {**ROOT, "commit": CULPRIT, "job": {"testcase": "demo", "tbox_group": "m"}, "matrix": {"demo.a": [1, 2]}}
     for told in (value, {"parent": value, "culprit": other}, {"parent": {**ROOT, place: value}, "culprit": culprit}):
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(RejectedInput):
             assert lkp.parse(told, "x").runs
 
 
 @given(st.text(max_size=200))
 def test_any_job_is_a_mapping_or_a_refusal(text: str) -> None:
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(RejectedInput):
         assert isinstance(lkp_roots._job(text, "job.yaml"), dict)

@@ -232,14 +232,14 @@ def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
     ],
 )
 def test_names_and_counts_have_an_end(world: World, place: str, value: Any, words: str) -> None:
-    from bot.results.errors import Refused
+    from bot.results.errors import RejectedInput
 
     one = told(world, C, "c", 1000, 700)
     if place in ("side", "metric"):
         one["measurements"][0]["good" if place == "side" else "metric"] = value
     else:
         one[place] = value
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(RejectedInput, match=words):
         world.ingest(one)
 
 
@@ -351,7 +351,7 @@ def test_the_drop_directory_goes_on_past_each_of_them(world: World) -> None:
 
 @pytest.mark.parametrize("field", ["sha", "tree", "metric", "email"])
 def test_a_line_break_is_in_no_name(world: World, field: str) -> None:
-    from bot.results.errors import Refused
+    from bot.results.errors import RejectedInput
 
     one = told(world, C, "c", 1000, 700)
     if field == "sha":
@@ -362,7 +362,7 @@ def test_a_line_break_is_in_no_name(world: World, field: str) -> None:
         one["measurements"][0]["metric"] += "\n"
     else:
         one["first_bad"]["author"]["email"] = "a\r\nBcc: x@y.example"
-    with pytest.raises(Refused):
+    with pytest.raises(RejectedInput):
         world.ingest(one)
 
 
@@ -370,14 +370,14 @@ def test_a_parent_that_only_seemed_so_is_held(world: World) -> None:
     """A bisection across a merge: the last good commit need not be the culprit's parent, and a tree knows better."""
     from datetime import UTC, datetime
 
-    from bot.git.inspection import Inspected
+    from bot.git.inspection import CommitInspection
     from bot.results.formats import bisect_log
     from bot.results.storage.bisect_results import take
     from tests.bot.test_ingest_bisect_log import BAD, CSV, LOG
 
     result = bisect_log.parse({"log": LOG, "samples": CSV}, "in")
     moment = datetime(2026, 9, 1, tzinfo=UTC)
-    seen = Inspected(BAD, ("9" * 40,), "mm: walk cold folios first", "Dana", "dana@dev.example", moment, ())
+    seen = CommitInspection(BAD, ("9" * 40,), "mm: walk cold folios first", "Dana", "dana@dev.example", moment, ())
     assert take(result, world.now, {BAD: seen}).held == "aaaaaaaaaa is no parent of the culprit in a tree of ours"
 
 
@@ -396,14 +396,14 @@ def test_large_inputs_take_time_by_their_size(world: World) -> None:
     """What is refused of a large result is found as fast as in a small one; many metrics are no square of them."""
     import time
 
-    from bot.results.errors import Refused
+    from bot.results.errors import RejectedInput
     from bot.results.formats import lkp, perf_bisect_result
 
     one = told(world, C, "c", 1000, 700)
     one["measurements"][0]["good"]["samples"] = [1.0] * 1_000_000
     one["extra"] = 1
     start = time.process_time()
-    with pytest.raises(Refused, match="extra"):
+    with pytest.raises(RejectedInput, match="extra"):
         perf_bisect_result.parse(one, "in")
     matrix = {f"demo.m{number}": [1, 2, 3] for number in range(8000)}
     roots = {

@@ -14,11 +14,11 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.formats import perf_release_result
 from bot.results.kernel_result import KernelResult
 from bot.results.recognise import read_bytes
-from tracker.models import BisectResult, Evidence, Kernel, Measurement, ReleaseResult
+from tracker.models import BisectResult, Kernel, Measurement, ReleaseResult, ToolOutput
 
 TEST = {"suite": "vm-scan", "params": {"nr_task": "50%"}}
 MACHINE = {"id": "lab7-m1", "cpus": 64, "cpu_model": "Example 9000", "codename": "Example Lake"}
@@ -59,7 +59,7 @@ def test_a_kernel_and_what_it_did(db: None, tmp_path: Path) -> None:
     assert (headline.metric.direction, headline.metric.unit, headline.role) == ("higher", "ops/s", "headline")
     assert (str(headline.scenario), headline.machine.codename) == ("vm-scan, nr_task=50%", "Example Lake")
     assert (monitor.mean, monitor.stddev, monitor.runs, monitor.samples) == (500.5, 3.0, 2, [])
-    evidence = Evidence.objects.get()
+    evidence = ToolOutput.objects.get()
     assert (evidence.kind, evidence.text, evidence.said_by) == ("vmstat", VMSTAT, "lab")
     assert (evidence.machine, evidence.scenario) == (headline.machine, headline.scenario)
     assert json.loads(ReleaseResult.objects.get().payload)["id"] == RESULT["id"]  # raw first
@@ -124,7 +124,7 @@ junk = st.recursive(
 def test_junk_is_refused_and_nothing_else(changed: dict[str, Any]) -> None:
     try:
         read = perf_release_result.parse({**told(), **changed}, "in")
-    except Refused as refusal:
+    except RejectedInput as refusal:
         words = str(refusal)
         assert words
     else:
@@ -150,7 +150,7 @@ def test_over_the_network(db: None, client: Client, settings: Any, tmp_path: Pat
 def test_a_kernel_takes_as_many_results_as_a_lab_has(db: None, tmp_path: Path) -> None:
     files = [{"name": f"{number}.txt", "text": VMSTAT} for number in range(50)]
     assert "5 new" in take(tmp_path, *(told(id=str(number), evidence=files) for number in range(5)))
-    assert Evidence.objects.count() == 50  # the same text of the same place is kept once
+    assert ToolOutput.objects.count() == 50  # the same text of the same place is kept once
     files = [{"name": f"{number}.txt", "text": VMSTAT + str(number)} for number in range(250)]
     assert "5 new" in take(tmp_path, *(told(id=f"n{n}", evidence=files[50 * n : 50 * n + 50]) for n in range(5)))
-    assert Evidence.objects.count() == 300
+    assert ToolOutput.objects.count() == 300

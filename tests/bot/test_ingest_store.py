@@ -15,7 +15,7 @@ import pytest
 from django.db import DataError, IntegrityError, connection
 
 from bot.results.bisect_result import Result
-from bot.results.errors import Conflict, Refused
+from bot.results.errors import Conflict, RejectedInput
 from bot.results.intake import take_in
 from bot.results.recognise import ADAPTERS, read_path, reread
 from bot.results.storage import bisect_results
@@ -102,7 +102,7 @@ def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytes
     one, two, three = take_all(many, world.now, {})
     assert isinstance(one, Receipt)
     assert isinstance(three, Receipt)
-    assert isinstance(two, Refused)
+    assert isinstance(two, RejectedInput)
     assert str(two) == "the database can't hold it: integer out of range"
     assert sorted(BisectResult.objects.values_list("external_id", flat=True)) == ["r0", "r2"]
     assert Report.objects.count() == Finding.objects.count() == 2  # nothing half-written

@@ -15,7 +15,7 @@ from bot.git import repository as git
 from bot.git.graph import Graph
 from bot.git.log import read_log
 from bot.git.refs import Refs, read_refs
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.upstream.tracking.track import track
 from tracker.domain import versions
 from tracker.domain.events import Verdict
@@ -190,8 +190,8 @@ def test_step_by_step_they_land_where_one_walk_says(db: None, tmp_path: Path, ro
         if number == half:
             follow(late, tmp_path / "whole.git")
         if number % 3 or number > half:
-            track(Tree.objects.get(pk=tree.pk), Identity(), NOW)
-    track(Tree.objects.get(pk=tree.pk), Identity(), NOW)
+            track(Tree.objects.get(pk=tree.pk), BotIdentity(), NOW)
+    track(Tree.objects.get(pk=tree.pk), BotIdentity(), NOW)
     ours = dict(Landing.objects.exclude(tag="").values_list("commit__sha", "tag"))
     asked = sorted({*early, *late})
     heads = ["--branches"] if role == TreeRole.STABLE else ["master"]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bot.compose.conventions import Conventions
 from bot.compose.lint import faults
 from bot.compose.lint.every_mail import HEADINGS
-from bot.compose.mail import Mail
+from bot.compose.mail import ComposedMail
 from bot.compose.recipients import Recipient, Recipients
-from bot.compose.report.report_data import ReportTold
+from bot.compose.report.report_data import ReportData
 from bot.compose.report.report_mail import compose
 from bot.mail.addresses import Address
 from tests.conftest import NOW, ROOT
@@ -23,17 +23,17 @@ from tests.told import BOT, FINDING, LIST, SLOWER, TOLD
 from tracker.domain.events import Grade, Verdict
 
 HOUSE = Conventions()
-Fault = Callable[[Mail], Mail]
+Fault = Callable[[ComposedMail], ComposedMail]
 
 
-def found(mail: Mail, told: ReportTold | None = TOLD) -> tuple[str, ...]:
+def found(mail: ComposedMail, told: ReportData | None = TOLD) -> tuple[str, ...]:
     return faults(mail, BOT, HOUSE, NOW, told)
 
 
 def body(old: str, new: str) -> Fault:
     """The body with one thing changed, which stands there."""
 
-    def changed(mail: Mail) -> Mail:
+    def changed(mail: ComposedMail) -> ComposedMail:
         assert old in mail.body
         return replace(mail, body=mail.body.replace(old, new))
 
@@ -131,7 +131,7 @@ def test_a_seeded_fault_is_found(fault: Fault, words: str) -> None:
         (replace(TOLD, verdict=Verdict.UNKNOWN), "nobody has told which direction is better"),
     ],
 )
-def test_a_report_that_should_not_be_told_is_found(told: ReportTold, words: str) -> None:
+def test_a_report_that_should_not_be_told_is_found(told: ReportData, words: str) -> None:
     assert words in "; ".join(found(compose(told, BOT, NOW), told))
 
 
@@ -158,7 +158,7 @@ def test_the_headings_are_those_of_the_templates() -> None:
 
 def test_a_mail_with_many_faults_names_some() -> None:
     sender, answers = Address("", "a@b.example"), Address("", "c@d.example")
-    nobody = Mail("x@y.example", sender, answers, Recipients((), ()), "-", NOW, "\x00", "")
+    nobody = ComposedMail("x@y.example", sender, answers, Recipients((), ()), "-", NOW, "\x00", "")
     assert len(found(nobody)) == 10
     assert found(replace(nobody, sender=Address("", ""))) == (
         "it can't be written as a mail: string index out of range",

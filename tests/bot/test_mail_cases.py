@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bot.explain import explain
-from bot.mail.identity import Identity
-from bot.mail.message import Mail, parse
+from bot.mail.identity import BotIdentity
+from bot.mail.message import ParsedMail, parse
 from bot.replies.reading import Reading, read
 from bot.replies.report_lookup import KnownReport, KnownReports
 from tests.conftest import SHARED
@@ -36,7 +36,7 @@ def same_time(iso: str) -> str:
     return datetime.fromisoformat(iso).isoformat()
 
 
-Check = Callable[[Mail, Reading, dict[str, Any]], Any]
+Check = Callable[[ParsedMail, Reading, dict[str, Any]], Any]
 CHECKS: dict[str, Check] = {
     "parse": lambda mail, reading, told: "ok" if told["kind"] != "unreadable" and mail.message_id else "failed",
     "to": lambda mail, reading, told: [each.email for each in mail.to],
@@ -84,7 +84,7 @@ def test_the_cases_are_here() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_case(case: dict[str, Any], identity: Identity, request: pytest.FixtureRequest) -> None:
+def test_case(case: dict[str, Any], identity: BotIdentity, request: pytest.FixtureRequest) -> None:
     if case["name"] in NOT_YET:
         request.applymarker(pytest.mark.xfail(strict=True, reason="not yet"))
     raw = case["raw"].encode(case.get("encoding", "utf-8"))

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bot.explain import explain
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.mime.html import as_text
 from bot.replies.report_lookup import KnownReport
 
-BOT = Identity(address="perfbot@bot.example.org", base_url="https://perf.example.org", trust="open")
+BOT = BotIdentity(address="perfbot@bot.example.org", base_url="https://perf.example.org", trust="open")
 KNOWN = KnownReport("7d3e91c0a45b28f6", "7d3e91c0a45b28f6", "", ("202603110412.7d3e91c0-perfbot@bot.example.org",))
 HEAD = """\
 From: Dana Brook <dana@dev.example>

@@ -21,7 +21,7 @@ from bot.demo.inbox import DemoInbox
 from bot.outbox import recovery, sender
 from bot.outbox.composer import compose_due
 from bot.outbox.transports.choice import transport_of
-from bot.outbox.transports.port import Fate, Outcome
+from bot.outbox.transports.port import SendOutcome, SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port
@@ -41,7 +41,7 @@ def mail(world: World) -> OutgoingMail:
 
 def test_an_approved_mail_is_sent_once_and_the_report_is_told(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     mood, server = moody
-    assert send(server) == {Fate.SENT: 1}
+    assert send(server) == {SendStatus.SENT: 1}
     assert send(server) == {}
     assert again(mail).state == OutgoingState.SENT
     assert len(mood.taken) == 1
@@ -56,7 +56,7 @@ def test_one_connection_carries_many(world: World, moody: tuple[Moody, Server]) 
         world.ingest(world.result(world.commit(f"mm: {number}"), f"mm: {number}"))
     assert compose_due(world.identity, world.now, approve_first=False) == 5
     assert compose_due(world.identity, world.now, approve_first=False) == 0  # a report is told once
-    assert send(moody[1]) == {Fate.SENT: 5}
+    assert send(moody[1]) == {SendStatus.SENT: 5}
     assert len(moody[0].taken) == 5
 
 
@@ -65,20 +65,20 @@ def test_what_is_not_approved_stays(mail: OutgoingMail, moody: tuple[Moody, Serv
     assert send(moody[1]) == {}
     assert by_hand(mail, "approve")
     assert not by_hand(mail, "approve")
-    assert send(moody[1]) == {Fate.SENT: 1}
+    assert send(moody[1]) == {SendStatus.SENT: 1}
     assert not by_hand(mail, "cancel")
 
 
 def test_a_refused_recipient_does_not_keep_the_others_from_it(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     moody[0].rcpt = {"dana@dev.example": "550 no such user"}
-    assert send(moody[1]) == {Fate.SENT: 1}
+    assert send(moody[1]) == {SendStatus.SENT: 1}
     assert moody[0].reached == [["perf-reports@lists.example.org"]]
     assert again(mail).reason == "not taken for dana@dev.example: 550 no such user"
 
 
 def test_refused_by_everybody_it_has_failed(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     moody[0].rcpt = dict.fromkeys(mail.recipients, "550 no")
-    assert send(moody[1]) == {Fate.REFUSED: 1}
+    assert send(moody[1]) == {SendStatus.REFUSED: 1}
     assert (again(mail).state, again(mail).reason) == (OutgoingState.FAILED, "550 no")
     assert not moody[0].taken
 
@@ -86,12 +86,12 @@ def test_refused_by_everybody_it_has_failed(mail: OutgoingMail, moody: tuple[Moo
 @pytest.mark.parametrize(
     ("answer", "fate", "state"),
     [
-        ("451 come back later", Fate.LATER, OutgoingState.APPROVED),
-        ("554 we do not like it", Fate.REFUSED, OutgoingState.FAILED),
+        ("451 come back later", SendStatus.LATER, OutgoingState.APPROVED),
+        ("554 we do not like it", SendStatus.REFUSED, OutgoingState.FAILED),
     ],
 )
 def test_the_servers_no_is_kept_in_its_words(
-    mail: OutgoingMail, moody: tuple[Moody, Server], answer: str, fate: Fate, state: OutgoingState
+    mail: OutgoingMail, moody: tuple[Moody, Server], answer: str, fate: SendStatus, state: OutgoingState
 ) -> None:
     moody[0].answer = answer
     assert send(moody[1]) == {fate: 1}
@@ -101,7 +101,7 @@ def test_the_servers_no_is_kept_in_its_words(
 
 
 def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
-    refused = Outcome(Fate.LATER, "451 later")
+    refused = SendOutcome(SendStatus.LATER, "451 later")
     delays = []
     for _ in range(mail_transitions.MOST_TRIES):
         (mine,) = claim(timezone.now() + timedelta(days=9))
@@ -124,7 +124,7 @@ def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
 
 
 def test_no_server_at_all_is_later(mail: OutgoingMail) -> None:
-    assert send(Server("127.0.0.1", free_port(), timeout=2)) == {Fate.NO_SERVER: 1}
+    assert send(Server("127.0.0.1", free_port(), timeout=2)) == {SendStatus.NO_SERVER: 1}
     assert again(mail).state == OutgoingState.APPROVED
     assert "refused" in again(mail).reason.lower()
 
@@ -134,7 +134,7 @@ def test_a_wrong_password_fails_no_mail(world: World, moody: tuple[Moody, Server
         world.ingest(world.result(world.commit(f"mm: {number}"), f"mm: {number}"))
     compose_due(world.identity, world.now, approve_first=False)
     server = Server("127.0.0.1", moody[1].port, user="bot", password="wrong", timeout=5)
-    assert send(server) == {Fate.NO_SERVER: 1}  # and the next ones are not even tried
+    assert send(server) == {SendStatus.NO_SERVER: 1}  # and the next ones are not even tried
     assert set(OutgoingMail.objects.values_list("state", flat=True)) == {OutgoingState.APPROVED}
 
 
@@ -143,7 +143,7 @@ def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
 ) -> None:
     mood, server = moody
     mood.vanish = True
-    assert send(server) == {Fate.DOUBT: 1}
+    assert send(server) == {SendStatus.DOUBT: 1}
     assert again(mail).state == OutgoingState.IN_DOUBT
     assert send(server) == {}  # never blindly again
     assert standing(mail.report) == "currently not merged, no response from author yet"
@@ -155,7 +155,7 @@ def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
 
 def test_a_worker_that_died_before_the_bytes_left_does_no_harm(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     assert claim(timezone.now() - 2 * LEASE)
-    assert send(moody[1]) == {Fate.SENT: 1}
+    assert send(moody[1]) == {SendStatus.SENT: 1}
     assert len(moody[0].taken) == 1
     assert record_of(mail) == ["approved", "sending", "approved", "sending", "sent"]
 
@@ -165,8 +165,8 @@ def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: t
     assert recovery.sweep(timezone.now()) == (1, 0)
     (quick,) = claim()
     transport = SmtpTransport(moody[1])
-    assert sender.deliver(slow, transport, "slow", {}) is Fate.NOT_NOW
-    assert sender.deliver(quick, transport, "quick", {}) is Fate.SENT
+    assert sender.deliver(slow, transport, "slow", {}) is SendStatus.NOT_NOW
+    assert sender.deliver(quick, transport, "quick", {}) is SendStatus.SENT
     transport.close()
     assert len(moody[0].taken) == 1
 
@@ -176,8 +176,8 @@ def test_a_late_verdict_of_a_worker_that_lost_its_lease_moves_nothing(mail: Outg
     recovery.sweep(timezone.now())
     (quick,) = claim()
     assert mail_transitions.begin_data(quick, timezone.now())  # the other's bytes are leaving
-    for fate in (Fate.LATER, Fate.REFUSED, Fate.DOUBT):
-        sender.record(slow, Outcome(fate, "timed out"), "slow")
+    for fate in (SendStatus.LATER, SendStatus.REFUSED, SendStatus.DOUBT):
+        sender.record(slow, SendOutcome(fate, "timed out"), "slow")
         assert again(mail).state == OutgoingState.SENDING
         assert again(mail).data_at
 

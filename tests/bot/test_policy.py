@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.policy.policy import Action, Circumstances, Policy, Rule, decide, first_day
+from bot.compose.policy.policy import Action, Policy, PolicyContext, PolicyRule, decide, first_day
 from bot.compose.policy.policy_file import read_policy
 from tests.conftest import NOW
 from tests.told import FINDING, TOLD
 from tracker.domain.events import Verdict
 
 TODAY = date(2026, 11, 21)
-CALM = Circumstances()
+CALM = PolicyContext()
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ CALM = Circumstances()
     ],
 )
 def test_a_rule_fits_where_all_its_conditions_hold(conditions: dict[str, Any], fits: bool) -> None:
-    policy = Policy((Rule(Action.SEND, **conditions),))
+    policy = Policy((PolicyRule(Action.SEND, **conditions),))
     assert (decide(TOLD, policy, CALM, NOW, Action.APPROVE).action is Action.SEND) is fits
 
 
 def test_an_author_who_wants_it_gets_it() -> None:
-    policy = Policy((Rule(Action.SEND, opted_in=True),))
-    assert decide(TOLD, policy, Circumstances(opted_in=True), NOW, Action.APPROVE).action is Action.SEND
+    policy = Policy((PolicyRule(Action.SEND, opted_in=True),))
+    assert decide(TOLD, policy, PolicyContext(opted_in=True), NOW, Action.APPROVE).action is Action.SEND
 
 
 def test_the_first_rule_that_fits_decides() -> None:
-    policy = Policy((Rule(Action.HOLD, suites=("vm-scan",)), Rule(Action.SEND)))
+    policy = Policy((PolicyRule(Action.HOLD, suites=("vm-scan",)), PolicyRule(Action.SEND)))
     assert decide(TOLD, policy, CALM, NOW, Action.APPROVE).action is Action.HOLD
     assert decide(TOLD, policy, CALM, NOW, Action.APPROVE).reason == "rule 1 of the policy"
     elsewhere = replace(TOLD, findings=(replace(FINDING, suite="aim7"),))
@@ -65,25 +65,25 @@ def test_the_first_rule_that_fits_decides() -> None:
 
 def test_from_zero_is_larger_than_any_size() -> None:
     from_zero = replace(TOLD, findings=(replace(FINDING, change_pct=None),))
-    assert Rule(Action.SEND, at_least_pct=1000.0).fits(from_zero, False)
-    assert not Rule(Action.SEND, below_pct=1000.0).fits(from_zero, False)
-    assert Rule(Action.SEND, direction="improvement").fits(replace(TOLD, verdict=Verdict.IMPROVEMENT), False)
+    assert PolicyRule(Action.SEND, at_least_pct=1000.0).fits(from_zero, False)
+    assert not PolicyRule(Action.SEND, below_pct=1000.0).fits(from_zero, False)
+    assert PolicyRule(Action.SEND, direction="improvement").fits(replace(TOLD, verdict=Verdict.IMPROVEMENT), False)
 
 
 @pytest.mark.parametrize(
     ("known", "reason"),
     [
-        (Circumstances(reported_by="a@robots.example"), "already reported by another robot: <a@robots.example>"),
+        (PolicyContext(reported_by="a@robots.example"), "already reported by another robot: <a@robots.example>"),
         (
-            Circumstances(same_patch="c" * 40, same_patch_tree="next"),
+            PolicyContext(same_patch="c" * 40, same_patch_tree="next"),
             "the same patch was reported as cccccccccc in next",
         ),
-        (Circumstances(fix_posted_at=NOW - timedelta(days=6)), "a fix was posted on 2026-11-15, less than 7 days ago"),
-        (Circumstances(fix_posted_at=NOW - timedelta(days=8)), ""),
+        (PolicyContext(fix_posted_at=NOW - timedelta(days=6)), "a fix was posted on 2026-11-15, less than 7 days ago"),
+        (PolicyContext(fix_posted_at=NOW - timedelta(days=8)), ""),
     ],
 )
-def test_what_holds_a_report_outweighs_every_rule(known: Circumstances, reason: str) -> None:
-    decision = decide(TOLD, Policy((Rule(Action.SEND),)), known, NOW, Action.APPROVE)
+def test_what_holds_a_report_outweighs_every_rule(known: PolicyContext, reason: str) -> None:
+    decision = decide(TOLD, Policy((PolicyRule(Action.SEND),)), known, NOW, Action.APPROVE)
     assert (decision.action, decision.reason) == ((Action.HOLD if reason else Action.SEND), reason)
 
 
@@ -142,8 +142,8 @@ def test_a_policy_from_its_file() -> None:
     policy = read_policy(text)
     assert (policy.quiet, policy.per_author, policy.per_list, policy.a_day) == (timedelta(days=3), 2, 0, 100)
     assert policy.rules == (
-        Rule(Action.SEND, "regression", 10, trees=("linus",)),
-        Rule(Action.HOLD, opted_in=True),
+        PolicyRule(Action.SEND, "regression", 10, trees=("linus",)),
+        PolicyRule(Action.HOLD, opted_in=True),
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.mail import headers, quoting
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.mail.message import parse
 from bot.mail.patches import bare_title, find_patches, is_posting, version_of
@@ -17,10 +17,10 @@ from bot.mail.trailers import find_trailers, fixed_commits
 from bot.replies.commands.grammar import Commands, find_commands
 from bot.replies.notices import find_notice
 from bot.replies.reading import read
-from bot.replies.sender_kind import Kind, kind_of
+from bot.replies.sender_kind import SenderKind, kind_of
 from tests.world import DIFF
 
-BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
+BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
 
 
 def letter(body: str, **more: str) -> bytes:
@@ -265,21 +265,21 @@ def test_notices_of_robots() -> None:
 @pytest.mark.parametrize(
     ("fields", "kind"),
     [
-        ({}, Kind.PERSON),
-        ({"From": "PerfBot@Bot.Example.Org"}, Kind.SELF),
-        ({"From": "perfbot+7d3e91c0a45b28f6@bot.example.org"}, Kind.SELF),
-        ({"From": "kernel test robot <lkp@intel.com>"}, Kind.ROBOT),
-        ({"From": "lkp@intel.com"}, Kind.ROBOT),
-        ({"From": "tip-bot2 for Lee <tip-bot2@linutronix.de>"}, Kind.ROBOT),
-        ({"From": "patchwork-bot+netdevbpf@kernel.org"}, Kind.ROBOT),
-        ({"From": "MAILER-DAEMON@mx.example"}, Kind.BOUNCE),
-        ({"Content_Type": "multipart/report; report-type=delivery-status; boundary=x"}, Kind.BOUNCE),
-        ({"Auto_Submitted": "auto-replied (vacation)"}, Kind.AUTO_REPLY),
-        ({"Subject": "Out of office: Re: x"}, Kind.AUTO_REPLY),
-        ({"From": "Abbott Robotham <abbot@dev.example>"}, Kind.PERSON),
+        ({}, SenderKind.PERSON),
+        ({"From": "PerfBot@Bot.Example.Org"}, SenderKind.SELF),
+        ({"From": "perfbot+7d3e91c0a45b28f6@bot.example.org"}, SenderKind.SELF),
+        ({"From": "kernel test robot <lkp@intel.com>"}, SenderKind.ROBOT),
+        ({"From": "lkp@intel.com"}, SenderKind.ROBOT),
+        ({"From": "tip-bot2 for Lee <tip-bot2@linutronix.de>"}, SenderKind.ROBOT),
+        ({"From": "patchwork-bot+netdevbpf@kernel.org"}, SenderKind.ROBOT),
+        ({"From": "MAILER-DAEMON@mx.example"}, SenderKind.BOUNCE),
+        ({"Content_Type": "multipart/report; report-type=delivery-status; boundary=x"}, SenderKind.BOUNCE),
+        ({"Auto_Submitted": "auto-replied (vacation)"}, SenderKind.AUTO_REPLY),
+        ({"Subject": "Out of office: Re: x"}, SenderKind.AUTO_REPLY),
+        ({"From": "Abbott Robotham <abbot@dev.example>"}, SenderKind.PERSON),
     ],
 )
-def test_kinds(fields: dict[str, str], kind: Kind) -> None:
+def test_kinds(fields: dict[str, str], kind: SenderKind) -> None:
     assert kind_of(parse(letter("hello", **fields)), BOT) is kind
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
 from bot.compose.mail import to_bytes
-from bot.compose.recipients import Commit, Recipients, recipients_of
+from bot.compose.recipients import CommitPeople, Recipients, recipients_of
 from bot.compose.report.report_mail import compose
 from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address
@@ -31,7 +31,7 @@ def told(*trailers: tuple[str, str], author: str = "dana@dev.example", **more: A
     house = more.pop("house", Conventions())
     unwelcome = more.pop("unwelcome", None)
     bot = more.pop("bot", BOT)
-    return recipients_of(Commit(Address("", author), trailers, **more), bot, house, unwelcome)
+    return recipients_of(CommitPeople(Address("", author), trailers, **more), bot, house, unwelcome)
 
 
 def emails(found: Recipients) -> tuple[list[str], list[str]]:
@@ -122,7 +122,7 @@ def test_without_an_author_the_list_is_told() -> None:
 
 
 def test_without_anybody_nobody_is_told() -> None:
-    found = recipients_of(Commit(Address("", "")), replace(BOT, list_address=""))
+    found = recipients_of(CommitPeople(Address("", "")), replace(BOT, list_address=""))
     assert (found.to, found.cc) == ((), ())
 
 

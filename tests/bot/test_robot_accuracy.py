@@ -14,7 +14,7 @@ from django.test import Client
 
 from benchmarks.accuracy import CASES, NOT_ASKED, compared, folded, found_as
 from bot.archives.sources.mbox import read_mbox
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.robot_reports.as_json import report_json
 from bot.robot_reports.machine import MachineParts, machine_parts
@@ -142,7 +142,7 @@ def test_tags_with_and_without_their_bar() -> None:
     )
 
 
-def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: Identity, db: None, now: datetime) -> None:
+def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: BotIdentity, db: None, now: datetime) -> None:
     """What the data's reader found of a report with further impact stands in the database after reading it."""
     from bot.archives.reading import read_source
     from bot.archives.sources import open_sources
@@ -169,7 +169,7 @@ def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: Identity, db:
 
 
 def test_all_rows_are_kept_small_and_shown_on_demand(
-    shared: Path, lkp: Identity, client: Client, db: None, now: datetime, django_assert_num_queries: Any
+    shared: Path, lkp: BotIdentity, client: Client, db: None, now: datetime, django_assert_num_queries: Any
 ) -> None:
     from bot.archives.reading import read_source
     from bot.archives.sources import open_sources

@@ -14,7 +14,7 @@ from bot.mail.message import parse
 from bot.robot_reports.as_json import report_json
 from bot.robot_reports.recogniser import Recogniser
 from bot.robot_reports.report import RobotReport, find_report
-from bot.robot_reports.subject import Subject, read_subject
+from bot.robot_reports.subject import ReportSubject, read_subject
 from bot.robot_reports.table import parse_row
 from tests.conftest import ROBOTS
 
@@ -241,17 +241,17 @@ def test_any_line_is_a_row_or_none(line: str) -> None:
 @pytest.mark.parametrize(
     ("subject", "expected"),
     [
-        ("[f2fs-dev] [linus:master] [f2fs] 3b1f0c9d2e: a.b 5.0% regression", Subject(
+        ("[f2fs-dev] [linus:master] [f2fs] 3b1f0c9d2e: a.b 5.0% regression", ReportSubject(
             "f2fs-dev", "linus:master", "linus", "master", "f2fs", "3b1f0c9d2e", "a.b", "5.0", "regression")),
-        ("[LKP] [mm] 3b1f0c9d2e: -5.0% regression", Subject(
+        ("[LKP] [mm] 3b1f0c9d2e: -5.0% regression", ReportSubject(
             subsystem="mm", sha="3b1f0c9d2e", percent="-5.0", verdict="regression")),
-        ("3b1f0c9d2e: a.b% 5% improvement", Subject(
+        ("3b1f0c9d2e: a.b% 5% improvement", ReportSubject(
             sha="3b1f0c9d2e", metric="a.b%", percent="5", verdict="improvement")),
-        ("Re: [PATCH 1/2] mm: 5.0% regression", Subject()),
-        ("", Subject()),
+        ("Re: [PATCH 1/2] mm: 5.0% regression", ReportSubject()),
+        ("", ReportSubject()),
     ],
 )  # fmt: skip
-def test_subjects(subject: str, expected: Subject) -> None:
+def test_subjects(subject: str, expected: ReportSubject) -> None:
     assert read_subject(subject) == expected
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.compose import numbers
 from bot.compose.conventions import Conventions, SubjectForm
 from bot.compose.mail import to_bytes
-from bot.compose.report.report_data import FindingTold, ReportTold
+from bot.compose.report.report_data import FindingData, ReportData
 from bot.compose.report.report_mail import compose
 from bot.explain import explain
 from bot.robot_reports.subject import read_subject
@@ -23,7 +23,7 @@ from tracker.domain.events import Grade, Verdict
 from tracker.domain.statistics.change import change_pct, word
 
 
-def explained(told: ReportTold, conventions: Conventions = Conventions()) -> dict[str, Any]:  # noqa: B008
+def explained(told: ReportData, conventions: Conventions = Conventions()) -> dict[str, Any]:  # noqa: B008
     (line,) = explain([to_bytes(compose(told, BOT, NOW, "", conventions))], BOT, rows=True)
     return dict(line)
 
@@ -92,7 +92,7 @@ PARAMS = st.dictionaries(NAMES, st.from_regex(r"[A-Za-z0-9%._-]{1,12}", fullmatc
 
 
 @st.composite
-def findings(draw: st.DrawFn) -> FindingTold:
+def findings(draw: st.DrawFn) -> FindingData:
     old, new = draw(MEANS), draw(MEANS)
     direction = draw(st.sampled_from(["higher", "lower"]))
     grade = Grade(word(old, new, direction).value)
@@ -123,7 +123,7 @@ def spread_is(read: float | None, told: float | None) -> bool:
 
 
 @given(told=st.lists(findings(), min_size=1, max_size=8, unique_by=lambda each: (each.metric, each.place)))
-def test_every_number_that_went_in_comes_out(told: list[FindingTold]) -> None:
+def test_every_number_that_went_in_comes_out(told: list[FindingData]) -> None:
     head = told[0]
     verdict = word(head.old_mean, head.new_mean, head.direction)
     assume(verdict is not Verdict.UNKNOWN and head.change_pct is not None and abs(head.change_pct) < 1e9)

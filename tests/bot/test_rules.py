@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.mail.quoting import lines_in_context
 from bot.replies.effect import Effect, Mode, Relation, Standpoint, name_of
@@ -24,7 +24,7 @@ from bot.replies.rules import OPERATORS, RULES, Rule
 from bot.replies.rules.phrases import compiled
 from tracker.domain.events import Role
 
-LAB = Identity(
+LAB = BotIdentity(
     address="perfbot@bot.example.org", robots=frozenset({"lab@lab.example"}), operators=frozenset({"olga@lab.example"})
 )
 DEVELOPER = "From: Dana Brook <dana@dev.example>\nTo: Olga Lind <olga@lab.example>\nCc: Lee Park <lee@dev.example>\n"

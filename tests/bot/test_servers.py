@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from bot.archives.missing import missing_parents
-from bot.archives.patch_lookup import PatchMail, dig
+from bot.archives.patch_lookup import PatchMail, find_patch_mail
 from bot.archives.reading import read_source
 from bot.archives.sources import open_sources
 from bot.archives.sources.lore import read_thread
 from bot.demo.inbox import DemoInbox
 from bot.demo.story import DIFF
 from bot.errors import Unreadable
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from tests.bot.test_robot_reports import INVENTED
 from tracker.models import Archive, Message
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
     reason=f"NOT TESTED: IMAP, NNTP and HTTP archives, since {', '.join(MISSING)} is missing: apt install public-inbox"
     " lei libplack-perl libdbd-sqlite3-perl libsearch-xapian-perl libinline-c-perl liburi-perl",
 )
-LKP = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 REPORT_ID = "202603110412.3b1f0c9d-lkp@intel.com"
 DATE = "Date: Wed, 11 Mar 2026 10:15:00 +0000\n"
 
@@ -184,10 +184,10 @@ def test_a_patch_is_found_by_its_id(served: Served) -> None:
     """What `b4 dig` asks: the last version of a change under its title, with the letter above it."""
     asked = subprocess.run(["git", "patch-id", "--stable"], input=DIFF, capture_output=True, text=True, check=True)
     patch_id = asked.stdout.split()[0]
-    assert dig(served.http, patch_id, "mm: a") == PatchMail("v2@dev.example", ("cover@dev.example",))
-    assert dig(served.http, patch_id, "mm: b") is None
-    assert dig(served.http, "0" * 40, "mm: a") is None
-    assert dig(served.http, "not an id", "mm: a") is None
+    assert find_patch_mail(served.http, patch_id, "mm: a") == PatchMail("v2@dev.example", ("cover@dev.example",))
+    assert find_patch_mail(served.http, patch_id, "mm: b") is None
+    assert find_patch_mail(served.http, "0" * 40, "mm: a") is None
+    assert find_patch_mail(served.http, "not an id", "mm: a") is None
 
 
 def test_a_password_is_never_shown() -> None:

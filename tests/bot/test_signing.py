@@ -76,14 +76,14 @@ def test_a_key_that_is_none_is_said_at_the_start(settings: Any, tmp_path: Path) 
     (tmp_path / "key").write_text("no key")
     settings.PERFWORK_DKIM_KEY = str(tmp_path / "key")
     with pytest.raises(ImproperlyConfigured, match="PERFWORK_DKIM_KEY or PERFWORK_PATATT_KEY: could not be signed"):
-        config.manner()
+        config.send_config()
     settings.PERFWORK_DKIM_KEY = str(tmp_path / "none")
     with pytest.raises(ImproperlyConfigured, match=r"PERFWORK_DKIM_KEY: .*none can't be read: No such file"):
-        config.manner()
+        config.send_config()
     settings.PERFWORK_DKIM_KEY = ""
     (tmp_path / "key").write_bytes(SEED)
     settings.PERFWORK_PATATT_KEY = str(tmp_path / "key")
-    assert config.manner().signing
+    assert config.send_config().signing
 
 
 def test_a_mail_that_can_not_be_signed_does_not_leave(world: World) -> None:

@@ -12,7 +12,7 @@ from bot.upstream.tracking.track import track
 from tests.kernel import TITLE, Kernel, closes
 from tests.world import message_id, standing, state
 from tracker.models import StableSeries, Tree
-from tracker.services.report_summary import relist
+from tracker.services.report_summary import refresh
 
 # --- stable -------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ def test_the_pages_show_where_commits_are_and_how_we_know(
     assert "fix is missing" not in page
     assert report.culprit.sha in client.get("/v9.1/?stable=missing").content.decode()
     StableSeries.objects.update(fixed_in="v9.1.1")
-    relist([report.pk])
+    refresh([report.pk])
     assert report.culprit.sha not in client.get("/v9.1/?stable=missing").content.decode()
     inbox = client.get("/inbox/").content.decode()
     assert '"mm: typo" in linus' in inbox

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives.prefilter import Passes, Sieve, key_of_commit, key_of_message, key_of_title
-from bot.mail.identity import Identity
+from bot.archives.prefilter import Passes, Prefilter, key_of_commit, key_of_message, key_of_title
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.replies.reading import read
 from bot.replies.report_lookup import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
 from tests.bot.test_robot_reports import INVENTED
 
-BOT = Identity(
+BOT = BotIdentity(
     address="perfbot@bot.example.org",
     base_url="https://perf.example.org",
     robots=frozenset({"lkp@intel.com"}),
@@ -38,8 +38,8 @@ def desk() -> KnownReports:
     return found
 
 
-def sieve() -> Sieve:
-    return Sieve([key_of_message(ID), key_of_commit(SHA), key_of_title(TITLE)], BOT)
+def sieve() -> Prefilter:
+    return Prefilter([key_of_message(ID), key_of_commit(SHA), key_of_title(TITLE)], BOT)
 
 
 def lost(raw: bytes) -> bool:
@@ -174,6 +174,6 @@ def test_the_answer_to_a_mail_that_just_passed(own: str) -> None:
 
 def test_a_revert_of_a_revert() -> None:
     title = 'Revert "mm: scan"'
-    stage_one = Sieve([key_of_title(title)], BOT)
+    stage_one = Prefilter([key_of_title(title)], BOT)
     raw = f'Message-ID: <1@x>\nSubject: [PATCH] Revert "{title}"\n\nhi\n'.encode()
     assert stage_one.passes(raw) is Passes.NAMED

@@ -15,24 +15,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.archives import batch, known_reports
-from bot.archives.decode_body import in_the_clear
-from bot.archives.filing import Desk
+from bot.archives.decode_body import decode_body
+from bot.archives.filing import MailFiler
 from bot.archives.key_set import KeySet
-from bot.archives.prefilter import Passes, Sieve, key_of_commit, key_of_title
+from bot.archives.prefilter import Passes, Prefilter, key_of_commit, key_of_title
 from bot.archives.sources.mbox import read_mbox
 from bot.archives.sources.public_inbox import read_epoch
 from bot.archives.sources.raw import RawMail
-from bot.archives.tally import Tally
-from bot.mail.identity import Identity
+from bot.archives.tally import ReadTally
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.replies.reading import read
 from bot.robot_reports.report import find_report
 from tests.bot.test_robot_reports import INVENTED
 from tracker.domain.events import Verdict
-from tracker.models import Event, Message, Orphan, Report, Suggestion
+from tracker.models import Event, Message, PendingReference, Report, Suggestion
 from tracker.services import catalog
 
-BOT = Identity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 
 
 def stored() -> dict[str, Any]:
@@ -45,11 +45,11 @@ def stored() -> dict[str, Any]:
     }
 
 
-def take_all(mails: list[RawMail], identity: Identity, now: datetime, size: int = 7) -> Tally:
+def take_all(mails: list[RawMail], identity: BotIdentity, now: datetime, size: int = 7) -> ReadTally:
     """Read mails as a worker would, in small batches, in one transaction."""
-    sieve = Sieve(known_reports.tracked_keys(), identity, known_reports.awaited_keys())
-    desk = Desk(identity, now)
-    tally = Tally()
+    sieve = Prefilter(known_reports.tracked_keys(), identity, known_reports.awaited_keys())
+    desk = MailFiler(identity, now)
+    tally = ReadTally()
     for start in range(0, len(mails), size):
         passed = [batch.Passed(mail, sieve.passes(mail.raw)) for mail in mails[start : start + size]]
         tally += batch.take([each for each in passed if each.why is not Passes.NOT], None, desk, sieve)
@@ -57,7 +57,7 @@ def take_all(mails: list[RawMail], identity: Identity, now: datetime, size: int 
 
 
 @pytest.mark.django_db
-def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: Identity, now: datetime) -> None:
+def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdentity, now: datetime) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     seen: list[dict[str, Any]] = []
     for seed in range(6):
@@ -78,7 +78,7 @@ def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: Identity,
 
 @pytest.mark.django_db
 def test_stage_one_loses_nothing_that_parsing_everything_finds(
-    shared: Path, tmp_path: Path, lkp: Identity, now: datetime
+    shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime
 ) -> None:
     """A real list: what the sieve lets fall names nothing that is tracked once all of it is read."""
     subprocess.run(
@@ -86,8 +86,8 @@ def test_stage_one_loses_nothing_that_parsing_everything_finds(
     )
     mails = list(read_epoch(tmp_path / "0"))
     take_all(mails, lkp, now, size=500)
-    desk = Desk(lkp, now)
-    sieve = Sieve(known_reports.tracked_keys(), lkp)
+    desk = MailFiler(lkp, now)
+    sieve = Prefilter(known_reports.tracked_keys(), lkp)
     passed = [mail for mail in mails if sieve.passes(mail.raw) is not Passes.NOT]
     relevant = []
     for start in range(0, len(mails), 500):
@@ -105,7 +105,7 @@ def test_stage_one_loses_nothing_that_parsing_everything_finds(
 
 @pytest.mark.django_db
 def test_no_query_for_mail_that_does_not_concern_us(now: datetime) -> None:
-    sieve = Sieve([b"known@x"], BOT)
+    sieve = Prefilter([b"known@x"], BOT)
     mail = b"From: a@b\nTo: c@d\nMessage-ID: <x@y>\nSubject: lunch\nReferences: <o@p>\n\nat noon? https://lore.kernel.org/r/z@z\n"
     with CaptureQueriesContext(
         connection,
@@ -116,11 +116,11 @@ def test_no_query_for_mail_that_does_not_concern_us(now: datetime) -> None:
 
 @pytest.mark.django_db
 def test_a_batch_costs_a_constant_number_of_queries_but_for_what_it_files(
-    shared: Path, lkp: Identity, now: datetime
+    shared: Path, lkp: BotIdentity, now: datetime
 ) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     take_all(mails, lkp, now)
-    sieve, desk = Sieve(known_reports.tracked_keys(), lkp), Desk(lkp, now)
+    sieve, desk = Prefilter(known_reports.tracked_keys(), lkp), MailFiler(lkp, now)
     for some in (mails[:10], mails):
         with CaptureQueriesContext(connection) as queries:
             tally = batch.take([batch.Passed(mail, sieve.passes(mail.raw)) for mail in some], None, desk, sieve)
@@ -163,7 +163,7 @@ def test_a_key_set_grows_past_its_first_size() -> None:
     ],
 )
 def test_titles_in_subjects(subject: str, tracked: bool) -> None:
-    sieve = Sieve([key_of_title("mm: walk cold folios first")], BOT)
+    sieve = Prefilter([key_of_title("mm: walk cold folios first")], BOT)
     assert (sieve.passes(f"Message-ID: <1@x>\nSubject: {subject}\n\nhi".encode()) is Passes.NAMED) is tracked
 
 
@@ -187,18 +187,18 @@ def test_titles_in_subjects(subject: str, tracked: bool) -> None:
     ],
 )  # fmt: skip
 def test_signs_in_bodies(body: str, why: Passes) -> None:
-    sieve = Sieve([key_of_commit("3b1f0c9d2e440000")], BOT)
+    sieve = Prefilter([key_of_commit("3b1f0c9d2e440000")], BOT)
     assert sieve.passes(b"Message-ID: <1@x>\nSubject: a\n\n" + body.encode()) is why
 
 
 @given(st.binary(max_size=600))
 def test_stage_one_takes_any_bytes(raw: bytes) -> None:
-    assert Sieve([b"known@x"], BOT).passes(raw) in Passes
+    assert Prefilter([b"known@x"], BOT).passes(raw) in Passes
 
 
 @given(st.binary(max_size=300), st.booleans(), st.booleans(), st.booleans())
 def test_any_body_is_brought_into_the_clear(body: bytes, quoted: bool, base64: bool, delsp: bool) -> None:
-    assert isinstance(in_the_clear(body, quoted=quoted, base64=base64, delsp=delsp), bytes)
+    assert isinstance(decode_body(body, quoted=quoted, base64=base64, delsp=delsp), bytes)
 
 
 @given(st.binary(max_size=200))
@@ -207,34 +207,40 @@ def test_the_message_ids_of_stage_one_are_those_of_the_parser(value: bytes) -> N
     raw = b"Message-ID: <1@x>\nReferences: " + value.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\nhi\n"
     for message_id in parse(raw).references:
         if message_id.isascii():
-            assert Sieve([message_id.encode()], BOT).passes(raw) is Passes.TRACKED
+            assert Prefilter([message_id.encode()], BOT).passes(raw) is Passes.TRACKED
 
 
 @pytest.mark.django_db
-def test_two_workers_that_file_report_and_reply_at_the_same_moment(shared: Path, lkp: Identity, now: datetime) -> None:
+def test_two_workers_that_file_report_and_reply_at_the_same_moment(
+    shared: Path, lkp: BotIdentity, now: datetime
+) -> None:
     """Neither saw what the other filed: whoever ends last brings them together."""
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     reports = [mail for mail in mails if find_report(parse(mail.raw))]
-    blind = Sieve([], lkp)
+    blind = Prefilter([], lkp)
     take_all(reports, lkp, now)
     passed = [batch.Passed(mail, Passes.MAYBE) for mail in mails if mail not in reports]
     with_keys = [each for each in passed if blind.names(each.mail.raw)]
-    batch.put_aside(with_keys, None, Desk(lkp, now), blind, Tally())
-    assert batch.claim_orphans(Desk(lkp, now), Sieve(known_reports.tracked_keys(), lkp)).replies == len(with_keys) == 64
+    batch.put_aside(with_keys, None, MailFiler(lkp, now), blind, ReadTally())
+    assert (
+        batch.claim_pending(MailFiler(lkp, now), Prefilter(known_reports.tracked_keys(), lkp)).replies
+        == len(with_keys)
+        == 64
+    )
 
 
 @pytest.mark.parametrize(("root", "passes"), [("", Passes.NOT), ("In-Reply-To: <z@x>\n", Passes.MAYBE)])
-def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: Identity, root: str, passes: Passes) -> None:
+def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotIdentity, root: str, passes: Passes) -> None:
     """Else the answers would be kept or not by where a reading was broken off."""
     head = "From: Kim <kim@dev.example>\nMessage-ID: <a@x>\nSubject: foo: -12.4% regression\n"
-    sieve = Sieve((), lkp)
+    sieve = Prefilter((), lkp)
     assert sieve.passes(f"{head}{root}\nIt is slow.\n".encode()) is Passes.MAYBE
     answer = b"From: Lee <lee@dev.example>\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\nSubject: Re: foo\n\nIs it?\n"
     assert sieve.passes(answer) is passes
 
 
 @pytest.mark.django_db
-def test_a_fix_waits_for_the_report_of_a_lab(lkp: Identity, now: datetime) -> None:
+def test_a_fix_waits_for_the_report_of_a_lab(lkp: BotIdentity, now: datetime) -> None:
     """A patch is read before a lab has bisected what it mends; the report comes by no mail."""
     patch = (
         "From: Dana <dana@dev.example>\nMessage-ID: <fix@dev.example>\nSubject: [PATCH] mm: mend the walk\n\n"
@@ -245,32 +251,32 @@ def test_a_fix_waits_for_the_report_of_a_lab(lkp: Identity, now: datetime) -> No
     assert take_all([RawMail(patch.encode(), "1")], lkp, now).orphans == 1
     culprit = catalog.commit_for("3b1f0c9d2e440000000000000000000000000000", title="mm: walk cold folios first")
     report = catalog.report_for(culprit, Verdict.REGRESSION)
-    desk = Desk(lkp, now)
-    sieve = Sieve(known_reports.tracked_keys(), lkp)
-    assert batch.claim_orphans(desk, sieve).replies == 1
+    desk = MailFiler(lkp, now)
+    sieve = Prefilter(known_reports.tracked_keys(), lkp)
+    assert batch.claim_pending(desk, sieve).replies == 1
     asked = Suggestion.objects.get(report=report)
     assert (asked.kind, asked.rule, asked.title) == ("fix_proposed", "patch_names_culprit", "mm: mend the walk")
-    assert batch.claim_orphans(desk, sieve).replies == 0
+    assert batch.claim_pending(desk, sieve).replies == 0
 
 
 @pytest.mark.django_db
-def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: Identity, now: datetime) -> None:
+def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: BotIdentity, now: datetime) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     reports = [mail for mail in mails if find_report(parse(mail.raw))]
     replies = [mail for mail in mails if mail not in reports]
     tally = take_all(replies, lkp, now)
     assert (tally.reports, tally.replies) == (0, 0)
     assert tally.orphans == len(replies)
-    waiting = Orphan.objects.count()
+    waiting = PendingReference.objects.count()
     take_all(replies, lkp, now)
-    assert Orphan.objects.count() == waiting
+    assert PendingReference.objects.count() == waiting
     assert take_all(reports, lkp, now).replies == len(replies) == 64
-    assert not Orphan.objects.filter(own=True).exists()
+    assert not PendingReference.objects.filter(own=True).exists()
 
 
 @pytest.mark.django_db
 def test_a_report_that_is_repeated_often_costs_no_more_each_time(
-    lkp: Identity, now: datetime, django_assert_max_num_queries: Any
+    lkp: BotIdentity, now: datetime, django_assert_max_num_queries: Any
 ) -> None:
     """Anybody can send a mail in a robot's name, and as often as he likes."""
     texts = [INVENTED.replace("202603110412", f"{number:012}") for number in range(120)]
@@ -282,7 +288,7 @@ def test_a_report_that_is_repeated_often_costs_no_more_each_time(
 
 
 @pytest.mark.django_db
-def test_names_past_all_measure_harm_their_own_mail_only(lkp: Identity, now: datetime) -> None:
+def test_names_past_all_measure_harm_their_own_mail_only(lkp: BotIdentity, now: datetime) -> None:
     wide = "".join(chr(0x1F300 + number % 700) for number in range(880))
     report = INVENTED.encode("latin-1")
     answers = [

@@ -11,10 +11,10 @@ import pytest
 from bot.archives.patch_lookup import PatchMail, chosen
 from bot.compose.mail import to_bytes
 from bot.compose.report.report_mail import compose
-from bot.compose.threading import MOST, Place, below, patch_mail
+from bot.compose.threading import MOST, ThreadPosition, below, patch_mail
 from bot.mail.message import parse
 from bot.outbox.composer import compose_due
-from bot.outbox.context.patch_mail import Patches
+from bot.outbox.context.patch_mail import PatchMails
 from tests.conftest import NOW
 from tests.told import BOT, TOLD
 from tests.world import DANA, DIFF, World
@@ -26,18 +26,18 @@ PATCH = "20260901.1234-2-dana@dev.example"
 @pytest.mark.parametrize(
     ("message_id", "references", "place"),
     [
-        ("", (), Place()),
-        ("p@x.example", (), Place("p@x.example", ("p@x.example",))),
-        ("p@x.example", ("c@x.example",), Place("p@x.example", ("c@x.example", "p@x.example"))),
+        ("", (), ThreadPosition()),
+        ("p@x.example", (), ThreadPosition("p@x.example", ("p@x.example",))),
+        ("p@x.example", ("c@x.example",), ThreadPosition("p@x.example", ("c@x.example", "p@x.example"))),
         (
             "p@x.example",
             ("c@x.example", "c@x.example", "p@x.example"),
-            Place("p@x.example", ("c@x.example", "p@x.example")),
+            ThreadPosition("p@x.example", ("c@x.example", "p@x.example")),
         ),
-        ("p@x.example", ("no id", "a\n@x"), Place("p@x.example", ("p@x.example",))),
+        ("p@x.example", ("no id", "a\n@x"), ThreadPosition("p@x.example", ("p@x.example",))),
     ],
 )
-def test_places(message_id: str, references: tuple[str, ...], place: Place) -> None:
+def test_places(message_id: str, references: tuple[str, ...], place: ThreadPosition) -> None:
     assert below(message_id, references) == place
 
 
@@ -45,7 +45,7 @@ def test_places(message_id: str, references: tuple[str, ...], place: Place) -> N
     "odd", ["a\x0bb@x", "a\u2028b@x", "é@x", "a" * 1200 + "@x", "a b@x", "a@b>\nBcc: <evil@x.example", "x"]
 )
 def test_an_odd_message_id_is_not_answered(odd: str) -> None:
-    assert below(odd) == Place()
+    assert below(odd) == ThreadPosition()
 
 
 def test_long_threads_keep_their_first_and_last_mails() -> None:
@@ -155,12 +155,12 @@ def test_the_last_posting_under_the_title_is_the_one() -> None:
 
 
 def test_a_server_that_is_not_there_is_asked_once_a_round(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    patches = Patches("http://127.0.0.1:9/all")
+    patches = PatchMails("http://127.0.0.1:9/all")
     for number in range(3):
         world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=str(number)))
     from tracker.models import Commit
 
     Commit.objects.filter(title__startswith="mm: ").update(patch_id="c" * 40)
     for commit in Commit.objects.filter(patch_id="c" * 40):
-        assert patches.place_below(commit) == Place()
+        assert patches.place_below(commit) == ThreadPosition()
     assert len([record for record in caplog.records if record.name == "bot.outbox.context.patch_mail"]) == 1

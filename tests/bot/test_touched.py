@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.git.maintainers import MAX_BYTES
-from bot.git.touched_files import Touched, touched
+from bot.git.touched_files import TouchedFiles, touched
 from bot.outbox.composer import compose_due
-from bot.outbox.context.compose_config import House
+from bot.outbox.context.compose_config import ComposeConfig
 from tests.linux import Linux
 from tests.world import World
 from tracker.models import OutgoingMail
@@ -97,14 +97,14 @@ def test_trees_that_do_not_know_it_or_are_broken_are_passed_over(linux: Linux, t
     (broken / "HEAD").write_text("junk")
     trees = [broken, other.path, tmp_path / "nowhere", linux.path]
     assert len(touched(trees, sha).responsible) == 3
-    assert touched([linux.path], "0" * 40) == Touched()
-    assert touched([linux.path], "not a sha") == Touched()
+    assert touched([linux.path], "0" * 40) == TouchedFiles()
+    assert touched([linux.path], "not a sha") == TouchedFiles()
 
 
 def test_a_report_goes_to_those_whom_the_tree_names(world: World, linux: Linux) -> None:
     sha = change(linux, {"mm/vmscan.c": b"int b;\n"})
     world.ingest(world.result(sha, "mm/vmscan: walk cold folios first"))
-    compose_due(world.identity, world.later(), house=House(trees=(linux.path,)))
+    compose_due(world.identity, world.later(), house=ComposeConfig(trees=(linux.path,)))
     mail = OutgoingMail.objects.get()
     assert mail.recipients == ["dana@dev.example", "perf-reports@lists.example.org", MM[2], MM[0], MM[1]]
     assert ["andrea@dev.example", "Andrea Vale", "Cc", "maintainer of EXAMPLE MM"] in mail.people

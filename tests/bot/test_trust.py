@@ -15,8 +15,8 @@ from nacl.signing import SigningKey
 
 from bot.mail.auth.dkim import CLOCK
 from bot.mail.auth.judge import judge
-from bot.mail.auth.trust_anchors import Believed
-from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 from bot.mail.message import parse
 from bot.replies.trust_policy import may_act
 from tracker.domain.events import Role
@@ -25,7 +25,7 @@ SENT = datetime(2026, 3, 11, 9, 15, tzinfo=UTC).timestamp()
 SECRET = SigningKey(b"\x07" * 32)
 RECORD = f"v=DKIM1; k=ed25519; p={base64.b64encode(bytes(SECRET.verify_key)).decode()}"
 KEYS = {"s1._domainkey.dev.example": RECORD}
-DKIM = Believed(key=KEYS.get, signs=lambda domain: domain == "dev.example")
+DKIM = TrustAnchors(key=KEYS.get, signs=lambda domain: domain == "dev.example")
 PLAIN = b"""\
 From: Dana Brook <dana@dev.example>
 To: perfbot@bot.example.org
@@ -51,40 +51,40 @@ def signed(mail: bytes = PLAIN, domain: bytes = b"dev.example", **options: objec
     return made.replace(b"\r\n", b"\n") + mail
 
 
-def verdict(raw: bytes, believed: Believed = DKIM) -> Verdict:
+def verdict(raw: bytes, believed: TrustAnchors = DKIM) -> AuthVerdict:
     return judge(raw, parse(raw), believed).verdict
 
 
 @pytest.mark.parametrize("frame", [b"", b"\n\n", b"\xef\xbb\xbf", b"From dana Wed Mar 11 10:15:00 2026\n"])
 def test_what_a_mailbox_puts_above_the_head_takes_no_proof_away(frame: bytes) -> None:
-    assert verdict(frame + signed()) is Verdict.PASS
+    assert verdict(frame + signed()) is AuthVerdict.PASS
 
 
 def test_a_signature_of_the_writers_domain_proves_him() -> None:
-    assert judge(signed(), parse(signed()), DKIM) == Trust(Verdict.PASS, "dkim dev.example")
+    assert judge(signed(), parse(signed()), DKIM) == Trust(AuthVerdict.PASS, "dkim dev.example")
 
 
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        (signed().replace(b"the lock", b"the luck"), Verdict.FAIL),
-        (signed().replace(b"dana@", b"lee@"), Verdict.FAIL),
-        (PLAIN, Verdict.FAIL),  # the domain signs, and this is not signed
-        (PLAIN.replace(b"dev.example>\nTo", b"elsewhere.example>\nTo"), Verdict.NONE),
-        (signed(domain=b"evil.example"), Verdict.FAIL),  # a domain that may not speak for hers
-        (b"From: Lee <lee@dev.example>\n" + signed(), Verdict.NONE),  # which of the two writes?
-        (signed(include_headers=[b"from", b"date", b"subject"]), Verdict.NONE),  # into another thread
-        (b"In-Reply-To: <other@x>\n" + signed(), Verdict.NONE),
-        (b"Message-ID: <other@x>\n" + signed(), Verdict.NONE),
-        (b"X-A: b\nFrom : Lee <lee@dev.example>\n" + signed(), Verdict.NONE),
-        (b"X-A: b\rFrom: Lee <lee@dev.example>\r\r" + signed(), Verdict.NONE),
-        (signed().replace(b"Subject:", b"some junk\nSubject:"), Verdict.NONE),
-        (signed(PLAIN.replace(b"<dana@dev.example>", b"<dana@dev.example>, lee@dev.example")), Verdict.NONE),
-        (signed(length=True) + b"\n#lkp invalid\n", Verdict.NONE),  # only the beginning is signed
-        (signed().replace(b"s=s1", b"s=s2"), Verdict.NONE),  # a key that nobody knows
+        (signed().replace(b"the lock", b"the luck"), AuthVerdict.FAIL),
+        (signed().replace(b"dana@", b"lee@"), AuthVerdict.FAIL),
+        (PLAIN, AuthVerdict.FAIL),  # the domain signs, and this is not signed
+        (PLAIN.replace(b"dev.example>\nTo", b"elsewhere.example>\nTo"), AuthVerdict.NONE),
+        (signed(domain=b"evil.example"), AuthVerdict.FAIL),  # a domain that may not speak for hers
+        (b"From: Lee <lee@dev.example>\n" + signed(), AuthVerdict.NONE),  # which of the two writes?
+        (signed(include_headers=[b"from", b"date", b"subject"]), AuthVerdict.NONE),  # into another thread
+        (b"In-Reply-To: <other@x>\n" + signed(), AuthVerdict.NONE),
+        (b"Message-ID: <other@x>\n" + signed(), AuthVerdict.NONE),
+        (b"X-A: b\nFrom : Lee <lee@dev.example>\n" + signed(), AuthVerdict.NONE),
+        (b"X-A: b\rFrom: Lee <lee@dev.example>\r\r" + signed(), AuthVerdict.NONE),
+        (signed().replace(b"Subject:", b"some junk\nSubject:"), AuthVerdict.NONE),
+        (signed(PLAIN.replace(b"<dana@dev.example>", b"<dana@dev.example>, lee@dev.example")), AuthVerdict.NONE),
+        (signed(length=True) + b"\n#lkp invalid\n", AuthVerdict.NONE),  # only the beginning is signed
+        (signed().replace(b"s=s1", b"s=s2"), AuthVerdict.NONE),  # a key that nobody knows
     ],
 )
-def test_what_is_not_proven(raw: bytes, expected: Verdict) -> None:
+def test_what_is_not_proven(raw: bytes, expected: AuthVerdict) -> None:
     assert verdict(raw) is expected
 
 
@@ -94,16 +94,16 @@ def test_a_signature_that_has_expired_since_was_good_when_the_mail_was_sent() ->
     at = CLOCK.at.set(SENT - 10 * 24 * 3600)  # made ten days after the mail says that it was sent
     assert CLOCK.time() == SENT - 10 * 24 * 3600
     CLOCK.at.reset(at)
-    assert verdict(made) is Verdict.PASS
+    assert verdict(made) is AuthVerdict.PASS
     late = PLAIN.replace(b"11 Mar 2026", b"1 Mar 2026")
-    assert verdict(signed(late)) is Verdict.FAIL
+    assert verdict(signed(late)) is AuthVerdict.FAIL
 
 
 def test_people_may_sign_with_another_domain_of_theirs() -> None:
     raw = signed(domain=b"dev.example", mail=PLAIN.replace(b"dana@dev.example", b"dana@kernel.example"))
-    assert verdict(raw) is Verdict.NONE
-    hers = Believed(key=KEYS.get, signers={"dana@kernel.example": frozenset({"dev.example"})})
-    assert verdict(raw, hers) is Verdict.PASS
+    assert verdict(raw) is AuthVerdict.NONE
+    hers = TrustAnchors(key=KEYS.get, signers={"dana@kernel.example": frozenset({"dev.example"})})
+    assert verdict(raw, hers) is AuthVerdict.PASS
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_people_may_sign_with_another_domain_of_theirs() -> None:
     ],
 )
 def test_alignment(address: str, domain: str, expected: bool) -> None:
-    assert Believed().aligned(address, domain) is expected
+    assert TrustAnchors().aligned(address, domain) is expected
 
 
-SERVER = Believed(servers=frozenset({"mx.list.example", ".archive.example"}))
+SERVER = TrustAnchors(servers=frozenset({"mx.list.example", ".archive.example"}))
 OUTSIDE = b"Received: from mail.dev.example (mail.dev.example [192.0.2.7])\n\tby mx.list.example with ESMTPS\n"
 INSIDE = b"Received: from localhost (localhost [127.0.0.1]) by mx.list.example with ESMTP\n"
 GOOD = b"Authentication-Results: mx.list.example; dkim=pass (2048-bit key) header.d=dev.example header.i=@dev.example\n"
@@ -134,34 +134,40 @@ STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
 @pytest.mark.parametrize(
     ("head", "expected"),
     [
-        (GOOD + OUTSIDE, Verdict.PASS),
-        (INSIDE + GOOD + OUTSIDE, Verdict.PASS),
-        (DMARC + OUTSIDE, Verdict.PASS),
+        (GOOD + OUTSIDE, AuthVerdict.PASS),
+        (INSIDE + GOOD + OUTSIDE, AuthVerdict.PASS),
+        (DMARC + OUTSIDE, AuthVerdict.PASS),
         (
             b"Received: from mx.list.example (mx.list.example [192.0.2.1]) by a1.archive.example\n" + GOOD + OUTSIDE,
-            Verdict.PASS,
+            AuthVerdict.PASS,
         ),
         # Forged: written by the sender below the line with which the server took the mail in.
-        (OUTSIDE + GOOD, Verdict.NONE),
-        (OUTSIDE + GOOD + OUTSIDE, Verdict.NONE),
-        (OUTSIDE.replace(b"from mail.dev.example", b"from [127.0.0.1]") + GOOD + OUTSIDE, Verdict.NONE),
-        (STRANGER + GOOD + OUTSIDE, Verdict.NONE),  # it came past somebody whom we don't trust
-        (GOOD, Verdict.NONE),  # no server took it in
-        (GOOD.replace(b"mx.list", b"mx.evil") + OUTSIDE, Verdict.NONE),
-        (GOOD.replace(b"header.d=dev", b"header.d=evil") + OUTSIDE, Verdict.NONE),
-        (DMARC.replace(b"from=dev", b"from=evil") + OUTSIDE, Verdict.NONE),
-        (COMMENTED + OUTSIDE, Verdict.NONE),
-        (DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, Verdict.FAIL),
-        (GOOD + DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, Verdict.FAIL),
+        (OUTSIDE + GOOD, AuthVerdict.NONE),
+        (OUTSIDE + GOOD + OUTSIDE, AuthVerdict.NONE),
+        (OUTSIDE.replace(b"from mail.dev.example", b"from [127.0.0.1]") + GOOD + OUTSIDE, AuthVerdict.NONE),
+        (STRANGER + GOOD + OUTSIDE, AuthVerdict.NONE),  # it came past somebody whom we don't trust
+        (GOOD, AuthVerdict.NONE),  # no server took it in
+        (GOOD.replace(b"mx.list", b"mx.evil") + OUTSIDE, AuthVerdict.NONE),
+        (GOOD.replace(b"header.d=dev", b"header.d=evil") + OUTSIDE, AuthVerdict.NONE),
+        (DMARC.replace(b"from=dev", b"from=evil") + OUTSIDE, AuthVerdict.NONE),
+        (COMMENTED + OUTSIDE, AuthVerdict.NONE),
+        (DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, AuthVerdict.FAIL),
+        (GOOD + DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, AuthVerdict.FAIL),
         # What the sender chose himself: his envelope, his local part, his comments, his name for himself.
-        (AR + b'spf=pass smtp.mailfrom="x; dmarc=pass header.from=dev.example"@evil.example\n' + OUTSIDE, Verdict.NONE),
-        (AR + b"dkim=pass header.i=header.d=dev.example@evil.example\n" + OUTSIDE, Verdict.NONE),
-        (AR + b"dkim=fail ((x); dkim=pass header.d=dev.example (y)) header.d=evil.example\n" + OUTSIDE, Verdict.NONE),
-        (NAMELESS + GOOD + OUTSIDE, Verdict.NONE),
-        (NAMELESS.replace(b" ([192.0.2.7])", b"") + GOOD + OUTSIDE, Verdict.NONE),
+        (
+            AR + b'spf=pass smtp.mailfrom="x; dmarc=pass header.from=dev.example"@evil.example\n' + OUTSIDE,
+            AuthVerdict.NONE,
+        ),
+        (AR + b"dkim=pass header.i=header.d=dev.example@evil.example\n" + OUTSIDE, AuthVerdict.NONE),
+        (
+            AR + b"dkim=fail ((x); dkim=pass header.d=dev.example (y)) header.d=evil.example\n" + OUTSIDE,
+            AuthVerdict.NONE,
+        ),
+        (NAMELESS + GOOD + OUTSIDE, AuthVerdict.NONE),
+        (NAMELESS.replace(b" ([192.0.2.7])", b"") + GOOD + OUTSIDE, AuthVerdict.NONE),
     ],
 )
-def test_results_of_a_trusted_server_count_where_only_it_can_have_put_them(head: bytes, expected: Verdict) -> None:
+def test_results_of_a_trusted_server_count_where_only_it_can_have_put_them(head: bytes, expected: AuthVerdict) -> None:
     assert verdict(head + PLAIN, SERVER) is expected
 
 
@@ -173,15 +179,15 @@ def test_a_developers_key(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(base64.b64encode(bytes(SECRET)))
     config = {"signingkey": f"ed25519:{tmp_path}/secret", "identity": "dana@dev.example", "selector": "default"}
     raw = patatt.rfc2822_sign(PLAIN, config)
-    hers = Believed(keyring=str(keyring))
-    assert judge(raw, parse(raw), hers) == Trust(Verdict.PASS, "patatt ed25519 dana@dev.example")
-    assert verdict(raw.replace(b"the lock", b"the luck"), hers) is Verdict.FAIL
-    assert verdict(raw.replace(b"From: Dana Brook <dana@", b"From: Lee <lee@"), hers) is Verdict.NONE
-    assert verdict(raw, Believed(keyring=str(tmp_path / "none"))) is Verdict.NONE
-    assert verdict(raw.replace(b"a=ed25519", b"a=openpgp"), hers) is Verdict.NONE  # would start another program
+    hers = TrustAnchors(keyring=str(keyring))
+    assert judge(raw, parse(raw), hers) == Trust(AuthVerdict.PASS, "patatt ed25519 dana@dev.example")
+    assert verdict(raw.replace(b"the lock", b"the luck"), hers) is AuthVerdict.FAIL
+    assert verdict(raw.replace(b"From: Dana Brook <dana@", b"From: Lee <lee@"), hers) is AuthVerdict.NONE
+    assert verdict(raw, TrustAnchors(keyring=str(tmp_path / "none"))) is AuthVerdict.NONE
+    assert verdict(raw.replace(b"a=ed25519", b"a=openpgp"), hers) is AuthVerdict.NONE  # would start another program
 
 
-PROVEN, CONTRADICTED = Trust(Verdict.PASS, "dkim x"), Trust(Verdict.FAIL, "dkim x")
+PROVEN, CONTRADICTED = Trust(AuthVerdict.PASS, "dkim x"), Trust(AuthVerdict.FAIL, "dkim x")
 
 
 @pytest.mark.parametrize(
@@ -216,5 +222,5 @@ def test_a_proven_address_under_a_borrowed_name_closes_nothing() -> None:
 @given(st.binary(max_size=300), st.sampled_from(NAMES))
 def test_junk_proves_nothing_and_raises_nothing(junk: bytes, name: bytes) -> None:
     raw = name + b": " + junk + b"\n" + PLAIN
-    believed = Believed(SERVER.servers, {}, "/nonexistent", lambda key: junk.decode("latin-1"))
-    assert judge(raw, parse(raw), believed).verdict is not Verdict.PASS
+    believed = TrustAnchors(SERVER.servers, {}, "/nonexistent", lambda key: junk.decode("latin-1"))
+    assert judge(raw, parse(raw), believed).verdict is not AuthVerdict.PASS

@@ -14,7 +14,7 @@ from bot.upstream.tracking.track import track
 from tests.world import DANA, START, World, message_id, standing, state
 from tracker.models import Commit, Landing, Release, Report, Tree
 from tracker.models.git import TreeRole
-from tracker.services.report_summary import relist
+from tracker.services.report_summary import refresh
 
 
 def git(world: World, *arguments: str) -> str:
@@ -95,7 +95,7 @@ def test_a_table_is_searched_for_the_digits_that_a_tree_has_told(world: World) -
     whole = report.culprit.sha
     world.track()  # all is known by now but the digits
     Commit.objects.filter(pk=report.culprit.pk).update(sha=whole[:10])
-    relist([report.pk])
+    refresh([report.pk])
     world.commit("net: nothing to do with it")
     world.track()
     assert whole in Report.objects.get(pk=report.pk).words

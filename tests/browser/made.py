@@ -17,7 +17,7 @@ from django.db import connection  # noqa: E402
 
 from tests.browser.site import PASSWORD  # noqa: E402
 from tracker import models
-from tracker.domain.events import Happening  # noqa: E402
+from tracker.domain.events import EventKind  # noqa: E402
 from tracker.models import Report  # noqa: E402
 
 HOSTILE = '<script>document.title="owned"</script><img src=x onerror=\'document.title="owned"\'>"&amp;{{7*7}}'
@@ -100,7 +100,7 @@ def _said(report: Report) -> None:
     mail = {"message_id": f"{h}@evil"}
     models.Message.objects.create(report=report, source=source, subject=h, sent_at=NOW, own_text=h, **mail, **who)
     words = {"title": h, "remark": h, "quote": h}
-    for kind in (Happening.REPORTED, Happening.NOTED, Happening.FIX_PROPOSED):
+    for kind in (EventKind.REPORTED, EventKind.NOTED, EventKind.FIX_PROPOSED):
         told = {"kind": kind, "at": NOW, "by": "author", "recorded_at": NOW, "said_by": h, "result": h}
         models.Event.objects.create(report=report, key=f"{kind}:{h}", **mail, **words, **told)
     told = {"kind": "working", "at": NOW, "by": "author", "rule": h}
@@ -124,13 +124,15 @@ def _compared(report: Report) -> None:
         models.StudyKernel.objects.create(study=study, position=number, kernel=kernel, label=f"{name} {h}")
         text = f"# Overhead  Command  Shared Object  Symbol\n    {number}0.00%  a  b  [k] {h}\n"
         filed = {"kind": "perf report", "said_by": h, "at": NOW, "text": text, "name": h}
-        models.Evidence.objects.create(kernel=kernel, key=f"k{number}", **filed)
-        models.Evidence.objects.create(report=report, side=("parent", "culprit")[number - 1], key=f"r{number}", **filed)
+        models.ToolOutput.objects.create(kernel=kernel, key=f"k{number}", **filed)
+        models.ToolOutput.objects.create(
+            report=report, side=("parent", "culprit")[number - 1], key=f"r{number}", **filed
+        )
     models.Suite.objects.create(name=h, description=h)
     models.Parameter.objects.create(classification=h, name=h, description=h)
     for where, name in (("report v5.6", "introduction"), ("study hostile", "conclusions"), ("index v9.2", "a" * 12)):
-        models.Writing.objects.create(place=where, name=name, text=h, by=h, at=NOW)
-    models.Detail.objects.create(release=models.Release.objects.get(version="v5.6"), report=report, heading=h)
+        models.TextRevision.objects.create(place=where, name=name, text=h, by=h, at=NOW)
+    models.ReportHighlight.objects.create(release=models.Release.objects.get(version="v5.6"), report=report, heading=h)
 
 
 def _mailed(report: Report) -> None:

@@ -16,7 +16,7 @@ from bot.outbox.recovery import THE_POLICY
 from tests.crash import mails as made
 from tests.crash.receiver import Receiver
 from tests.outbox import unrecorded
-from tracker.models import Move, OutgoingMail, OutgoingState
+from tracker.models import MailTransition, OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
 
 S = OutgoingState
@@ -69,7 +69,7 @@ class Course:
         self._decide()
 
     def _may_be_resent(self) -> bool:
-        resent = Move.objects.filter(by=THE_POLICY).values("mail")
+        resent = MailTransition.objects.filter(by=THE_POLICY).values("mail")
         return OutgoingMail.objects.filter(state=S.IN_DOUBT).exclude(pk__in=resent).exists()
 
     def _states(self) -> list[Any]:
@@ -78,7 +78,7 @@ class Course:
     def _decide(self) -> None:
         for mail in OutgoingMail.objects.filter(state__in=(S.IN_DOUBT, S.FAILED)):
             if not self.receiver.taken[mail.message_id]:
-                mail_transitions.by_hand(mail.pk, "resend", PERSON, timezone.now(), "the receivers have no copy")
+                mail_transitions.apply_action(mail.pk, "resend", PERSON, timezone.now(), "the receivers have no copy")
         until = time.monotonic() + 60
         while OutgoingMail.objects.filter(state__in=(S.APPROVED, S.SENDING)).exists() and time.monotonic() < until:
             time.sleep(0.2)
@@ -93,18 +93,20 @@ class Course:
 def count(receiver: Receiver) -> dict[str, int]:
     """What the receiver took, held against what the records say."""
     ids = dict(OutgoingMail.objects.values_list("pk", "message_id"))
-    again = set(Move.objects.filter(by__in=(THE_POLICY, PERSON)).values_list("mail", flat=True))
-    doubtful = set(Move.objects.filter(became=S.IN_DOUBT).exclude(was=S.IN_DOUBT).values_list("mail", flat=True))
-    found = set(Move.objects.filter(was=S.IN_DOUBT, became=S.SENT).values_list("mail", flat=True))
+    again = set(MailTransition.objects.filter(by__in=(THE_POLICY, PERSON)).values_list("mail", flat=True))
+    doubtful = set(
+        MailTransition.objects.filter(became=S.IN_DOUBT).exclude(was=S.IN_DOUBT).values_list("mail", flat=True)
+    )
+    found = set(MailTransition.objects.filter(was=S.IN_DOUBT, became=S.SENT).values_list("mail", flat=True))
     twice = {pk for pk, message_id in ids.items() if receiver.taken[message_id] > 1}
     person = set(OutgoingMail.objects.filter(state=S.IN_DOUBT).values_list("pk", flat=True))
-    person |= set(Move.objects.filter(by=PERSON).values_list("mail", flat=True))
+    person |= set(MailTransition.objects.filter(by=PERSON).values_list("mail", flat=True))
     return {
         "mails": len(ids),
         "lost": sum(not receiver.taken[message_id] for message_id in ids.values()),
         "doubtful": len(doubtful),
         "found": len(found),
-        "resent": len(set(Move.objects.filter(by=THE_POLICY).values_list("mail", flat=True))),
+        "resent": len(set(MailTransition.objects.filter(by=THE_POLICY).values_list("mail", flat=True))),
         "left_to_a_person": len(person),
         "twice": len(twice),
         "twice_unasked": len(twice - again),

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timedelta
 
-from bot.compose.mail import Mail, to_bytes
+from bot.compose.mail import ComposedMail, to_bytes
 from bot.compose.recipients import Recipient, Recipients
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from tracker.domain.events import Verdict
 from tracker.domain.keys import tag_of
 from tracker.domain.report_state.fold import fold
-from tracker.models import Commit, Move, OutgoingMail, OutgoingState, Report
+from tracker.models import Commit, MailTransition, OutgoingMail, OutgoingState, Report
 from tracker.services import event_log
 
-BOT = Identity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
+BOT = BotIdentity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
 DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "the author")
 LEE = Recipient(Address("Lee Park", "lee@dev.example"), "a maintainer")
 MM = Recipient(Address("", "mm@lists.example.org"), "a list", is_list=True)
@@ -36,12 +36,14 @@ def _make(numbers: range, at: datetime, lines: int) -> None:
         Report(culprit=commit, tag=tag_of(commit.sha), verdict=Verdict.REGRESSION, **nothing) for commit in commits
     )
     mails = OutgoingMail.objects.bulk_create(_row(report, at, lines) for report in reports)
-    Move.objects.bulk_create(Move(mail=mail, became=mail.state, at=at, by="composing") for mail in mails)
+    MailTransition.objects.bulk_create(
+        MailTransition(mail=mail, became=mail.state, at=at, by="composing") for mail in mails
+    )
 
 
 def _row(report: Report, at: datetime, lines: int) -> OutgoingMail:
     mark = hashlib.sha256(report.tag.encode()).hexdigest()[:16]
-    mail = Mail(
+    mail = ComposedMail(
         message_id=f"{mark}-perfbot@bot.example.org",
         sender=Address("Perfwork", BOT.address),
         reply_to=Address("Perfwork", BOT.tagged(report.tag)),

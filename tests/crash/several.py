@@ -36,9 +36,9 @@ def _shares() -> dict[str, int]:
     """How many workers there were, and how many mails the one had who sent the fewest."""
     from django.db.models import Count
 
-    from tracker.models import Move
+    from tracker.models import MailTransition
 
-    sent = Move.objects.filter(became="sent").order_by().values("by").annotate(mails=Count("pk"))
+    sent = MailTransition.objects.filter(became="sent").order_by().values("by").annotate(mails=Count("pk"))
     shares = [each["mails"] for each in sent]
     return {"workers": len(shares), "least": min(shares)}
 

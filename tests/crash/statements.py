@@ -56,7 +56,7 @@ def _kill_at_every_line(worker: Worker, place: Path, every: int) -> int:
         pid = worker.ask(f"line {line}")
         while Path(f"/proc/{pid}").exists():
             time.sleep(0.002)
-        record_sent.tell_of_sent(timezone.now())  # else each would have more to tell than the one before
+        record_sent.record_sent(timezone.now())  # else each would have more to tell than the one before
         line += every
     return (line - 1) // every
 
@@ -67,16 +67,16 @@ def _recover() -> None:
     from django.db.models import F
     from django.utils import timezone
 
-    from bot.config import doubt_policy, manner, way_out
+    from bot.config import configured_transport, recovery_policy, send_config
     from bot.outbox import recovery, sender
     from tracker.models import OutgoingMail
 
     OutgoingMail.objects.filter(state="sending").update(lease_until=F("lease_until") - 2 * HOUR)
     OutgoingMail.objects.exclude(data_at=None).update(data_at=F("data_at") - HOUR)
     for _ in range(3):
-        sender.send_due(way_out(), manner(run=60))
+        sender.send_due(configured_transport(), send_config(run=60))
         call_command("read", verbosity=0)
-        recovery.resolve(doubt_policy(), timezone.now())
+        recovery.resolve(recovery_policy(), timezone.now())
 
 
 def _count(database: str, killed: int, receiver: Any) -> Statements:

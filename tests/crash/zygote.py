@@ -22,10 +22,10 @@ from django.utils import timezone  # noqa: E402
 
 from bot import tasks  # noqa: E402
 from bot.celery import app  # noqa: E402
-from bot.config import doubt_policy, manner, way_out  # noqa: E402
+from bot.config import configured_transport, recovery_policy, send_config  # noqa: E402
 from bot.outbox import recovery, sender  # noqa: E402
 
-WATCHED = ("/bot/outbox/", "/tracker/moves.py")
+WATCHED = ("/bot/outbox/", "/tracker/services/mail_transitions.py", "/tracker/services/outgoing/")
 
 
 def be_a_worker() -> None:
@@ -48,8 +48,8 @@ def send_up_to(line: int) -> None:
         return count
 
     sys.settrace(count)
-    recovery.resolve(doubt_policy(), timezone.now())
-    sender.send_due(way_out(), manner(run=5))
+    recovery.resolve(recovery_policy(), timezone.now())
+    sender.send_due(configured_transport(), send_config(run=5))
     sys.settrace(None)
     (settings.VAR / "done").write_text(f"{line - left} lines")  # there are no more than that
 
@@ -71,7 +71,7 @@ def main() -> None:
         if word == "worker":
             be_a_worker()
         elif word == "send":
-            while sender.send_due(way_out(), manner(run=60)):
+            while sender.send_due(configured_transport(), send_config(run=60)):
                 pass
         else:
             send_up_to(int(argument))

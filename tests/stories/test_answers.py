@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bot.compose.answer_mail import answer_to
 from bot.compose.mail import to_bytes
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.mail.sanitising import is_address
 from bot.outbox.command_answers import approve_answers
@@ -28,7 +28,7 @@ BAD = "#lkp fixx: mm: a\n#lkp dup\n"
 
 
 @pytest.fixture
-def world(tmp_path: Path, identity: Identity) -> World:
+def world(tmp_path: Path, identity: BotIdentity) -> World:
     return World(tmp_path, identity)
 
 
@@ -134,7 +134,7 @@ def test_a_good_command_is_not_answered(world: World) -> None:
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=200))
 def test_nothing_of_a_mail_breaks_out_of_its_place_in_the_answer(name: str, subject: str, words: str) -> None:
-    bot = Identity(address="perfbot@bot.example.org")
+    bot = BotIdentity(address="perfbot@bot.example.org")
     words = words.replace("\n", " ")
     raw = f"From: {name} <dana@dev.example>\nMessage-ID: <a@b>\nSubject: {subject}\n\n#lkp {words}\n"
     reading = read(parse(raw.encode("utf-8", "replace")), bot)

@@ -16,8 +16,8 @@ from django.test import Client
 from bot import tasks
 from bot.mail.message import parse
 from bot.outbox import bulletins
-from bot.outbox.bulletins import Press, compose_week
-from bot.outbox.context.compose_config import House
+from bot.outbox.bulletins import BulletinConfig, compose_week
+from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.transports.smtp import Server
 from tests.conftest import ROOT
 from tests.mail_server import Moody
@@ -25,9 +25,9 @@ from tests.outbox import again, by_hand, claim, record_of, send
 from tests.stories.test_who_wants_mail import bounce
 from tests.world import DANA, LEE, World
 from tracker.documents import text
-from tracker.documents.digest.compose import Told, compose, week
-from tracker.domain.events import EventData, Happening, Role
-from tracker.models import Message, Orphan, OutgoingMail, OutgoingState, Release, Report
+from tracker.documents.digest.compose import DigestLine, compose, week
+from tracker.domain.events import EventData, EventKind, Role
+from tracker.models import Message, OutgoingMail, OutgoingState, PendingReference, Release, Report
 from tracker.services import event_log, mail_transitions, revisions
 
 LISTS = ("perf-reports@lists.example.org", "linux-perf@lists.example.org")
@@ -129,10 +129,10 @@ def test_nobody_to_tell(v5_6: None, settings: Any) -> None:
 NOW = datetime(2026, 9, 14, 12, tzinfo=UTC)  # a Monday
 
 
-def told(name: str, state: str, days: float, closed: float | None = None, blocks: str = "") -> Told:
+def told(name: str, state: str, days: float, closed: float | None = None, blocks: str = "") -> DigestLine:
     at = NOW - timedelta(days=days)
     end = None if closed is None else NOW - timedelta(days=closed)
-    return Told(name * 10, f"report {name}", "scan.ops", state, f"status of {name}", at, end, blocks)
+    return DigestLine(name * 10, f"report {name}", "scan.ops", state, f"status of {name}", at, end, blocks)
 
 
 def test_a_week() -> None:
@@ -179,8 +179,8 @@ def cycle(world: World, outside: None) -> Report:
     return Report.objects.get(pk=report.pk)
 
 
-def press(world: World) -> Press:
-    return Press(replace(world.identity, address="perfbot@bot.example.org"), House(), LISTS)
+def press(world: World) -> BulletinConfig:
+    return BulletinConfig(replace(world.identity, address="perfbot@bot.example.org"), ComposeConfig(), LISTS)
 
 
 def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
@@ -196,7 +196,7 @@ def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
     second = OutgoingMail.objects.filter(report=None).order_by("-pk")[0]
     assert second.state == OutgoingState.APPROVED
     assert "Silent for longer than a week: 1" in second.body
-    fixed = EventData("x", Happening.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, said_by="kim", tag="v9.1-rc2")
+    fixed = EventData("x", EventKind.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, said_by="kim", tag="v9.1-rc2")
     event_log.refold(event_log.append([event_log.event_row(cycle, fixed, now + timedelta(days=8))]))
     assert compose_week(press(world), now + timedelta(days=14), approve_first=False)
     assert "Fixed or closed this week: 1" in OutgoingMail.objects.order_by("-pk")[0].body
@@ -259,7 +259,9 @@ def test_an_answer_to_a_bulletin_harms_nothing(cycle: Report, world: World) -> N
     assert Report.objects.get(pk=cycle.pk).state == cycle.state
     assert not Message.objects.filter(message_id=mail.message_id).exists()
     world.read()
-    assert list(Orphan.objects.values_list("key", "own")) == []  # nothing waits for a report that it will never have
+    assert (
+        list(PendingReference.objects.values_list("key", "own")) == []
+    )  # nothing waits for a report that it will never have
 
 
 def test_a_bulletin_that_comes_back_is_known_to_have_gone(cycle: Report, world: World) -> None:
@@ -270,7 +272,7 @@ def test_a_bulletin_that_comes_back_is_known_to_have_gone(cycle: Report, world: 
     assert again(mail).state == OutgoingState.SENT
     assert mail.moves.order_by("pk").last().by == "bounce"  # type: ignore[union-attr]
     world.read()
-    assert not Orphan.objects.exists()
+    assert not PendingReference.objects.exists()
 
 
 def test_one_that_some_have_got_is_not_written_anew(v5_6: None) -> None:

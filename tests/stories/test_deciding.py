@@ -10,7 +10,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from tests.world import DANA, World, message_id, standing, state
 from tracker.models import Report, RuleRecord, Suggestion
 from tracker.pages.review.context import excerpt
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(tmp_path: Path, identity: Identity) -> World:
+def world(tmp_path: Path, identity: BotIdentity) -> World:
     return World(tmp_path, identity)
 
 

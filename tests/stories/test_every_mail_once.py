@@ -20,15 +20,15 @@ from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.outbox import recovery, sender
 from bot.outbox.composer import compose_due
-from bot.outbox.follow_ups import compose_further
-from bot.outbox.recovery import DoubtPolicy
-from bot.outbox.transports.port import Fate, Letter, Outcome
+from bot.outbox.follow_ups import compose_follow_ups
+from bot.outbox.recovery import RecoveryPolicy
+from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port, mail_server
 from tests.outbox import again, by_hand, claim, in_state, record_of, send
 from tests.world import World, standing
-from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, OutgoingState, Refusal, Report
+from tracker.models import Archive, Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
 
 S = OutgoingState
@@ -68,7 +68,7 @@ def test_a_server_that_says_421_for_ten_minutes(world: World, moody: tuple[Moody
     assert not mood.taken
     mood.answer = "250 taken"
     later(60)
-    assert send(server) == {Fate.SENT: 3}
+    assert send(server) == {SendStatus.SENT: 3}
     assert mood.ids == {mail.message_id: 1 for mail in mails}
     assert [standing(mail.report) for mail in mails] == [TOLD] * 3
     tries = record_of(mails[0]).count("sending")
@@ -79,7 +79,7 @@ def test_a_server_that_greets_with_421_is_asked_for_one_mail_at_a_time(world: Wo
     compose(world, 3)
     with mail_server(Moody()) as gone:
         pass  # nobody is there any more
-    assert send(gone) == {Fate.NO_SERVER: 1}
+    assert send(gone) == {SendStatus.NO_SERVER: 1}
     assert [mail.attempts for mail in OutgoingMail.objects.order_by("pk")] == [1, 0, 0]
     assert in_state(S.APPROVED) == 3
 
@@ -99,10 +99,10 @@ def test_a_server_that_refuses_3_of_40(world: World, moody: tuple[Moody, Server]
         "p04@dev.example": "550 5.7.1 spam",
         "p05@dev.example": "553 ?",
     }
-    assert send(server) == {Fate.SENT: 1}
+    assert send(server) == {SendStatus.SENT: 1}
     assert (again(mail).state, len(mood.reached[0])) == (S.SENT, 37)
     assert again(mail).reason.startswith("not taken for p03@dev.example: 550 5.1.1 unknown; p04@dev.example: ")
-    assert dict(Refusal.objects.values_list("address", "words")) == mood.rcpt
+    assert dict(DeliveryFailure.objects.values_list("address", "words")) == mood.rcpt
     assert standing(mail.report) == TOLD
     (bouncing,) = Correspondent.objects.all()  # spam filters and riddles are no proof that nobody is there
     assert (bouncing.address, bouncing.mailing) == ("p03@dev.example", Mailing.BOUNCING)
@@ -115,7 +115,7 @@ def test_whom_a_server_asks_to_come_again_for_gets_it_later_and_nobody_twice(
     (mail,) = compose(world)
     mood, server = moody
     mood.rcpt = {"dana@dev.example": "451 4.7.1 greylisted, try again"}
-    assert send(server) == {Fate.SENT: 1}
+    assert send(server) == {SendStatus.SENT: 1}
     assert mood.reached == [["perf-reports@lists.example.org"]]
     assert again(mail).state == S.APPROVED
     assert "not yet taken for dana@dev.example: 451" in again(mail).reason
@@ -126,7 +126,7 @@ def test_whom_a_server_asks_to_come_again_for_gets_it_later_and_nobody_twice(
     assert send(server) == {}
     mood.rcpt = {}
     later(5)
-    assert send(server) == {Fate.SENT: 1}
+    assert send(server) == {SendStatus.SENT: 1}
     assert mood.reached == [["perf-reports@lists.example.org"], ["dana@dev.example"]]
     assert (again(mail).state, again(mail).reason) == (S.SENT, "")
     assert mail.report.events.filter(kind="reported").count() == 1
@@ -143,7 +143,7 @@ def test_what_some_have_got_is_done_and_not_failed_or_cancelled(world: World, mo
     later(5)
     send(server)
     assert again(second).state == S.SENT
-    assert Refusal.objects.get(mail=second, address="dana@dev.example").words == "550 5.1.1 no"
+    assert DeliveryFailure.objects.get(mail=second, address="dana@dev.example").words == "550 5.1.1 no"
     assert len(mood.taken) == 2
 
 
@@ -153,7 +153,7 @@ def test_a_bug_of_ours_keeps_no_other_mail_back(
     first, second, third = compose(world, 3)
     real = SmtpTransport.send
 
-    def breaks(self: SmtpTransport, letter: Letter, last_word: Any) -> Outcome:
+    def breaks(self: SmtpTransport, letter: Envelope, last_word: Any) -> SendOutcome:
         if letter.message_id == first.message_id:
             raise TypeError("a bug")
         if letter.message_id == second.message_id:
@@ -162,7 +162,7 @@ def test_a_bug_of_ours_keeps_no_other_mail_back(
         return real(self, letter, last_word)
 
     monkeypatch.setattr(SmtpTransport, "send", breaks)
-    assert send(moody[1]) == {Fate.REFUSED: 2, Fate.SENT: 1}
+    assert send(moody[1]) == {SendStatus.REFUSED: 2, SendStatus.SENT: 1}
     assert [again(mail).state for mail in (first, second, third)] == [S.FAILED, S.IN_DOUBT, S.SENT]
     assert again(first).reason == "could not be sent: TypeError: a bug"
 
@@ -174,7 +174,7 @@ def vanished(world: World, moody: tuple[Moody, Server]) -> OutgoingMail:
     """A mail that the server took, and of which nobody here knows."""
     mail = compose(world)[-1]
     moody[0].vanish = True
-    assert send(moody[1]) == {Fate.DOUBT: 1}
+    assert send(moody[1]) == {SendStatus.DOUBT: 1}
     moody[0].vanish = False
     return again(mail)
 
@@ -183,17 +183,17 @@ def test_a_person_decides_on_a_doubt(world: World, moody: tuple[Moody, Server]) 
     mail = vanished(world, moody)
     assert "the connection broke after the last dot" in mail.reason
     later(600)
-    assert recovery.resolve(DoubtPolicy(), timezone.now()) == 0  # unless a policy says so
+    assert recovery.resolve(RecoveryPolicy(), timezone.now()) == 0  # unless a policy says so
     assert send(moody[1]) == {}
     assert by_hand(mail, "resend", "the list has no copy")
-    assert send(moody[1]) == {Fate.SENT: 1}
+    assert send(moody[1]) == {SendStatus.SENT: 1}
     assert moody[0].ids == {mail.message_id: 2}  # knowingly, with the same Message-ID
     said = list(mail.moves.values_list("became", "by", "words"))
     assert ("approved", "dana", "the list has no copy") in said
 
 
 def test_a_policy_sends_again_what_was_seen_nowhere_and_once(world: World, moody: tuple[Moody, Server]) -> None:
-    policy = DoubtPolicy(timedelta(minutes=30), resend=True)
+    policy = RecoveryPolicy(timedelta(minutes=30), resend=True)
     mail = vanished(world, moody)
     later(29)
     assert recovery.resolve(policy, timezone.now()) == 0
@@ -204,7 +204,7 @@ def test_a_policy_sends_again_what_was_seen_nowhere_and_once(world: World, moody
     Archive.objects.update(read_at=timezone.now())
     moody[0].vanish = True
     assert recovery.resolve(policy, timezone.now()) == 1
-    assert send(moody[1]) == {Fate.DOUBT: 1}
+    assert send(moody[1]) == {SendStatus.DOUBT: 1}
     later(600)
     assert recovery.resolve(policy, timezone.now()) == 0  # now a person must look
     assert again(mail).state == S.IN_DOUBT
@@ -219,7 +219,7 @@ def test_the_archive_that_holds_our_mail_is_asked_and_no_other(world: World, moo
     Archive.objects.create(path="/elsewhere", read_at=timezone.now())
     mail = vanished(world, moody)
     later(60)
-    policy = DoubtPolicy(timedelta(minutes=30), resend=True)
+    policy = RecoveryPolicy(timedelta(minutes=30), resend=True)
     Archive.objects.filter(pk=held.pk).update(read_at=timezone.now() - timedelta(hours=2))
     assert recovery.resolve(policy, timezone.now()) == 0
     Archive.objects.filter(pk=held.pk).update(read_at=timezone.now())
@@ -263,7 +263,7 @@ def test_a_worker_that_dies_between_sending_and_telling_leaves_the_telling_to_th
     (mail,) = compose(world)
     with monkeypatch.context() as dying:
         dying.setattr(sender.telling, "tell_of_sent", lambda *words: None)
-        assert send(moody[1]) == {Fate.SENT: 1}
+        assert send(moody[1]) == {SendStatus.SENT: 1}
     assert again(mail).untold
     assert not Report.objects.get().reported_at
     assert send(moody[1]) == {}
@@ -279,9 +279,9 @@ def test_a_stop_holds_what_has_not_begun_and_lets_it_go_later(world: World, mood
     assert not mail_transitions.stop_sending("lee", timezone.now())
     assert send(moody[1]) == {}
     assert in_state(S.APPROVED) == 3
-    assert mail_transitions.go_on_sending("dana", timezone.now())
-    assert not mail_transitions.go_on_sending("dana", timezone.now())
-    assert send(moody[1]) == {Fate.SENT: 3}
+    assert mail_transitions.resume_sending("dana", timezone.now())
+    assert not mail_transitions.resume_sending("dana", timezone.now())
+    assert send(moody[1]) == {SendStatus.SENT: 3}
     assert moody[0].ids == {mail.message_id: 1 for mail in mails}
 
 
@@ -290,9 +290,9 @@ def test_a_stop_reaches_a_worker_in_the_middle_of_a_batch(world: World, moody: t
     mood, server = moody
     batch = claim()
     transport = SmtpTransport(server)
-    assert sender.deliver(batch[0], transport, "w", {}) is Fate.SENT
+    assert sender.deliver(batch[0], transport, "w", {}) is SendStatus.SENT
     mail_transitions.stop_sending("dana", timezone.now())
-    assert sender.deliver(batch[1], transport, "w", {}) is Fate.NOT_NOW  # the server was ready for its last dot
+    assert sender.deliver(batch[1], transport, "w", {}) is SendStatus.NOT_NOW  # the server was ready for its last dot
     transport.close()
     assert again(batch[1]).state == S.APPROVED
     assert len(mood.taken) == 1
@@ -305,13 +305,13 @@ def test_what_follows_a_report_waits_until_that_has_gone_out(world: World, moody
     report = world.report()
     told = OutgoingMail.objects.get()
     world.ingest(world.result(report.culprit.sha, report.culprit.title, id="again", measurements=[worse()]))
-    assert compose_further(world.identity, world.later(), approve_first=False) == 1
+    assert compose_follow_ups(world.identity, world.later(), approve_first=False) == 1
     follow_up = OutgoingMail.objects.exclude(pk=told.pk).get()
     assert follow_up.purpose.startswith("follow_up")
     OutgoingMail.objects.filter(pk=told.pk).update(state=S.IN_DOUBT)  # as if its fate were not known
     assert send(moody[1]) == {}
     OutgoingMail.objects.filter(pk=told.pk).update(state=S.SENT)
-    assert send(moody[1]) == {Fate.SENT: 1}
+    assert send(moody[1]) == {SendStatus.SENT: 1}
 
 
 def worse() -> dict[str, Any]:
@@ -330,28 +330,28 @@ def test_mail_goes_at_the_pace_of_the_lab(world: World, moody: tuple[Moody, Serv
     mails = compose(world, 5)
     rates = Rates(address=6)
     before = timezone.now()
-    assert send(moody[1], rates=rates) == {Fate.SENT: 1}
+    assert send(moody[1], rates=rates) == {SendStatus.SENT: 1}
     waits = [again(mail).not_before for mail in mails[1:]]
     apart = [round((moment - before).total_seconds()) for moment in waits if moment]
     assert apart == [10, 20, 30, 40]
     assert send(moody[1], rates=rates) == {}
     later(0.34)  # 20 s
-    assert send(moody[1], rates=rates) == {Fate.SENT: 2}
+    assert send(moody[1], rates=rates) == {SendStatus.SENT: 2}
     later(1)
-    assert send(moody[1], rates=rates) == {Fate.SENT: 2}
+    assert send(moody[1], rates=rates) == {SendStatus.SENT: 2}
     assert moody[0].ids == {mail.message_id: 1 for mail in mails}
 
 
 def test_a_mail_that_is_nearly_due_is_waited_for(world: World, moody: tuple[Moody, Server]) -> None:
     compose(world, 2)
-    assert send(moody[1], rates=Rates(every=24), run=10) == {Fate.SENT: 2}  # 2.5 s apart
+    assert send(moody[1], rates=Rates(every=24), run=10) == {SendStatus.SENT: 2}  # 2.5 s apart
 
 
 def test_who_opted_out_since_it_was_approved_gets_nothing(world: World, moody: tuple[Moody, Server]) -> None:
     _, second = compose(world, 2)
     Correspondent.objects.create(address="dana@dev.example", mailing=Mailing.OPTED_OUT, since=world.now)
     OutgoingMail.objects.filter(pk=second.pk).update(recipients=["dana@dev.example"])
-    assert send(moody[1]) == {Fate.SENT: 1, Fate.REFUSED: 1}
+    assert send(moody[1]) == {SendStatus.SENT: 1, SendStatus.REFUSED: 1}
     assert moody[0].reached == [["perf-reports@lists.example.org"]]
     assert (again(second).state, again(second).reason) == (S.FAILED, "nobody is left who wants it")
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from tests.world import World
-from tracker.models import Evidence, Report
+from tracker.models import Report, ToolOutput
 from tracker.services import tool_output
 
 OLD = """# Samples: 9K of event 'cycles'
@@ -41,7 +41,7 @@ def attach(tmp_path: Path, **files: str) -> str:
 def test_profiles_of_both_sides(report: Report, tmp_path: Path, client: Client) -> None:
     assert "attached: parent.txt (perf report)" in attach(tmp_path, parent=OLD, culprit=NEW)
     attach(tmp_path, parent=OLD)  # again: nothing is new
-    old, new = Evidence.objects.order_by("pk")
+    old, new = ToolOutput.objects.order_by("pk")
     page = client.get(f"/report/{'b' * 40}/").content.decode()
     link = f"/evidence/beside/?old={old.pk}&amp;new={new.pk}"
     assert link in page
@@ -59,7 +59,7 @@ def test_profiles_of_both_sides(report: Report, tmp_path: Path, client: Client) 
 
 def test_what_nobody_knows_is_kept_as_text(report: Report, tmp_path: Path, client: Client) -> None:
     assert "(text)" in attach(tmp_path, culprit="We looked at it for long.\nNothing.\n")
-    row = Evidence.objects.get()
+    row = ToolOutput.objects.get()
     assert "We looked at it for long." in client.get(f"/evidence/{row.pk}/").content.decode()
     beside = client.get(f"/evidence/beside/?old={row.pk}&new={row.pk}").content.decode()
     assert "Nothing in them can be read as numbers." in beside

@@ -16,7 +16,7 @@ from django.utils import timezone
 from bot.mail.bounces import MOST_BYTES, read_bounce
 from bot.outbox import composer, sender
 from bot.outbox.composer import compose_due, look_again
-from bot.outbox.transports.port import Fate, Outcome
+from bot.outbox.transports.port import SendOutcome, SendStatus
 from tests.conftest import ROOT
 from tests.outbox import again, by_hand, claim, record_of
 from tests.world import LEE, World, message_id
@@ -82,23 +82,23 @@ def test_an_hour_without_a_server_uses_up_no_patience(world: World) -> None:
     mail = composed(world)
     for _ in range(60):
         (claimed,) = claim(timezone.now() + timedelta(days=3))
-        sender.record(claimed, Outcome(Fate.NO_SERVER, "nobody there"), "worker")
+        sender.record(claimed, SendOutcome(SendStatus.NO_SERVER, "nobody there"), "worker")
     for _ in range(40):  # taken by a worker that had no time left for it
         (claimed,) = claim(timezone.now() + timedelta(days=3))
         mail_transitions.release([claimed], timezone.now(), "worker", "no time left")
     (claimed,) = claim(timezone.now() + timedelta(days=3))
-    sender.record(claimed, Outcome(Fate.LATER, "451 later"), "worker")
+    sender.record(claimed, SendOutcome(SendStatus.LATER, "451 later"), "worker")
     assert (again(mail).state, again(mail).tries, again(mail).knocks) == (S.APPROVED, 1, 60)
 
 
 def test_a_report_is_told_though_its_mail_left_in_two_parts_at_once(world: World) -> None:
     mail = composed(world)
     (claimed,) = claim()
-    sender.record(claimed, Outcome(Fate.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
+    sender.record(claimed, SendOutcome(SendStatus.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
     (claimed,) = claim(timezone.now() + timedelta(days=1))
-    sender.record(claimed, Outcome(Fate.SENT, "250"), "worker")
+    sender.record(claimed, SendOutcome(SendStatus.SENT, "250"), "worker")
     assert again(mail).untold
-    record_sent.tell_of_sent(timezone.now())
+    record_sent.record_sent(timezone.now())
     assert Report.objects.get().reported_at
 
 
@@ -107,7 +107,7 @@ def test_a_worker_whose_lease_ran_out_forgets_nobody(world: World) -> None:
     (claimed,) = claim()
     mail_transitions.begin_data(claimed, timezone.now())
     mail_transitions.doubt(claimed, timezone.now(), "its worker died while it left", "sweep")  # as others must think
-    sender.record(claimed, Outcome(Fate.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
+    sender.record(claimed, SendOutcome(SendStatus.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
     assert (again(mail).state, again(mail).settled) == (S.APPROVED, ["perf-reports@lists.example.org"])
 
 

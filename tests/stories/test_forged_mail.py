@@ -9,8 +9,8 @@ import pytest
 
 from bot.archives.replay import replay_all
 from bot.mail.addresses import Address
-from bot.mail.auth.trust_anchors import Believed
-from bot.mail.identity import Identity
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.identity import BotIdentity
 from tests.bot.test_trust import DKIM, RECORD, signed
 from tests.world import DANA, World, message_id, state
 from tracker.models import Decision, Message, Report, Suggestion
@@ -21,7 +21,7 @@ WORDS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow."
 
 
 @pytest.fixture
-def world(tmp_path: Path, identity: Identity) -> World:
+def world(tmp_path: Path, identity: BotIdentity) -> World:
     return World(tmp_path, replace(identity, trust="verified", believed=replace(DKIM, signs=lambda domain: True)))
 
 
@@ -80,7 +80,7 @@ def test_what_was_turned_down_stays_so_when_the_proof_comes_later(world: World) 
     report = world.report()
     raw = signed(world.letter(DANA, "I've dropped this patch.", to=message_id(report)))
     known = world.identity
-    world.identity = replace(known, believed=Believed())
+    world.identity = replace(known, believed=TrustAnchors())
     world.inbox.add(raw)
     world.read()
     decide(Suggestion.objects.get(), Decision.REJECTED, "mira", world.now)

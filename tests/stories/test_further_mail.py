@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from bot.compose.policy.policy import Action, Policy, Rule
-from bot.mail.message import Mail, parse
+from bot.compose.policy.policy import Action, Policy, PolicyRule
+from bot.mail.message import ParsedMail, parse
 from bot.outbox import follow_ups as module
 from bot.outbox.composer import compose_due
-from bot.outbox.context.compose_config import House
-from bot.outbox.follow_ups import compose_further
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.follow_ups import compose_follow_ups
 from tests.kernel import TITLE, Kernel
 from tests.world import DANA, DIFF, World, message_id
-from tracker.domain.events import EventData, Happening
+from tracker.domain.events import EventData, EventKind
 from tracker.models import (
     BisectResult,
     Correspondent,
@@ -35,14 +35,14 @@ RC5 = {"sha": "e" * 40, "describe": "v9.1-rc5"}
 
 
 def further(world: World, hours: float = 1) -> int:
-    return compose_further(world.identity, world.later(hours), approve_first=False)
+    return compose_follow_ups(world.identity, world.later(hours), approve_first=False)
 
 
 def mails(report: Report, begins: str = "") -> list[OutgoingMail]:
     return list(report.outgoing.exclude(purpose="report").filter(purpose__startswith=begins).order_by("pk"))
 
 
-def read(mail: OutgoingMail) -> Mail:
+def read(mail: OutgoingMail) -> ParsedMail:
     return parse(bytes(mail.raw))
 
 
@@ -121,14 +121,14 @@ def test_a_finding_that_was_held_then_is_told_when_it_is_freed(world: World) -> 
 def test_rules_hold_what_follows_too(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    house = House(policy=Policy(rules=(Rule(Action.HOLD, suites=("vm-*",)),)))
-    compose_further(world.identity, world.later(), approve_first=False, house=house)
+    house = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD, suites=("vm-*",)),)))
+    compose_follow_ups(world.identity, world.later(), approve_first=False, house=house)
     assert mails(report)[0].reason == "rule 1 of the policy"
 
 
 def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> None:
     report = world.report()
-    event = EventData(key="f", kind=Happening.FIX_QUEUED, at=world.later(), commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=EventKind.FIX_QUEUED, at=world.later(), commit="f" * 40, title=FIX)
     event_log.record([event_log.event_row(report, event, world.now)])
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     further(world)
@@ -137,7 +137,7 @@ def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> No
 
 def test_one_that_was_held_for_the_quiet_time_goes_when_it_is_over(world: World) -> None:
     report = world.report()
-    event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, at=world.later(), commit="f" * 40, title=FIX)
     event_log.record([event_log.event_row(report, event, world.now)])
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     further(world)
@@ -149,21 +149,21 @@ def test_one_that_was_held_for_the_quiet_time_goes_when_it_is_over(world: World)
 def test_a_follow_up_waits_no_longer_when_its_report_is_closed_and_goes_when_it_is_open_again(world: World) -> None:
     report = world.report()
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
-    compose_further(world.identity, world.later())
-    for kind, state in ((Happening.EXPECTED, "cancelled"), (Happening.REOPENED, "composed")):
+    compose_follow_ups(world.identity, world.later())
+    for kind, state in ((EventKind.EXPECTED, "cancelled"), (EventKind.REOPENED, "composed")):
         event = EventData(key=kind, kind=kind, at=world.later(), said_by="olga")
         event_log.record([event_log.event_row(report, event, world.now)])
-        compose_further(world.identity, world.later())
+        compose_follow_ups(world.identity, world.later())
         assert [mail.state for mail in mails(report)] == [state]
 
 
 def test_what_waits_is_told_by_what_is_known_when_it_goes(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    compose_further(world.identity, world.later())
-    event = EventData(key="d", kind=Happening.DISPUTED, at=world.later(), said_by="olga")
+    compose_follow_ups(world.identity, world.later())
+    event = EventData(key="d", kind=EventKind.DISPUTED, at=world.later(), said_by="olga")
     event_log.record([event_log.event_row(report, event, world.now)])
-    compose_further(world.identity, world.later())
+    compose_follow_ups(world.identity, world.later())
     (mail,) = mails(report)
     assert (mail.state, "Could you" in mail.body) == (OutgoingState.COMPOSED, False)
 
@@ -182,7 +182,7 @@ def test_the_lab_s_own_recheck_has_no_numbers(world: World) -> None:
 def test_a_report_that_the_lab_doubts_can_be_withdrawn(world: World) -> None:
     report = world.report()
     BisectResult.objects.update(held="the machine was throttled")
-    event = EventData(key="i", kind=Happening.INVALID, at=world.later(), said_by="olga")
+    event = EventData(key="i", kind=EventKind.INVALID, at=world.later(), said_by="olga")
     event_log.record([event_log.event_row(report, event, world.now)])
     assert further(world) == 1
     assert mails(report)[0].state == OutgoingState.APPROVED
@@ -321,7 +321,7 @@ def test_who_opted_out_hears_no_more(world: World) -> None:
 def test_they_wait_for_approval_where_reports_do(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    assert compose_further(world.identity, world.later()) == 1
+    assert compose_follow_ups(world.identity, world.later()) == 1
     assert mails(report)[0].state == OutgoingState.COMPOSED
 
 
@@ -334,16 +334,16 @@ def test_two_rounds_at_once_put_one_mail_into_the_outbox(world: World, monkeypat
 
     def twice(event: Any) -> str:
         monkeypatch.setattr(module, "_purpose", first)
-        assert compose_further(world.identity, at, approve_first=False) == 1
+        assert compose_follow_ups(world.identity, at, approve_first=False) == 1
         return first(event)
 
     monkeypatch.setattr(module, "_purpose", twice)
-    assert compose_further(world.identity, at, approve_first=False) == 0
+    assert compose_follow_ups(world.identity, at, approve_first=False) == 0
     assert len(mails(report)) == 1
 
 
 def test_limits_put_mails_off_to_a_day_with_room(world: World) -> None:
-    house = House(policy=Policy(per_author=1))
+    house = ComposeConfig(policy=Policy(per_author=1))
     for number in range(3):
         world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=f"n{number}"))
     compose_due(world.identity, world.now, approve_first=False, house=house)
@@ -363,7 +363,7 @@ def test_another_robot_was_faster(kernel: Kernel) -> None:
     told = world.report(TITLE, sha=sha)
     Event.objects.filter(report=told).delete()
     OutgoingMail.objects.all().delete()
-    event = EventData(key="r", kind=Happening.REPORTED, at=world.now, message_id="1@robots.example")
+    event = EventData(key="r", kind=EventKind.REPORTED, at=world.now, message_id="1@robots.example")
     event_log.record([event_log.event_row(told, event, world.now)])
     assert compose_due(world.identity, world.later(), approve_first=False) == 1
     mail = OutgoingMail.objects.get()
@@ -377,7 +377,7 @@ def test_a_fix_was_posted_before_anybody_was_told(world: World) -> None:
     sha = world.commit(TITLE)
     world.ingest(world.result(sha, TITLE))
     report = Report.objects.get()
-    event = EventData(key="f", kind=Happening.FIX_QUEUED, at=world.now, commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=EventKind.FIX_QUEUED, at=world.now, commit="f" * 40, title=FIX)
     event_log.record([event_log.event_row(report, event, world.now)])
     compose_due(world.identity, world.later(), approve_first=False)
     assert OutgoingMail.objects.get().reason == "a fix was posted on 2026-09-01, less than 7 days ago"

@@ -23,7 +23,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from bot.demo.catcher import Catcher
 from bot.demo.inbox import DemoInbox
 from bot.demo.tree import DemoTree
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from tests.conftest import ROOT
 from tests.world import DANA, START, World
 
@@ -128,7 +128,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     here.end()
 
 
-def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running, identity: Identity) -> None:
+def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running, identity: BotIdentity) -> None:
     world = World(running.place / "pen", identity)  # only to write results and letters with
     world.git, world.now = running.tree, START
     first, second = world.commit("mm/vmscan: walk cold folios first"), world.commit("net/relay: batch")

@@ -39,7 +39,7 @@ TABLES = {
     "events": "SELECT key, kind, at, by, message_id, quote FROM tracker_event",
     "suggestions": "SELECT key, quote, rule FROM tracker_suggestion",
     "findings": "SELECT headline, verdict, change_pct, old_mean, new_mean, base FROM tracker_finding",
-    "waiting": 'SELECT o.key, own, digest FROM tracker_orphan o JOIN tracker_rawmessage r ON r.id = o.source_id',
+    "waiting": 'SELECT o.key, own, digest FROM tracker_pendingreference o JOIN tracker_rawmessage r ON r.id = o.source_id',
 }  # fmt: skip
 
 

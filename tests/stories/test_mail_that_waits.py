@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from bot.compose.policy.policy import Action, Policy, Rule
+from bot.compose.policy.policy import Action, Policy, PolicyRule
 from bot.outbox import composer
 from bot.outbox.composer import compose_due
-from bot.outbox.context.compose_config import House
-from bot.outbox.follow_ups import compose_further
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.follow_ups import compose_follow_ups
 from tests.kernel import TITLE
 from tests.outbox import by_hand, claim
 from tests.stories.test_further_mail import OTHER, mails, measured, still_there
 from tests.world import DANA, World, message_id
-from tracker.domain.events import EventData, Happening
+from tracker.domain.events import EventData, EventKind
 from tracker.models import BisectResult, Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Report
 from tracker.services import event_log, mail_transitions
 
-ONE_A_DAY = House(policy=Policy(per_author=1))
+ONE_A_DAY = ComposeConfig(policy=Policy(per_author=1))
 
 
 def culprits(world: World, number: int = 1) -> None:
@@ -27,22 +27,22 @@ def culprits(world: World, number: int = 1) -> None:
         world.ingest(world.result(f"{each}" * 40, TITLE if number == 1 else f"mm: {each}", id=f"n{each}"))
 
 
-def by_itself(world: World, house: House = ONE_A_DAY) -> int:
+def by_itself(world: World, house: ComposeConfig = ONE_A_DAY) -> int:
     return compose_due(world.identity, world.later(), approve_first=False, house=house)
 
 
 def drop(world: World, report: Report) -> None:
-    event = EventData(key="d", kind=Happening.DROPPED, at=world.later(), tree="linus", commit="d" * 40)
+    event = EventData(key="d", kind=EventKind.DROPPED, at=world.later(), tree="linus", commit="d" * 40)
     event_log.record([event_log.event_row(report, event, world.now)])
 
 
 def test_a_reminder_that_waits_is_cancelled_when_somebody_answers(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    assert compose_further(world.identity, world.later()) == 1
+    assert compose_follow_ups(world.identity, world.later()) == 1
     world.post(DANA, "I will look into it.", to=message_id(report))
     world.read()
-    compose_further(world.identity, world.later())
+    compose_follow_ups(world.identity, world.later())
     (mail,) = mails(report)
     assert (mail.state, mail.reason) == (
         OutgoingState.CANCELLED,
@@ -94,7 +94,7 @@ def test_what_a_person_holds_is_let_go_by_a_person_alone(world: World) -> None:
 
 def test_what_a_rule_held_goes_within_the_limits_once_it_may(world: World) -> None:
     culprits(world, 3)
-    by_itself(world, House(policy=Policy(rules=(Rule(Action.HOLD),), per_author=1)))
+    by_itself(world, ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD),), per_author=1)))
     assert set(OutgoingMail.objects.values_list("state", "reason")) == {("held", "rule 1 of the policy")}
     OutgoingMail.objects.update(stale=True)
     by_itself(world)
@@ -106,7 +106,7 @@ def test_what_a_rule_held_goes_within_the_limits_once_it_may(world: World) -> No
 def test_the_quiet_time_after_a_fix_passes(world: World) -> None:
     culprits(world)
     report = Report.objects.get()
-    event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
+    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
     event_log.record([event_log.event_row(report, event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()
@@ -138,7 +138,7 @@ def test_what_is_found_while_a_mail_is_composed_is_told_all_the_same(
         mail = OutgoingMail.objects.get()
         mail_transitions.mark_sent(mail.message_id, world.now, world.now)
         OutgoingMail.objects.update(stale=True)
-        assert compose_further(world.identity, world.later(), approve_first=False) == 1
+        assert compose_follow_ups(world.identity, world.later(), approve_first=False) == 1
     else:
         by_itself(world)
         assert "lab7-m2" in OutgoingMail.objects.get().body
@@ -148,7 +148,7 @@ def test_the_same_patch_in_two_trees_is_told_once_in_one_round(world: World) -> 
     for name in "12":
         world.ingest(world.result(name * 40, TITLE, id=name, tree={"name": f"t{name}", "branch": "b"}))
     Commit.objects.filter(sha__in=["1" * 40, "2" * 40]).update(patch_message_id="p@dev.example")
-    by_itself(world, House())
+    by_itself(world, ComposeConfig())
     assert dict(OutgoingMail.objects.values_list("report__culprit__sha", "reason")) == {
         "1" * 40: "",
         "2" * 40: "the same patch was reported as 1111111111 in t1",
@@ -167,7 +167,7 @@ def test_where_a_list_is_addressed_nobody_has_a_limit(world: World) -> None:
 
 def test_what_a_person_let_go_is_not_held_again(world: World) -> None:
     culprits(world)
-    house = House(policy=Policy(rules=(Rule(Action.HOLD),)))
+    house = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD),)))
     by_itself(world, house)
     mail = OutgoingMail.objects.get()
     before = bytes(mail.raw)
@@ -180,7 +180,7 @@ def test_what_a_person_let_go_is_not_held_again(world: World) -> None:
 
 
 def test_what_a_rule_sends_is_looked_at_again_though_the_rest_waits_for_people(world: World) -> None:
-    house = House(policy=Policy(rules=(Rule(Action.SEND),), per_author=1))
+    house = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.SEND),), per_author=1))
     culprits(world, 2)
     compose_due(world.identity, world.later(), house=house)
     late = OutgoingMail.objects.exclude(not_before=None).get()
@@ -192,7 +192,7 @@ def test_what_a_rule_sends_is_looked_at_again_though_the_rest_waits_for_people(w
 
 def test_a_hold_by_hand_outlasts_the_quiet_time(world: World) -> None:
     culprits(world)
-    event = EventData(key="f", kind=Happening.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
+    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
     event_log.record([event_log.event_row(Report.objects.get(), event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()

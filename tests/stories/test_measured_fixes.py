@@ -9,7 +9,7 @@ import pytest
 from tests.kernel import TITLE
 from tests.stories.test_further_mail import FIX, further, mails, measured, read
 from tests.world import DANA, DIFF, LEE, World, message_id
-from tracker.domain.events import EventData, Happening
+from tracker.domain.events import EventData, EventKind
 from tracker.models import Commit, Decision, Event, OutgoingState, Report, Suggestion
 from tracker.services import event_log, suggestions
 
@@ -126,7 +126,7 @@ def test_an_author_who_can_t_be_mailed_keeps_nothing_back(world: World) -> None:
     report = world.report()
     sha = measure_fix(world, report, 1000)
     Commit.objects.filter(sha=sha).update(author_email="lee at dev")
-    event = EventData(key="i", kind=Happening.INVALID, at=world.later(), said_by="olga", remark="a wrong kernel")
+    event = EventData(key="i", kind=EventKind.INVALID, at=world.later(), said_by="olga", remark="a wrong kernel")
     event_log.record([event_log.event_row(report, event, world.now)])
     assert further(world) == 2
     fixed, withdrawn = mails(report)

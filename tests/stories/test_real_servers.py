@@ -27,14 +27,14 @@ from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.outbox.composer import compose_due
 from bot.outbox.sent_folder import SentFolder
-from bot.outbox.transports.port import Fate
+from bot.outbox.transports.port import SendStatus
 from bot.outbox.transports.smtp import Server
 from tests import postfix
 from tests.conftest import ROOT
 from tests.mail_server import free_port
 from tests.outbox import again, send
 from tests.world import DANA, World, standing
-from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Refusal
+from tracker.models import Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState
 
 SBIN = f"/usr/lib/rabbitmq/bin:{os.environ['PATH']}:/usr/sbin"  # Debian wraps the server, and hides what it says
 
@@ -57,7 +57,7 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
     world.ingest(told)
     compose_due(world.identity, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
-    assert send(Server("127.0.0.1", mta.port, timeout=10)) == {Fate.SENT: 1}
+    assert send(Server("127.0.0.1", mta.port, timeout=10)) == {SendStatus.SENT: 1}
     assert "queued as" in mail.moves.last().words  # type: ignore[union-attr]
     (delivered,) = mta.wait("dana")
     (listed,) = mta.wait("list")
@@ -68,7 +68,7 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
     (returned,) = mta.wait("bot")
     world.inbox.add(returned)
     world.read()
-    refusal = Refusal.objects.get()
+    refusal = DeliveryFailure.objects.get()
     assert (refusal.address, refusal.by, refusal.dead) == ("lee@dev.example", "bounce", True)
     assert "unknown user" in refusal.words
     assert Correspondent.objects.get(address="lee@dev.example").mailing == Mailing.BOUNCING
@@ -219,7 +219,7 @@ def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: P
     catcher = serve(DemoInbox(tmp_path / "list"), free_port())
     try:
         server = Server("127.0.0.1", catcher.port, timeout=5)
-        assert send(server, sent_folder=SentFolder(urlsplit(mailbox))) == {Fate.SENT: 1}
+        assert send(server, sent_folder=SentFolder(urlsplit(mailbox))) == {SendStatus.SENT: 1}
         mail.moves.exclude(became=OutgoingState.APPROVED).delete()
         mail.save()  # as it was
         (source,) = open_sources(mailbox)
@@ -239,7 +239,7 @@ def test_a_sent_folder_that_is_not_there_is_no_mails_trouble(world: World, tmp_p
     catcher = serve(DemoInbox(tmp_path / "list"), free_port())
     try:
         nowhere = SentFolder(urlsplit(f"imap://u:p@127.0.0.1:{free_port()}/Sent"))
-        assert send(Server("127.0.0.1", catcher.port), sent_folder=nowhere) == {Fate.SENT: 1}
+        assert send(Server("127.0.0.1", catcher.port), sent_folder=nowhere) == {SendStatus.SENT: 1}
     finally:
         catcher.stop()
     assert DANA.email in OutgoingMail.objects.get(state="sent").recipients

@@ -11,8 +11,8 @@ from django.test import Client
 
 from bot.archives.reading import read_source
 from bot.archives.sources import open_sources
-from bot.archives.tally import Tally
-from bot.mail.identity import Identity
+from bot.archives.tally import ReadTally
+from bot.mail.identity import BotIdentity
 from tests.bot.test_robot_reports import INVENTED
 from tracker.models import Decision, Finding, Report, Suggestion
 from tracker.services import suggestions
@@ -26,12 +26,12 @@ AGAIN = INVENTED.replace("202603110412.3b1f0c9d-lkp", "202603190412.3b1f0c9d-lkp
 
 
 @pytest.fixture
-def robots(identity: Identity) -> Identity:
-    return Identity(address=identity.address, robots=frozenset({"lkp@intel.com"}), trust="open")
+def robots(identity: BotIdentity) -> BotIdentity:
+    return BotIdentity(address=identity.address, robots=frozenset({"lkp@intel.com"}), trust="open")
 
 
-def read(folder: Path, identity: Identity, now: datetime, *mails: str) -> Tally:
-    tally = Tally()
+def read(folder: Path, identity: BotIdentity, now: datetime, *mails: str) -> ReadTally:
+    tally = ReadTally()
     for mail in mails:
         file = folder / f"{len(list(folder.iterdir()))}.eml"
         file.write_bytes(mail.encode("latin-1"))
@@ -49,7 +49,7 @@ def shown(client: Client) -> list[str]:
 
 @pytest.mark.django_db
 def test_a_doubtful_report_waits_for_the_operator(
-    tmp_path: Path, robots: Identity, now: datetime, client: Client
+    tmp_path: Path, robots: BotIdentity, now: datetime, client: Client
 ) -> None:
     tally = read(tmp_path, robots, now, DOUBTFUL)
     assert (tally.reports, tally.quarantined) == (1, 0)
@@ -66,7 +66,7 @@ def test_a_doubtful_report_waits_for_the_operator(
 
 
 @pytest.mark.django_db
-def test_a_clear_report_frees_what_a_doubtful_one_held(tmp_path: Path, robots: Identity, now: datetime) -> None:
+def test_a_clear_report_frees_what_a_doubtful_one_held(tmp_path: Path, robots: BotIdentity, now: datetime) -> None:
     read(tmp_path, robots, now, DOUBTFUL.replace("-12.4%", "-99.9%"), AGAIN)
     report = Report.objects.get()
     assert report.held == ""
@@ -78,7 +78,7 @@ def test_a_clear_report_frees_what_a_doubtful_one_held(tmp_path: Path, robots: I
 
 
 @pytest.mark.django_db
-def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots: Identity, now: datetime) -> None:
+def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots: BotIdentity, now: datetime) -> None:
     read(tmp_path, robots, now, INVENTED, AGAIN.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:"))
     report = Report.objects.get()
     assert report.held == ""
@@ -88,7 +88,7 @@ def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots
 
 @pytest.mark.django_db
 def test_a_culprit_that_is_reported_twice_is_one_report(
-    tmp_path: Path, robots: Identity, now: datetime, client: Client
+    tmp_path: Path, robots: BotIdentity, now: datetime, client: Client
 ) -> None:
     tally = read(tmp_path, robots, now, INVENTED, AGAIN)
     assert (tally.reports, tally.repeated) == (2, 1)

@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.outbox.sign_in_mail import mail_links
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.mail_server import Moody
@@ -33,14 +33,14 @@ def known(db: None) -> str:
 
 @pytest.fixture(autouse=True)
 def no_nudge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracker.pages.accounts.views.nudge", lambda task: None)
+    monkeypatch.setattr("tracker.pages.accounts.views.enqueue", lambda task: None)
 
 
-def mail(moody: Mailed, identity: Identity) -> int:
+def mail(moody: Mailed, identity: BotIdentity) -> int:
     return mail_links(SmtpTransport(moody[1]), identity, datetime.now(UTC))
 
 
-def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, identity: Identity) -> None:
+def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, identity: BotIdentity) -> None:
     page = client.post("/sign-in/", {"address": " Dana@Dev.example "}).content.decode()
     assert "If <b> Dana@Dev.example </b> is known here" in page
     assert mail(moody, identity) == 1
@@ -67,7 +67,7 @@ def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, identit
 
 
 def test_strangers_get_the_same_answer_and_no_mail(
-    client: Client, known: str, moody: Mailed, identity: Identity
+    client: Client, known: str, moody: Mailed, identity: BotIdentity
 ) -> None:
     User.objects.create_superuser("kim", "kim@lab.example")
     User.objects.create_user("gone", "gone@lab.example", is_active=False)
@@ -110,13 +110,13 @@ def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: 
 
 
 def test_what_a_server_refuses_or_a_stop_holds_is_lost_without_harm(
-    known: str, moody: Mailed, identity: Identity
+    known: str, moody: Mailed, identity: BotIdentity
 ) -> None:
     now = datetime.now(UTC)
     sign_in_links.ask(known, "", now)
     mail_transitions.stop_sending("kim", now)
     assert mail(moody, identity) == 0
-    mail_transitions.go_on_sending("kim", now)
+    mail_transitions.resume_sending("kim", now)
     assert mail_links(SmtpTransport(Server("127.0.0.1", 1)), identity, now) == 0  # nobody is there: it waits
     assert SignIn.objects.get().mailed_at is None
     assert mail(moody, identity) == 1
@@ -195,7 +195,7 @@ def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
     assert sign_in_links.ask("eve@x.example", "", datetime.now(UTC))
 
 
-def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, identity: Identity) -> None:
+def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, identity: BotIdentity) -> None:
     SignIn.objects.create(address="a@x.example\nBcc: b@x.example", asked_at=datetime.now(UTC))
     sign_in_links.ask(known, "", datetime.now(UTC))
     assert mail(moody, identity) == 1

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from bot.outbox.composer import compose_due
-from bot.outbox.follow_ups import compose_further
+from bot.outbox.follow_ups import compose_follow_ups
 from tests.tracker.lines import NOW, line
 from tests.world import DANA, World, message_id
 from tracker.models import Commit, Event, Machine, Message, Metric, OutgoingMail, RawMessage, Release, Report, SavedView
@@ -379,18 +379,18 @@ def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> N
     posted = {"do": "note", "row": rows(report), "argument": "It is the <lock>, see v9.1.", "aloud": "on"}
     toni.post("/triage/change/", posted)
     toni.post("/triage/change/", {"do": "block", "row": rows(report), "release": "v9.1"})  # not aloud
-    compose_further(world.identity, world.later(), approve_first=False)
+    compose_follow_ups(world.identity, world.later(), approve_first=False)
     mail = OutgoingMail.objects.exclude(purpose="report").get()
     assert (mail.state, mail.purpose) == ("approved", f"said {Event.objects.get(kind='noted').key}")
     assert "toni has marked this report: noted." in mail.body
     assert '  "It is the <lock>, see v9.1."' in mail.body
     assert max(len(each) for each in mail.body.splitlines() if report.culprit.sha not in each) <= 78
     assert f"In-Reply-To: <{message_id(report)}>".encode() in bytes(mail.raw)
-    compose_further(world.identity, world.later(), approve_first=False)
+    compose_follow_ups(world.identity, world.later(), approve_first=False)
     assert OutgoingMail.objects.exclude(purpose="report").count() == 1  # and once
     mail_transitions.mark_sent(mail.message_id, world.now, world.now)
     compose_due(world.identity, world.later())
-    compose_further(world.identity, world.later(), approve_first=False)
+    compose_follow_ups(world.identity, world.later(), approve_first=False)
     assert OutgoingMail.objects.count() == 2
 
 
@@ -398,21 +398,21 @@ def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, toni: 
     report = world.report()
     toni.post("/triage/change/", {"do": "disputed", "row": rows(report), "aloud": "on"})
     batch = Event.objects.get(kind="disputed").batch
-    compose_further(world.identity, world.later())
+    compose_follow_ups(world.identity, world.later())
     assert OutgoingMail.objects.exclude(purpose="report").get().state == "composed"
     toni.post("/triage/undo/", {"batch": batch})
-    compose_further(world.identity, world.later())
+    compose_follow_ups(world.identity, world.later())
     assert OutgoingMail.objects.exclude(purpose="report").get().state == "cancelled"
 
 
 def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     import bot.tasks
     from bot.celery import app
-    from tracker.services.enqueue import nudge
+    from tracker.services.enqueue import enqueue
 
     rung: list[str] = []
     monkeypatch.setattr(app, "send_task", lambda name, **more: rung.append(name))
-    nudge("send_mail")
+    enqueue("send_mail")
     assert rung == ["bot.tasks.send_mail"]
     assert (bot.tasks.send_mail.name, bot.tasks.take_results.name) == ("bot.tasks.send_mail", "bot.tasks.take_results")
 
@@ -420,7 +420,7 @@ def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, mo
         raise ConnectionRefusedError("nobody there")
 
     monkeypatch.setattr(app, "send_task", gone)
-    nudge("send_mail")
+    enqueue("send_mail")
     assert "send_mail: no worker could be told: nobody there" in caplog.text
 
 

@@ -13,7 +13,16 @@ from tests.bot.test_bounces import POSTFIX, RETURNED
 from tests.mail_server import Moody, mail_server
 from tests.outbox import again, claim, send
 from tests.world import DANA, LEE, World, message_id
-from tracker.models import Correspondent, Mailing, Message, OutgoingMail, OutgoingState, RawMessage, Refusal, Report
+from tracker.models import (
+    Correspondent,
+    DeliveryFailure,
+    Mailing,
+    Message,
+    OutgoingMail,
+    OutgoingState,
+    RawMessage,
+    Report,
+)
 
 
 def bounce(world: World, mail: OutgoingMail, text: str = POSTFIX, number: int = 1, **changes: str) -> bytes:
@@ -37,7 +46,7 @@ def test_a_dead_address_gets_no_more_until_somebody_writes_from_it(world: World)
     world.read()
     assert mailing(DANA.email) == Mailing.BOUNCING
     assert mailing("lee@dev.example") == ""  # who is no recipient of it, of him it proves nothing
-    refusal = Refusal.objects.get()
+    refusal = DeliveryFailure.objects.get()
     assert (refusal.address, refusal.by, refusal.dead) == (DANA.email, "bounce", True)
     assert "User unknown" in refusal.words
     assert Message.objects.get(message_id="bounce-1@mx.example.org").report == report
@@ -99,7 +108,7 @@ def test_a_list_neither_bounces_nor_leaves(world: World) -> None:
     world.inbox.add(bounce(world, mail, **{"dana@dev.example": ours, "Dana@dev.example": ours}))
     world.post(Address("", ours), "unsubscribe", to=message_id(report))
     world.read()
-    assert Refusal.objects.get().address == ours
+    assert DeliveryFailure.objects.get().address == ours
     assert not Correspondent.objects.exists()
 
 

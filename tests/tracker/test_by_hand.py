@@ -10,13 +10,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.tracker.lines import NOW, line
-from tracker.domain.events import Happening, Role
+from tracker.domain.events import EventKind, Role
 from tracker.models import Event, OutgoingMail, Report
-from tracker.pages.triage.verbs import VERBS
+from tracker.pages.triage.verbs import ACTION_KEYS
 from tracker.services import event_log, report_actions
-from tracker.services.report_actions import Act, Unfit
+from tracker.services.report_actions import InvalidInput, ReportAction
 
-H = Happening
+H = EventKind
 BATCH = "0123456789ab"
 
 
@@ -24,8 +24,8 @@ def anybody(report: Report) -> Role:
     return Role.REPORTER
 
 
-def act(kind: Happening, argument: str = "", batch: str = BATCH, **more: Any) -> Act:
-    return Act(kind, "kim", batch, NOW, argument, **more)
+def act(kind: EventKind, argument: str = "", batch: str = BATCH, **more: Any) -> ReportAction:
+    return ReportAction(kind, "kim", batch, NOW, argument, **more)
 
 
 def seen(*reports: Report) -> dict[int, int]:
@@ -63,7 +63,7 @@ def status(report: Report) -> str:
         (H.NOTED, "cache  align\nissue", "currently not merged, cache align issue"),
     ],
 )
-def test_an_act_is_an_event_with_the_person(report: Report, kind: Happening, argument: str, sentence: str) -> None:
+def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, argument: str, sentence: str) -> None:
     outcome = report_actions.change(seen(report), act(kind, argument), anybody)
     assert outcome.changed == [report.pk]
     assert outcome.words() == "1 report changed."
@@ -95,8 +95,8 @@ def test_every_verb_is_tried_above() -> None:
         ]
     }
     tried |= {*["invalid", "duplicate", "disappeared", "noted", "reopened", "blocks", "unblocked", "assigned"]}
-    assert {verb.kind.value for verb in VERBS} == tried
-    keys = [verb.key for verb in VERBS]
+    assert {verb.kind.value for verb in ACTION_KEYS} == tried
+    keys = [verb.key for verb in ACTION_KEYS]
     assert len(set(keys)) == len(keys)
     assert not set(keys) & set("jkxXus/?")
 
@@ -130,9 +130,9 @@ def test_blocking_assigning_and_reopening(report: Report) -> None:
     ],
 )
 def test_what_does_not_fit_is_told_before_anything_is_done(
-    report: Report, kind: Happening, argument: str, words: str
+    report: Report, kind: EventKind, argument: str, words: str
 ) -> None:
-    with pytest.raises(Unfit, match=words):
+    with pytest.raises(InvalidInput, match=words):
         report_actions.change(seen(report), act(kind, argument), anybody)
     assert not Event.objects.exists()
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tracker.domain.release_cycle import Life, Point, chart, points, steps, upcoming
+from tracker.domain.release_cycle import CyclePoint, ReportSpan, chart, points, steps, upcoming
 
 BEGAN = datetime(2020, 1, 26, tzinfo=UTC)
 RC1 = BEGAN + timedelta(days=14)
@@ -19,31 +19,31 @@ def day(number: int) -> datetime:
 
 def test_candidates_stand_in_their_order() -> None:
     found = points("v5.6", {2: day(8), 1: day(1)})
-    assert found == [Point("v5.6-rc1", day(1)), Point("v5.6-rc2", day(8))]
+    assert found == [CyclePoint("v5.6-rc1", day(1)), CyclePoint("v5.6-rc2", day(8))]
     assert points("v5.6", {}) == []
 
 
 @pytest.mark.parametrize(
     ("tagged", "now", "expected"),
     [
-        ({}, BEGAN + timedelta(days=3), Point("v5.6-rc1", RC1)),
-        ({1: RC1}, day(2), Point("v5.6-rc2", day(7))),
-        ({6: RC1, 7: day(7)}, day(8), Point("v5.6 or v5.6-rc8", day(14))),
+        ({}, BEGAN + timedelta(days=3), CyclePoint("v5.6-rc1", RC1)),
+        ({1: RC1}, day(2), CyclePoint("v5.6-rc2", day(7))),
+        ({6: RC1, 7: day(7)}, day(8), CyclePoint("v5.6 or v5.6-rc8", day(14))),
         ({1: RC1}, day(60), None),  # nobody has followed the tree for long
     ],
 )
-def test_the_next_one(tagged: dict[int, datetime], now: datetime, expected: Point | None) -> None:
+def test_the_next_one(tagged: dict[int, datetime], now: datetime, expected: CyclePoint | None) -> None:
     assert upcoming("v5.6", BEGAN, tagged, now) == expected
     assert upcoming("v5.6", None, {}, now) is None
 
 
-def life(told: int, closed: int | None = None, *, regression: bool = True) -> Life:
-    return Life(day(told), day(closed) if closed is not None else None, closed is None, regression)
+def life(told: int, closed: int | None = None, *, regression: bool = True) -> ReportSpan:
+    return ReportSpan(day(told), day(closed) if closed is not None else None, closed is None, regression)
 
 
 def test_a_burn_down_counts_regressions() -> None:
     lives = [life(0), life(3, 9), life(8), life(9, 10), life(2, regression=False), life(30)]
-    told = steps([Point("rc1", day(1)), Point("rc2", day(8)), Point("rc3", day(15))], lives)
+    told = steps([CyclePoint("rc1", day(1)), CyclePoint("rc2", day(8)), CyclePoint("rc3", day(15))], lives)
     assert [(step.new, step.closed, step.open) for step in told] == [(1, 0, 1), (2, 0, 3), (1, 2, 2)]
     drawn = chart(told)
     assert drawn is not None
@@ -51,4 +51,4 @@ def test_a_burn_down_counts_regressions() -> None:
     assert len(drawn.dots) == 3
     assert min(y for _, y, _, _ in drawn.dots) == next(y for _, y, _, number in drawn.dots if number == 3)
     assert chart(told[:1]) is None
-    assert chart(steps([Point("rc1", day(1)), Point("rc2", day(2))], [])) is not None
+    assert chart(steps([CyclePoint("rc1", day(1)), CyclePoint("rc2", day(2))], [])) is not None

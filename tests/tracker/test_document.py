@@ -18,24 +18,29 @@ from tracker.documents import markdown, text
 from tracker.documents.blocks import (
     Block,
     Bullets,
-    Chart,
+    ChartBlock,
     Document,
+    DocumentLink,
     Facts,
     Heading,
-    Link,
     Paragraph,
     Prose,
-    Table,
+    TableBlock,
     Verbatim,
 )
 from tracker.documents.forms import as_json
 from tracker.domain.kernel_comparison import Box, Cell, lines
 from tracker.domain.kernel_comparison import Test as Tried
-from tracker.domain.statistics.samples import Side
+from tracker.domain.statistics.samples import SampleSummary
 
 HOSTILE = '<script>alert(1)</script> | *a* _b_ `c` [d](javascript:x) # e & \x1b[31m \u202e "f"\n- g'
 (LINE,) = lines(
-    [(Tried("s", (), Box("m"), "s.ops", "", "higher"), [Cell(Side(50.0, None, 1)), Cell(Side(100.0, None, 1)), None])]
+    [
+        (
+            Tried("s", (), Box("m"), "s.ops", "", "higher"),
+            [Cell(SampleSummary(50.0, None, 1)), Cell(SampleSummary(100.0, None, 1)), None],
+        )
+    ]
 )
 LABELS = ("v1", "v2", "v3")
 
@@ -48,10 +53,10 @@ def html(told: Document) -> str:
     return render_to_string("document/blocks.html", {"document": told})
 
 
-def chart() -> Chart:
+def chart() -> ChartBlock:
     drawn = bars(LINE, LABELS)
     assert drawn
-    return Chart(drawn, letters(LINE, LABELS))
+    return ChartBlock(drawn, letters(LINE, LABELS))
 
 
 # A block, and what stands in the text, the Markdown and the page.
@@ -60,13 +65,13 @@ ROWS: list[tuple[Block, str, str, str]] = [
     (Heading(3, "All", aside="of v1"), "All of v1", "### All of v1", "<h3>All <small>of v1</small></h3>"),
     (Paragraph("a_b is *new*"), "a_b is *new*", r"a_b is \*new\*", "<p>a_b is *new*</p>"),
     (Prose("It is *new*."), "It is *new*.", "It is *new*.", "<p>It is <em>new</em>.</p>"),
-    (Bullets(["one", Link("two", "/x/")]), "- one\n- two", "- one\n- [two](/x/)", '<li><a href="/x/">two</a></li>'),
+    (Bullets(["one", DocumentLink("two", "/x/")]), "- one\n- two", "- one\n- [two](/x/)", '<li><a href="/x/">two</a></li>'),
     (Facts([("cpu_number", "8"), ("memory", "64G")]), "  cpu_number  8\n  memory      64G", "- cpu_number: 8",
      "<dt>cpu_number</dt><dd>8</dd>"),
-    (Table("t", ("Name", "N"), [("a", "1"), (Link("bb", "/b/"), "22")], frozenset({1})),
+    (TableBlock("t", ("Name", "N"), [("a", "1"), (DocumentLink("bb", "/b/"), "22")], frozenset({1})),
      "Name   N\n----  --\na      1\nbb    22", "| Name | N |\n| --- | ---: |\n| a | 1 |\n| [bb](/b/) | 22 |",
      '<th scope="row"><a href="/b/">bb</a></th><td class="n">22</td>'),
-    (Table("t", ("Name", "N", "M"), [("a", "1", "")], as_records=True), "1. a\n   N  1", "| a | 1 |  |", "<td>1</td>"),
+    (TableBlock("t", ("Name", "N", "M"), [("a", "1", "")], as_records=True), "1. a\n   N  1", "| a | 1 |  |", "<td>1</td>"),
     (chart(), "  v1    100.0  ##################\n  v2    200.0  " + "#" * 36, "    v2    200.0",
      'aria-label="s.ops, v1 as 100: v1 100.0, v2 200.0, v3 not measured"'),
     (Verbatim(["x  y", "z"]), "x  y\nz", "    x  y\n    z", "<pre"),
@@ -83,7 +88,7 @@ def test_each_block_in_its_forms(block: Block, plain: str, marked: str, page: st
 
 def test_every_block_has_a_row() -> None:
     assert {type(block) for block, *_ in ROWS} == {
-        *(Heading, Paragraph, Prose, Bullets, Facts, Table, Chart, Verbatim),
+        *(Heading, Paragraph, Prose, Bullets, Facts, TableBlock, ChartBlock, Verbatim),
     }
 
 
@@ -92,10 +97,10 @@ def hostile(words: str) -> Document:
         Heading(2, words, "1"),
         Paragraph(words),
         Prose(words),
-        Bullets([words, Link(words, "/report/1/")]),
+        Bullets([words, DocumentLink(words, "/report/1/")]),
         Facts([(words, words)]),
-        Table(words, (words, words), [(words, Link(words, "/x/"))], as_records=True),
-        Table(words, (words, words), [(words, words)]),
+        TableBlock(words, (words, words), [(words, DocumentLink(words, "/x/"))], as_records=True),
+        TableBlock(words, (words, words), [(words, words)]),
         Verbatim([words]),
     )
 
@@ -139,15 +144,15 @@ def test_what_looks_like_a_list_is_none_in_markdown(words: str) -> None:
 
 
 def test_a_wide_table_becomes_records_and_a_long_last_column_is_wrapped() -> None:
-    wide = Table("t", ("A", "B", "C"), [("x" * 40, "y" * 40, "z")])
+    wide = TableBlock("t", ("A", "B", "C"), [("x" * 40, "y" * 40, "z")])
     assert "1. " + "x" * 40 in text.render(document(wide))
-    long = text.render(document(Table("t", ("A", "B"), [("x", "word " * 40)])))
+    long = text.render(document(TableBlock("t", ("A", "B"), [("x", "word " * 40)])))
     assert max(map(len, long.splitlines())) <= text.WIDTH
     assert "A  B\n-  -" in long
 
 
 def test_links_tell_their_place_where_there_is_one() -> None:
-    told = document(Bullets([Link("a report", "/report/1/"), Link("elsewhere", "https://x.example/")]))
+    told = document(Bullets([DocumentLink("a report", "/report/1/"), DocumentLink("elsewhere", "https://x.example/")]))
     assert "- a report\n- elsewhere <https://x.example/>" in text.render(told)
     assert "- a report <https://p.example/report/1/>" in text.render(told, "https://p.example")
     assert "[a report](https://p.example/report/1/)" in markdown.render(told, "https://p.example")

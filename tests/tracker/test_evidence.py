@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.domain.errors import Unfit
-from tracker.domain.tool_output.diff import Place, diff
+from tracker.domain.errors import InvalidInput
+from tracker.domain.tool_output.diff import CellState, diff
 from tracker.domain.tool_output.kinds import KINDS, TEXT, kind_of, read
-from tracker.domain.tool_output.listing import Listing, Row, number
-from tracker.models import Evidence, Kernel
+from tracker.domain.tool_output.listing import ListingRow, ToolListing, number
+from tracker.models import Kernel, ToolOutput
 from tracker.services import tool_output
 
 FOLDER = Path(__file__).parent / "evidence"
@@ -22,26 +22,26 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 # The file, its kind, what its numbers are, how many rows it has, and one of them.
 FILES = [
     ("perf-report.txt", "perf report", "cycles, the first of 2 events", 5,
-     Row("shrink_folio_list", (14.87,), "[kernel.kallsyms]")),
+     ListingRow("shrink_folio_list", (14.87,), "[kernel.kallsyms]")),
     ("perf-report-flat.txt", "perf report", "cycles:ppp", 2,
-     Row("native_queued_spin_lock_slowpath", (30.10,), "[kernel.kallsyms]")),
+     ListingRow("native_queued_spin_lock_slowpath", (30.10,), "[kernel.kallsyms]")),
     ("perf-annotate.txt", "perf annotate", "shrink_folio_list, vmlinux, cycles", 2,
-     Row("lock cmpxchg %edx,(%rdi)", (62.50,), "shrink_folio_list")),
-    ("opreport.txt", "opreport", "CPU_CLK_UNHALTED", 4, Row("Page::lock(unsigned int)", (71002, 4.489), "ledgerd")),
-    ("opreport-images.txt", "opreport", "CPU_CLK_UNHALTED", 2, Row("vmlinux", (701345, 71.221))),
-    ("vmstat.txt", "vmstat", "mean of 3 lines, the one since boot left out", 17, Row("cs", (43500,))),
+     ListingRow("lock cmpxchg %edx,(%rdi)", (62.50,), "shrink_folio_list")),
+    ("opreport.txt", "opreport", "CPU_CLK_UNHALTED", 4, ListingRow("Page::lock(unsigned int)", (71002, 4.489), "ledgerd")),
+    ("opreport-images.txt", "opreport", "CPU_CLK_UNHALTED", 2, ListingRow("vmlinux", (701345, 71.221))),
+    ("vmstat.txt", "vmstat", "mean of 3 lines, the one since boot left out", 17, ListingRow("cs", (43500,))),
     ("slabinfo.txt", "slabinfo -AD", "caches", 3,
-     Row("kmalloc-8192", (203, 12908333, 12908210, 1, 0, 8812, 2, 0, 0))),
-    ("proc-stat.txt", "/proc/stat", "counters since boot", 27, Row("ctxt", (1990846,))),
+     ListingRow("kmalloc-8192", (203, 12908333, 12908210, 1, 0, 8812, 2, 0, 0))),
+    ("proc-stat.txt", "/proc/stat", "counters since boot", 27, ListingRow("ctxt", (1990846,))),
     ("proc-interrupts.txt", "/proc per CPU", "sums over 2 CPUs", 4,
-     Row("98", (1004512,), "PCI-MSI 524288-edge nvme0q1")),
-    ("proc-vmstat.txt", "/proc counters", "counters", 4, Row("pgfault", (99181234,))),
-    ("proc-meminfo.txt", "/proc counters", "counters", 4, Row("Active(anon)", (1224,), "kB")),
+     ListingRow("98", (1004512,), "PCI-MSI 524288-edge nvme0q1")),
+    ("proc-vmstat.txt", "/proc counters", "counters", 4, ListingRow("pgfault", (99181234,))),
+    ("proc-meminfo.txt", "/proc counters", "counters", 4, ListingRow("Active(anon)", (1224,), "kB")),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "kind", "title", "rows", "one"), FILES)
-def test_each_tool_is_known_and_read(name: str, kind: str, title: str, rows: int, one: Row) -> None:
+def test_each_tool_is_known_and_read(name: str, kind: str, title: str, rows: int, one: ListingRow) -> None:
     text = (FOLDER / name).read_text()
     assert kind_of(text) == kind
     listing = read(kind, text)
@@ -104,8 +104,13 @@ def test_a_long_line_takes_no_longer_than_its_length(head: str, junk: str) -> No
 
 
 def test_two_modules_have_a_function_of_one_name() -> None:
-    def listing(own: float, theirs: float) -> Listing:
-        return Listing("cycles", ("share",), (Row("memcpy", (own,), "libc"), Row("memcpy", (theirs,), "vmlinux")), True)
+    def listing(own: float, theirs: float) -> ToolListing:
+        return ToolListing(
+            "cycles",
+            ("share",),
+            (ListingRow("memcpy", (own,), "libc"), ListingRow("memcpy", (theirs,), "vmlinux")),
+            True,
+        )
 
     found = diff([listing(60.0, 2.0), listing(60.0, 5.0)])
     assert [(row.note, row.places[0].values) for row in found.named] == [
@@ -115,20 +120,20 @@ def test_two_modules_have_a_function_of_one_name() -> None:
 
 
 ANNOTATED = " Percent | Source code & Disassembly of vmlinux for cycles\n : 3 ffffffff811c2a40 <%s>:\n %s : 1f: mov a\n"
-OTHERS: list[tuple[str, str, list[Row]]] = [
+OTHERS: list[tuple[str, str, list[ListingRow]]] = [
     ("perf annotate", ANNOTATED % ("one", "60.0") + ANNOTATED % ("two", "70.0"),
-     [Row("mov a", (60.0,), "one"), Row("mov a", (70.0,), "two")]),
+     [ListingRow("mov a", (60.0,), "one"), ListingRow("mov a", (70.0,), "two")]),
     ("perf report", "# Overhead  sys  us  Command  Shared Object  Symbol\n 60.00%  55.00%  5.00%  a  vmlinux  [k] f\n",
-     [Row("f", (60.0,), "vmlinux")]),
+     [ListingRow("f", (60.0,), "vmlinux")]),
     ("opreport", "samples  %  samples  %  image name  symbol name\n10  60.0  7  40.0  vmlinux  f\n",
-     [Row("f", (10.0, 60.0), "vmlinux")]),
+     [ListingRow("f", (10.0, 60.0), "vmlinux")]),
     ("vmstat", "r b swpd free buff cache si so bi bo in cs us sy id wa st UTC\n"
      "1 0 0 9 9 9 0 0 0 0 7 5 1 2 97 0 0 2026-11-22 10:00:00\n", []),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "text", "rows"), OTHERS)
-def test_what_tools_print_with_other_options(kind: str, text: str, rows: list[Row]) -> None:
+def test_what_tools_print_with_other_options(kind: str, text: str, rows: list[ListingRow]) -> None:
     assert kind_of(text) == kind
     found = read(kind, text)
     assert found
@@ -136,22 +141,38 @@ def test_what_tools_print_with_other_options(kind: str, text: str, rows: list[Ro
 
 
 def test_the_top_functions_before_and_after() -> None:
-    old = Listing("cycles", ("share",), (Row("a", (30.0,)), Row("b", (20.0,)), Row("c", (50.0,))), is_share=True)
-    new = Listing("cycles", ("share",), (Row("b", (45.0,)), Row("d", (5.0,)), Row("c", (1.0,))), is_share=True)
+    old = ToolListing(
+        "cycles",
+        ("share",),
+        (ListingRow("a", (30.0,)), ListingRow("b", (20.0,)), ListingRow("c", (50.0,))),
+        is_share=True,
+    )
+    new = ToolListing(
+        "cycles",
+        ("share",),
+        (ListingRow("b", (45.0,)), ListingRow("d", (5.0,)), ListingRow("c", (1.0,))),
+        is_share=True,
+    )
     found = diff([old, new], most=3)
     told = [(row.name, row.places[0]) for row in found.named]
     assert told == [
-        ("c", Place((50.0, 1.0), (-49.0,))),
-        ("b", Place((20.0, 45.0), (25.0,))),
-        ("a", Place((30.0, None), (None,))),  # the new list may be cut off
+        ("c", CellState((50.0, 1.0), (-49.0,))),
+        ("b", CellState((20.0, 45.0), (25.0,))),
+        ("a", CellState((30.0, None), (None,))),  # the new list may be cut off
     ]
     assert found.left_out == 1
-    assert diff([old, new]).named[-1].places == (Place((0.0, 5.0), (5.0,)),)  # old is whole, so it had none of d
+    assert diff([old, new]).named[-1].places == (CellState((0.0, 5.0), (5.0,)),)  # old is whole, so it had none of d
 
 
 def test_counters_change_in_per_cent_and_zeros_are_left_out() -> None:
-    old = Listing("mean", ("mean",), (Row("in", (200.0,)), Row("cs", (0.0,)), Row("gone", (1.0,)), Row("so", (0.0,))))
-    new = Listing("mean", ("mean",), (Row("in", (300.0,)), Row("cs", (9.0,)), Row("so", (0.0,))))
+    old = ToolListing(
+        "mean",
+        ("mean",),
+        (ListingRow("in", (200.0,)), ListingRow("cs", (0.0,)), ListingRow("gone", (1.0,)), ListingRow("so", (0.0,))),
+    )
+    new = ToolListing(
+        "mean", ("mean",), (ListingRow("in", (300.0,)), ListingRow("cs", (9.0,)), ListingRow("so", (0.0,)))
+    )
     found = diff([old, new, new])
     assert [(row.name, row.places[0].changes) for row in found.named] == [
         ("in", (50.0, 50.0)),
@@ -173,9 +194,9 @@ def test_a_file_is_kept_once_and_whole(db: None) -> None:
     text = (FOLDER / "vmstat.txt").read_text()
     first = tool_output.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "kim", NOW)
     assert tool_output.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "toni", NOW) == first
-    assert (Evidence.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
+    assert (ToolOutput.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
     for bad, why in ((" ", "it is empty"), ("x" * (tool_output.MOST + 1), "expected at most")):
-        with pytest.raises(Unfit, match=why):
+        with pytest.raises(InvalidInput, match=why):
             tool_output.attach_to_kernel(kernel, "a", bad, "kim", NOW)
     tool_output.attach_to_kernel(kernel, "odd", "NUL \0 and half \ud800", "kim", NOW)
-    assert Evidence.objects.get(name="odd").text == "NUL \ufffd and half ?"
+    assert ToolOutput.objects.get(name="odd").text == "NUL \ufffd and half ?"

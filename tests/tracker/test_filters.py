@@ -10,7 +10,7 @@ from django.http import QueryDict
 from tests.tracker.lines import NOW, line
 from tracker.models import Report
 from tracker.pages.triage.filters import TableFilters
-from tracker.pages.triage.question import Mistaken, Question
+from tracker.pages.triage.question import InvalidQuery, TriageQuery
 from tracker.services.report_summary import CLIP, clipped
 
 LONG = "suite." + "very-" * 60 + "long"
@@ -18,7 +18,7 @@ LONG = "suite." + "very-" * 60 + "long"
 
 def shown(query: str) -> str:
     """Which of the rows a query shows, by their letters."""
-    question = Question.from_query(QueryDict(query), NOW)
+    question = TriageQuery.from_query(QueryDict(query), NOW)
     return "".join(sorted(question.filtered(Report.objects.all()).values_list("scenario", flat=True)))
 
 
@@ -111,8 +111,8 @@ def test_a_filter_shows(rows: None, query: str, expected: str) -> None:
     ],
 )
 def test_what_is_wrong_is_named(query: str, words: str) -> None:
-    with pytest.raises(Mistaken) as mistake:
-        Question.from_query(QueryDict(query), NOW)
+    with pytest.raises(InvalidQuery) as mistake:
+        TriageQuery.from_query(QueryDict(query), NOW)
     assert str(mistake.value).startswith(words)
 
 
@@ -123,7 +123,7 @@ def test_every_filter_has_its_opposite() -> None:
 
 def test_a_question_is_written_as_it_was_read() -> None:
     query = "state=working&state=fixed&machine!=m%2F1&order=effect&group=suite"
-    question = Question.from_query(QueryDict(f"{query}&section=merged&end=1"), NOW)
+    question = TriageQuery.from_query(QueryDict(f"{query}&section=merged&end=1"), NOW)
     assert question.text == query
     assert question.url(group="") == f"?{query.removesuffix('&group=suite')}"
 

@@ -19,24 +19,24 @@ from hypothesis import strategies as st
 
 from tracker.charts.index import chart, words
 from tracker.domain.kernel_comparison import Cell
-from tracker.domain.performance_index.basket import Entry, at, read_params, written
-from tracker.domain.performance_index.index_math import Measured, Point, series
-from tracker.domain.statistics.samples import Side, side
-from tracker.models import BasketEntry, Commit, Metric, Report, Writing
+from tracker.domain.performance_index.basket import Benchmark, at, read_params, written
+from tracker.domain.performance_index.index_math import BenchmarkMean, IndexPoint, series
+from tracker.domain.statistics.samples import SampleSummary, summarise
+from tracker.models import BasketEntry, Commit, Metric, Report, TextRevision
 
 
 def mean(value: float) -> Cell:
-    return Cell(Side(value, None, 1))
+    return Cell(SampleSummary(value, None, 1))
 
 
-def entry(name: str, weight: float = 1.0, direction: str = "higher") -> Entry:
-    return Entry(name, (), direction, weight)
+def entry(name: str, weight: float = 1.0, direction: str = "higher") -> Benchmark:
+    return Benchmark(name, (), direction, weight)
 
 
 A, B, C = entry("a.ops", 2.0), entry("b.seconds", 1.0, "lower"), entry("c.ops", 1.0)
 
 
-def measured(name: str, basket: Sequence[Entry], **values: Any) -> Measured:
+def measured(name: str, basket: Sequence[Benchmark], **values: Any) -> BenchmarkMean:
     """Values by the first letter of the benchmark: one, or a mapping from machine to value."""
     readings: dict[str, Mapping[str, Cell]] = {}
     for each in {item.key: item for item in (*basket, A, B, C)}.values():
@@ -44,7 +44,7 @@ def measured(name: str, basket: Sequence[Entry], **values: Any) -> Measured:
         if told is not None:
             places = told if isinstance(told, dict) else {"m1": told}
             readings[each.key] = {place: mean(float(value)) for place, value in places.items()}
-    return Measured(name, tuple(basket), readings)
+    return BenchmarkMean(name, tuple(basket), readings)
 
 
 def test_two_releases_by_hand() -> None:
@@ -178,8 +178,8 @@ def test_nothing_in_common_is_no_index() -> None:
 
 
 def test_the_interval_covers_the_index_and_is_always_the_same() -> None:
-    def sampled(name: str, *samples: float) -> Measured:
-        return Measured(name, (A,), {"a.ops": {"m1": Cell(side(samples), samples)}})
+    def sampled(name: str, *samples: float) -> BenchmarkMean:
+        return BenchmarkMean(name, (A,), {"a.ops": {"m1": Cell(summarise(samples), samples)}})
 
     kernels = [sampled("v6.1", 100, 104, 97, 101), sampled("v6.2", 110, 113, 106, 111)]
     _, two = series(kernels)
@@ -199,7 +199,7 @@ places = st.dictionaries(st.sampled_from(["m1", "m2"]), values, max_size=2)
 releases = st.lists(st.fixed_dictionaries({"a": places, "b": places, "c": places}), min_size=1, max_size=4)
 
 
-def told(some: Sequence[Mapping[str, Any]], factor: float = 1.0) -> list[Measured]:
+def told(some: Sequence[Mapping[str, Any]], factor: float = 1.0) -> list[BenchmarkMean]:
     kernels = []
     for number, each in enumerate(some):
         scaled = {**each, "a": {place: value * factor for place, value in each["a"].items()}}
@@ -227,9 +227,9 @@ def test_every_benchmark_is_in_it_or_left_out(some: list[Mapping[str, Any]]) -> 
 
 
 def test_the_basket_of_a_release() -> None:
-    old = Entry("a.ops", (), "higher", 1.0, "", "v6.3")
-    new = Entry("a.ops", (), "higher", 3.0, "v6.4")
-    late = Entry("c.ops", (), "higher", 1.0, "v6.4")
+    old = Benchmark("a.ops", (), "higher", 1.0, "", "v6.3")
+    new = Benchmark("a.ops", (), "higher", 3.0, "v6.4")
+    late = Benchmark("c.ops", (), "higher", 1.0, "v6.4")
     assert [each.weight for each in at([new, replace(old, until="")], "v6.5")] == [3.0]  # it began later
     for version, expected in (
         ("v6.3", [1.0]),
@@ -257,8 +257,8 @@ def test_parameters_as_people_write_them(text: str, found: Any) -> None:
 
 
 def test_a_gap_in_the_chart() -> None:
-    def point(name: str, value: float | None) -> Point:
-        return Point(name, value, value, value, 1, 1, "v6.1")
+    def point(name: str, value: float | None) -> IndexPoint:
+        return IndexPoint(name, value, value, value, 1, 1, "v6.1")
 
     drawn = chart([point("v6.1", 100.0), point("v6.2", 90.0), point("v6.3", None), point("v6.4", 95.0)])
     assert drawn
@@ -344,7 +344,7 @@ def test_the_reports_that_explain_a_point(index: None, client: Client) -> None:
 def test_comments_with_history(index: None, client: Client) -> None:
     said = {"version": "v6.3", "text": "The **allocator** did it. <script>x</script>"}
     assert client.post("/index/comment/", said).status_code == 302
-    assert not Writing.objects.exists()  # he was led to the door
+    assert not TextRevision.objects.exists()  # he was led to the door
     lee, toni = (User.objects.create_user(name, f"{name}@lab.example", "x") for name in ("lee", "toni"))
     toni.groups.add(Group.objects.get(name="triager"))
     client.force_login(lee)
@@ -352,7 +352,7 @@ def test_comments_with_history(index: None, client: Client) -> None:
     page = client.get("/index/v6.3/").content.decode()
     assert "The <strong>allocator</strong> did it." in page
     assert "<script>x" not in page
-    name = Writing.objects.get().name
+    name = TextRevision.objects.get().name
     assert client.post("/index/comment/", {**said, "name": name, "text": "It was the *scheduler*."}).status_code == 302
     page = client.get(f"/index/v6.3/?edit={name}").content.decode()
     assert "It was the <em>scheduler</em>." in page
@@ -370,7 +370,7 @@ def test_comments_with_history(index: None, client: Client) -> None:
     client.force_login(lee)  # it is his all the same
     assert client.post("/index/comment/", {**said, "name": name, "text": ""}).status_code == 302
     assert "Nobody has said anything yet." in client.get("/index/v6.3/").content.decode()
-    assert Writing.objects.count() == 4  # nothing is ever lost
+    assert TextRevision.objects.count() == 4  # nothing is ever lost
 
 
 def test_the_weights_are_changed(index: None, client: Client) -> None:

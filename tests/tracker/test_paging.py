@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.tracker.lines import NOW, line
 from tracker.models import Report
 from tracker.pages.paging import CursorError, Key, Order
-from tracker.pages.triage.queries import Section, section
-from tracker.pages.triage.question import ORDERS, Mistaken, Question
+from tracker.pages.triage.queries import TriageSection, section
+from tracker.pages.triage.question import ORDERS, InvalidQuery, TriageQuery
 
 ORDER = Order((Key("subsystem"), Key("reported_at", down=True, gaps=True), Key("pk")))
 
@@ -45,8 +45,8 @@ def forty(db: None) -> list[int]:
     return made
 
 
-def page(query: str, size: int) -> Section:
-    question = Question.from_query(QueryDict(query), NOW)
+def page(query: str, size: int) -> TriageSection:
+    question = TriageQuery.from_query(QueryDict(query), NOW)
     return section("merged", "", Report.objects.filter(merged="v5.6"), question, NOW, size)
 
 
@@ -129,8 +129,8 @@ def test_junk_is_a_question_or_mistaken(told: dict[str, str]) -> None:
     query = QueryDict(mutable=True)
     query.update(told)
     try:
-        question = Question.from_query(query, NOW)
-    except Mistaken:
+        question = TriageQuery.from_query(query, NOW)
+    except InvalidQuery:
         return
-    again = Question.from_query(QueryDict(question.text), NOW)
+    again = TriageQuery.from_query(QueryDict(question.text), NOW)
     assert (again.asked, again.order, again.group) == (question.asked, question.order, question.group)

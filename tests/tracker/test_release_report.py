@@ -20,8 +20,8 @@ from django.utils import timezone
 
 from tests.conftest import NOW
 from tracker.documents import markdown, text
-from tracker.documents.blocks import Block, Bullets, Chart, Document, Facts, Heading, Paragraph, Table
-from tracker.models import Detail, Kernel, Machine, Measurement, Release, Report, Writing
+from tracker.documents.blocks import Block, Bullets, ChartBlock, Document, Facts, Heading, Paragraph, TableBlock
+from tracker.models import Kernel, Machine, Measurement, Release, Report, ReportHighlight, TextRevision
 from tracker.pages.release_report.queries import document
 
 DEVIATIONS = {
@@ -96,7 +96,7 @@ def test_the_title_and_the_sections(report: Document, source: dict[str, Any]) ->
 
 
 def test_the_glossary(report: Document, source: dict[str, Any]) -> None:
-    rows = only(section(report, "2"), Table).rows
+    rows = only(section(report, "2"), TableBlock).rows
     assert [row[:2] for row in rows] == [
         (each["classification"], each["name"]) for each in source["parameter_glossary"]
     ]
@@ -106,7 +106,7 @@ def test_the_glossary(report: Document, source: dict[str, Any]) -> None:
         assert len(row[2]) > 15
 
 
-def compare_rows(table: Table, published: list[dict[str, Any]], *, with_base: bool) -> None:
+def compare_rows(table: TableBlock, published: list[dict[str, Any]], *, with_base: bool) -> None:
     ours = {cells[1].url.split("/")[2]: cells for cells in table.rows}  # type: ignore[union-attr]
     assert len(table.rows) == len(published)
     assert sorted(str(cells[0]) for cells in table.rows) == [str(cells[0]) for cells in table.rows]
@@ -126,7 +126,7 @@ def test_the_release_test(report: Document, source: dict[str, Any]) -> None:
     found = section(report, "3")
     claims = source["claims"]["release_test"]
     assert f"{claims['regression']} regressions and {claims['improvement']} improvements" in words(found)
-    compare_rows(only(section(report, "3.1"), Table), source["release_test"], with_base=True)
+    compare_rows(only(section(report, "3.1"), TableBlock), source["release_test"], with_base=True)
 
 
 def test_the_shift_left_table(report: Document, source: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ def test_the_shift_left_table(report: Document, source: dict[str, Any]) -> None:
     assert f"{counted['regression']} regressions and {counted['improvement']} improvements" in said, DEVIATIONS[
         "counts"
     ]
-    compare_rows(only(section(report, "4.1"), Table), source["shift_left"], with_base=False)
+    compare_rows(only(section(report, "4.1"), TableBlock), source["shift_left"], with_base=False)
 
 
 def test_the_details(report: Document, source: dict[str, Any]) -> None:
@@ -186,7 +186,7 @@ def test_the_comparison(report: Document, source: dict[str, Any]) -> None:
         assert dict(params.pairs) == each["parameters"], DEVIATIONS["no requirement"]
         assert isinstance(said, Paragraph)
         assert said.text == f"{each['text']}."
-        assert isinstance(chart, Chart)
+        assert isinstance(chart, ChartBlock)
         assert [bar.value for bar in chart.bars.bars] == ["100.0", f"{100 + each['change_pct']:.1f}"]
     numbered = [each for each in report.blocks if isinstance(each, Heading) and each.number.startswith("5.")]
     assert [each.text for each in numbered] == suites
@@ -269,7 +269,7 @@ def test_prose_is_written_with_history(v5_6: Release, client: Client) -> None:
     assert "A **calm** release. &lt;script&gt;" in page
     assert "builds, boots and measures" not in page  # ours gives way
     assert "A **quiet** release." in client.get("/v5.6/report.md").content.decode()
-    assert [(row.by, row.text[:9]) for row in Writing.objects.order_by("pk")] == [
+    assert [(row.by, row.text[:9]) for row in TextRevision.objects.order_by("pk")] == [
         ("toni", "A **calm*"),
         ("toni", "A **quiet"),
     ]
@@ -306,7 +306,7 @@ def test_as_many_queries_whatever_there_is(v5_6: Release, client: Client) -> Non
     few = asked()
     assert few <= 20
     for report in Report.objects.all():
-        Detail.objects.get_or_create(release=v5_6, report=report)
+        ReportHighlight.objects.get_or_create(release=v5_6, report=report)
     for row in Measurement.objects.filter(kernel__name="v5.6"):
         machine = Machine.objects.create(name=f"another {row.pk}", cpus=row.pk)
         Measurement.objects.create(

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bot.results.bisect_result import Measurement
+from bot.results.bisect_result import MeasurementData
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.statistics.change import better_pct, change_pct, word
-from tracker.domain.statistics.samples import Side, side
+from tracker.domain.statistics.samples import SampleSummary, summarise
 from tracker.domain.statistics.significance import Graded, Noise, effect, grade, grade_all, overlap, welch
 
 GOOD, BAD = (1001.0, 998.0, 1003.0), (702.0, 699.5, 701.0)
 
 
-def compared(old: tuple[float, ...], new: tuple[float, ...]) -> Measurement:
-    return Measurement("m", "", "unknown", "kpi", side(old), side(new), old, new)
+def compared(old: tuple[float, ...], new: tuple[float, ...]) -> MeasurementData:
+    return MeasurementData("m", "", "unknown", "kpi", summarise(old), summarise(new), old, new)
 
 
 def test_the_numbers_of_the_example_by_hand() -> None:
@@ -48,7 +48,7 @@ def test_welch_is_scipys(old: list[float], new: list[float]) -> None:
     from scipy.stats import ttest_ind
 
     assume(len(set(old)) > 1 or len(set(new)) > 1)
-    ours = welch([(side(old), side(new))])[0]
+    ours = welch([(summarise(old), summarise(new))])[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # scipy doubts itself where values are nearly the same
         theirs = float(ttest_ind(old, new, equal_var=False).pvalue)
@@ -57,8 +57,8 @@ def test_welch_is_scipys(old: list[float], new: list[float]) -> None:
 
 @given(samples, samples)
 def test_means_and_spreads_say_the_same_as_their_samples(old: list[float], new: list[float]) -> None:
-    told = [Side(float(np.mean(each)), float(np.std(each)), len(each)) for each in (old, new)]
-    ours, theirs = welch([(side(old), side(new))])[0], welch([(told[0], told[1])])[0]
+    told = [SampleSummary(float(np.mean(each)), float(np.std(each)), len(each)) for each in (old, new)]
+    ours, theirs = welch([(summarise(old), summarise(new))])[0], welch([(told[0], told[1])])[0]
     assert (ours is None) == (theirs is None)
     if ours is not None and min(np.std(old), np.std(new)) > 1e-3:
         assert theirs == pytest.approx(ours, abs=1e-6)
@@ -104,7 +104,7 @@ def test_a_change_from_zero_is_no_percentage() -> None:
 
 
 def test_a_spread_that_was_not_told_can_not_be_tested() -> None:
-    told = Measurement("m", "", "unknown", "kpi", Side(100.0, None, 5), Side(90.0, None, 5))
+    told = MeasurementData("m", "", "unknown", "kpi", SampleSummary(100.0, None, 5), SampleSummary(90.0, None, 5))
     assert grade(told, "higher") == Graded(Grade.NOT_TESTABLE, -10.0, -10.0, None)
 
 
@@ -143,12 +143,12 @@ def test_the_interval_of_the_same_samples_is_always_the_same() -> None:
 
 def test_an_effect_is_told_in_times_the_usual_noise() -> None:
     # Two sides of three runs: variances 1 and 4 around 100, so relative squares 2·1e-4 + 2·4e-4 over 4 degrees.
-    history = Noise().plus(side((99.0, 100.0, 101.0))).plus(side((98.0, 100.0, 102.0)))
+    history = Noise().plus(summarise((99.0, 100.0, 101.0))).plus(summarise((98.0, 100.0, 102.0)))
     assert history.pct == pytest.approx(100 * math.sqrt(10e-4 / 4))
     assert effect(-12.0, history) == pytest.approx(12.0 / history.pct)
     assert effect(-12.0, Noise()) is None
-    assert Noise().plus(Side(100.0, None, 5)) == Noise()
-    assert Noise().plus(Side(100.0, 1.0, 1)) == Noise()
+    assert Noise().plus(SampleSummary(100.0, None, 5)) == Noise()
+    assert Noise().plus(SampleSummary(100.0, 1.0, 1)) == Noise()
 
 
 @given(samples, samples)
@@ -159,6 +159,6 @@ def test_ranges_overlap_when_neither_side_is_wholly_above_the_other(old: list[fl
 
 @given(samples)
 def test_a_side_is_what_numpy_says(values: list[float]) -> None:
-    told = side(values)
+    told = summarise(values)
     assert told.mean == pytest.approx(float(np.mean(values)), abs=1e-6)
     assert told.stddev == pytest.approx(float(np.std(values)), abs=1e-6)

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracker.domain.events import CLOSED, Awaited, EventData, Happening, Role, State, Verdict
+from tracker.domain.events import CLOSED, Awaited, EventData, EventKind, Role, State, Verdict
 from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.state import Standing
+from tracker.domain.report_state.state import ReportState
 from tracker.domain.report_state.steps import STEPS
-from tracker.domain.report_state.text import sentence
+from tracker.domain.report_state.text import status_text
 
-H = Happening
+H = EventKind
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def happened(*steps: tuple[Happening, dict[str, str]] | Happening) -> list[EventData]:
+def happened(*steps: tuple[EventKind, dict[str, str]] | EventKind) -> list[EventData]:
     """Events a day apart, in this order."""
     events = []
     for number, step in enumerate(steps):
@@ -30,8 +30,8 @@ def happened(*steps: tuple[Happening, dict[str, str]] | Happening) -> list[Event
     return events
 
 
-def told(*steps: tuple[Happening, dict[str, str]] | Happening, verdict: Verdict = Verdict.REGRESSION) -> str:
-    return sentence(fold(verdict, happened(*steps)))
+def told(*steps: tuple[EventKind, dict[str, str]] | EventKind, verdict: Verdict = Verdict.REGRESSION) -> str:
+    return status_text(fold(verdict, happened(*steps)))
 
 
 RC1 = (H.LANDED, {"tag": "v5.6-rc1"})
@@ -125,12 +125,12 @@ FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
         ),
     ],
 )
-def test_the_sentence(steps: Sequence[tuple[Happening, dict[str, str]] | Happening], expected: str) -> None:
+def test_the_sentence(steps: Sequence[tuple[EventKind, dict[str, str]] | EventKind], expected: str) -> None:
     assert told(*[(s[0], dict(s[1])) if isinstance(s, tuple) else s for s in steps]) == expected
 
 
 @pytest.mark.parametrize("kind", [H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED])
-def test_talk_about_an_improvement_changes_nothing_and_complains_of_nothing(kind: Happening) -> None:
+def test_talk_about_an_improvement_changes_nothing_and_complains_of_nothing(kind: EventKind) -> None:
     assert told(RC1, kind, verdict=Verdict.IMPROVEMENT) == "merged at v5.6-rc1"
 
 
@@ -201,7 +201,7 @@ def test_somebody_is_awaited_only_while_it_is_open() -> None:
         ([H.DROPPED, H.ASKED, H.RESPONDED], Awaited.NOBODY),
     ],
 )
-def test_who_owes_the_next_move(steps: list[Happening], awaited: Awaited) -> None:
+def test_who_owes_the_next_move(steps: list[EventKind], awaited: Awaited) -> None:
     assert fold(Verdict.REGRESSION, happened(*steps)).awaited is awaited
 
 
@@ -244,7 +244,7 @@ def test_what_one_mail_takes_back_comes_before_what_it_goes_on_with() -> None:
 def test_every_state_can_be_reached_and_has_a_phrase() -> None:
     assert {step.to for step in STEPS.values() if step.to} | {State.NO_RESPONSE, State.NO_ACTION} == set(State)
     for state in set(State) - {State.NO_ACTION}:
-        assert sentence(Standing(Verdict.REGRESSION, state)) != "currently not merged", state
+        assert status_text(ReportState(Verdict.REGRESSION, state)) != "currently not merged", state
 
 
 TAGS = st.sampled_from(["", "v5.6-rc1", "v5.6-rc2", "v5.6", "v5.7-rc1"])
@@ -255,7 +255,7 @@ WORDS = st.sampled_from(["", "a", "b"])
 def histories(draw: st.DrawFn) -> list[EventData]:
     """Any events at all, many at the same time, with reversals of any of them, even in circles."""
     number = draw(st.integers(0, 12))
-    kinds = [draw(st.sampled_from(list(Happening))) for _ in range(number)]
+    kinds = [draw(st.sampled_from(list(EventKind))) for _ in range(number)]
     return [
         EventData(
             key=f"k{index}",
@@ -282,13 +282,13 @@ def test_the_order_of_learning_does_not_matter(
     shuffled = list(events)
     chance.shuffle(shuffled)
     assert fold(verdict, shuffled) == fold(verdict, events)
-    assert sentence(fold(verdict, shuffled))
+    assert status_text(fold(verdict, shuffled))
 
 
 @given(
-    VERDICTS, histories(), st.sampled_from([kind for kind in Happening if kind is not H.REVERSED]), st.integers(0, 3)
+    VERDICTS, histories(), st.sampled_from([kind for kind in EventKind if kind is not H.REVERSED]), st.integers(0, 3)
 )
-def test_undo_restores(verdict: Verdict, events: list[EventData], kind: Happening, hour: int) -> None:
+def test_undo_restores(verdict: Verdict, events: list[EventData], kind: EventKind, hour: int) -> None:
     done = EventData("done", kind, DAY + timedelta(hours=hour), Role.AUTHOR, message_id="m", tag="v5.6")
     undone = EventData("undone", H.REVERSED, DAY + timedelta(days=9), said_by="somebody", reverses="done")
     redone = EventData("redone", H.REVERSED, DAY + timedelta(days=10), said_by="somebody", reverses="undone")

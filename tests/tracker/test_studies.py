@@ -18,14 +18,14 @@ from bot.results.storage.replay import ReadAgain, read_again
 from tests.conftest import ROOT
 from tracker.charts.bars import bars, letters
 from tracker.documents import text
-from tracker.documents.blocks import Document, Heading, Table
+from tracker.documents.blocks import Document, Heading, TableBlock
 from tracker.documents.study.system import system
 from tracker.documents.study.wins import average_pct, outcomes, speedup, tally
-from tracker.domain.kernel_comparison import Box, Cell, Line, Word, lines, pooled, summary
+from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Word, lines, pooled, summary
 from tracker.domain.kernel_comparison import Test as Tried
-from tracker.domain.statistics.samples import Side, side
-from tracker.domain.tool_output.listing import Listing, Row
-from tracker.models import Evidence, Kernel, Measurement, ReleaseResult, Study
+from tracker.domain.statistics.samples import SampleSummary, summarise
+from tracker.domain.tool_output.listing import ListingRow, ToolListing
+from tracker.models import Kernel, Measurement, ReleaseResult, Study, ToolOutput
 from tracker.pages.studies.queries import document
 
 FIXTURES = ROOT / "fixtures" / "studies"
@@ -36,14 +36,14 @@ def tried(direction: str = "higher", box: str = "m1") -> Tried:
 
 
 def cell(*samples: float) -> Cell:
-    return Cell(side(samples), tuple(samples))
+    return Cell(summarise(samples), tuple(samples))
 
 
 def mean(value: float) -> Cell:
-    return Cell(Side(value, None, 1))
+    return Cell(SampleSummary(value, None, 1))
 
 
-def line(*cells: Cell | None, direction: str = "higher") -> Line:
+def line(*cells: Cell | None, direction: str = "higher") -> ComparisonLine:
     (found,) = lines([(tried(direction), cells)])
     return found
 
@@ -180,8 +180,10 @@ def test_shares_add_up(told: list[tuple[Tried, list[Cell | None]]]) -> None:
 
 @given(many, st.floats(0.001, 1000))
 def test_the_unit_of_a_metric_changes_nothing(told: list[tuple[Tried, list[Cell | None]]], factor: float) -> None:
-    scaled = [(test, [Cell(Side(one.mean * factor, None, 1)) if one else None for one in row]) for test, row in told]
-    plain = [(test, [Cell(Side(one.mean, None, 1)) if one else None for one in row]) for test, row in told]
+    scaled = [
+        (test, [Cell(SampleSummary(one.mean * factor, None, 1)) if one else None for one in row]) for test, row in told
+    ]
+    plain = [(test, [Cell(SampleSummary(one.mean, None, 1)) if one else None for one in row]) for test, row in told]
     kernels = len(told[0][1]) if told else 1
     for place in range(kernels):
         before, after = (speedup(lines(each), place) for each in (plain, scaled))
@@ -189,7 +191,9 @@ def test_the_unit_of_a_metric_changes_nothing(told: list[tuple[Tried, list[Cell 
 
 
 def test_what_the_machine_did_by_monitors_or_by_vmstat() -> None:
-    printed = Listing("mean", ("mean",), (Row("in", (200.0,)), Row("us", (70.0,)), Row("wa", (1.0,))))
+    printed = ToolListing(
+        "mean", ("mean",), (ListingRow("in", (200.0,)), ListingRow("us", (70.0,)), ListingRow("wa", (1.0,)))
+    )
     found = system({"vmstat.system.in": [100.0, 300.0]}, [printed])
     assert found.values == (200.0, None, 70.0, None, None, 1.0)
     assert not system({}, [])
@@ -208,8 +212,8 @@ def told(slug: str) -> Document:
     return document(Study.objects.get(slug=slug))
 
 
-def table(found: Document, caption: str) -> Table:
-    (one,) = [block for block in found.blocks if isinstance(block, Table) and block.caption == caption]
+def table(found: Document, caption: str) -> TableBlock:
+    (one,) = [block for block in found.blocks if isinstance(block, TableBlock) and block.caption == caption]
     return one
 
 
@@ -264,7 +268,7 @@ def test_the_versions_under_oltp(studies: None) -> None:
     counters = {str(row[0]): row for row in table(found, "vmstat of 2.6.24.2 and 2.6.27.2 and 2.6.28-rc8").rows}
     assert counters["in"][1:] == ["21,969", "30,402", "30,429", "+38.4", "+38.5"]
     assert "st" not in counters  # zero everywhere
-    assert {each.kind for each in Evidence.objects.all()} == {"opreport", "slabinfo -AD", "vmstat"}
+    assert {each.kind for each in ToolOutput.objects.all()} == {"opreport", "slabinfo -AD", "vmstat"}
 
 
 def test_they_round_trip(studies: None, tmp_path: Path) -> None:
@@ -275,7 +279,7 @@ def test_they_round_trip(studies: None, tmp_path: Path) -> None:
     kept.write_text("".join(f"{each}\n" for each in payloads))
     lines_of_file = [*(FIXTURES / "direct-map.jsonl").open(), *(FIXTURES / "oltp.jsonl").open()]
     assert [json.loads(each) for each in kept.open()] == [json.loads(each) for each in lines_of_file]
-    for model in (Study, Evidence, Measurement, ReleaseResult, Kernel):
+    for model in (Study, ToolOutput, Measurement, ReleaseResult, Kernel):
         model.objects.all().delete()
     call_command("ingest", str(kept), verbosity=0)
     call_command("loaddata", "studies", verbosity=0)
@@ -367,7 +371,7 @@ def test_a_large_study_says_what_it_leaves_out(db: None, tmp_path: Path, client:
     path = tmp_path / "many.json"
     path.write_text(json.dumps(results))
     call_command("ingest", str(path), verbosity=0)
-    assert Evidence.objects.count() == 220
+    assert ToolOutput.objects.count() == 220
     page = client.get("/compare/?of=v6.1&of=v6.2").content.decode()
     assert "The first 100 of 110 tests." in page
     assert "180 files more: what is shown is limited." in page
@@ -400,7 +404,7 @@ def test_the_page_of_a_kernel(studies: None, client: Client, django_assert_max_n
 
 def test_all_is_read_again_with_the_code_of_today(studies: None, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {slug: told(slug) for slug in ("direct-map", "oltp")}
-    Evidence.objects.update(kind="text")  # as if nobody had known these tools then
+    ToolOutput.objects.update(kind="text")  # as if nobody had known these tools then
     Measurement.objects.filter(metric__name="oltp.transactions").update(mean=7.0)
     assert read_again() == ReadAgain(results=15, files=7, changed=10, refused=0)
     assert {slug: told(slug) for slug in before} == before

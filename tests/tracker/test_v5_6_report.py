@@ -13,8 +13,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from tests.conftest import ROOT
+from tracker.documents.triage_table import PrintedRow, PrintedTable
 from tracker.models import Release, Report
-from tracker.pages.triage.queries import Row, Table, table
+from tracker.pages.triage.queries import table
 
 # What may differ, and why. All else is equal to the letter.
 TYPO = {"52262ee567": ("merged at at v5.6-rc2", "merged at v5.6-rc2")}
@@ -23,7 +24,7 @@ TWICE = "fda31c5029"
 
 
 @pytest.fixture
-def v5_6(db: None) -> Table:
+def v5_6(db: None) -> PrintedTable:
     call_command("loaddata", "v5_6", verbosity=0)
     assert set(Report.objects.values_list("status", flat=True)) == {"not folded yet"}  # nothing is stored ready-made
     call_command("refold", verbosity=0)
@@ -35,16 +36,16 @@ def source(shared: Path) -> dict[str, Any]:
     return json.loads((shared / "v5.6-report.json").read_text())  # type: ignore[no-any-return]
 
 
-def test_both_sections_are_complete(v5_6: Table) -> None:
+def test_both_sections_are_complete(v5_6: PrintedTable) -> None:
     assert (len(v5_6.merged), len(v5_6.shift_left)) == (11, 43)
 
 
-def test_every_cell_is_that_of_the_published_report(v5_6: Table, source: dict[str, Any]) -> None:
+def test_every_cell_is_that_of_the_published_report(v5_6: PrintedTable, source: dict[str, Any]) -> None:
     compare(v5_6.merged, source["release_test"])
     compare(v5_6.shift_left, source["shift_left"])
 
 
-def compare(rows: tuple[Row, ...], published: list[dict[str, Any]]) -> None:
+def compare(rows: tuple[PrintedRow, ...], published: list[dict[str, Any]]) -> None:
     ours = {row.sha: row for row in rows}
     assert ours.keys() == {each["short_sha"] for each in published}
     for each in published:
@@ -66,14 +67,14 @@ def test_the_fixture_is_what_its_maker_makes(source: dict[str, Any], shared: Pat
     assert made == (ROOT / "fixtures" / "v5_6.json").read_text()
 
 
-def test_the_fixture_can_be_loaded_twice(v5_6: Table) -> None:
+def test_the_fixture_can_be_loaded_twice(v5_6: PrintedTable) -> None:
     call_command("loaddata", "v5_6", verbosity=0)
     call_command("refold", verbosity=0)
     assert table(Release.objects.get(version="v5.6")) == v5_6
 
 
 def test_the_page_takes_a_constant_number_of_queries(
-    v5_6: Table, client: Client, django_assert_num_queries: Any
+    v5_6: PrintedTable, client: Client, django_assert_num_queries: Any
 ) -> None:
     with django_assert_num_queries(5):  # the release, two sections, the counts of filters, saved views
         page = client.get("/v5.6/?improvements=on").content.decode()
@@ -87,7 +88,7 @@ def test_the_page_takes_a_constant_number_of_queries(
         client.get("/report/8019ad13ef/")
 
 
-def test_a_wrong_filter_is_named(v5_6: Table, client: Client) -> None:
+def test_a_wrong_filter_is_named(v5_6: PrintedTable, client: Client) -> None:
     answer = client.get("/v5.6/?state=sleeping")
     assert answer.status_code == 400
     assert "'sleeping'" in answer.content.decode()
@@ -96,7 +97,7 @@ def test_a_wrong_filter_is_named(v5_6: Table, client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v9.9/", "/report/0000000000/", "/report/not-a-sha/"])
-def test_what_is_not_there_is_404(v5_6: Table, client: Client, path: str) -> None:
+def test_what_is_not_there_is_404(v5_6: PrintedTable, client: Client, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert "<h1>Not found</h1>" in answer.content.decode()

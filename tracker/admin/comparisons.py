@@ -51,14 +51,14 @@ class ParameterAdmin(admin.ModelAdmin):
     list_editable = ("position",)
 
 
-@admin.register(models.Writing)
-class WritingAdmin(ReadOnly):
+@admin.register(models.TextRevision)
+class TextRevisionAdmin(ReadOnly):
     list_display = ("place", "name", "by", "at")
     search_fields = ("place",)
 
 
-@admin.register(models.Detail)
-class DetailAdmin(admin.ModelAdmin):
+@admin.register(models.ReportHighlight)
+class ReportHighlightAdmin(admin.ModelAdmin):
     list_display = ("release", "report", "heading")
     list_select_related = ("release", "report__culprit")
     list_editable = ("heading",)
@@ -82,10 +82,10 @@ class StudyAdmin(admin.ModelAdmin):
     inlines = (StudyKernels,)
 
 
-@admin.register(models.Evidence)
-class EvidenceAdmin(ReadOnly):
+@admin.register(models.ToolOutput)
+class ToolOutputAdmin(ReadOnly):
     list_display = ("name", "kind", "report", "kernel", "said_by", "at")
     list_select_related = ("report__culprit", "kernel")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[models.Evidence]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[models.ToolOutput]:
         return super().get_queryset(request).defer("text")

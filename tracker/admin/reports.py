@@ -12,7 +12,7 @@ from tracker import models
 from tracker.admin.read_only import ReadOnly
 from tracker.models.measurements import Direction, DirectionBy
 from tracker.services import regrading, suggestions
-from tracker.services.report_summary import relist, relist_since
+from tracker.services.report_summary import refresh, refresh_since
 
 
 @admin.register(models.Commit)
@@ -27,7 +27,7 @@ class TreeAdmin(admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: models.Tree, form: ModelForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        relist(obj.reports.values_list("pk", flat=True))  # a role says in which section they stand
+        refresh(obj.reports.values_list("pk", flat=True))  # a role says in which section they stand
 
 
 @admin.register(models.Landing)
@@ -89,11 +89,11 @@ class ReleaseAdmin(admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: models.Release, form: ModelForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        relist_since(None)  # a cycle has another end
+        refresh_since(None)  # a cycle has another end
 
 
-@admin.register(models.Candidate)
-class CandidateAdmin(ReadOnly):
+@admin.register(models.ReleaseCandidate)
+class ReleaseCandidateAdmin(ReadOnly):
     list_display = ("version", "tagged_at")
 
 
@@ -224,15 +224,15 @@ class OutgoingMailAdmin(ReadOnly):
     exclude = ("raw",)
 
 
-@admin.register(models.Move)
-class MoveAdmin(ReadOnly):
+@admin.register(models.MailTransition)
+class MailTransitionAdmin(ReadOnly):
     list_display = ("mail", "was", "became", "at", "by", "words")
     list_filter = ("became",)
     list_select_related = ("mail",)
 
 
-@admin.register(models.Refusal)
-class RefusalAdmin(ReadOnly):
+@admin.register(models.DeliveryFailure)
+class DeliveryFailureAdmin(ReadOnly):
     list_display = ("address", "words", "by", "dead", "at")
     list_filter = ("by", "dead")
     search_fields = ("address",)
@@ -243,8 +243,8 @@ class SendingStopAdmin(ReadOnly):
     list_display = ("at", "by", "reason", "ended_at", "ended_by")
 
 
-@admin.register(models.Pace)
-class PaceAdmin(ReadOnly):
+@admin.register(models.TokenBucket)
+class TokenBucketAdmin(ReadOnly):
     list_display = ("key", "used_until")
 
 

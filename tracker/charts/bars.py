@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracker.domain.kernel_comparison import Line
+from tracker.domain.kernel_comparison import ComparisonLine
 
 _WIDTH, _LEFT, _STEP, _THICK = 460, 96, 20, 12
 _LETTERS = 36
@@ -47,7 +47,7 @@ class Bars:
     note: str = ""
 
 
-def bars(line: Line, labels: Sequence[str]) -> Bars | None:
+def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
     """None where fewer than two kernels can be compared."""
     values = line.relative
     known = [each for each in values if each is not None and each >= 0]
@@ -73,7 +73,7 @@ def bars(line: Line, labels: Sequence[str]) -> Bars | None:
     return Bars(drawn, _WIDTH, 8 + _STEP * (len(values) + bool(note)), _LEFT, _THICK, x(100), words, note)
 
 
-def _interval(line: Line, place: int) -> tuple[float, float] | None:
+def _interval(line: ComparisonLine, place: int) -> tuple[float, float] | None:
     """The interval of a kernel's value, with the first kernel as 100."""
     change = line.changes[place]
     if change is None or change.low is None or change.high is None:
@@ -83,7 +83,7 @@ def _interval(line: Line, place: int) -> tuple[float, float] | None:
     return low, high
 
 
-def letters(line: Line, labels: Sequence[str]) -> list[str]:
+def letters(line: ComparisonLine, labels: Sequence[str]) -> list[str]:
     """The same for a terminal: "v5.6   91.3  #################"."""
     values = line.relative
     known = [each for each in values if each is not None and each >= 0]

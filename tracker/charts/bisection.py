@@ -36,7 +36,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class BisectionChart:
     """Numbers of an SVG, and the same in words. `grid`: heights with the values that they stand for."""
 
     width: int
@@ -96,7 +96,7 @@ def read_payload(text: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def chart(groups: Sequence[Group], unit: str = "") -> Chart | None:
+def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
     """The chart; None where there is nothing to compare."""
     every = [each for group in groups for each in group.samples]
     if len(groups) < 2:
@@ -115,7 +115,7 @@ def chart(groups: Sequence[Group], unit: str = "") -> Chart | None:
         f"{group.name} ({group.verdict}): mean {short(fmean(group.samples))} of {len(group.samples)}"
         for group in groups
     )
-    return Chart(
+    return BisectionChart(
         _LEFT + 24 + _STEP * len(groups),
         _TOP + _HEIGHT + 36,
         columns,

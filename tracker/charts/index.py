@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracker.domain.performance_index.index_math import Point
+from tracker.domain.performance_index.index_math import IndexPoint
 
 _LEFT, _RIGHT, _TOP, _HEIGHT = 48, 24, 18, 190
 _STEP, _LEAST = 64, 560
@@ -25,7 +25,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class IndexChart:
     """`lines`: the points of each stretch without a gap; `grid`: heights with their values."""
 
     width: int
@@ -36,7 +36,7 @@ class Chart:
     words: str
 
 
-def chart(points: Sequence[Point]) -> Chart | None:
+def chart(points: Sequence[IndexPoint]) -> IndexChart | None:
     """None where there are no two points to draw a line between."""
     known = [point for point in points if point.value is not None]
     if len(known) < 2:
@@ -62,10 +62,10 @@ def chart(points: Sequence[Point]) -> Chart | None:
     grid = [(y(value), f"{value:.0f}" if room > 4 else f"{value:.1f}") for value in (low, (low + high) / 2, high)]
     told = ", ".join(f"{point.name} {point.value:.1f}" for point in known)
     stretches = [" ".join(line) for line in lines if len(line) > 1]
-    return Chart(width, _TOP + _HEIGHT + 34, stretches, dots, grid, f"Performance index: {told}")
+    return IndexChart(width, _TOP + _HEIGHT + 34, stretches, dots, grid, f"Performance index: {told}")
 
 
-def words(point: Point) -> str:
+def words(point: IndexPoint) -> str:
     """ "v5.6: 104.2, 95 % interval 103.1 to 105.0, 18 of 20 benchmarks"."""
     if point.value is None:
         return f"{point.name}: no index, 0 of {point.total} benchmarks"

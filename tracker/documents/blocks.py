@@ -10,7 +10,7 @@ from tracker.charts.bars import Bars
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DocumentLink:
     """A text that leads somewhere: a path of ours, a whole address, or "#s2" within the document."""
 
     text: str
@@ -24,7 +24,7 @@ class Link:
         return self.text
 
 
-Cell = str | Link
+Cell = str | DocumentLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableBlock:
     """`numeric`: the columns, counted from 0, that stand to the right. `as_records`: its cells are too long for columns
     of a terminal, which gets each row as a record instead.
     """
@@ -94,7 +94,7 @@ class Table:
     def marked(self) -> list[list[tuple[Cell, str, bool]]]:
         """Every cell with the address that it leads to and whether it is a number, row by row."""
         return [
-            [(str(cell), cell.url if isinstance(cell, Link) else "", place in self.numeric)
+            [(str(cell), cell.url if isinstance(cell, DocumentLink) else "", place in self.numeric)
              for place, cell in enumerate(row)]
             for row in self.rows
         ]  # fmt: skip
@@ -105,7 +105,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class ChartBlock:
     """Bars, as numbers of an SVG and in letters."""
 
     kind: ClassVar = "chart"
@@ -121,7 +121,7 @@ class Verbatim:
     lines: Sequence[str]
 
 
-Block = Heading | Paragraph | Prose | Bullets | Facts | Table | Chart | Verbatim
+Block = Heading | Paragraph | Prose | Bullets | Facts | TableBlock | ChartBlock | Verbatim
 
 
 @dataclass(frozen=True, slots=True)

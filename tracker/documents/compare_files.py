@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracker.documents.blocks import Link, Table
-from tracker.domain.tool_output.diff import Diff, Named, Place
+from tracker.documents.blocks import DocumentLink, TableBlock
+from tracker.domain.tool_output.diff import CellState, Diff, DiffRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,40 +16,40 @@ class Beside:
     kind: str
     where: str
     labels: tuple[str, ...]
-    files: tuple[Link, ...]
+    files: tuple[DocumentLink, ...]
     diff: Diff
 
 
-def table(each: Beside) -> Table:
+def table(each: Beside) -> TableBlock:
     """The name, what each side tells of it, the changes; where the tool has several columns, all sides in a cell."""
     caption = f"{each.kind} of {' and '.join(each.labels)}"
     found = each.diff
     if not found.is_share and len(found.columns) > 1:
         rows = [[_name(row), *map(_in_a_cell, row.places)] for row in found.named]
-        return Table(caption, ("Name", *found.columns), rows, frozenset(range(1, len(found.columns) + 1)))
+        return TableBlock(caption, ("Name", *found.columns), rows, frozenset(range(1, len(found.columns) + 1)))
     unit = ", %" if found.is_share else ""
     columns = ("Function" if found.is_share else "Name", *(f"{label}{unit}" for label in each.labels))
     columns += _changes(each.labels[1:], "points" if found.is_share else "%")
     at = found.columns.index("share") if found.is_share else 0
     rows = [[_name(row), *_in_columns(row.places[at], found.is_share)] for row in found.named]
-    return Table(caption, columns, rows, frozenset(range(1, len(columns))))
+    return TableBlock(caption, columns, rows, frozenset(range(1, len(columns))))
 
 
 def _changes(labels: Sequence[str], unit: str) -> tuple[str, ...]:
     return (f"Change, {unit}",) if len(labels) == 1 else tuple(f"{label}, {unit} more" for label in labels)
 
 
-def _name(row: Named) -> str:
+def _name(row: DiffRow) -> str:
     return f"{row.name} ({row.note})" if row.note and not row.note.startswith("[") else row.name
 
 
-def _in_columns(place: Place, is_share: bool) -> list[str]:
+def _in_columns(place: CellState, is_share: bool) -> list[str]:
     values = ["–" if value is None else written(value) for value in place.values]
     digits = 2 if is_share else 1
     return values + ["–" if change is None else f"{change:+.{digits}f}" for change in place.changes]
 
 
-def _in_a_cell(place: Place) -> str:
+def _in_a_cell(place: CellState) -> str:
     told = ["–" if value is None else written(value) for value in place.values]
     if len(set(told)) == 1:
         return told[0]

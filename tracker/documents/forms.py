@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tracker.documents import markdown, text
-from tracker.documents.blocks import Block, Bullets, Cell, Chart, Document, Facts, Heading, Link, Table, Verbatim
+from tracker.documents.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    ChartBlock,
+    Document,
+    DocumentLink,
+    Facts,
+    Heading,
+    TableBlock,
+    Verbatim,
+)
 
 
 def as_json(document: Document, base_url: str = "") -> str:
@@ -28,10 +39,10 @@ def _block(block: Block, base_url: str) -> dict[str, Any]:
             return {"kind": block.kind, "items": [_cell(item, base_url) for item in block.items]}
         case Facts():
             return {"kind": block.kind, "facts": {name: _cell(value, base_url) for name, value in block.pairs}}
-        case Table():
+        case TableBlock():
             rows = [[_cell(cell, base_url) for cell in row] for row in block.rows]
             return {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "rows": rows}
-        case Chart():
+        case ChartBlock():
             return {"kind": block.kind, "values": {bar.label: bar.value for bar in block.bars.bars}}
         case Verbatim():
             return {"kind": block.kind, "lines": list(block.lines)}
@@ -39,7 +50,7 @@ def _block(block: Block, base_url: str) -> dict[str, Any]:
 
 
 def _cell(cell: Cell, base_url: str) -> Any:
-    if not isinstance(cell, Link):
+    if not isinstance(cell, DocumentLink):
         return cell
     return {"text": cell.text, "url": cell.at(base_url)}
 

@@ -10,14 +10,14 @@ from tracker.documents.blocks import (
     Block,
     Bullets,
     Cell,
-    Chart,
+    ChartBlock,
     Document,
+    DocumentLink,
     Facts,
     Heading,
-    Link,
     Paragraph,
     Prose,
-    Table,
+    TableBlock,
     Verbatim,
 )
 from tracker.documents.text import line, verbatim
@@ -59,13 +59,13 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
             yield from (f"- {_cell(item, base_url)}" for item in block.items)
         case Facts():
             yield from (f"- {escaped(name)}: {_cell(value, base_url)}" for name, value in block.pairs)
-        case Table():
+        case TableBlock():
             yield "| " + " | ".join(escaped(name) for name in block.columns) + " |"
             marks = ("---:" if place in block.numeric else "---" for place in range(len(block.columns)))
             yield "| " + " | ".join(marks) + " |"
             for row in block.rows:
                 yield "| " + " | ".join(_cell(cell, base_url) for cell in row) + " |"
-        case Chart():
+        case ChartBlock():
             yield from (f"    {each.rstrip()}" for each in verbatim(block.letters))
         case Verbatim():
             yield from (f"    {each}" for each in verbatim(block.lines))
@@ -77,6 +77,6 @@ def _numbered(heading: Heading) -> str:
 
 
 def _cell(cell: Cell, base_url: str) -> str:
-    if not isinstance(cell, Link) or cell.url.startswith("#"):  # headings have other anchors there
+    if not isinstance(cell, DocumentLink) or cell.url.startswith("#"):  # headings have other anchors there
         return escaped(str(cell))
     return f"[{escaped(cell.text)}]({quote(cell.at(base_url), safe='/:?&=%#@+,;~.-_')})"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracker.charts.bars import bars, letters
-from tracker.documents.blocks import Block, Chart, Paragraph
-from tracker.domain.kernel_comparison import Line, summary
+from tracker.documents.blocks import Block, ChartBlock, Paragraph
+from tracker.domain.kernel_comparison import ComparisonLine, summary
 
 
-def tell(line: Line, labels: Sequence[str]) -> Iterator[Block]:
+def tell(line: ComparisonLine, labels: Sequence[str]) -> Iterator[Block]:
     """A sentence for each kernel but the first, which the others are compared with; then the chart."""
     said = []
     for label, cell, change in zip(labels[1:], line.cells[1:], line.changes[1:], strict=True):
@@ -20,4 +20,4 @@ def tell(line: Line, labels: Sequence[str]) -> Iterator[Block]:
             said.append(f"{words} (95 % interval {change.interval})." if change.interval else f"{words}.")
     yield Paragraph(" ".join(dict.fromkeys(said)))
     if chart := bars(line, labels):
-        yield Chart(chart, letters(line, labels))
+        yield ChartBlock(chart, letters(line, labels))

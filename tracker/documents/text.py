@@ -11,14 +11,14 @@ from tracker.documents.blocks import (
     Block,
     Bullets,
     Cell,
-    Chart,
+    ChartBlock,
     Document,
+    DocumentLink,
     Facts,
     Heading,
-    Link,
     Paragraph,
     Prose,
-    Table,
+    TableBlock,
     Verbatim,
 )
 
@@ -70,16 +70,16 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
                 yield from _wrapped(_told(item, base_url), "- ", "  ")
         case Facts():
             yield from _facts(block.pairs, base_url)
-        case Table():
+        case TableBlock():
             yield from _table(block, base_url)
-        case Chart():
+        case ChartBlock():
             yield from (f"  {each}" for each in verbatim(block.letters))
         case Verbatim():
             yield from verbatim(block.lines)
 
 
 def _told(cell: Cell, base_url: str) -> str:
-    if isinstance(cell, Link) and (base_url or not cell.url.startswith("/")) and not cell.url.startswith("#"):
+    if isinstance(cell, DocumentLink) and (base_url or not cell.url.startswith("/")) and not cell.url.startswith("#"):
         place = cell.at(base_url)
         return cell.text if cell.text == place else f"{cell.text} <{place}>"
     return str(cell)
@@ -105,7 +105,7 @@ def _facts(pairs: Sequence[tuple[str, Cell]], base_url: str, indent: str = "  ")
         yield from _wrapped(_told(value, base_url), head, " " * (longest + len(indent) + 2)) or [head.rstrip()]
 
 
-def _table(table: Table, base_url: str) -> Iterator[str]:
+def _table(table: TableBlock, base_url: str) -> Iterator[str]:
     cells = [[line(str(cell)) for cell in row] for row in table.rows]
     widths = [max(map(width, column)) for column in zip(*([list(table.columns), *cells]), strict=True)]
     room = WIDTH - sum(widths[:-1]) - 2 * (len(widths) - 1)  # of the last column, whose cells may take some lines
@@ -129,7 +129,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], numeric: frozenset[int]) -
     return "  ".join(told).rstrip()
 
 
-def _records(table: Table, base_url: str) -> Iterator[str]:
+def _records(table: TableBlock, base_url: str) -> Iterator[str]:
     """A row a record: its first cell above the others."""
     digits = len(str(len(table.rows)))
     for number, row in enumerate(table.rows, 1):

@@ -8,7 +8,7 @@ LIMIT = 5000  # rows a section: a release of the lab has some fifty
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrintedRow:
     """One line, with the columns of the 0-Day report."""
 
     indicator: str
@@ -23,8 +23,8 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PrintedTable:
     """The two sections of a release (DESIGN 4.3). A report may stand in both."""
 
-    merged: tuple[Row, ...]
-    shift_left: tuple[Row, ...]
+    merged: tuple[PrintedRow, ...]
+    shift_left: tuple[PrintedRow, ...]

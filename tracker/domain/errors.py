@@ -1,5 +1,5 @@
 """What somebody has handed in and can't be taken."""
 
 
-class Unfit(ValueError):
+class InvalidInput(ValueError):
     """Its words say what was expected, and what was found."""

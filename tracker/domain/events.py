@@ -78,7 +78,7 @@ class Role(StrEnum):
     MACHINE = "machine"
 
 
-class Happening(StrEnum):
+class EventKind(StrEnum):
     """The kinds of events, in the order in which they are told where times are equal."""
 
     REPORTED = "reported"
@@ -141,7 +141,7 @@ class Part(StrEnum):
     UNDO = "undo"  # a revert of the fix, or of the revert: the regression is back
 
 
-_RANK = {happening: rank for rank, happening in enumerate(Happening)}
+_RANK = {happening: rank for rank, happening in enumerate(EventKind)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class EventData:
     """A fact that happened to a report. `key` names it within the report; `reverses` is such a key."""
 
     key: str
-    kind: Happening
+    kind: EventKind
     at: datetime
     by: Role = Role.MACHINE
     message_id: str = ""  # the evidence is one of these four

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from tracker.domain.events import Grade
 from tracker.domain.statistics.change import better_pct, change_pct
-from tracker.domain.statistics.samples import Side, side
+from tracker.domain.statistics.samples import SampleSummary, summarise
 from tracker.domain.statistics.significance import grade_all
 
 ALMOST = 1.0  # per cent: a smaller movement is none, however sure it is
@@ -70,7 +70,7 @@ class Test:
 class Cell:
     """What one kernel did there. Samples are empty where only means were told."""
 
-    side: Side
+    side: SampleSummary
     samples: tuple[float, ...] = ()
 
     @property
@@ -104,7 +104,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparisonLine:
     """A test over all kernels: `cells` in their order, None where nothing was measured; `changes` likewise, None for
     the first kernel and where one of both is missing.
     """
@@ -129,8 +129,8 @@ class Line:
 class _Pair:
     """Two cells as the statistics take them."""
 
-    old: Side
-    new: Side
+    old: SampleSummary
+    new: SampleSummary
     old_samples: Sequence[float]
     new_samples: Sequence[float]
 
@@ -138,10 +138,10 @@ class _Pair:
 def pooled(cells: Sequence[Cell]) -> Cell:
     """What several results tell of one place, oldest first: all samples together; of bare means the newest."""
     samples = tuple(sample for cell in cells for sample in cell.samples)
-    return Cell(side(samples), samples) if samples else cells[-1]
+    return Cell(summarise(samples), samples) if samples else cells[-1]
 
 
-def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[Line]:
+def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[ComparisonLine]:
     """Every test with its changes, all of them tested at once."""
     told = [(test, tuple(cells)) for test, cells in tests]
     places = [
@@ -157,7 +157,7 @@ def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[Line]:
     for place, pair, direction, grade in zip(places, pairs, directions, graded, strict=True):
         changes[place] = _change(pair, direction, grade.verdict, (grade.low_pct, grade.high_pct), grade.p_value)
     return [
-        Line(test, cells, tuple(changes.get((row, column)) for column in range(len(cells))))
+        ComparisonLine(test, cells, tuple(changes.get((row, column)) for column in range(len(cells))))
         for row, (test, cells) in enumerate(told)
     ]
 

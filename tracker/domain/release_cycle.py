@@ -14,7 +14,7 @@ USUAL = 8  # the last candidate that is reckoned with
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CyclePoint:
     """A candidate, or another moment by its name."""
 
     version: str
@@ -22,7 +22,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class ReportSpan:
     """When a report was told and closed, as far as it was; and whether it is open now."""
 
     reported_at: datetime | None
@@ -32,21 +32,21 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CycleStep:
     """What happened up to a point since the one before, and what was open then."""
 
-    point: Point
+    point: CyclePoint
     new: int
     closed: int
     open: int
 
 
-def points(version: str, tagged: Mapping[int, datetime]) -> list[Point]:
+def points(version: str, tagged: Mapping[int, datetime]) -> list[CyclePoint]:
     """The candidates of a cycle in their order, as tags tell them."""
-    return [Point(f"{version}-rc{number}", at) for number, at in sorted(tagged.items())]
+    return [CyclePoint(f"{version}-rc{number}", at) for number, at in sorted(tagged.items())]
 
 
-def upcoming(version: str, began: datetime | None, tagged: Mapping[int, datetime], now: datetime) -> Point | None:
+def upcoming(version: str, began: datetime | None, tagged: Mapping[int, datetime], now: datetime) -> CyclePoint | None:
     """The next candidate of a cycle that goes on, a week after the last; None where nobody can know."""
     if tagged:
         last = max(tagged)
@@ -56,17 +56,17 @@ def upcoming(version: str, began: datetime | None, tagged: Mapping[int, datetime
         name, at = f"{version}-rc1", began + MERGE_WINDOW
     else:
         return None
-    return Point(name, at) if now - at < 2 * WEEK else None
+    return CyclePoint(name, at) if now - at < 2 * WEEK else None
 
 
-def steps(found: Sequence[Point], lives: Iterable[Life]) -> list[Step]:
+def steps(found: Sequence[CyclePoint], lives: Iterable[ReportSpan]) -> list[CycleStep]:
     """The burn-down: regressions alone, point by point."""
     counted = [life for life in lives if life.is_regression]
     told = []
     for place, point in enumerate(found):
         before = found[place - 1].at if place else None
         told.append(
-            Step(
+            CycleStep(
                 point,
                 sum(_within(life.reported_at, before, point.at) for life in counted),
                 sum(_within(life.closed_at, before, point.at) for life in counted),
@@ -80,13 +80,13 @@ def _within(moment: datetime | None, after: datetime | None, until: datetime) ->
     return moment is not None and moment <= until and (after is None or moment > after)
 
 
-def _was_open(life: Life, at: datetime) -> bool:
+def _was_open(life: ReportSpan, at: datetime) -> bool:
     told = life.reported_at is not None and life.reported_at <= at
     return told and (life.closed_at is None or life.closed_at > at) and (life.is_open or life.closed_at is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class CycleChart:
     """A burn-down as the numbers of an SVG: the line, its points, and what it says in words."""
 
     width: int
@@ -96,7 +96,7 @@ class Chart:
     words: str
 
 
-def chart(told: Sequence[Step], width: int = 420, height: int = 96) -> Chart | None:
+def chart(told: Sequence[CycleStep], width: int = 420, height: int = 96) -> CycleChart | None:
     """The open regressions at each point; None where there is no line to draw."""
     if len(told) < 2:
         return None
@@ -108,4 +108,4 @@ def chart(told: Sequence[Step], width: int = 420, height: int = 96) -> Chart | N
     ]
     words = ", ".join(f"{step.open} at {step.point.version}" for step in told)
     dots = [(x, y, step.point.version.rpartition("-")[2], step.open) for x, y, step in places]
-    return Chart(width, height, " ".join(f"{x},{y}" for x, y, _ in places), dots, f"Open regressions: {words}")
+    return CycleChart(width, height, " ".join(f"{x},{y}" for x, y, _ in places), dots, f"Open regressions: {words}")

@@ -26,7 +26,7 @@ class Past:
 
 
 @dataclass(slots=True)
-class Tally:
+class RecordTally:
     """Some reports. Times are from the report to the first answer of the author or a maintainer."""
 
     name: str
@@ -80,20 +80,20 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TrackRecord:
     """All of them, and release by release, the newest first."""
 
-    whole: Tally
-    by_release: Sequence[Tally]
+    whole: RecordTally
+    by_release: Sequence[RecordTally]
 
 
-def record(past: Iterable[Past]) -> Record:
+def record(past: Iterable[Past]) -> TrackRecord:
     """Count them up."""
-    whole, releases = Tally(""), dict[str, Tally]()
+    whole, releases = RecordTally(""), dict[str, RecordTally]()
     for each in past:
         whole.add(each)
-        releases.setdefault(each.release, Tally(each.release)).add(each)
-    return Record(whole, sorted(releases.values(), key=lambda each: _number(each.name), reverse=True))
+        releases.setdefault(each.release, RecordTally(each.release)).add(each)
+    return TrackRecord(whole, sorted(releases.values(), key=lambda each: _number(each.name), reverse=True))
 
 
 def _number(version: str) -> int:

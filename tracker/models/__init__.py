@@ -2,7 +2,7 @@
 
 from tracker.models.accounts import Correspondent, Mailing, SavedView, SignIn, SigningKey
 from tracker.models.git import Commit, Landing, Tree
-from tracker.models.mail import Archive, Message, Orphan, RawMessage
+from tracker.models.mail import Archive, Message, PendingReference, RawMessage
 from tracker.models.measurements import (
     Kernel,
     Machine,
@@ -13,23 +13,32 @@ from tracker.models.measurements import (
     ReleaseResult,
     Scenario,
 )
-from tracker.models.outbox import Move, OutgoingMail, OutgoingState, Pace, Purpose, Refusal, RefusedBy, SendingStop
-from tracker.models.releases import Candidate, Detail, Parameter, Release, Suite, Writing
+from tracker.models.outbox import (
+    DeliveryFailure,
+    FailureSource,
+    MailTransition,
+    OutgoingMail,
+    OutgoingState,
+    Purpose,
+    SendingStop,
+    TokenBucket,
+)
+from tracker.models.releases import Parameter, Release, ReleaseCandidate, ReportHighlight, Suite, TextRevision
 from tracker.models.reports import Decision, Event, RelatedCommit, Report, RuleRecord, StableSeries, Suggestion
-from tracker.models.results import BisectResult, Evidence, Finding
+from tracker.models.results import BisectResult, Finding, ToolOutput
 from tracker.models.studies import BasketEntry, Study, StudyKernel, StudyKind
 
 __all__ = [
     "Archive",
     "BasketEntry",
     "BisectResult",
-    "Candidate",
+    "ReleaseCandidate",
     "Commit",
     "Correspondent",
     "Decision",
-    "Detail",
+    "ReportHighlight",
     "Event",
-    "Evidence",
+    "ToolOutput",
     "Finding",
     "Kernel",
     "Landing",
@@ -39,17 +48,17 @@ __all__ = [
     "Measurement",
     "Message",
     "Metric",
-    "Move",
+    "MailTransition",
     "NoiseHistory",
-    "Orphan",
+    "PendingReference",
     "OutgoingMail",
     "OutgoingState",
-    "Pace",
+    "TokenBucket",
     "Parameter",
     "Purpose",
     "RawMessage",
-    "Refusal",
-    "RefusedBy",
+    "DeliveryFailure",
+    "FailureSource",
     "RelatedCommit",
     "Release",
     "ReleaseResult",
@@ -67,5 +76,5 @@ __all__ = [
     "Suggestion",
     "Suite",
     "Tree",
-    "Writing",
+    "TextRevision",
 ]

@@ -60,7 +60,7 @@ class Lease(models.Model):
         abstract = True
 
 
-class Held(Lease):
+class NamedLease(Lease):
     """A row whose holder is known, so that one which died is not waited for."""
 
     holder = models.TextField(blank=True, help_text="the process that reads it, or read it last")

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.functions import Length, Lower
 
 from tracker.domain.events import TreeRole
-from tracker.models.base import Held, NaturalManager, values
+from tracker.models.base import NamedLease, NaturalManager, values
 
 models.TextField.register_lookup(Length)
 models.TextField.register_lookup(Lower)
@@ -63,7 +63,7 @@ class Commit(models.Model):
 __all__ = ["Landing", "Tree", "TreeRole"]
 
 
-class Tree(Held):
+class Tree(NamedLease):
     """A git repository that results come from or landings are looked for in."""
 
     NATURAL = ("name",)

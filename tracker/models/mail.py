@@ -6,11 +6,11 @@ import zlib
 
 from django.db import models
 
-from tracker.models.base import Held
+from tracker.models.base import NamedLease
 from tracker.models.reports import Report
 
 
-class Archive(Held):
+class Archive(NamedLease):
     """A public-inbox epoch, an mbox or a Maildir. `cursor` is the reader's own word for its position."""
 
     path = models.TextField(unique=True)
@@ -81,7 +81,7 @@ class Message(models.Model):
         return f"{self.author_email}: {self.subject}"
 
 
-class Orphan(models.Model):
+class PendingReference(models.Model):
     """One key of one mail: a Message-ID that it answers or links to, a commit or a title that it says to fix.
 
     A mail that is filed nowhere yet waits by its own id, too (`own`), since answers to it are worth keeping.

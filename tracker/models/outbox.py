@@ -109,7 +109,7 @@ class OutgoingMail(Lease):
         return self.report
 
 
-class Move(models.Model):
+class MailTransition(models.Model):
     """One line in a mail's record. `was` is "" where it came into being; the same in both is a remark."""
 
     mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="moves")
@@ -129,14 +129,14 @@ class Move(models.Model):
         return f"{self.at:%Y-%m-%d %H:%M} {self.was} → {self.became} by {self.by}"
 
 
-class RefusedBy(models.TextChoices):
+class FailureSource(models.TextChoices):
     """Who said so."""
 
     SERVER = "server"
     BOUNCE = "bounce"
 
 
-class Refusal(models.Model):
+class DeliveryFailure(models.Model):
     """One address of one mail, with the words against it. `dead` where nobody is at that address, `personal` where they
     say something of the address at all, rather than of the mail or of us.
     """
@@ -144,7 +144,7 @@ class Refusal(models.Model):
     mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="refusals")
     address = models.TextField(db_index=True)
     words = models.TextField(blank=True)
-    by = models.TextField(choices=RefusedBy.choices)
+    by = models.TextField(choices=FailureSource.choices)
     dead = models.BooleanField(default=False)
     personal = models.BooleanField(default=False)
     at = models.DateTimeField()
@@ -153,14 +153,14 @@ class Refusal(models.Model):
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(fields=["mail", "address"], name="a_mail_is_refused_once_by_each"),
-            models.CheckConstraint(condition=models.Q(by__in=RefusedBy.values), name="who_refused_is_known"),
+            models.CheckConstraint(condition=models.Q(by__in=FailureSource.values), name="who_refused_is_known"),
         ]
 
     def __str__(self) -> str:
         return f"{self.address}: {self.words}"
 
 
-class Pace(models.Model):
+class TokenBucket(models.Model):
     """One rate in use. `key`: "" for all mail, "@domain", or an address."""
 
     key = models.TextField(unique=True)

@@ -28,7 +28,7 @@ class Release(models.Model):
         return (self.version,)
 
 
-class Candidate(models.Model):
+class ReleaseCandidate(models.Model):
     """As a followed tree's tags tell."""
 
     NATURAL = ("version",)
@@ -37,7 +37,7 @@ class Candidate(models.Model):
     number = models.PositiveIntegerField(help_text="3 of v6.12-rc3")
     tagged_at = models.DateTimeField()
 
-    objects = NaturalManager["Candidate"]()
+    objects = NaturalManager["ReleaseCandidate"]()
 
     class Meta:
         ordering = ["release", "number"]
@@ -49,7 +49,7 @@ class Candidate(models.Model):
         return (self.version,)
 
 
-class Detail(models.Model):
+class ReportHighlight(models.Model):
     """Chosen by a person. `heading`: "disk_rr test on btrfs", where the scenario alone would make a poor one."""
 
     NATURAL = ("release__version", "report__culprit__sha")
@@ -57,7 +57,7 @@ class Detail(models.Model):
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="details")
     heading = models.TextField(blank=True)
 
-    objects = NaturalManager["Detail"]()
+    objects = NaturalManager["ReportHighlight"]()
 
     class Meta:
         ordering = ["pk"]
@@ -112,7 +112,7 @@ class Parameter(models.Model):
         return (self.classification, self.name)
 
 
-class Writing(models.Model):
+class TextRevision(models.Model):
     """One version of one text. The newest of a name is shown, the others are its history; an empty one takes it away.
 
     `place`: the page it stands on, "report v5.6", "index v5.6"; `name`: which text of that place.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from tracker.domain.events import EventData, Happening, Part, Role, State, Verdict
+from tracker.domain.events import EventData, EventKind, Part, Role, State, Verdict
 from tracker.models.base import NaturalManager, values
 from tracker.models.git import Commit, Tree
 
@@ -17,7 +17,7 @@ ASKED = (
 )
 
 
-class Listed(models.Model):
+class ReportSummary(models.Model):
     """A cache, as the columns of the state are: tracker/services/report_summary.py writes it, and `refold` writes it again.
 
     Names are cut to what an index can hold (tracker/services/report_summary.py).
@@ -62,7 +62,7 @@ class Listed(models.Model):
 SHOWN = models.Q(held="") | models.Q(reported_at__isnull=False)
 
 
-class Report(Listed):
+class Report(ReportSummary):
     """What is known of one culprit. The columns from `given_title` on are a cache of its folded events, and those of
     `Listed` one of its line in the tables.
     """
@@ -106,7 +106,7 @@ class Report(Listed):
         indexes = [
             models.Index(fields=["state", "reported_at"]),
             models.Index(fields=["cycle", "state"]),
-            *Listed.Meta.indexes,
+            *ReportSummary.Meta.indexes,
         ]
 
     def __str__(self) -> str:
@@ -118,10 +118,10 @@ class Report(Listed):
 
 # What those who were told of a report may want to hear (bot/outbox/follow_ups.py).
 NEWS = (
-    Happening.STILL_THERE,
-    Happening.FIX_CONFIRMED,
-    Happening.FIX_WITHOUT_EFFECT,
-    Happening.INVALID,
+    EventKind.STILL_THERE,
+    EventKind.FIX_CONFIRMED,
+    EventKind.FIX_WITHOUT_EFFECT,
+    EventKind.INVALID,
 )
 
 
@@ -131,7 +131,7 @@ class Event(models.Model):
     NATURAL = ("report__culprit__sha", "key")
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="events")
     key = models.TextField(help_text="names the fact within the report, so that it is told once")
-    kind = models.TextField(choices=[(h.value, h.value) for h in Happening])
+    kind = models.TextField(choices=[(h.value, h.value) for h in EventKind])
     at = models.DateTimeField()
     by = models.TextField(choices=[(r.value, r.value) for r in Role], default=Role.MACHINE.value)
     message_id = models.TextField(blank=True, db_index=True)
@@ -155,13 +155,13 @@ class Event(models.Model):
         ordering = ["at", "pk"]
         constraints = [
             models.UniqueConstraint(fields=["report", "key"], name="a_fact_is_told_once"),
-            models.CheckConstraint(condition=Q(kind__in=values(Happening)), name="event_kind_is_known"),
+            models.CheckConstraint(condition=Q(kind__in=values(EventKind)), name="event_kind_is_known"),
             models.CheckConstraint(
                 condition=~Q(message_id="") | ~Q(commit="") | ~Q(result="") | ~Q(said_by=""),
                 name="event_names_its_evidence",
             ),
             models.CheckConstraint(
-                condition=Q(kind=Happening.REVERSED) ^ Q(reverses=""), name="only_a_reversal_reverses"
+                condition=Q(kind=EventKind.REVERSED.value) ^ Q(reverses=""), name="only_a_reversal_reverses"
             ),
         ]
         indexes = [
@@ -182,7 +182,7 @@ class Event(models.Model):
         """The event as the fold takes it."""
         return EventData(
             key=self.key,
-            kind=Happening(self.kind),
+            kind=EventKind(self.kind),
             at=self.at,
             by=Role(self.by),
             message_id=self.message_id,
@@ -212,7 +212,7 @@ class Suggestion(models.Model):
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="suggestions")
     key = models.TextField()
-    kind = models.TextField(choices=[(h.value, h.value) for h in Happening])
+    kind = models.TextField(choices=[(h.value, h.value) for h in EventKind])
     at = models.DateTimeField()
     by = models.TextField(choices=[(r.value, r.value) for r in Role])
     message_id = models.TextField(blank=True, help_text="empty: a commit says it")
@@ -249,7 +249,7 @@ class Suggestion(models.Model):
         """The event that it would be."""
         return EventData(
             key=self.key,
-            kind=Happening(self.kind),
+            kind=EventKind(self.kind),
             at=self.at,
             by=Role(self.by),
             message_id=self.message_id,

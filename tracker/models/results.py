@@ -107,21 +107,21 @@ class Finding(models.Model):
         return (*self.report.natural_key(), self.metric.name, self.scenario.key, self.machine.name)
 
 
-class Side(models.TextChoices):
+class CommitSide(models.TextChoices):
     """Of a report: where it was taken."""
 
     PARENT = "parent"
     CULPRIT = "culprit"
 
 
-class Evidence(models.Model):
+class ToolOutput(models.Model):
     """Of a side of a report, or of a kernel. The text is kept as it came; what it means is read when it is shown.
 
     `kind` is the name of a parser of tracker/evidence/kinds, "text" where none knows it.
     """
 
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
-    side = models.TextField(blank=True, choices=Side.choices)
+    side = models.TextField(blank=True, choices=CommitSide.choices)
     kernel = models.ForeignKey(Kernel, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
     machine = models.ForeignKey(Machine, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     scenario = models.ForeignKey(Scenario, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
@@ -141,7 +141,7 @@ class Evidence(models.Model):
                 condition=Q(report__isnull=True) ^ Q(kernel__isnull=True), name="evidence_is_of_one_thing"
             ),
             models.CheckConstraint(
-                condition=Q(report__isnull=True, side="") | Q(report__isnull=False, side__in=Side.values),
+                condition=Q(report__isnull=True, side="") | Q(report__isnull=False, side__in=CommitSide.values),
                 name="evidence_of_a_report_has_a_side",
             ),
         ]

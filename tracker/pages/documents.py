@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from tracker.documents.blocks import Document
 from tracker.documents.forms import FORMS
-from tracker.domain.errors import Unfit
-from tracker.models import Writing
+from tracker.domain.errors import InvalidInput
+from tracker.models import TextRevision
 from tracker.pages.http import person, refused, told
 from tracker.services.accounts.roles import CHANGE_REPORTS
 from tracker.services.revisions import versions, write
@@ -31,7 +31,7 @@ class Editing:
 
     places: Mapping[str, str]
     edited: str
-    history: list[Writing]
+    history: list[TextRevision]
     may_write: bool
 
 
@@ -39,7 +39,7 @@ def editing(request: HttpRequest, place: str, places: Mapping[str, str]) -> Edit
     """By `edit` of the address; Unfit where there is no such text. `place`: where its versions are kept."""
     name = request.GET.get("edit", "")
     if name and name not in places:
-        raise Unfit(f"edit: expected one of {', '.join(places)}; found {name[:40]!r}")
+        raise InvalidInput(f"edit: expected one of {', '.join(places)}; found {name[:40]!r}")
     return Editing(places, name, versions(place, name) if name else [], request.user.has_perm(CHANGE_REPORTS))
 
 
@@ -50,7 +50,7 @@ def written(request: HttpRequest, place: str, places: Mapping[str, str]) -> Http
         return refused(f"name: expected one of {', '.join(places)}; found {name!r}")
     try:
         done = write(place, name, request.POST.get("text", ""), person(request), timezone.now())
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(f"text: {unfit}")
     messages.info(request, "Written." if done else "It says so already.")
     return None

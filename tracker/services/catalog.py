@@ -18,12 +18,12 @@ from tracker.domain.keys import scenario_key, tag_of
 from tracker.domain.metrics.direction import direction_of
 from tracker.domain.metrics.units import unit_of
 from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.text import sentence
+from tracker.domain.report_state.text import status_text
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
 from tracker.models.git import TreeRole
 from tracker.models.measurements import Direction, DirectionBy
 from tracker.services import bulk
-from tracker.services.report_summary import clipped, relist
+from tracker.services.report_summary import clipped, refresh
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
 
@@ -46,7 +46,7 @@ def commit_for(sha: str, **told: object) -> Commit:
         changed.append("sha")
     if changed:
         commit.save(update_fields=changed)
-        relist(Report.objects.filter(culprit=commit).values_list("pk", flat=True))
+        refresh(Report.objects.filter(culprit=commit).values_list("pk", flat=True))
     return commit
 
 
@@ -124,7 +124,7 @@ def report_for(
             "tag": tag_of(culprit.sha),
             "verdict": verdict,
             "state": nowhere.state,
-            "status": sentence(nowhere),
+            "status": status_text(nowhere),
             "awaited": nowhere.awaited,
             "title": title,
             "subsystem": subsystem,
@@ -249,7 +249,7 @@ def commits(wanted: Iterable[Commit]) -> dict[str, Commit]:
     changed = [row for sha, row in rows.items() if _fill(row, told[sha])]
     if changed:
         Commit.objects.bulk_update(changed, ["sha", *_TOLD], batch_size=50)
-        relist(Report.objects.filter(culprit__in=changed).values_list("pk", flat=True))
+        refresh(Report.objects.filter(culprit__in=changed).values_list("pk", flat=True))
     return rows | _ensure("sha", {sha: each for sha, each in told.items() if sha not in rows})
 
 

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 QUEUE = "bot.celery.app"  # by its name only: nothing here imports the bot
 
 
-def nudge(task: str) -> None:
+def enqueue(task: str) -> None:
     """Ring for a task by its name; a broker that is not there is no trouble of who asked."""
     try:
         import_string(QUEUE).send_task(f"bot.tasks.{task}", retry=False)

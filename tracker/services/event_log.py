@@ -12,8 +12,8 @@ from django.db.models import Q
 from tracker.domain import versions
 from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.state import Fix, Standing
-from tracker.domain.report_state.text import sentence
+from tracker.domain.report_state.state import Fix, ReportState
+from tracker.domain.report_state.text import status_text
 from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
 from tracker.models.outbox import WAITING
 from tracker.services import bulk, report_summary
@@ -60,12 +60,12 @@ def append(rows: Iterable[Event]) -> set[int]:
     return {row.report_id for row in rows}
 
 
-def know_better(report: Report, event: EventData) -> None:
+def correct_role(report: Report, event: EventData) -> None:
     """Correct who told a fact, where that is known better than when its mail was read first."""
     Event.objects.filter(report=report, key=event.key, said_by="").exclude(by=event.by).update(by=event.by)
 
 
-def turned_down(report: Report, message_id: str) -> set[str]:
+def rejected_keys(report: Report, message_id: str) -> set[str]:
     """The keys of what a mail was taken to mean, and a person rejected or changed."""
     decided = Suggestion.objects.filter(report=report, message_id=message_id)
     return set(decided.filter(decision__in=(Decision.REJECTED, Decision.CHANGED)).values_list("key", flat=True))
@@ -150,8 +150,8 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
         report.changed_at = max((event.at for event in events[report.pk]), default=None)
         elsewhen = when != (report.reported_at, report.cycle)
         if elsewhen and calendar is None:
-            calendar = report_summary.Calendar.load()
-        report_summary.put(report, calendar if elsewhen else None)
+            calendar = report_summary.ReleaseCalendar.load()
+        report_summary.set_columns(report, calendar if elsewhen else None)
         has_moved = before != [getattr(report, name) for name in CACHE]
         if has_moved:
             moved.append(report.pk)
@@ -165,20 +165,20 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
 
 
-def _coming(standing: Standing) -> versions.Version | None:
+def _coming(standing: ReportState) -> versions.Version | None:
     """The cycle of what was merged after a candidate; which release follows a release, only its first tag tells."""
     after = versions.parse(standing.merged_after)
     return after if after and after.is_candidate else None
 
 
-def cached(standing: Standing) -> Mapping[str, object]:
+def cached(standing: ReportState) -> Mapping[str, object]:
     """A standing as the report's columns."""
     landed = versions.parse(standing.landing) or _coming(standing)
     fix = standing.fix or Fix()
     return {
         "given_title": standing.title,
         "state": standing.state,
-        "status": sentence(standing),
+        "status": status_text(standing),
         "because": standing.because,
         "awaited": standing.awaited,
         "landing": standing.landing,

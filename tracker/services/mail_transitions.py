@@ -14,13 +14,13 @@ from typing import Any, Protocol
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from tracker.models import Move, OutgoingMail, OutgoingState, Purpose, RefusedBy, SendingStop
+from tracker.models import FailureSource, MailTransition, OutgoingMail, OutgoingState, Purpose, SendingStop
 from tracker.models.outbox import WAITING
 from tracker.services.outgoing import delivery_failures, hot_path, record_sent
 
 S = OutgoingState
 # What a person's word does: the state that it leads to, and the states that it is obeyed in.
-BY_HAND: Mapping[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
+ACTIONS: Mapping[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
     "approve": (S.APPROVED, frozenset({S.COMPOSED, S.HELD})),
     "hold": (S.HELD, WAITING),
     "cancel": (S.CANCELLED, frozenset({*WAITING, S.FAILED, S.IN_DOUBT})),
@@ -29,7 +29,7 @@ BY_HAND: Mapping[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
 MOST_WORDS = 1000
 
 
-class SendOutcome(Protocol):
+class ServerAnswer(Protocol):
     """What a transport says of one mail: recipients with the server's words for each, and its last words."""
 
     @property
@@ -40,12 +40,12 @@ class SendOutcome(Protocol):
     def words(self) -> str: ...
 
 
-def came_into_being(mail: OutgoingMail, by: str) -> None:
+def record_created(mail: OutgoingMail, by: str) -> None:
     """The first line of a record; in the transaction that creates the mail."""
-    Move.objects.create(mail=mail, became=mail.state, at=mail.composed_at, by=by, words=mail.reason)
+    MailTransition.objects.create(mail=mail, became=mail.state, at=mail.composed_at, by=by, words=mail.reason)
 
 
-def move(
+def transition(
     rows: QuerySet[OutgoingMail], became: OutgoingState, by: str, at: datetime, words: str = "", **columns: Any
 ) -> list[int]:
     """Move the mails of a query, whatever states it allows, with one UPDATE; returns the keys of those that moved.
@@ -57,13 +57,14 @@ def move(
         found = dict(rows.order_by("pk").select_for_update(of=("self",)).values_list("pk", "state"))
         if found:
             OutgoingMail.objects.filter(pk__in=found).update(state=became, **columns)
-            Move.objects.bulk_create(
-                Move(mail_id=pk, was=was, became=became, at=at, by=by, words=words) for pk, was in found.items()
+            MailTransition.objects.bulk_create(
+                MailTransition(mail_id=pk, was=was, became=became, at=at, by=by, words=words)
+                for pk, was in found.items()
             )
     return list(found)
 
 
-def step(
+def transition_one(
     rows: QuerySet[OutgoingMail],
     pk: int,
     was: OutgoingState,
@@ -78,30 +79,32 @@ def step(
     with transaction.atomic():
         if rows.filter(pk=pk, state=was).update(state=became, **columns) != 1:
             return False
-        Move.objects.create(mail_id=pk, was=was, became=became, at=at, by=by, words=words)
+        MailTransition.objects.create(mail_id=pk, was=was, became=became, at=at, by=by, words=words)
     return True
 
 
-def remark(mail: OutgoingMail, by: str, at: datetime, words: str) -> None:
+def add_note(mail: OutgoingMail, by: str, at: datetime, words: str) -> None:
     """A line in the record of a mail that stays where it is."""
-    Move.objects.create(mail=mail, was=mail.state, became=mail.state, at=at, by=by, words=words[:MOST_WORDS])
+    MailTransition.objects.create(mail=mail, was=mail.state, became=mail.state, at=at, by=by, words=words[:MOST_WORDS])
 
 
-def by_hand(pk: int, verb: str, person: str, now: datetime, words: str = "") -> bool:
+def apply_action(pk: int, verb: str, person: str, now: datetime, words: str = "") -> bool:
     """Approve, hold, cancel or resend; False where the mail is in no state for it, or is about to be composed again.
 
     A mail that some have got already is not cancelled, but done: the others do not get it.
     """
-    became, within = BY_HAND[verb]
+    became, within = ACTIONS[verb]
     rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
     if verb == "approve":  # what is about to be composed again is not what was looked at
         rows = rows.filter(stale=False)
     words = words.replace("\0", "")
     freed = {"not_before": None, "data_at": None, "lease_until": None, "tries": 0, "knocks": 0}
     columns = {"reason": words[:MOST_WORDS], "by_hand": True, **freed}
-    if verb == "cancel" and move(rows.exclude(sent_at=None), S.SENT, person, now, words or "cancelled", **columns):
+    if verb == "cancel" and transition(
+        rows.exclude(sent_at=None), S.SENT, person, now, words or "cancelled", **columns
+    ):
         return True
-    return bool(move(rows, became, person, now, words, **columns))
+    return bool(transition(rows, became, person, now, words, **columns))
 
 
 def stopped() -> SendingStop | None:
@@ -118,7 +121,7 @@ def stop_sending(person: str, now: datetime, reason: str = "") -> bool:
     return True
 
 
-def go_on_sending(person: str, now: datetime) -> bool:
+def resume_sending(person: str, now: datetime) -> bool:
     """Let mail go again; False where nothing stopped it."""
     return bool(SendingStop.objects.filter(ended_at__isnull=True).update(ended_at=now, ended_by=person))
 
@@ -157,7 +160,7 @@ def release(mails: Sequence[OutgoingMail], now: datetime, by: str, words: str) -
     """Give back mails that were claimed and not tried."""
     for mail in mails:
         back = {**FREED, "attempts": mail.attempts - 1}
-        step(_held(mail).filter(data_at=None), mail.pk, S.SENDING, S.APPROVED, by, now, words, **back)
+        transition_one(_held(mail).filter(data_at=None), mail.pk, S.SENDING, S.APPROVED, by, now, words, **back)
 
 
 def begin_data(mail: OutgoingMail, now: datetime) -> bool:
@@ -168,7 +171,7 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
     return hot_path.begin_data(mail, now)
 
 
-def sent(mail: OutgoingMail, outcome: SendOutcome, now: datetime, by: str) -> None:
+def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
     """A server took it. For whom it asked to come again, it goes again: to these alone. The report is told by
     `telling`, a little later and for many at once.
     """
@@ -193,11 +196,11 @@ def sent(mail: OutgoingMail, outcome: SendOutcome, now: datetime, by: str) -> No
     became = S.APPROVED if again else S.SENT
     with transaction.atomic():
         # Where our lease had run out, it may be in doubt by now: not any more.
-        if not any(step(_held(mail), mail.pk, was, became, by, now, words, **columns) for was in _OURS):
+        if not any(transition_one(_held(mail), mail.pk, was, became, by, now, words, **columns) for was in _OURS):
             _went_out(mail, now, now, by, f"after its lease had run out: {words}")
             refused = {**outcome.refused, **outcome.deferred}
         if refused:
-            delivery_failures.note(mail, refused, RefusedBy.SERVER, now)
+            delivery_failures.record(mail, refused, FailureSource.SERVER, now)
 
 
 def _went_out(mail: OutgoingMail, at: datetime, now: datetime, by: str, words: str) -> bool:
@@ -207,7 +210,7 @@ def _went_out(mail: OutgoingMail, at: datetime, now: datetime, by: str, words: s
     columns: dict[str, Any] = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or at}
     if untold:
         columns["untold"] = True
-    return bool(move(rows, S.SENT, by, now, words, **columns))
+    return bool(transition(rows, S.SENT, by, now, words, **columns))
 
 
 def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive", words: str = "") -> bool:
@@ -221,7 +224,7 @@ def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive",
     with transaction.atomic():
         if not _went_out(mail, at, now, by, words):
             return False
-        record_sent.tell_of_sent(now, OutgoingMail.objects.filter(pk=mail.pk))
+        record_sent.record_sent(now, OutgoingMail.objects.filter(pk=mail.pk))
     return True
 
 
@@ -236,28 +239,28 @@ def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_s
     words = reason[:MOST_WORDS]
     count = {"knocks" if no_server else "tries": before + 1}
     columns = {"not_before": now + _distance(mail, before, longest), "reason": words, **count, **FREED}
-    step(_held(mail), mail.pk, S.SENDING, S.APPROVED, by, now, words, **columns)
+    transition_one(_held(mail), mail.pk, S.SENDING, S.APPROVED, by, now, words, **columns)
 
 
-def refused(mail: OutgoingMail, outcome: SendOutcome, now: datetime, by: str) -> None:
+def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
     """Turned down for good, by all or for its content."""
     fail(mail, now, outcome.words, by)
     left = [each for each in mail.recipients if each not in mail.settled]
     if outcome.refused or mail.settled:
-        delivery_failures.note(mail, outcome.refused or dict.fromkeys(left, outcome.words), RefusedBy.SERVER, now)
+        delivery_failures.record(mail, outcome.refused or dict.fromkeys(left, outcome.words), FailureSource.SERVER, now)
 
 
 def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
     """Refused for good, in the server's words; where some have got it, it is done without the others."""
     words = reason[:MOST_WORDS]
     became = S.SENT if mail.settled else S.FAILED
-    step(_held(mail), mail.pk, S.SENDING, became, by, now, words, reason=words, not_before=None, **FREED)
+    transition_one(_held(mail), mail.pk, S.SENDING, became, by, now, words, reason=words, not_before=None, **FREED)
 
 
 def doubt(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
     """Nobody knows whether the server took it."""
     words = reason[:MOST_WORDS]
-    step(_held(mail), mail.pk, S.SENDING, S.IN_DOUBT, by, now, words, reason=words, lease_until=None)
+    transition_one(_held(mail), mail.pk, S.SENDING, S.IN_DOUBT, by, now, words, reason=words, lease_until=None)
 
 
 def _distance(mail: OutgoingMail, before: int, longest: float) -> timedelta:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from django.db import transaction
 
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 from tracker.domain.statistics.change import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, word
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import event_log, report_summary
@@ -34,7 +34,7 @@ def regrade(metrics: Collection[Metric]) -> int:
         if finding.report_id not in gone:
             set_verdict(finding.report, finding)
     event_log.refold(finding.report_id for finding in heads)
-    report_summary.relist(finding.report_id for finding in heads)
+    report_summary.refresh(finding.report_id for finding in heads)
     outdate({finding.report_id for finding in (*changed, *heads)})
     return len(changed)
 
@@ -87,7 +87,7 @@ def told_already(report_ids: Iterable[int]) -> set[int]:
     ids = list(report_ids)
     at_rest = (OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.CANCELLED)
     mailed = OutgoingMail.objects.filter(report__in=ids).exclude(state__in=at_rest).values_list("report_id", flat=True)
-    told = Report.objects.filter(pk__in=ids, events__kind=Happening.REPORTED).values_list("pk", flat=True)
+    told = Report.objects.filter(pk__in=ids, events__kind=EventKind.REPORTED).values_list("pk", flat=True)
     return {*mailed, *told}
 
 
@@ -100,7 +100,7 @@ def set_headline(finding: Finding) -> bool:
     Finding.objects.filter(pk=finding.pk).update(headline=True)
     set_verdict(finding.report, finding)
     event_log.refold([finding.report_id])
-    report_summary.relist([finding.report_id])
+    report_summary.refresh([finding.report_id])
     outdate([finding.report_id])
     return True
 
@@ -119,6 +119,6 @@ def release(report: Report) -> bool:
         BisectResult.objects.filter(pk=row.pk).update(held="", note=note)
     waits = "\n".join(reason for reason in report.held.split("\n") if reason.startswith(silence))
     Report.objects.filter(pk=report.pk).update(held=waits)
-    report_summary.relist([report.pk])
+    report_summary.refresh([report.pk])
     outdate([report.pk])
     return bool(held or report.held) and not waits

@@ -14,9 +14,9 @@ from datetime import datetime
 from django.db import transaction
 
 from tracker.domain import versions
-from tracker.domain.errors import Unfit
-from tracker.domain.events import EventData, Happening, Role, Verdict
-from tracker.domain.report_state.fold import fold, standing_events
+from tracker.domain.errors import InvalidInput
+from tracker.domain.events import EventData, EventKind, Role, Verdict
+from tracker.domain.report_state.fold import effective_events, fold
 from tracker.models import Event, Report
 from tracker.services import event_log
 
@@ -29,10 +29,10 @@ Permit = Callable[[Report], Role | None]  # in which role a person may change a 
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class ReportAction:
     """One act of a person. `batch`: 12 random digits that name it; `aloud`: the threads shall hear of it."""
 
-    kind: Happening
+    kind: EventKind
     person: str
     batch: str
     at: datetime
@@ -48,26 +48,26 @@ class Act:
         event = EventData(self.key, self.kind, self.at, role, said_by=self.person)
         told = " ".join(self.argument.split())[:LONGEST]
         match self.kind:
-            case Happening.FIX_PROPOSED | Happening.FIX_CONFIRMED:
+            case EventKind.FIX_PROPOSED | EventKind.FIX_CONFIRMED:
                 return replace(event, title=told[:300])
-            case Happening.FIX_QUEUED:
+            case EventKind.FIX_QUEUED:
                 return replace(event, tree=told[:100])
-            case Happening.FIX_LANDED | Happening.DISAPPEARED:
+            case EventKind.FIX_LANDED | EventKind.DISAPPEARED:
                 return replace(event, tag=_version(told))
-            case Happening.BLOCKS:
+            case EventKind.BLOCKS:
                 return replace(event, tag=_version(told) or release or "the release")
-            case Happening.DUPLICATE:
+            case EventKind.DUPLICATE:
                 return replace(event, remark=_sha(told))
-            case Happening.ASSIGNED:
+            case EventKind.ASSIGNED:
                 return replace(event, remark={"me": self.person, "nobody": ""}.get(_some(told), told[:100]))
-            case Happening.NOTED:
+            case EventKind.NOTED:
                 return replace(event, remark=_first(_some(told)))
         return replace(event, remark=told)
 
 
 def _some(told: str) -> str:
     if not told:
-        raise Unfit("expected some words beside it")
+        raise InvalidInput("expected some words beside it")
     return told
 
 
@@ -78,18 +78,18 @@ def _first(told: str) -> str:
 
 def _version(told: str) -> str:
     if told and versions.parse(told) is None:
-        raise Unfit(f"expected a version like v6.12-rc4; found {told[:40]!r}")
+        raise InvalidInput(f"expected a version like v6.12-rc4; found {told[:40]!r}")
     return told
 
 
 def _sha(told: str) -> str:
     if not _SHA.match(told):
-        raise Unfit(f"expected the sha of another report's culprit; found {told[:40]!r}")
+        raise InvalidInput(f"expected the sha of another report's culprit; found {told[:40]!r}")
     return told[:10].lower()
 
 
 @dataclass(slots=True)
-class Outcome:
+class ActionOutcome:
     """What became of an act: the keys of the reports that changed, and the others with the reason."""
 
     changed: list[int] = field(default_factory=list)
@@ -112,10 +112,10 @@ class Outcome:
 
 
 @transaction.atomic
-def change(seen: Mapping[int, int], act: Act, may: Permit, release: str = "") -> Outcome:
+def change(seen: Mapping[int, int], act: ReportAction, may: Permit, release: str = "") -> ActionOutcome:
     """Do it to these reports, each with the revision at which it was looked at. Unfit where it can't be done at all."""
     act.event(Role.MACHINE, release)  # a bad argument is told before anything is locked
-    outcome = Outcome()
+    outcome = ActionOutcome()
 
     def tell(report: Report, events: list[Event]) -> Event | None:
         role = may(report)
@@ -129,7 +129,7 @@ def change(seen: Mapping[int, int], act: Act, may: Permit, release: str = "") ->
         else:
             outcome.changed.append(report.pk)
             row = event_log.event_row(
-                report, event, act.at, act.argument.strip() if act.kind is Happening.NOTED else ""
+                report, event, act.at, act.argument.strip() if act.kind is EventKind.NOTED else ""
             )
             row.batch, row.aloud = act.batch, act.aloud
             return row
@@ -149,7 +149,7 @@ def _moves(report: Report, events: Sequence[EventData], event: EventData) -> boo
 def undo(batch: str, person: str, now: datetime, may: Permit) -> list[int]:
     """Take an act back wherever it still stands. Returns the keys of the reports that changed."""
     if not _BATCH.match(batch):
-        raise Unfit(f"expected the name of an act; found {batch[:40]!r}")
+        raise InvalidInput(f"expected the name of an act; found {batch[:40]!r}")
     reports = Event.objects.filter(batch=batch).exclude(batch="").values_list("report", flat=True)
     return take_back(reports, f"hand:{batch}", person, now, may)
 
@@ -160,13 +160,13 @@ def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may:
     changed: list[int] = []
 
     def tell(report: Report, events: list[Event]) -> Event | None:
-        standing = {event.key for event in standing_events([event.value() for event in events])}
+        standing = {event.key for event in effective_events([event.value() for event in events])}
         if may(report) is None or key not in standing:
             return None
         known = {event.key for event in events}
         own = next(name for number in range(len(known) + 1) if (name := _reversal(key, number)) not in known)
         changed.append(report.pk)
-        value = EventData(own, Happening.REVERSED, now, said_by=person, reverses=key)
+        value = EventData(own, EventKind.REVERSED, now, said_by=person, reverses=key)
         return event_log.event_row(report, value, now)
 
     event_log.amend(list(reports)[:MOST], tell)
@@ -174,4 +174,4 @@ def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may:
 
 
 def _reversal(key: str, number: int) -> str:
-    return f"{Happening.REVERSED}:{key}" + (f"#{number + 1}" if number else "")
+    return f"{EventKind.REVERSED}:{key}" + (f"#{number + 1}" if number else "")

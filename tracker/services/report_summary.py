@@ -80,7 +80,7 @@ def noise(finding: Finding) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Calendar:
+class ReleaseCalendar:
     """The ends of the cycles, in their order, and the one that goes on; "" where nothing names it yet."""
 
     versions: tuple[str, ...]
@@ -88,11 +88,11 @@ class Calendar:
     current: str
 
     @classmethod
-    def load(cls) -> Calendar:
+    def load(cls) -> ReleaseCalendar:
         return cls.of(Release.objects.order_by("number"))
 
     @classmethod
-    def of(cls, releases: Iterable[Release]) -> Calendar:
+    def of(cls, releases: Iterable[Release]) -> ReleaseCalendar:
         """Of all releases, the oldest first."""
         releases = list(releases)
         ended = [each for each in releases if each.released_at]
@@ -112,7 +112,7 @@ LINE = (
 )
 
 
-def put(report: Report, calendar: Calendar | None) -> None:
+def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
     """Where the line stands, after the state has changed; without a calendar it was reported when it was before."""
     report.merged = report.cycle if not report.held or report.reported_at else ""
     if calendar:
@@ -128,16 +128,16 @@ def put(report: Report, calendar: Calendar | None) -> None:
     report.words = _words(report)
 
 
-def relist(report_ids: Iterable[int]) -> None:
+def refresh(report_ids: Iterable[int]) -> None:
     """Write the lines of these reports again: a handful of queries for five hundred of them."""
     calendar = None
     for some in bulk.in_parts(set(report_ids)):
-        calendar = calendar or Calendar.load()
+        calendar = calendar or ReleaseCalendar.load()
         with transaction.atomic():  # locked in the order in which a fold locks them, so that none writes what is old
             _relist(some, calendar)
 
 
-def _relist(some: Collection[int], calendar: Calendar) -> None:
+def _relist(some: Collection[int], calendar: ReleaseCalendar) -> None:
     rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
     reports = list(rows.filter(pk__in=some).order_by("pk"))
     before = {report.pk: [getattr(report, name) for name in LINE] for report in reports}
@@ -149,16 +149,16 @@ def _relist(some: Collection[int], calendar: Calendar) -> None:
         report.author = clipped(report.culprit.author_email.lower())
         report.heard_at = heard.get(report.pk)
         report.lacks_fix = report.pk in lacking
-        put(report, calendar)
+        set_columns(report, calendar)
     bulk.update([each for each in reports if before[each.pk] != [getattr(each, name) for name in LINE]], LINE)
 
 
-def relist_since(moment: datetime | None) -> None:
+def refresh_since(moment: datetime | None) -> None:
     """The lines of what was reported since a moment (None: ever), after a cycle has begun or ended."""
     told = Report.objects.filter(reported_at__isnull=False)
     if moment:
         told = told.filter(reported_at__gt=moment)
-    relist(told.values_list("pk", flat=True))
+    refresh(told.values_list("pk", flat=True))
 
 
 def clipped(name: str) -> str:

@@ -8,34 +8,34 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from tracker.domain.events import EventData, Happening
+from tracker.domain.events import EventData, EventKind
 from tracker.models import Decision, Event, RuleRecord, Suggestion
 from tracker.services import event_log
 
 # What a suggestion may be changed to: what a mail can mean.
 OTHERS = (
-    Happening.RESPONDED,
-    Happening.WORKING,
-    Happening.ASKED,
-    Happening.ANSWERED,
-    Happening.DISPUTED,
-    Happening.FIX_PROPOSED,
-    Happening.FIX_FAILED,
-    Happening.FIX_CONFIRMED,
-    Happening.FIX_QUEUED,
-    Happening.DROPPED,
-    Happening.EXPECTED,
-    Happening.INVALID,
-    Happening.DUPLICATE,
+    EventKind.RESPONDED,
+    EventKind.WORKING,
+    EventKind.ASKED,
+    EventKind.ANSWERED,
+    EventKind.DISPUTED,
+    EventKind.FIX_PROPOSED,
+    EventKind.FIX_FAILED,
+    EventKind.FIX_CONFIRMED,
+    EventKind.FIX_QUEUED,
+    EventKind.DROPPED,
+    EventKind.EXPECTED,
+    EventKind.INVALID,
+    EventKind.DUPLICATE,
 )
 
 
-_OF_A_FIX = frozenset({Happening.FIX_PROPOSED, Happening.FIX_CONFIRMED, Happening.FIX_QUEUED})
+_OF_A_FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED})
 
 
 @transaction.atomic
 def decide(
-    suggestion: Suggestion, decision: Decision, person: str, now: datetime, instead: Happening | None = None
+    suggestion: Suggestion, decision: Decision, person: str, now: datetime, instead: EventKind | None = None
 ) -> bool:
     """Accept, reject or change a suggestion, once; False where somebody was faster.
 
@@ -46,7 +46,7 @@ def decide(
         return False
     value = replace(suggestion.value(), said_by=person)
     if decision == Decision.REJECTED:
-        value = replace(value, kind=Happening.READING_REJECTED, at=now, remark=suggestion.rule, title="", commit="")
+        value = replace(value, kind=EventKind.READING_REJECTED, at=now, remark=suggestion.rule, title="", commit="")
     elif decision == Decision.CHANGED and instead:
         value = replace(value, kind=instead, remark="", title=value.title if instead in _OF_A_FIX else "")
     value = replace(value, key=_key(suggestion, value))
@@ -65,8 +65,8 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
     event = _events(suggestion).order_by("-pk").first()
     if event:
         undone = EventData(
-            key=f"{Happening.REVERSED}:{event.key}",
-            kind=Happening.REVERSED,
+            key=f"{EventKind.REVERSED}:{event.key}",
+            kind=EventKind.REVERSED,
             at=now,
             said_by=person,
             reverses=event.key,

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.domain.tool_output.kinds import kind_of
-from tracker.models import Evidence, Kernel, Machine, ReleaseResult, Report, Scenario
+from tracker.models import Kernel, Machine, ReleaseResult, Report, Scenario, ToolOutput
 
 MOST = 4 << 20  # letters of a file
 MOST_FILES = 200  # that people attach to a report, or to a kernel
@@ -19,9 +19,9 @@ _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
 
 def attach_to_report(
     report: Report, side: str, name: str, text: str, said_by: str, now: datetime, machine: Machine | None = None
-) -> Evidence:
+) -> ToolOutput:
     """A file that was taken on one side of a report; the same again is the one that is there. Unfit says why not."""
-    row = Evidence(report=report, side=side, machine=machine)
+    row = ToolOutput(report=report, side=side, machine=machine)
     return _attach(row, f"report {report.pk} {side}{_on(machine)}", name, text, said_by, now)
 
 
@@ -34,9 +34,9 @@ def attach_to_kernel(
     result: ReleaseResult | None = None,
     machine: Machine | None = None,
     scenario: Scenario | None = None,
-) -> Evidence:
+) -> ToolOutput:
     """A file that was taken while a kernel was measured."""
-    row = Evidence(kernel=kernel, result=result, machine=machine, scenario=scenario)
+    row = ToolOutput(kernel=kernel, result=result, machine=machine, scenario=scenario)
     where = f"kernel {kernel.pk}{_on(machine)}{f' scenario {scenario.pk}' if scenario else ''}"
     return _attach(row, where, name, text, said_by, now)
 
@@ -45,23 +45,23 @@ def _on(machine: Machine | None) -> str:
     return f" machine {machine.pk}" if machine else ""
 
 
-def _attach(row: Evidence, owner: str, name: str, text: str, said_by: str, now: datetime) -> Evidence:
+def _attach(row: ToolOutput, owner: str, name: str, text: str, said_by: str, now: datetime) -> ToolOutput:
     if not text.strip():
-        raise Unfit(f"{name[:80]}: it is empty")
+        raise InvalidInput(f"{name[:80]}: it is empty")
     if len(text) > MOST:
-        raise Unfit(f"{name[:80]}: expected at most {MOST:,} letters, found {len(text):,}")
+        raise InvalidInput(f"{name[:80]}: expected at most {MOST:,} letters, found {len(text):,}")
     row.name = _UNFIT.sub(" ", name).strip()[:200] or "a file"
     row.text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     row.key = hashlib.sha256(f"{owner}\0{row.name}\0{row.text}".encode()).hexdigest()
-    if known := Evidence.objects.filter(key=row.key).first():
+    if known := ToolOutput.objects.filter(key=row.key).first():
         return known
-    others = Evidence.objects.filter(report=row.report, kernel=row.kernel, result=None)
+    others = ToolOutput.objects.filter(report=row.report, kernel=row.kernel, result=None)
     if row.result is None and others.count() >= MOST_FILES:  # those of results are as many as their results have
-        raise Unfit(f"{row.name[:80]}: there are {MOST_FILES} files already")
+        raise InvalidInput(f"{row.name[:80]}: there are {MOST_FILES} files already")
     row.kind, row.said_by, row.at = kind_of(row.text), said_by, now
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError:  # somebody hands in the same at this moment
-        return Evidence.objects.get(key=row.key)
+        return ToolOutput.objects.get(key=row.key)
     return row

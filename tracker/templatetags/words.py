@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 from tracker.models import Finding
 from tracker.pages.reports.words import chance, headline
 from tracker.pages.triage.controls import Controls
-from tracker.pages.triage.question import Question
-from tracker.pages.triage.rows import Row, paths
+from tracker.pages.triage.question import TriageQuery
+from tracker.pages.triage.rows import TriageRow, paths
 from tracker.services.report_summary import spark
 
 register = template.Library()
@@ -104,14 +104,14 @@ def age(value: datetime | None) -> str:
 
 
 @register.simple_tag
-def desk_rows(rows: Sequence[Row], may_change: bool = False, swap: bool = False) -> SafeString:
+def desk_rows(rows: Sequence[TriageRow], may_change: bool = False, swap: bool = False) -> SafeString:
     """The rows of the desk, with boxes for those who may change them; `swap`: to take the place of those on a page."""
     told = {"rows": rows, "may_change": may_change, "swap": swap}
     return mark_safe(engines["fast"].get_template("desk_rows.html").render(told))
 
 
 @register.simple_tag
-def filter_form(controls: Controls, question: Question, orders: Iterable[str], groups: Iterable[str]) -> SafeString:
+def filter_form(controls: Controls, question: TriageQuery, orders: Iterable[str], groups: Iterable[str]) -> SafeString:
     """The form above a table, with hundreds of values to choose from."""
     told = {"controls": controls, "question": question, "orders": orders, "groups": groups}
     return mark_safe(engines["fast"].get_template("controls.html").render(told))

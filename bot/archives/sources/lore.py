@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 from bot.archives.sources.mbox import read_mbox
 from bot.archives.sources.raw import RawMail
-from bot.archives.sources.snapshot import ReadWhole
+from bot.archives.sources.snapshot import SnapshotSource
 from bot.errors import Unreadable
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadSource(ReadWhole):
+class ThreadSource(SnapshotSource):
     """One thread on one server."""
 
     server: str

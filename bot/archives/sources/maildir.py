@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.archives.sources.raw import LIMIT, RawMail
-from bot.archives.sources.snapshot import ReadWhole, looks
+from bot.archives.sources.snapshot import SnapshotSource, looks
 
 
 @dataclass(frozen=True, slots=True)
-class MaildirSource(ReadWhole):
+class MaildirSource(SnapshotSource):
     """A Maildir, or the one mail of each of its files."""
 
     path: Path

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from bot.archives.sources.raw import LIMIT, RawMail
-from bot.archives.sources.snapshot import ReadWhole, looks
+from bot.archives.sources.snapshot import SnapshotSource, looks
 from bot.errors import Unreadable
 
 # A separator: "From ", an address of a kind, a date. A body line "From here on" has no year at its end.
@@ -25,7 +25,7 @@ _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class FileSource(ReadWhole):
+class FileSource(SnapshotSource):
     """An mbox, also packed, or a single mail."""
 
     path: Path

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from bot.archives.sources.mbox import read_mbox
 from bot.archives.sources.raw import RawMail
-from bot.archives.sources.snapshot import ReadWhole
+from bot.archives.sources.snapshot import SnapshotSource
 
 
 @dataclass(frozen=True, slots=True)
-class PipeSource(ReadWhole):
+class PipeSource(SnapshotSource):
     """What is piped in, by way of a file of no name, so that a large mbox is not held in memory."""
 
     name: str = "-"

@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
 
-from bot.archives.checkpoint import Trail
+from bot.archives.checkpoint import ReadCheckpoint
 from bot.archives.sources.raw import LIMIT, RawMail
 from bot.errors import Unreadable
 from bot.git import repository as git
@@ -57,17 +57,17 @@ class EpochSource:
         return head(self.epoch)
 
     def is_done(self, cursor: str, goal: str) -> bool:
-        return Trail.parse(cursor).newest == goal
+        return ReadCheckpoint.parse(cursor).newest == goal
 
     def resume(self, cursor: str) -> str:
-        trail = Trail.parse(cursor)
+        trail = ReadCheckpoint.parse(cursor)
         return str(trail.back_to(last_common(self.epoch, trail)))
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
-        return read_epoch(self.epoch, Trail.parse(cursor).newest, goal)
+        return read_epoch(self.epoch, ReadCheckpoint.parse(cursor).newest, goal)
 
     def after(self, cursor: str, position: str, seen: int) -> str:
-        return str(Trail.parse(cursor).to(position, seen))
+        return str(ReadCheckpoint.parse(cursor).to(position, seen))
 
 
 def head(epoch: Path) -> str:
@@ -82,7 +82,7 @@ def head(epoch: Path) -> str:
         return ""
 
 
-def last_common(epoch: Path, trail: Trail) -> str:
+def last_common(epoch: Path, trail: ReadCheckpoint) -> str:
     """The newest commit of a trail that is still part of the history, which a purge or an edit may have rewritten."""
     for _, commit in trail.marks:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-class ReadWhole:
+class SnapshotSource:
     """What such sources have in common."""
 
     __slots__ = ()

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from bot.compose import numbers
 from bot.compose.conventions import WIDTH
-from bot.compose.follow_ups.thread_mail import ThreadTold, further
-from bot.compose.mail import Mail
-from bot.compose.report.report_data import FindingTold, worst
+from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
+from bot.compose.mail import ComposedMail
+from bot.compose.report.report_data import FindingData, worst
 from bot.compose.report.tables import sides, tables
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from tracker.domain.english import counted
 from tracker.domain.events import Grade
 
@@ -19,7 +19,7 @@ LEAST_PCT = 5.0  # a change that is worth a mail
 _SHOWN = 5
 
 
-def matters(new: Sequence[FindingTold], headline: FindingTold) -> bool:
+def matters(new: Sequence[FindingData], headline: FindingData) -> bool:
     """Whether people should hear of new findings: one that is worse by five per cent, or by half of the headline's,
     whichever is more. What moved for the better, or little, stands on the report's page.
     """
@@ -30,14 +30,14 @@ def matters(new: Sequence[FindingTold], headline: FindingTold) -> bool:
 
 
 def compose_follow_up(
-    thread: ThreadTold,
-    new: Sequence[FindingTold],
+    thread: ThreadData,
+    new: Sequence[FindingData],
     parent: tuple[str, str],
     purpose: str,
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     unwelcome: Mapping[str, str],
-) -> Mail:
+) -> ComposedMail:
     """`parent`: the sha and the title of what the culprit was compared with."""
     graded = [each for each in new if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in graded)
@@ -51,4 +51,4 @@ def compose_follow_up(
         "tables": list(tables(new)),
         "sides": sides(thread.sha, thread.title, *parent),
     }
-    return further(thread, purpose, "follow_up", words, identity, now, unwelcome)
+    return in_thread(thread, purpose, "follow_up", words, identity, now, unwelcome)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.compose import numbers
-from bot.compose.follow_ups.thread_mail import ThreadTold, further
-from bot.compose.mail import Mail
-from bot.compose.report.report_data import FindingTold
+from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
+from bot.compose.mail import ComposedMail
+from bot.compose.report.report_data import FindingData
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 from tracker.domain.events import Grade
 
@@ -20,15 +20,15 @@ _NOTHING = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class FixTold:
+class FixData:
     """A fix, and the report's headline measured again on both sides of it: without the fix, and with it."""
 
     sha: str
     title: str
     author: Address
-    measured: FindingTold
+    measured: FindingData
 
-    def recovers(self, headline: FindingTold) -> float | None:
+    def recovers(self, headline: FindingData) -> float | None:
         """The share of what the culprit cost that comes back, 1 for all; None where nothing was lost.
 
         The less of what the fix gains over its parent, and of what it leads back to: a kernel that was slower still
@@ -41,21 +41,21 @@ class FixTold:
         reached = (self.measured.new_mean - headline.new_mean) / lost
         return min(gained, reached)
 
-    def passes(self, headline: FindingTold) -> bool:
+    def passes(self, headline: FindingData) -> bool:
         """Whether the lab may stand for it with its name: no chance, and all of the loss is back."""
         share = self.recovers(headline)
         return self.measured.verdict is Grade.IMPROVEMENT and share is not None and share >= WHOLE
 
 
 def compose_fix(
-    thread: ThreadTold,
-    fix: FixTold,
-    headline: FindingTold,
+    thread: ThreadData,
+    fix: FixData,
+    headline: FindingData,
     purpose: str,
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     unwelcome: Mapping[str, str],
-) -> Mail:
+) -> ComposedMail:
     passes = fix.passes(headline)
     words = {
         "fix_sha": fix.sha,
@@ -69,10 +69,10 @@ def compose_fix(
         "tested": f"Tested-by: {one_line(identity.name)} <{identity.tagged(thread.tag)}>" if passes else "",
     }
     first = fix.author if fix.author.email else None
-    return further(thread, purpose, "fix", words, identity, now, unwelcome, first, str(words["tested"]))
+    return in_thread(thread, purpose, "fix", words, identity, now, unwelcome, first, str(words["tested"]))
 
 
-def _outcome(fix: FixTold, headline: FindingTold) -> str:
+def _outcome(fix: FixData, headline: FindingData) -> str:
     share = fix.recovers(headline)
     if fix.measured.verdict is Grade.REGRESSION:
         return "makes things worse"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.compose import numbers
-from bot.compose.follow_ups.thread_mail import ThreadTold, further
-from bot.compose.mail import Mail
-from bot.compose.report.report_data import FindingTold
-from bot.mail.identity import Identity
+from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
+from bot.compose.mail import ComposedMail
+from bot.compose.report.report_data import FindingData
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 
 
@@ -22,19 +22,19 @@ class StillThere:
 
     ref: str
     sha: str
-    again: FindingTold | None = None
+    again: FindingData | None = None
     asked: bool = False
 
 
 def compose_recheck(
-    thread: ThreadTold,
+    thread: ThreadData,
     seen: StillThere,
-    headline: FindingTold,
+    headline: FindingData,
     purpose: str,
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     unwelcome: Mapping[str, str],
-) -> Mail:
+) -> ComposedMail:
     words = {
         "ref": one_line(seen.ref, 40),
         "ref10": seen.sha[:10],
@@ -44,4 +44,4 @@ def compose_recheck(
         "again": numbers.sides(seen.again) if seen.again else "",
         "asked": seen.asked,
     }
-    return further(thread, purpose, "recheck", words, identity, now, unwelcome)
+    return in_thread(thread, purpose, "recheck", words, identity, now, unwelcome)

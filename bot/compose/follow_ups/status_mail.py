@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.compose.follow_ups.thread_mail import ThreadTold, further
-from bot.compose.mail import Mail
-from bot.mail.identity import Identity
+from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
+from bot.compose.mail import ComposedMail
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StatusChange:
     """`what`: the kind of what he did, in words; `words`: his note, "" for none; `status`: where the report stands."""
 
     person: str
@@ -23,9 +23,14 @@ class Said:
     status: str
 
 
-def compose_said(
-    thread: ThreadTold, said: Said, purpose: str, identity: Identity, now: datetime, unwelcome: Mapping[str, str]
-) -> Mail:
+def compose_status(
+    thread: ThreadData,
+    said: StatusChange,
+    purpose: str,
+    identity: BotIdentity,
+    now: datetime,
+    unwelcome: Mapping[str, str],
+) -> ComposedMail:
     """One act, in the words that the page has for it."""
     note = f'"{one_line(said.words, 1200)}"' if said.words else ""
     told = {
@@ -33,7 +38,7 @@ def compose_said(
         "note": _wrapped(note),
         "status": _wrapped(f"Where it stands: {one_line(said.status, 600).rstrip('.')}."),
     }
-    return further(thread, purpose, "said", told, identity, now, unwelcome)
+    return in_thread(thread, purpose, "said", told, identity, now, unwelcome)
 
 
 def _wrapped(text: str) -> list[str]:

@@ -8,18 +8,18 @@ from datetime import datetime
 
 from django.template.loader import render_to_string
 
-from bot.compose.mail import Mail
+from bot.compose.mail import ComposedMail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import Recipient, Recipients, why_not
 from bot.compose.report.report_mail import commit_line, finished
 from bot.compose.threading import below
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadTold:
+class ThreadData:
     """A report that people were told of: its culprit, and the mail that told them."""
 
     tag: str
@@ -33,17 +33,17 @@ class ThreadTold:
     cc: tuple[Address, ...]
 
 
-def further(
-    thread: ThreadTold,
+def in_thread(
+    thread: ThreadData,
     purpose: str,
     template: str,
     words: Mapping[str, object],
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     unwelcome: Mapping[str, str],
     first: Address | None = None,
     tag: str = "",
-) -> Mail:
+) -> ComposedMail:
     """A mail below the report. `purpose` names what it tells, and so its Message-ID; `first`: who is addressed, if he
     can be; `tag`: a line of it that tools shall collect.
     """
@@ -59,7 +59,7 @@ def further(
         "page": identity.page(thread.sha[:12]),
         "help": identity.help("answering"),
     }
-    return Mail(
+    return ComposedMail(
         message_id=message_id(now, thread.tag, identity, purpose),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(thread.tag)),
@@ -74,7 +74,7 @@ def further(
 
 
 def _recipients(
-    thread: ThreadTold, identity: Identity, unwelcome: Mapping[str, str], first: Address | None
+    thread: ThreadData, identity: BotIdentity, unwelcome: Mapping[str, str], first: Address | None
 ) -> Recipients:
     """Those who were told of the report, and who is addressed, but for those who want no more, or can't be told."""
     told = [Recipient(each, "was told of the report") for each in (*thread.to, *thread.cc)]

@@ -6,16 +6,16 @@ import textwrap
 from collections.abc import Mapping
 from datetime import datetime
 
-from bot.compose.follow_ups.thread_mail import ThreadTold, further
-from bot.compose.mail import Mail
-from bot.mail.identity import Identity
+from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
+from bot.compose.mail import ComposedMail
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 
 
 def compose_withdrawal(
-    thread: ThreadTold, reason: str, purpose: str, identity: Identity, now: datetime, unwelcome: Mapping[str, str]
-) -> Mail:
+    thread: ThreadData, reason: str, purpose: str, identity: BotIdentity, now: datetime, unwelcome: Mapping[str, str]
+) -> ComposedMail:
     """`reason`: the words that the decision relied on, "" for none."""
     quoted = f'Reason: "{one_line(reason, 600)}"' if reason else ""
     lines = textwrap.wrap(quoted, 74, break_on_hyphens=False)
-    return further(thread, purpose, "withdrawal", {"reason": lines}, identity, now, unwelcome)
+    return in_thread(thread, purpose, "withdrawal", {"reason": lines}, identity, now, unwelcome)

@@ -12,10 +12,10 @@ from datetime import datetime
 
 from bot.compose.conventions import Conventions
 from bot.compose.lint import every_mail, reports
-from bot.compose.lint.look import Look, names_in
-from bot.compose.mail import Mail, to_bytes
-from bot.compose.report.report_data import ReportTold
-from bot.mail.identity import Identity
+from bot.compose.lint.look import LintContext, names_in
+from bot.compose.mail import ComposedMail, to_bytes
+from bot.compose.report.report_data import ReportData
+from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.robot_reports.report import find_report
 
@@ -23,11 +23,11 @@ MOST_FAULTS = 10  # told of one mail
 
 
 def faults(
-    mail: Mail,
-    identity: Identity,
+    mail: ComposedMail,
+    identity: BotIdentity,
     conventions: Conventions,
     now: datetime,
-    told: ReportTold | None = None,
+    told: ReportData | None = None,
     foreign: Collection[str] = (),
 ) -> tuple[str, ...]:
     """What is wrong with a mail, a sentence each; nothing where it may go. `told`: of a report, what it should tell;
@@ -40,7 +40,7 @@ def faults(
     read = parse(raw)
     report = find_report(read) if told else None
     names = tuple(names_in(told) if told else foreign)
-    look = Look(mail, raw, read, identity, conventions, now, names, told, report)
+    look = LintContext(mail, raw, read, identity, conventions, now, names, told, report)
     checks = (*every_mail.CHECKS, *(reports.CHECKS if told else ()))
     found = (fault for check in checks for fault in check(look))
     return tuple(fault for fault, _ in zip(found, range(MOST_FAULTS), strict=False))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, timedelta
 
 from bot.compose.conventions import WIDTH
-from bot.compose.lint.look import Check, Look
+from bot.compose.lint.look import Check, LintContext
 from bot.compose.obeyed_lines import is_obeyed
 from bot.compose.recipients import is_forbidden
 from bot.mail.sanitising import is_address, is_message_id, one_line
@@ -41,7 +41,7 @@ HEADINGS = (  # the lines of the templates that promise something below them
 _END = "\n-- \n"
 
 
-def _addresses(look: Look) -> Iterator[str]:
+def _addresses(look: LintContext) -> Iterator[str]:
     mail = look.mail
     everybody = [*mail.to, *mail.cc]
     if not mail.to:
@@ -61,14 +61,14 @@ def _addresses(look: Look) -> Iterator[str]:
         yield "To and Cc read otherwise than they were meant"
 
 
-def _sender(look: Look) -> Iterator[str]:
+def _sender(look: LintContext) -> Iterator[str]:
     if look.read.author.email != look.identity.address:
         yield f"it is not from {look.identity.address}"
     if look.mail.reply_to.email != look.identity.tagged(look.mail.report_tag):
         yield "answers would not come back with the report's tag"
 
 
-def _ids(look: Look) -> Iterator[str]:
+def _ids(look: LintContext) -> Iterator[str]:
     mail, domain = look.mail, look.identity.address.partition("@")[2]
     if not is_message_id(mail.message_id) or not mail.message_id.endswith(f"@{domain}"):
         yield f"its Message-ID is none of ours: {one_line(mail.message_id, 80)!r}"
@@ -82,14 +82,14 @@ def _ids(look: Look) -> Iterator[str]:
         yield "its References hold what is no Message-ID"
 
 
-def _date(look: Look) -> Iterator[str]:
+def _date(look: LintContext) -> Iterator[str]:
     if look.mail.date.tzinfo is None:
         yield "its date tells no time zone"
     elif look.mail.date.astimezone(UTC) > look.now + _AHEAD:
         yield "its date lies in the future"
 
 
-def _body(look: Look) -> Iterator[str]:
+def _body(look: LintContext) -> Iterator[str]:
     body = look.mail.body
     if max(map(len, look.raw.split(b"\r\n"))) > MAX_LINE:
         yield f"a line is longer than the {MAX_LINE} octets that servers take"
@@ -109,7 +109,7 @@ def _body(look: Look) -> Iterator[str]:
         yield "no link leads to its page" if look.mail.page else "no link leads to the report's page"
 
 
-def _width(look: Look) -> Iterator[str]:
+def _width(look: LintContext) -> Iterator[str]:
     """Tables are as wide as they are, and what programs look for stands in one line."""
     for line in look.mail.body.partition("\nDetails are as below")[0].split("\n"):
         if len(line) > WIDTH and not _WHOLE.match(line):
@@ -117,7 +117,7 @@ def _width(look: Look) -> Iterator[str]:
             return
 
 
-def _obeyed(look: Look) -> Iterator[str]:
+def _obeyed(look: LintContext) -> Iterator[str]:
     """What programs obey at the beginning of a line is ours, and nobody else's."""
     for line in filter(is_obeyed, look.mail.body.split("\n")):
         ours = _OURS.fullmatch(line)
@@ -126,7 +126,7 @@ def _obeyed(look: Look) -> Iterator[str]:
             return
 
 
-def _sections(look: Look) -> Iterator[str]:
+def _sections(look: LintContext) -> Iterator[str]:
     """A heading with nothing below it."""
     lines = [line for line in look.mail.body.split("\n") if line.strip()]
     for line, below in zip(lines, [*lines[1:], ""], strict=True):

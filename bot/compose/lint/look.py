@@ -7,34 +7,34 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.compose.conventions import Conventions
-from bot.compose.mail import Mail
-from bot.compose.report.report_data import ReportTold
+from bot.compose.mail import ComposedMail
+from bot.compose.report.report_data import ReportData
 from bot.mail import message as received
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.robot_reports.report import RobotReport
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LintContext:
     """`raw` and `read`: the mail as bytes, and as its receivers find it; `foreign`: what others have named in it. Of a
     further mail about a report `told` and `report` are None.
     """
 
-    mail: Mail
+    mail: ComposedMail
     raw: bytes
-    read: received.Mail
-    identity: Identity
+    read: received.ParsedMail
+    identity: BotIdentity
     conventions: Conventions
     now: datetime
     foreign: tuple[str, ...] = ()
-    told: ReportTold | None = None
+    told: ReportData | None = None
     report: RobotReport | None = None
 
 
-Check = Callable[[Look], Iterator[str]]
+Check = Callable[[LintContext], Iterator[str]]
 
 
-def names_in(told: ReportTold) -> Iterator[str]:
+def names_in(told: ReportData) -> Iterator[str]:
     """What a report tells in the words of labs and commits, which may look like anything."""
     yield from (told.title, told.parent_title, told.tree, told.tree_url, told.branch, told.base, told.good, told.bad)
     yield from (told.raw, told.test_text, told.test_url, *(each.ref for each in told.rechecks))

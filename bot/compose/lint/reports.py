@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from bot.compose import numbers
-from bot.compose.lint.look import Check, Look
+from bot.compose.lint.look import Check, LintContext
 from bot.mail.addresses import parse_addresses
 from bot.mail.sanitising import is_address, lore_link, one_line
 from bot.robot_reports.subject import read_subject
@@ -17,7 +17,7 @@ from tracker.domain.statistics.change import word
 _ROUNDING = 0.06  # points of per cent: both numbers are printed with one digit
 
 
-def _subject(look: Look) -> Iterator[str]:
+def _subject(look: LintContext) -> Iterator[str]:
     assert look.told
     told, subject = look.told, read_subject(look.read.subject)
     if subject.sha != told.sha[:10]:
@@ -31,7 +31,7 @@ def _subject(look: Look) -> Iterator[str]:
         yield f"the subject says {subject.percent or 'no'}%, measured was {change:+.1f}%"
 
 
-def _numbers(look: Look) -> Iterator[str]:
+def _numbers(look: LintContext) -> Iterator[str]:
     """The sentence and the table, as a reader of such reports finds them."""
     assert look.told
     told, read, headline = look.told, look.report, look.told.headline
@@ -49,7 +49,7 @@ def _numbers(look: Look) -> Iterator[str]:
     yield from (f"it contradicts itself: {problem}" for problem in read.unsure)
 
 
-def _tables(look: Look) -> Iterator[str]:
+def _tables(look: LintContext) -> Iterator[str]:
     """Every finding in a table, as it was measured, and every table with its rows."""
     assert look.told
     read, headline = look.report, look.told.headline
@@ -76,7 +76,7 @@ def _printed(mean: float) -> float:
     return float(numbers.value(mean))
 
 
-def _verdict(look: Look) -> Iterator[str]:
+def _verdict(look: LintContext) -> Iterator[str]:
     """By the metric's direction, and never by the sign alone."""
     assert look.told
     headline = look.told.headline
@@ -86,7 +86,7 @@ def _verdict(look: Look) -> Iterator[str]:
         yield f"{one_line(headline.metric, 80)} did not move as {article(look.told.verdict)} {look.told.verdict} does"
 
 
-def _tags(look: Look) -> Iterator[str]:
+def _tags(look: LintContext) -> Iterator[str]:
     """The tag block of a regression leads back to this very mail; an improvement has none."""
     assert look.told
     body, told = look.mail.body, look.told
@@ -103,7 +103,7 @@ def _tags(look: Look) -> Iterator[str]:
         yield "Reported-by: lacks the report's address"
 
 
-def _culprit(look: Look) -> Iterator[str]:
+def _culprit(look: LintContext) -> Iterator[str]:
     assert look.told
     told, oldest = look.told, look.conventions.oldest
     if not re.fullmatch(r"[0-9a-f]{40}", told.sha):

@@ -12,7 +12,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from bot.compose.policy.rates import Rates
-from bot.compose.report.report_data import ReportTold
+from bot.compose.report.report_data import ReportData
 from bot.mail.subsystem import subsystem_of
 
 MOST_DAYS = 366  # that a mail may wait for room
@@ -27,7 +27,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """Conditions that must all hold; those that are not told always do."""
 
     action: Action
@@ -40,7 +40,7 @@ class Rule:
     authors: tuple[str, ...] = ()
     opted_in: bool = False  # only of authors who said so
 
-    def fits(self, told: ReportTold, opted_in: bool) -> bool:
+    def fits(self, told: ReportData, opted_in: bool) -> bool:
         change = told.headline.change_pct
         size = abs(change) if change is not None else float("inf")
         return (
@@ -59,7 +59,7 @@ class Rule:
 class Policy:
     """The rules in order, the limits that no installation should be without (0 is none), and the rates of sending."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
     quiet: timedelta = timedelta(days=7)
     per_author: int = 5
     per_list: int = 50
@@ -68,7 +68,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class PolicyContext:
     """What is known around a report. `reported_by`: the Message-ID of another robot's report of its culprit;
     `same_patch`: the commit, and `same_patch_tree` the tree, under which the same patch was reported before.
     """
@@ -81,7 +81,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PolicyDecision:
     """What to do, and why where that is to hold it; `until` when, where that passes."""
 
     action: Action
@@ -89,7 +89,7 @@ class Decision:
     until: datetime | None = None
 
 
-def decide(told: ReportTold, policy: Policy, known: Circumstances, now: datetime, otherwise: Action) -> Decision:
+def decide(told: ReportData, policy: Policy, known: PolicyContext, now: datetime, otherwise: Action) -> PolicyDecision:
     """What becomes of a report's mail; `otherwise` where no rule fits. What holds it outweighs every rule; a person may
     let it go all the same.
     """
@@ -97,20 +97,20 @@ def decide(told: ReportTold, policy: Policy, known: Circumstances, now: datetime
         return hold
     for number, rule in enumerate(policy.rules, 1):
         if rule.fits(told, known.opted_in):
-            return Decision(rule.action, f"rule {number} of the policy" if rule.action is Action.HOLD else "")
-    return Decision(otherwise)
+            return PolicyDecision(rule.action, f"rule {number} of the policy" if rule.action is Action.HOLD else "")
+    return PolicyDecision(otherwise)
 
 
-def _holds(policy: Policy, known: Circumstances, now: datetime) -> Iterator[Decision]:
+def _holds(policy: Policy, known: PolicyContext, now: datetime) -> Iterator[PolicyDecision]:
     if known.reported_by:
-        yield Decision(Action.HOLD, f"already reported by another robot: <{known.reported_by}>")
+        yield PolicyDecision(Action.HOLD, f"already reported by another robot: <{known.reported_by}>")
     if known.same_patch:
         where = f" in {known.same_patch_tree}" if known.same_patch_tree else ""
         again = now + timedelta(hours=1)  # that report may be dropped before anybody was told
-        yield Decision(Action.HOLD, f"the same patch was reported as {known.same_patch[:10]}{where}", again)
+        yield PolicyDecision(Action.HOLD, f"the same patch was reported as {known.same_patch[:10]}{where}", again)
     if known.fix_posted_at and now - known.fix_posted_at < policy.quiet:
         reason = f"a fix was posted on {known.fix_posted_at:%Y-%m-%d}, less than {policy.quiet.days} days ago"
-        yield Decision(Action.HOLD, reason, known.fix_posted_at + policy.quiet)
+        yield PolicyDecision(Action.HOLD, reason, known.fix_posted_at + policy.quiet)
 
 
 def first_day(

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
-from bot.compose.policy.policy import Action, Policy, Rule
+from bot.compose.policy.policy import Action, Policy, PolicyRule
 from bot.compose.policy.rates import Rates
 from tracker.domain.events import Verdict
 
@@ -60,8 +60,8 @@ def _whole(told: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def _rule(told: Mapping[str, Any], where: str) -> Rule:
-    known = {field.name for field in fields(Rule)}
+def _rule(told: Mapping[str, Any], where: str) -> PolicyRule:
+    known = {field.name for field in fields(PolicyRule)}
     if unknown := sorted(told.keys() - known):
         raise ValueError(f"{where}: {unknown[0]}: there is no such condition")
     if told.get("action") not in list(Action):
@@ -79,4 +79,4 @@ def _rule(told: Mapping[str, Any], where: str) -> Rule:
         elif not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise ValueError(f"{where}: {name}: expected {kinds[-1].__name__}, found {value!r}")
         values[name] = value
-    return Rule(**values)
+    return PolicyRule(**values)

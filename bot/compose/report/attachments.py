@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import yaml
 
 from bot.compose.conventions import Attached, Conventions
-from bot.compose.report.report_data import ReportTold
+from bot.compose.report.report_data import ReportData
 from bot.compose.report.reproduce import reproduce
 
 MAX_BYTES = 20_000
@@ -21,7 +21,7 @@ class Attachment:
     text: str
 
 
-def attachments(told: ReportTold, conventions: Conventions) -> tuple[Attachment, ...]:
+def attachments(told: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:
     """What the house rules ask for; what would be large is left out, since its page has it."""
     made = {Attached.JOB: Attachment("job.yaml", _job(told)), Attached.SCRIPT: Attachment("reproduce.sh", "")}
     if Attached.SCRIPT in conventions.attach and conventions.reproduce:
@@ -30,7 +30,7 @@ def attachments(told: ReportTold, conventions: Conventions) -> tuple[Attachment,
     return tuple(each for each in wanted if each.text and len(each.text.encode()) <= MAX_BYTES)
 
 
-def _job(told: ReportTold) -> str:
+def _job(told: ReportData) -> str:
     headline = told.headline
     job = {
         "suite": headline.suite,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from bot.compose import numbers
 from bot.compose.conventions import WIDTH
-from bot.compose.report.report_data import FindingTold, ReportTold, worst
+from bot.compose.report.report_data import FindingData, ReportData, worst
 from bot.compose.report.reproduce import in_lines, reproduce
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 from tracker.domain.english import counted
 from tracker.domain.events import Grade, Verdict
@@ -36,7 +36,9 @@ class Fact:
         return "\n".join([f"{self.name:<{_NAME}}{first}", *(" " * _NAME + line for line in rest)])
 
 
-def first_screen(told: ReportTold, identity: Identity, template: str, room: int, warning: str = "") -> tuple[Fact, ...]:
+def first_screen(
+    told: ReportData, identity: BotIdentity, template: str, room: int, warning: str = ""
+) -> tuple[Fact, ...]:
     """The facts in `room` lines, the way to answer among them; the worst of what else moved fill what is left.
 
     `warning`: the gravest of what a reader must know; `template`: the lab's own command to reproduce.
@@ -60,7 +62,7 @@ def first_screen(told: ReportTold, identity: Identity, template: str, room: int,
     return (*rest, *_also(told, max(1, left)), *end)
 
 
-def _how_to_answer(identity: Identity) -> str:
+def _how_to_answer(identity: BotIdentity) -> str:
     return f'just reply to all in plain words; "{identity.prefix} fix: <title>" also works'
 
 
@@ -83,7 +85,7 @@ def _fact(name: str, text: str, most: int) -> Fact:
     return Fact(name, tuple(wrapped) or ("-",))
 
 
-def _what(headline: FindingTold) -> Iterator[Fact]:
+def _what(headline: FindingData) -> Iterator[Fact]:
     unit = f" {headline.unit}" if headline.unit else ""
     sides = f"{numbers.value(headline.old_mean)} -> {numbers.value(headline.new_mean)}{unit}"
     points = f", {numbers.moved(headline)} points" if headline.in_points else ""
@@ -94,13 +96,13 @@ def _what(headline: FindingTold) -> Iterator[Fact]:
     yield _fact("which is:", in_words(headline.metric, headline.unit, headline.direction, headline.suite), 2)
 
 
-def _machine(headline: FindingTold) -> str:
+def _machine(headline: FindingData) -> str:
     """The machine behind its name; a long description without its memory, which stands below."""
     text = headline.machine_text
     return f": {text.partition(' with ')[0] if len(text) > 90 else text}" if text else ""
 
 
-def _since(told: ReportTold) -> Iterator[Fact]:
+def _since(told: ReportData) -> Iterator[Fact]:
     """What the culprit was compared with."""
     if told.parent_sha:
         title = textwrap.shorten(one_line(told.parent_title), 70, placeholder="...")
@@ -110,7 +112,7 @@ def _since(told: ReportTold) -> Iterator[Fact]:
         yield _fact("against:", told.base, 1)
 
 
-def _how_sure(headline: FindingTold) -> str:
+def _how_sure(headline: FindingData) -> str:
     """Runs, spread, chance, and the usual noise."""
     parts = numbers.sureness(headline)
     if headline.noise_pct and headline.change_pct is not None:
@@ -119,7 +121,7 @@ def _how_sure(headline: FindingTold) -> str:
     return "; ".join(parts) or "number of runs and spread unknown"
 
 
-def _bisected(told: ReportTold) -> Iterator[Fact]:
+def _bisected(told: ReportData) -> Iterator[Fact]:
     """The trail: good, bad, steps, and what was measured afterwards."""
     parts = []
     if told.good and told.bad:
@@ -132,7 +134,7 @@ def _bisected(told: ReportTold) -> Iterator[Fact]:
         yield _fact("bisected:", "; ".join(parts), 2)
 
 
-def _also(told: ReportTold, room: int) -> Iterator[Fact]:
+def _also(told: ReportData, room: int) -> Iterator[Fact]:
     """How many others moved, and the worst of them in the lines that are left."""
     others = [each for each in told.findings[1:] if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in others)
@@ -154,7 +156,7 @@ def _also(told: ReportTold, room: int) -> Iterator[Fact]:
     yield Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
 
 
-def _other(finding: FindingTold, headline: FindingTold) -> str:
+def _other(finding: FindingData, headline: FindingData) -> str:
     """ "  -31.0%  fsmark.files_per_sec on lab7-m2"."""
     where = "" if finding.machine == headline.machine else f" on {finding.machine}"
     return numbers.listed(finding, finding.metric + where, WIDTH - _NAME)

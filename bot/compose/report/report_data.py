@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.compose.recipients import Commit
-from bot.compose.threading import Place
+from bot.compose.recipients import CommitPeople
+from bot.compose.threading import ThreadPosition
 from bot.git.maintainers import Responsible
 from bot.mail.addresses import Address
 from tracker.domain.events import Grade, Verdict
@@ -17,7 +17,7 @@ PROFILE = "perf-profile."
 
 
 @dataclass(frozen=True, slots=True)
-class FindingTold:
+class FindingData:
     """One metric that moved. `change_pct` is the metric's own movement, None from zero; `low_pct` to `high_pct` its
     95 % interval. `noise_pct`: how far the metric moves here from run to run. `overlap`: the sides share values.
     """
@@ -84,7 +84,7 @@ class FindingTold:
 
 
 @dataclass(frozen=True, slots=True)
-class BuildTold:
+class BuildInfo:
     """How the kernels were built and booted; "" for what is not told."""
 
     kconfig: str = ""
@@ -95,7 +95,7 @@ class BuildTold:
 
 
 @dataclass(frozen=True, slots=True)
-class RecheckTold:
+class RecheckInfo:
     """The same test on another commit: "v9.1-rc4", and still-bad, good or good-after-revert."""
 
     ref: str
@@ -103,7 +103,7 @@ class RecheckTold:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportTold:
+class ReportData:
     """A report as the mail tells it. `findings` begins with the headline; `raw` is the address of its raw data.
 
     `responsible`: whom MAINTAINERS names for what it changes. `patch`: the place below the mail that carried it.
@@ -124,29 +124,29 @@ class ReportTold:
     bad: str
     bisect_steps: int
     verdict: Verdict
-    findings: tuple[FindingTold, ...]
-    build: BuildTold = field(default_factory=BuildTold)
+    findings: tuple[FindingData, ...]
+    build: BuildInfo = field(default_factory=BuildInfo)
     authored_at: datetime | None = None
     tree_role: str = ""
-    patch: Place = field(default_factory=Place)
+    patch: ThreadPosition = field(default_factory=ThreadPosition)
     responsible: tuple[Responsible, ...] = ()
-    rechecks: tuple[RecheckTold, ...] = ()
+    rechecks: tuple[RecheckInfo, ...] = ()
     test_text: str = ""
     test_url: str = ""
     artifacts: tuple[tuple[str, str], ...] = ()
     raw: str = ""
 
     @property
-    def headline(self) -> FindingTold:
+    def headline(self) -> FindingData:
         return self.findings[0]
 
     @property
-    def commit(self) -> Commit:
+    def commit(self) -> CommitPeople:
         """Its people, as far as they matter for who is told."""
-        return Commit(self.author, self.trailers, self.responsible, self.tree, self.tree_role)
+        return CommitPeople(self.author, self.trailers, self.responsible, self.tree, self.tree_role)
 
 
-def worst(findings: Iterable[FindingTold]) -> list[FindingTold]:
+def worst(findings: Iterable[FindingData]) -> list[FindingData]:
     """The regressions first, the larger the change the earlier; one from zero is the largest."""
     return sorted(
         findings,

@@ -11,19 +11,19 @@ from datetime import datetime
 from django.template.loader import render_to_string
 
 from bot.compose.conventions import DEFAULT, WIDTH, Conventions
-from bot.compose.mail import Mail
+from bot.compose.mail import ComposedMail
 from bot.compose.message_id import message_id
 from bot.compose.obeyed_lines import guarded
 from bot.compose.recipients import recipients_of
 from bot.compose.report.attachments import attachments
 from bot.compose.report.first_screen import LINES, first_screen, height
-from bot.compose.report.report_data import FindingTold, ReportTold
+from bot.compose.report.report_data import FindingData, ReportData
 from bot.compose.report.reproduce import in_lines, reproduce
 from bot.compose.report.subject import report_subject
 from bot.compose.report.tables import impacts, profile, sides, tables
 from bot.compose.report.warnings import warnings_of
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import lore_link, one_line
 from tracker.domain.english import article
 from tracker.domain.events import Verdict
@@ -34,13 +34,13 @@ _REPOSITORY = re.compile(r"(?:https?|git|ssh)://[^\s<>\"]+\Z")
 
 
 def compose(
-    told: ReportTold,
-    identity: Identity,
+    told: ReportData,
+    identity: BotIdentity,
     now: datetime,
     own_id: str = "",
     conventions: Conventions = DEFAULT,
     unwelcome: Mapping[str, str] | None = None,
-) -> Mail:
+) -> ComposedMail:
     """The mail about a report, complete and final. Pure: the same values give the same mail.
 
     `own_id`: the Message-ID that it was given before, where it is composed again. `unwelcome`: addresses that get no
@@ -50,7 +50,7 @@ def compose(
         conventions = replace(conventions, regzbot="")  # it tracks no improvements
     own_id = own_id or message_id(now, told.tag, identity)
     headline = told.headline
-    return Mail(
+    return ComposedMail(
         message_id=own_id,
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(told.tag)),
@@ -74,7 +74,7 @@ def compose(
     )
 
 
-def noticed(verdict: Verdict, headline: FindingTold) -> str:
+def noticed(verdict: Verdict, headline: FindingData) -> str:
     """ "an 8.8% regression of vm-scan.ops_per_sec", in the words that robots' readers look for."""
     metric = one_line(headline.metric, 200).replace(" ", "_")
     if headline.change_pct is None:  # from zero, where a percentage means nothing
@@ -96,7 +96,7 @@ def commit_line(sha: str, title: str) -> str:
     return f'commit: {sha} ("{one_line(title, 200)}")'.rstrip()
 
 
-def tags(tag: str, own_id: str, identity: Identity) -> tuple[str, ...]:
+def tags(tag: str, own_id: str, identity: BotIdentity) -> tuple[str, ...]:
     """The lines that let us see in git when a fix is merged."""
     return (
         f"Reported-by: {one_line(identity.name)} <{identity.tagged(tag)}>",
@@ -104,7 +104,7 @@ def tags(tag: str, own_id: str, identity: Identity) -> tuple[str, ...]:
     )
 
 
-def _body(told: ReportTold, own_id: str, identity: Identity, conventions: Conventions) -> str:
+def _body(told: ReportData, own_id: str, identity: BotIdentity, conventions: Conventions) -> str:
     headline = told.headline
     regression = told.verdict is Verdict.REGRESSION
     title = one_line(told.title, 200)
@@ -140,7 +140,7 @@ def _body(told: ReportTold, own_id: str, identity: Identity, conventions: Conven
     return finished(render_to_string("mail/report.txt", words), own)
 
 
-def _origin(told: ReportTold) -> str:
+def _origin(told: ReportData) -> str:
     """The repository and the branch, in one line."""
     if _REPOSITORY.match(told.tree_url):
         return one_line(f"{told.tree_url} {told.branch}", 300)
@@ -157,7 +157,7 @@ def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
     return [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in told]
 
 
-def _more(told: ReportTold, conventions: Conventions) -> Sequence[str]:
+def _more(told: ReportData, conventions: Conventions) -> Sequence[str]:
     """What else was told of the test and the build, a line each."""
     build = told.build
     command = reproduce(told, conventions.reproduce)

@@ -6,7 +6,7 @@ import re
 import shlex
 import textwrap
 
-from bot.compose.report.report_data import ReportTold
+from bot.compose.report.report_data import ReportData
 from bot.mail.sanitising import one_line
 
 _SCRIPT = re.compile(r"(?:.*[/._-])?(?:reproduce?|repro|run)(?:[._-][\w.-]*)?\Z", re.I)
@@ -17,7 +17,7 @@ _FIELD = re.compile(r"\{(suite|params|machine|sha)\}")
 _PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
 
 
-def reproduce(told: ReportTold, template: str = "") -> str:
+def reproduce(told: ReportData, template: str = "") -> str:
     """The lab's own command where a template is set; else what the result itself offers: a script, a job file."""
     if template:
         return _filled(told, template)
@@ -40,7 +40,7 @@ def in_lines(command: str) -> tuple[str, ...]:
     return (*(f"{line} \\" for line in lines[:-1]), lines[-1])
 
 
-def _filled(told: ReportTold, template: str) -> str:
+def _filled(told: ReportData, template: str) -> str:
     """The template with what was measured in it, each word quoted for a shell."""
     headline = told.headline
     words = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.compose import numbers
 from bot.compose.conventions import WIDTH
-from bot.compose.report.report_data import FindingTold, ReportTold, worst
+from bot.compose.report.report_data import FindingData, ReportData, worst
 from bot.mail.sanitising import one_line
 
 MOST_BOXES = 20
@@ -44,7 +44,7 @@ def sides(sha: str, title: str, parent_sha: str, parent_title: str, base: str = 
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ComparisonTable:
     """The findings of one scenario on one machine. `machine`: its line, above all tables but the first."""
 
     axes: str
@@ -53,7 +53,7 @@ class Table:
     rows: tuple[str, ...]
 
 
-def tables(findings: Sequence[FindingTold]) -> Iterator[Table]:
+def tables(findings: Sequence[FindingData]) -> Iterator[ComparisonTable]:
     """The tables in the order of their first findings; rows by name, what the profile shows below them."""
     for number, group in enumerate(_groups(findings)):
         first = group[0]
@@ -65,10 +65,10 @@ def tables(findings: Sequence[FindingTold]) -> Iterator[Table]:
         names = sorted(axes)
         machine = f"{one_line(first.machine, 80)}: {one_line(first.machine_text, 200)}" if number else ""
         rows = tuple(numbers.row(each, one_line(each.metric, 300)) for each in sorted(group, key=_order))
-        yield Table("/".join(names), "/".join(axes[name] for name in names), machine, rows)
+        yield ComparisonTable("/".join(names), "/".join(axes[name] for name in names), machine, rows)
 
 
-def _order(finding: FindingTold) -> tuple[bool, float, str]:
+def _order(finding: FindingData) -> tuple[bool, float, str]:
     return (finding.is_profile, -abs(finding.moved or 0.0) if finding.is_profile else 0.0, finding.metric)
 
 
@@ -76,14 +76,14 @@ def _name(name: str) -> str:
     return one_line(name, 80).replace("/", "_")
 
 
-def _groups(findings: Iterable[FindingTold]) -> list[list[FindingTold]]:
-    groups: dict[tuple[str, str, str], list[FindingTold]] = {}
+def _groups(findings: Iterable[FindingData]) -> list[list[FindingData]]:
+    groups: dict[tuple[str, str, str], list[FindingData]] = {}
     for each in findings:
         groups.setdefault(each.place, []).append(each)
     return list(groups.values())
 
 
-def impacts(told: ReportTold) -> tuple[str, ...]:
+def impacts(told: ReportData) -> tuple[str, ...]:
     """The box of the other tests: the worst that each showed. Nothing where only one test moved."""
     elsewhere = [each for each in told.findings if each.place != told.headline.place and each.is_graded]
     shown = [worst(group)[0] for group in _groups(each for each in elsewhere if each.change_pct is not None)]
@@ -101,7 +101,7 @@ def impacts(told: ReportTold) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _suite(finding: FindingTold) -> str:
+def _suite(finding: FindingData) -> str:
     return f"{one_line(finding.suite, 80).replace(' ', '_').replace(':', '_')}: "
 
 
@@ -112,7 +112,7 @@ def _cell(name: str, text: str) -> Iterator[str]:
         yield f"| {'' if number else name:<{_LEFT - 2}} | {line:<{_RIGHT - 2}} |"
 
 
-def profile(findings: Sequence[FindingTold], most: int = 5) -> tuple[str, ...]:
+def profile(findings: Sequence[FindingData], most: int = 5) -> tuple[str, ...]:
     """The functions whose share of the CPU time changed most, in points; nothing where no profile was taken."""
     headline = findings[0]
     shares = [each for each in findings if each.is_profile and each.place == headline.place]
@@ -121,7 +121,7 @@ def profile(findings: Sequence[FindingTold], most: int = 5) -> tuple[str, ...]:
     return tuple(map(_share, shares[:most]))
 
 
-def _share(finding: FindingTold) -> str:
+def _share(finding: FindingData) -> str:
     """ "    +7.3   12.1 ->  19.4  clear_page_erms (self)" of "perf-profile.self.cycles-pp.clear_page_erms"."""
     moved = f"  {numbers.moved(finding):>6}  {finding.old_mean:5.1f} -> {finding.new_mean:5.1f}  "
     kind, _, name = one_line(finding.metric, 200).removeprefix("perf-profile.").partition(".")

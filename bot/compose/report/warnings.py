@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from bot.compose.numbers import percent
-from bot.compose.report.report_data import FindingTold, ReportTold
+from bot.compose.report.report_data import FindingData, ReportData
 from tracker.domain.english import counted
 from tracker.domain.events import Grade
 
@@ -28,13 +28,13 @@ _OFF = re.compile(r"=(?:0|off|n|no|-|debug)\Z", re.I)  # "debug" alone, and "=de
 _COMPILER = {r"(?<!\S)-O[0g](?!\S)": "built without optimisation"}
 
 
-def warnings_of(told: ReportTold) -> tuple[str, ...]:
+def warnings_of(told: ReportData) -> tuple[str, ...]:
     """Sentences, the gravest first."""
     every = (_config(told), _noise(told.headline), _chance(told.headline), _alignment(told), _mixed(told))
     return tuple(sentence for some in every for sentence in some)
 
 
-def _config(told: ReportTold) -> Iterator[str]:
+def _config(told: ReportData) -> Iterator[str]:
     build = told.build
     switched_on = " ".join(word for word in build.cmdline.split() if not _OFF.search(word) and word != "debug")
     for name, text in (("config", build.kconfig), ("kernel's command line", switched_on)):
@@ -46,14 +46,14 @@ def _config(told: ReportTold) -> Iterator[str]:
             yield f"the kernel was {what}"
 
 
-def _noise(headline: FindingTold) -> Iterator[str]:
+def _noise(headline: FindingData) -> Iterator[str]:
     if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
         yield f"this metric is known to be noisy here: {percent(headline.noise_pct)}% from run to run"
     elif max(headline.spreads, default=0.0) >= NOISY_PCT:
         yield f"the runs vary a lot among themselves ({percent(max(headline.spreads))}%)"
 
 
-def _chance(headline: FindingTold) -> Iterator[str]:
+def _chance(headline: FindingData) -> Iterator[str]:
     if headline.overlap:
         yield "the ranges of the two sides overlap"
     if headline.verdict is Grade.NOT_TESTABLE:
@@ -62,7 +62,7 @@ def _chance(headline: FindingTold) -> Iterator[str]:
         yield "this difference may be due to chance"
 
 
-def _alignment(told: ReportTold) -> Iterator[str]:
+def _alignment(told: ReportData) -> Iterator[str]:
     """Where the profile shows nothing, code or data that moved to other addresses may be all."""
     change = told.headline.change_pct
     profile = [each for each in told.findings if each.is_profile and each.place == told.headline.place]
@@ -71,7 +71,7 @@ def _alignment(told: ReportTold) -> Iterator[str]:
         yield "no function's share changed much in the profile; this may be an effect of code or data alignment"
 
 
-def _mixed(told: ReportTold) -> Iterator[str]:
+def _mixed(told: ReportData) -> Iterator[str]:
     graded = [each for each in told.findings if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in graded)
     better = len(graded) - worse

@@ -10,8 +10,8 @@ import re
 import patatt
 
 from bot.mail.auth.dkim import Headers
-from bot.mail.auth.trust_anchors import Believed
-from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 
 # What patatt signs of itself. A mail whose Message-ID is signed is filed once, under whatever it is sent again.
 _MUST_SIGN = frozenset({"from", "subject", "message-id"})
@@ -19,7 +19,7 @@ _SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
 _ED25519 = re.compile(r"(?:\A|;)\s*a\s*=\s*ed25519")
 
 
-def signed_by_developer(raw: bytes, headers: Headers, address: str, believed: Believed) -> Trust:
+def signed_by_developer(raw: bytes, headers: Headers, address: str, believed: TrustAnchors) -> Trust:
     """Whether the writer's own key signed it. FAIL: his key is known, and says that it did not."""
     signatures = [value for name, value in headers if name == "x-developer-signature"]
     if not believed.keyring or len(signatures) != 1 or not _ED25519.search(signatures[0]):
@@ -35,7 +35,7 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, believed: Be
         if (identity or "").lower() != address.lower():
             continue
         if result == patatt.RES_VALID:
-            return Trust(Verdict.PASS, f"patatt {algorithm} {address}")
+            return Trust(AuthVerdict.PASS, f"patatt {algorithm} {address}")
         if result == patatt.RES_BADSIG:
-            return Trust(Verdict.FAIL, f"patatt {algorithm} {address}")
+            return Trust(AuthVerdict.FAIL, f"patatt {algorithm} {address}")
     return UNPROVEN

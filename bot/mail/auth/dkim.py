@@ -10,8 +10,8 @@ from typing import Any
 
 import dkim
 
-from bot.mail.auth.trust_anchors import Believed
-from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 
 Headers = Sequence[tuple[str, str]]  # names in lower case, from top to bottom
 MOST = 5  # signatures of a mail; lists and forwarders add their own
@@ -37,7 +37,7 @@ CLOCK = _Clock()
 dkim.time = CLOCK
 
 
-def verified(raw: bytes, headers: Headers, address: str, at: float, believed: Believed) -> Trust:
+def verified(raw: bytes, headers: Headers, address: str, at: float, believed: TrustAnchors) -> Trust:
     """The first signature of the writer's own domain that holds. FAIL: there is one, its key is known, it does not."""
     failed = UNPROVEN
     for number, tags in enumerate(_signatures(headers)):
@@ -50,12 +50,12 @@ def verified(raw: bytes, headers: Headers, address: str, at: float, believed: Be
         if "l" in tags or not covers(tags.get("h", ""), headers):
             continue  # only a part of it is signed
         if _holds(raw, number, record, at):
-            return Trust(Verdict.PASS, f"dkim {domain}")
-        failed = Trust(Verdict.FAIL, f"dkim {domain}")
+            return Trust(AuthVerdict.PASS, f"dkim {domain}")
+        failed = Trust(AuthVerdict.FAIL, f"dkim {domain}")
     return failed
 
 
-def is_signed_for(address: str, headers: Headers, believed: Believed) -> bool:
+def is_signed_for(address: str, headers: Headers, believed: TrustAnchors) -> bool:
     """Whether any signature claims to be of the writer's own domain, be its key known or not."""
     return any(believed.aligned(address, tags.get("d", "")) for tags in _signatures(headers))
 

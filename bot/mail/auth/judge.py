@@ -10,15 +10,15 @@ from bot.mail.addresses import parse_addresses
 from bot.mail.auth.developer_signature import signed_by_developer
 from bot.mail.auth.dkim import is_signed_for, verified
 from bot.mail.auth.server_results import said_by_server
-from bot.mail.auth.trust_anchors import Believed
-from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 from bot.mail.headers import to_text
-from bot.mail.message import MAX_BYTES, Mail, without_frame
+from bot.mail.message import MAX_BYTES, ParsedMail, without_frame
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def judge(raw: bytes, mail: Mail, believed: Believed) -> Trust:
+def judge(raw: bytes, mail: ParsedMail, believed: TrustAnchors) -> Trust:
     """Who wrote a mail, as far as it is proven. Never raises.
 
     A pass by any proof counts. Without one: FAIL where a proof speaks against it, or where its domain is known to
@@ -38,12 +38,12 @@ def judge(raw: bytes, mail: Mail, believed: Believed) -> Trust:
         said_by_server(headers, address, believed),
     )
     proven = next((each for each in found if each.proven), None)
-    against = next((each for each in found if each.verdict is Verdict.FAIL), None)
+    against = next((each for each in found if each.verdict is AuthVerdict.FAIL), None)
     if proven or against:
         return proven or against or UNPROVEN
     domain = address.rpartition("@")[2]
     if believed.signs(domain) and not is_signed_for(address, headers, believed):
-        return Trust(Verdict.FAIL, f"not signed, though {domain} signs")
+        return Trust(AuthVerdict.FAIL, f"not signed, though {domain} signs")
     return UNPROVEN
 
 

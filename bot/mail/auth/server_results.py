@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.mail.auth.trust_anchors import Believed
-from bot.mail.auth.verdict import UNPROVEN, Trust, Verdict
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 
 MOST = 200  # headers that are looked at
 _BY = re.compile(r"\bby\s+([\w.-]{1,250})", re.I)
@@ -23,7 +23,7 @@ _LOOPBACK = re.compile(r"(?:IPv6:)?(?:127\.[\d.]{5,11}|::1)\Z", re.I)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-def said_by_server(headers: Sequence[tuple[str, str]], address: str, believed: Believed) -> Trust:
+def said_by_server(headers: Sequence[tuple[str, str]], address: str, believed: TrustAnchors) -> Trust:
     """What the trusted server found, of the headers from top to bottom (names in lower case)."""
     domain = address.rpartition("@")[2].lower()
     passed = UNPROVEN
@@ -31,11 +31,11 @@ def said_by_server(headers: Sequence[tuple[str, str]], address: str, believed: B
         signer, sender = result.told.get("header.d", ""), result.told.get("header.from", "")
         if result.method == "dmarc" and sender == domain:
             if result.outcome == "fail":
-                return Trust(Verdict.FAIL, f"{result.server}: dmarc {domain}")  # whatever else is said
+                return Trust(AuthVerdict.FAIL, f"{result.server}: dmarc {domain}")  # whatever else is said
             if result.outcome == "pass":
-                passed = Trust(Verdict.PASS, f"{result.server}: dmarc {domain}")
+                passed = Trust(AuthVerdict.PASS, f"{result.server}: dmarc {domain}")
         if result.method == "dkim" and result.outcome == "pass" and signer and believed.aligned(address, signer):
-            passed = passed if passed.proven else Trust(Verdict.PASS, f"{result.server}: dkim {signer}")
+            passed = passed if passed.proven else Trust(AuthVerdict.PASS, f"{result.server}: dkim {signer}")
     return passed
 
 
@@ -49,7 +49,7 @@ class _Result:
     told: Mapping[str, str]
 
 
-def _results(headers: Sequence[tuple[str, str]], believed: Believed) -> list[_Result]:
+def _results(headers: Sequence[tuple[str, str]], believed: TrustAnchors) -> list[_Result]:
     """The results of trusted servers, down to where the mail came in from outside; none where nothing shows that."""
     found: list[_Result] = []
     for name, value in headers[:MOST]:
@@ -89,7 +89,7 @@ def _bare(value: str) -> str:
     return "".join(kept)
 
 
-def _is_ours(host: str, believed: Believed) -> bool:
+def _is_ours(host: str, believed: TrustAnchors) -> bool:
     """Whether a host is one of the trusted servers, or below an entry that begins with a dot: ".kernel.org"."""
     host = host.lower()
     return host in believed.servers or any(each[0] == "." and host.endswith(each) for each in believed.servers if each)

@@ -13,7 +13,7 @@ def no_keys(name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Believed:
+class TrustAnchors:
     """`key` gives the DKIM record of a name ("selector._domainkey.domain"), None where it is not known; `signs` tells
     whether a domain is known to sign its mail; `warm` looks for the keys of mails beforehand. `signers`: other domains
     that an address signs with. `keyring`: a directory of developers' keys as patatt lays it out, "" for none.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class AuthVerdict(StrEnum):
     """Proven; contradicted; or neither, as most old mail is."""
 
     PASS = "pass"
@@ -18,12 +18,12 @@ class Verdict(StrEnum):
 class Trust:
     """The verdict, and what it rests on: "dkim gmail.com"."""
 
-    verdict: Verdict = Verdict.NONE
+    verdict: AuthVerdict = AuthVerdict.NONE
     by: str = ""
 
     @property
     def proven(self) -> bool:
-        return self.verdict is Verdict.PASS
+        return self.verdict is AuthVerdict.PASS
 
 
 UNPROVEN = Trust()

@@ -31,7 +31,7 @@ _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class MimeAttachment:
     """A part that is not the body: its name and type, and its text where it is text."""
 
     filename: str
@@ -44,7 +44,7 @@ class Body:
     """What a mail says, what hangs on it, and what was guessed in reading it."""
 
     text: str
-    attachments: tuple[Attachment, ...]
+    attachments: tuple[MimeAttachment, ...]
     problems: tuple[str, ...]
     charset: str = ""  # as its first part declares it
 
@@ -62,7 +62,7 @@ class _Leaf:
 def read_body(message: Part) -> Body:
     """The text of a mail. Plain text is preferred over HTML; forwarded messages stay attachments."""
     texts: list[tuple[int, bool, str]] = []  # (group of alternatives, is it HTML, text)
-    attachments: list[Attachment] = []
+    attachments: list[MimeAttachment] = []
     problems: list[str] = []
     charset = ""
     for leaf in _leaves(message, problems):
@@ -75,7 +75,7 @@ def read_body(message: Part) -> Body:
             texts.append((leaf.alternatives, markup, as_text(text) if markup else text))
         else:
             text = _decode_part(leaf.part, problems) if _may_be_text(kind, name) else ""
-            attachments.append(Attachment(name, kind, text))
+            attachments.append(MimeAttachment(name, kind, text))
     if not any(text.strip() for _, _, text in texts):  # nothing is said, but perhaps something hangs on it
         first = next(
             (each for each in attachments if each.content_type.startswith("text/") and not each.filename), None

@@ -20,7 +20,7 @@ from bot.demo import story
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.demo.tree import DemoTree
-from bot.mail.message import Mail, parse
+from bot.mail.message import ParsedMail, parse
 from bot.supervisor import Supervisor
 
 
@@ -108,12 +108,12 @@ class Demo:
         os.environ["PERFWORK_ENV"] = str(self.env_file)
         Supervisor({"up": [sys.executable, "manage.py", "up", "--bind", bind]}, patience=30.0).run()
 
-    def _reports(self, culprits: dict[str, str]) -> dict[str, Mail]:
+    def _reports(self, culprits: dict[str, str]) -> dict[str, ParsedMail]:
         """The bot's mails as the archive has them, by the title of their culprit."""
         mails = [parse(raw.raw) for raw in read_epoch(self.inbox.epoch)]
         return {title: mail for mail in mails for title, sha in culprits.items() if f"commit: {sha} " in mail.text}
 
-    def _answer(self, reports: dict[str, Mail]) -> None:
+    def _answer(self, reports: dict[str, ParsedMail]) -> None:
         for number, each in enumerate(story.ANSWERS, start=1):
             self.inbox.add(story.answer(each, reports[each.culprit], datetime.now(UTC), number))
             self.command.stdout.write(f"  {each.author.name} answers to {each.culprit}")

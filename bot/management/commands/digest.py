@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.config import press
+from bot.config import bulletin_config
 from bot.management.bulletins import hold
 from bot.outbox import bulletins
 from tracker.documents import text
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             document = compose(version, queries.of(version, now), now)
             self.stdout.write(text.render(document, settings.PERFWORK_BASE_URL), ending="")
             return
-        house = press()
+        house = bulletin_config()
         bulletin = bulletins.of_week(version, house, now)
         if bulletin is None:
             raise CommandError(f"nothing is open in {version}, and nothing was closed this week")

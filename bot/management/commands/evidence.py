@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.http import Http404
 from django.utils import timezone
 
-from tracker.domain.errors import Unfit
-from tracker.models.results import Side
+from tracker.domain.errors import InvalidInput
+from tracker.models.results import CommitSide
 from tracker.pages.tool_output.target import attach, find
 from tracker.services import tool_output
 
@@ -23,14 +23,14 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE")
         parser.add_argument("--report", default="", metavar="SHA", help="of this report, with --side")
-        parser.add_argument("--side", default="", choices=["", *Side.values])
+        parser.add_argument("--side", default="", choices=["", *CommitSide.values])
         parser.add_argument("--kernel", default="", metavar="KERNEL", help="of this kernel: v6.12, or v6.12/VARIANT")
         parser.add_argument("--machine", default="", metavar="NAME", help="where it was taken")
 
     def handle(self, *, files: list[str], report: str, side: str, kernel: str, machine: str, **options: Any) -> None:
         try:
             target = find(report, side, kernel, machine)
-        except (Unfit, Http404) as error:
+        except (InvalidInput, Http404) as error:
             raise CommandError(str(error)) from None
         refused = 0
         for name in files:
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             except OSError as error:
                 refused += 1
                 self.stderr.write(self.style.ERROR(f"refused: {name}: {error.strerror}"))
-            except Unfit as unfit:
+            except InvalidInput as unfit:
                 refused += 1
                 self.stderr.write(self.style.ERROR(f"refused: {unfit}"))
             else:

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from bot.archives.sources import open_sources
-from bot.config import identity, identity_without_keys
+from bot.config import bot_identity, identity_without_keys
 from bot.errors import Unreadable
 from bot.explain import explain
 from bot.replies.report_lookup import KnownReport
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         try:
             sources = [source for file in files for source in open_sources(file)]
             mails = (mail.raw for source in sources for mail in source.mails("", source.goal()))
-            for each in explain(mails, identity() if tracked else identity_without_keys(), reports, rows=rows):
+            for each in explain(mails, bot_identity() if tracked else identity_without_keys(), reports, rows=rows):
                 self.stdout.write(json.dumps(each, ensure_ascii=False))
         except (Unreadable, OSError) as error:
             raise CommandError(str(error)) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 from tracker.models import Event, Finding, Message, Report
 
 Row = dict[str, object]
@@ -20,7 +20,7 @@ Row = dict[str, object]
 def reports() -> Iterator[Row]:
     """A row a report mail: a culprit that was reported twice stands here twice, with one state."""
     mails: dict[int, list[str]] = {}
-    for pk, message_id in Event.objects.filter(kind=Happening.REPORTED).values_list("report_id", "message_id"):
+    for pk, message_id in Event.objects.filter(kind=EventKind.REPORTED).values_list("report_id", "message_id"):
         mails.setdefault(pk, []).append(message_id)
     for report in Report.objects.select_related("culprit").order_by("pk").iterator(chunk_size=1000):
         for message_id in mails.get(report.pk, [""]):

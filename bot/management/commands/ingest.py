@@ -15,11 +15,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.config import house, identity, tree_paths
+from bot.config import bot_identity, compose_config, tree_paths
 from bot.outbox.composer import compose_due
 from bot.progress import counting
 from bot.results import rejected_input
-from bot.results.intake import Answer, take_in
+from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import Input, read_paths, read_stream
 from tracker.domain.english import counted
 
@@ -41,7 +41,9 @@ class Command(BaseCommand):
                 counts[self._tell(answer, options["verbosity"])] += 1
                 progress(counts.total())
         first = settings.PERFWORK_APPROVE_FIRST
-        composed = compose_due(identity(), timezone.now(), approve_first=first, limit=_MAILS, house=house())
+        composed = compose_due(
+            bot_identity(), timezone.now(), approve_first=first, limit=_MAILS, house=compose_config()
+        )
         told = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
         rest = ", more by the worker" if composed == _MAILS else ""
         self.stdout.write(f"{told or 'nothing found'}; {counted(composed, 'mail')} composed{rest}")
@@ -50,7 +52,7 @@ class Command(BaseCommand):
         if counts["refused"]:
             raise CommandError(f"{counts['refused']} of {counts.total()} refused")
 
-    def _tell(self, answer: Answer, verbosity: int) -> str:
+    def _tell(self, answer: IntakeAnswer, verbosity: int) -> str:
         if answer.refusal or answer.receipt is None or answer.result is None:
             refusal = answer.refusal
             assert refusal

@@ -13,12 +13,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
-from bot.config import house, identity, manner, way_out
+from bot.config import bot_identity, compose_config, configured_transport, send_config
 from bot.mail.addresses import Address
 from bot.outbox import composer
-from bot.outbox.follow_ups import compose_further
+from bot.outbox.follow_ups import compose_follow_ups
 from bot.outbox.sender import send_due
-from bot.outbox.transports.port import Fate
+from bot.outbox.transports.port import SendStatus
 from tracker.domain.english import counted
 from tracker.models import OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
@@ -97,7 +97,7 @@ class Command(BaseCommand):
             self.stdout.write(f"all sending was stopped before: {mail_transitions.stopped()}")
 
     def _go(self, options: dict[str, Any]) -> None:
-        if not mail_transitions.go_on_sending(_person(), timezone.now()):
+        if not mail_transitions.resume_sending(_person(), timezone.now()):
             raise CommandError("nothing was stopped")
         self.stdout.write("mail is sent again")
 
@@ -110,28 +110,28 @@ class Command(BaseCommand):
         if not settings.PERFWORK_SENDING:
             raise CommandError("PERFWORK_SENDING is off: mail stays in the outbox")
         try:
-            transport = way_out()
+            transport = configured_transport()
         except ValueError as mistake:
             raise CommandError(str(mistake)) from None
         if stop := mail_transitions.stopped():
             raise CommandError(f"all sending is {stop} since {stop.at:%Y-%m-%d %H:%M}: `outbox go` goes on")
         self._look_again()
         try:
-            fates = send_due(transport, manner(run=ALL_DAY))
+            fates = send_due(transport, send_config(run=ALL_DAY))
         except DatabaseError as error:
             raise CommandError(f"sending ended, since it could not be recorded: {error}") from None
         self.stdout.write(", ".join(f"{count} {fate}" for fate, count in fates.items()) or "nothing is due")
-        if set(fates) - {Fate.SENT}:
+        if set(fates) - {SendStatus.SENT}:
             raise CommandError("not all were sent; `outbox list` says why")
 
     def _look_again(self) -> None:
         """What happened since may have made mail that waits pointless, or its recipients others."""
         first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
-        composer.look_again(identity(), now, approve_first=first, house=house())
-        compose_further(identity(), now, approve_first=first, house=house())
+        composer.look_again(bot_identity(), now, approve_first=first, house=compose_config())
+        compose_follow_ups(bot_identity(), now, approve_first=first, house=compose_config())
 
     def _by_hand(self, verb: str, options: dict[str, Any]) -> None:
-        ids, within = options["ids"], mail_transitions.BY_HAND[verb][1]
+        ids, within = options["ids"], mail_transitions.ACTIONS[verb][1]
         if ids == ["all"]:
             ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
         stuck = [each for each in ids if not self._moved(each, verb, options["reason"])]
@@ -141,7 +141,7 @@ class Command(BaseCommand):
             raise CommandError(f"{', '.join(stuck)}: can't {verb}: must be {' or '.join(sorted(within))}")
 
     def _moved(self, pk: str, verb: str, reason: str) -> bool:
-        return mail_transitions.by_hand(self._one(pk).pk, verb, _person(), timezone.now(), reason)
+        return mail_transitions.apply_action(self._one(pk).pk, verb, _person(), timezone.now(), reason)
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None

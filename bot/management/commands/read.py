@@ -20,8 +20,8 @@ from bot.archives.missing import missing_parents
 from bot.archives.reading import read_source
 from bot.archives.sources import Source, open_sources, thread_source
 from bot.archives.sources.mirror import refresh
-from bot.archives.tally import Tally
-from bot.config import identity
+from bot.archives.tally import ReadTally
+from bot.config import bot_identity
 from bot.errors import Busy, Unreadable
 from bot.progress import counting
 from tracker.domain.english import counted
@@ -86,7 +86,7 @@ class Command(BaseCommand):
 
     def _read(self, source: Source) -> None:
         with counting(f"reading {source.name}", "mails") as progress:
-            tally = read_source(source, identity(), timezone.now(), progress, again=self.again)
+            tally = read_source(source, bot_identity(), timezone.now(), progress, again=self.again)
         self.stdout.write(said(source, tally))
 
     def _in_parallel(self, sources: list[Source], jobs: int) -> None:
@@ -106,7 +106,7 @@ class Command(BaseCommand):
         return subprocess.run([*command, "--", source.place], capture_output=True, text=True)
 
 
-def said(source: Source, tally: Tally) -> str:
+def said(source: Source, tally: ReadTally) -> str:
     """What was read, in a line."""
     replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
     parts = [

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 
 from tracker.models import Report
 from tracker.services.event_log import refold
-from tracker.services.report_summary import relist
+from tracker.services.report_summary import refresh
 
 
 class Command(BaseCommand):
@@ -18,5 +18,5 @@ class Command(BaseCommand):
         pks = list(Report.objects.values_list("pk", flat=True))
         for start in range(0, len(pks), 500):
             refold(pks[start : start + 500])
-            relist(pks[start : start + 500])
+            refresh(pks[start : start + 500])
         self.stdout.write(f"{len(pks)} reports folded")

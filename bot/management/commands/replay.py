@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from bot.archives.replay import replay_all, replay_quarantine
-from bot.config import identity
+from bot.config import bot_identity
 from bot.progress import counting
 from bot.results.storage.replay import read_again
 from tracker.domain.english import counted
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *, all: bool, **options: Any) -> None:
         work = replay_all if all else replay_quarantine
         with counting("reading kept mail again", "mails") as progress:
-            done = work(identity(), timezone.now(), progress)
+            done = work(bot_identity(), timezone.now(), progress)
         still = f"{done.tally.quarantined} in quarantine" if done.tally.quarantined else "none in quarantine"
         changed = counted(len(done.changed), "report") + " with another status"
         self.stdout.write(f"{counted(done.mails, 'mail')} read again: {still}, {changed}")

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import mark_safe
 
-from bot.config import press
+from bot.config import bulletin_config
 from bot.management.bulletins import hold
 from bot.outbox import bulletins
 from tracker.documents.forms import FORMS
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(f"there is no release {json.dumps(release)}; `track` learns of releases from git")
         told = document(found, settings.PERFWORK_LAB, timezone.now())
         if send:
-            house = press()
+            house = bulletin_config()
             self.stdout.write(hold(bulletins.of_release(release, told, house), house))
         elif format == "html":
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.config import press
+from bot.config import bulletin_config
 from bot.management.bulletins import hold
 from bot.outbox import bulletins
 from tracker.documents.forms import FORMS
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.models import Study, StudyKind
 from tracker.pages.studies import making
 from tracker.pages.studies.queries import document
@@ -38,14 +38,14 @@ class Command(BaseCommand):
         if of:
             try:
                 making.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
-            except Unfit as unfit:
+            except InvalidInput as unfit:
                 raise CommandError(str(unfit)) from None
         study = Study.objects.filter(slug=slug).first()
         if study is None:
             raise CommandError(f"there is no study {slug[:80]}; --of makes one")
         told = document(study)
         if options["send"]:
-            house = press()
+            house = bulletin_config()
             self.stdout.write(hold(bulletins.of_study(study, told, house), house))
         else:
             self.stdout.write(FORMS[options["format"]][0](told, settings.PERFWORK_BASE_URL), ending="")

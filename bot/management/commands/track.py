@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.config import configured_trees, identity, tree_paths
+from bot.config import bot_identity, configured_trees, tree_paths
 from bot.errors import Unreadable
 from bot.progress import counting
 from bot.upstream.tracking.follow import Patience, follow
@@ -37,7 +37,7 @@ class Command(BaseCommand):
                 Tree.objects.filter(pk=tree.pk).update(cursor="")
             try:
                 with counting(f"walking {tree.name}", "commits") as progress:
-                    tally, trouble = follow(tree, identity(), timezone.now(), patience, tree_paths(), progress)
+                    tally, trouble = follow(tree, bot_identity(), timezone.now(), patience, tree_paths(), progress)
             except (Unreadable, OSError) as error:
                 failed += 1
                 self.stderr.write(self.style.ERROR(str(error)))

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tracker.documents.triage_table import Row
+from tracker.documents.triage_table import PrintedRow
 from tracker.domain.events import State
 from tracker.models import Release
 from tracker.pages.home.queries import lines
@@ -54,7 +54,7 @@ def _width() -> int:
     return os.get_terminal_size().columns if sys.stdout.isatty() else 200
 
 
-def _print(console: Console, title: str, rows: Iterable[Row]) -> None:
+def _print(console: Console, title: str, rows: Iterable[PrintedRow]) -> None:
     rows = list(rows)
     grid = RichTable(title=f"{title} ({len(rows)})", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for name in ("indicator", "report", "scenario", "machine", "base", "status"):

@@ -10,7 +10,7 @@ from bot.compose.policy.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class ComposeConfig:
     """`trees`: clones that may hold culprits; `lore`: a server that knows patches by their ids, or ""."""
 
     conventions: Conventions = field(default_factory=Conventions)

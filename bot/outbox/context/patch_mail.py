@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from bot.archives.patch_lookup import dig
-from bot.compose.threading import Place, below, patch_mail
+from bot.archives.patch_lookup import find_patch_mail
+from bot.compose.threading import ThreadPosition, below, patch_mail
 from bot.errors import Unreadable
-from bot.replies.sender_kind import Kind
+from bot.replies.sender_kind import SenderKind
 from tracker.models import Commit, Message, OutgoingMail
 
 MOST_ABOVE = 10  # mails of a thread
@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Patches:
+class PatchMails:
     """Asks a server for what is not known otherwise; one that does not answer is asked no more in this round."""
 
     server: str = ""
     _silent: bool = field(default=False, init=False)
 
-    def place_below(self, commit: Commit) -> Place:
+    def place_below(self, commit: Commit) -> ThreadPosition:
         """The place of an answer to the patch; the top of a new thread where no patch is known."""
         trailers = [(tag, value) for tag, value in commit.trailers]
         known = commit.patch_message_id or _unless_ours(patch_mail(trailers))
@@ -36,7 +36,7 @@ class Patches:
         if not self.server or self._silent or not commit.patch_id or not commit.title:
             return
         try:
-            found = dig(self.server, commit.patch_id, commit.title)
+            found = find_patch_mail(self.server, commit.patch_id, commit.title)
         except Unreadable as trouble:
             log.error("%s", trouble)
             self._silent = True
@@ -62,4 +62,4 @@ def _unless_ours(message_id: str) -> str:
     """A mail that a commit links to, unless it is about a report: that was no patch."""
     if not message_id or OutgoingMail.objects.filter(message_id=message_id).exists():
         return ""
-    return "" if Message.objects.filter(message_id=message_id, kind=Kind.ROBOT).exists() else message_id
+    return "" if Message.objects.filter(message_id=message_id, kind=SenderKind.ROBOT).exists() else message_id

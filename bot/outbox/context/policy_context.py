@@ -11,14 +11,14 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from bot.compose.policy.policy import Circumstances, Policy, first_day
+from bot.compose.policy.policy import Policy, PolicyContext, first_day
 from bot.mail.mailmap import Aliases
-from tracker.domain.events import Happening, Part
-from tracker.domain.report_state.fold import standing_events
+from tracker.domain.events import EventKind, Part
+from tracker.domain.report_state.fold import effective_events
 from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report
 
 _GOES = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
-_FIX = frozenset({Happening.FIX_PROPOSED, Happening.FIX_CONFIRMED, Happening.FIX_QUEUED, Happening.FIX_MERGED})
+_FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED, EventKind.FIX_MERGED})
 _WORDS = {Mailing.OPTED_OUT: "wants no mail of ours", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
 
 
@@ -31,7 +31,7 @@ def unwelcome(aliases: Aliases) -> dict[str, str]:
     return away
 
 
-def circumstances(report: Report) -> Circumstances:
+def policy_context(report: Report) -> PolicyContext:
     """What speaks for or against telling of a report now."""
     same = _same_patch(report)
     return replace(
@@ -42,17 +42,17 @@ def circumstances(report: Report) -> Circumstances:
     )
 
 
-def quiet_time(report: Report, *, with_fix: bool = True) -> Circumstances:
+def quiet_time(report: Report, *, with_fix: bool = True) -> PolicyContext:
     """When a fix was posted, unless that does not matter, and whether the author wants our mail."""
     events = [event.value() for event in report.events.all()] if with_fix else []
-    posted = [event.at for event in standing_events(events) if event.kind in _FIX]
+    posted = [event.at for event in effective_events(events) if event.kind in _FIX]
     willing = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
-    return Circumstances(fix_posted_at=max(posted, default=None), opted_in=willing.exists())
+    return PolicyContext(fix_posted_at=max(posted, default=None), opted_in=willing.exists())
 
 
 def _reported_by(report: Report) -> str:
     """The report by which another robot was faster, found in an archive."""
-    told = report.events.filter(kind=Happening.REPORTED).exclude(message_id="").first()
+    told = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").first()
     return told.message_id if told else ""
 
 
@@ -71,7 +71,7 @@ def _same_patch(report: Report) -> Report | None:
     return told.select_related("culprit", "tree").order_by("pk").first()
 
 
-class Calendar:
+class MailCalendar:
     """How many mails go to whom on which day, from today on; grows with what is put into the outbox."""
 
     def __init__(self, policy: Policy, now: datetime) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 
-from bot.compose.report.report_data import BuildTold, FindingTold, RecheckTold, ReportTold
+from bot.compose.report.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.git.touched_files import touched
 from bot.mail.addresses import Address
-from bot.mail.identity import Identity
-from bot.outbox.context.compose_config import House
-from bot.outbox.context.patch_mail import Patches
-from bot.results.bisect_result import Measurement
+from bot.mail.identity import BotIdentity
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.context.patch_mail import PatchMails
+from bot.results.bisect_result import MeasurementData
 from bot.results.formats import lkp, perf_bisect_result
 from bot.results.recognise import reread
 from tracker.domain.english import counted
@@ -30,7 +30,7 @@ MOST_BYTES = 70_000  # of their rows: servers of lists take 100 kB
 ROW = 60  # bytes of a row besides its name
 
 
-def told_of(report: Report, identity: Identity, house: House, patches: Patches) -> ReportTold:
+def report_data(report: Report, identity: BotIdentity, house: ComposeConfig, patches: PatchMails) -> ReportData:
     """What there is to tell of a report, its headline first."""
     findings = findings_of(report)
     head = _leading(findings)
@@ -39,7 +39,7 @@ def told_of(report: Report, identity: Identity, house: House, patches: Patches) 
     trailers = tuple((tag, value) for tag, value in culprit.trailers)
     seen = touched(house.trees, culprit.sha)
     patch = patches.place_below(culprit)
-    return ReportTold(
+    return ReportData(
         tag=report.tag,
         sha=culprit.sha,
         title=culprit.title,
@@ -62,7 +62,7 @@ def told_of(report: Report, identity: Identity, house: House, patches: Patches) 
         authored_at=culprit.authored_at,
         responsible=seen.responsible,
         rechecks=tuple(
-            RecheckTold(each["ref"], each["state"]) for each in _part(payload, "bisect").get("rechecks", ())
+            RecheckInfo(each["ref"], each["state"]) for each in _part(payload, "bisect").get("rechecks", ())
         ),
         test_text=_part(payload, "test").get("description", ""),
         test_url=_part(payload, "test").get("url", ""),
@@ -88,7 +88,7 @@ def withheld(report: Report) -> list[int]:
     return list(report.findings.exclude(result=None).exclude(result__held="").values_list("pk", flat=True)[:MAILED])
 
 
-def _fitting(findings: Sequence[FindingTold]) -> tuple[FindingTold, ...]:
+def _fitting(findings: Sequence[FindingData]) -> tuple[FindingData, ...]:
     """As many as a mail holds: a robot's metric may have three hundred letters. The page has the rest."""
     sizes = accumulate(len(each.metric.encode()) + ROW for each in findings)
     return tuple(each for each, size in zip(findings, sizes, strict=True) if size <= MOST_BYTES)
@@ -105,16 +105,16 @@ def _leading(findings: Sequence[Finding]) -> Finding:
     return findings[0]
 
 
-def values_of(findings: Sequence[Finding]) -> tuple[FindingTold, ...]:
+def values_of(findings: Sequence[Finding]) -> tuple[FindingData, ...]:
     """Findings as they are told."""
     return tuple(map(_value, findings))
 
 
-def _value(each: Finding) -> FindingTold:
+def _value(each: Finding) -> FindingData:
     assert each.old_mean is not None
     assert each.new_mean is not None
     both = each.old_samples and each.new_samples
-    return FindingTold(
+    return FindingData(
         metric=each.metric.name,
         unit=each.metric.unit,
         direction=each.metric.direction,
@@ -139,7 +139,7 @@ def _value(each: Finding) -> FindingTold:
     )
 
 
-def measured_again(report: Report, result: str, sha: str) -> FindingTold | None:
+def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
     """A report's headline metric, on the same machine, in another result ("lab/17") about a commit, which it measured
     last or found to be the one that changes it; None where it was not measured.
     """
@@ -167,9 +167,9 @@ def _named(result: str) -> BisectResult | None:
     return BisectResult.objects.filter(name).first() if name else None
 
 
-def _told_again(each: Measurement, head: Finding) -> FindingTold:
+def _told_again(each: MeasurementData, head: Finding) -> FindingData:
     graded = grade(each, head.metric.direction)
-    return FindingTold(
+    return FindingData(
         metric=head.metric.name,
         unit=head.metric.unit,
         direction=head.metric.direction,
@@ -223,9 +223,9 @@ def _part(told: Any, name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _build(payload: Mapping[str, Any]) -> BuildTold:
+def _build(payload: Mapping[str, Any]) -> BuildInfo:
     build = _part(payload, "build")
-    return BuildTold(**{name: build.get(name, "") for name in BuildTold.__dataclass_fields__})
+    return BuildInfo(**{name: build.get(name, "") for name in BuildInfo.__dataclass_fields__})
 
 
 def _name_of(commit: Any) -> str:

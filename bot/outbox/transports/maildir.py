@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.outbox.transports.port import Fate, Letter, Outcome
+from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class MaildirTransport:
     def close(self) -> None:
         """Nothing is open."""
 
-    def send(self, letter: Letter, last_word: Callable[[], bool]) -> Outcome:
+    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
         """See `port.Transport`. The last step is a rename: there is no doubt but after a power cut."""
         name = f"{hashlib.sha256(letter.message_id.encode('utf-8', 'replace')).hexdigest()[:40]}.perfwork"
         draft = self.path / "tmp" / f"{name}.{os.getpid()}"
@@ -35,12 +35,12 @@ class MaildirTransport:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            return Outcome(Fate.NO_SERVER, f"{self.path}: {error.strerror}")
+            return SendOutcome(SendStatus.NO_SERVER, f"{self.path}: {error.strerror}")
         if not last_word():
             draft.unlink(missing_ok=True)
-            return Outcome(Fate.NOT_NOW)
+            return SendOutcome(SendStatus.NOT_NOW)
         try:
             draft.rename(self.path / "new" / name)
         except OSError as error:
-            return Outcome(Fate.LATER, f"{self.path}: {error.strerror}")
-        return Outcome(Fate.SENT, str(self.path))
+            return SendOutcome(SendStatus.LATER, f"{self.path}: {error.strerror}")
+        return SendOutcome(SendStatus.SENT, str(self.path))

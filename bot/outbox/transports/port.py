@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 
-class Fate(StrEnum):
+class SendStatus(StrEnum):
     """What is known of a mail after an attempt."""
 
     SENT = "sent"
@@ -20,19 +20,19 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SendOutcome:
     """The fate, and the server's words. Of a mail that was sent: who was turned down (`refused`), and for whom it may
     be tried again (`deferred`), each with the words.
     """
 
-    fate: Fate
+    fate: SendStatus
     words: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
     deferred: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Envelope:
     """An envelope and its content: the return path, the addresses, and the bytes with CRLF as line ends."""
 
     message_id: str
@@ -44,7 +44,7 @@ class Letter:
 class Transport(Protocol):
     """A way out, for one letter after the other."""
 
-    def send(self, letter: Letter, last_word: Callable[[], bool]) -> Outcome:
+    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
         """Hand over one letter. `last_word` is asked when all is ready and one step more lets it go; where it says no,
         nothing has left us (NOT_NOW). Whatever breaks before that step is no doubt; what breaks behind it is.
         """

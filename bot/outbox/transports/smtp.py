@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.outbox.transports.port import Fate, Letter, Outcome, text_of
+from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, text_of
 
 _DOTS = re.compile(rb"^\.", re.M)  # RFC 5321 section 4.5.2
 _CLOSING = 421  # RFC 5321 section 3.8: the server ends the connection, whatever was asked
@@ -54,16 +54,16 @@ class SmtpTransport:
             except (OSError, smtplib.SMTPException):
                 smtp.close()
 
-    def send(self, letter: Letter, last_word: Callable[[], bool]) -> Outcome:
+    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
         """See `port.Transport`. A connection that was used before may have been closed for its idleness: once more."""
         until = time.monotonic() + self.server.patience
         used = self._smtp is not None and not self._unused
         outcome = self._attempt(letter, last_word, until)
-        if used and outcome.fate is Fate.NO_SERVER:
+        if used and outcome.fate is SendStatus.NO_SERVER:
             outcome = self._attempt(letter, last_word, until)
         return outcome
 
-    def _attempt(self, letter: Letter, last_word: Callable[[], bool], until: float) -> Outcome:
+    def _attempt(self, letter: Envelope, last_word: Callable[[], bool], until: float) -> SendOutcome:
         try:
             smtp = self._open()
             code, words = smtp.mail(letter.sender, self._options(smtp, letter))
@@ -73,10 +73,10 @@ class SmtpTransport:
             UnicodeError,
         ) as error:  # the server's or a setting's trouble, no mail's
             self._drop()
-            return Outcome(Fate.NO_SERVER, f"{self.server}: {_words_of(error)}")
+            return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {_words_of(error)}")
         if code == _CLOSING:
             self._drop()
-            return Outcome(Fate.NO_SERVER, f"{self.server}: {code} {text_of(words)}")
+            return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {code} {text_of(words)}")
         try:
             if code != 250:
                 smtp.rset()
@@ -87,7 +87,7 @@ class SmtpTransport:
             return _by_code(error.smtp_code, error.smtp_error)
         except (OSError, smtplib.SMTPException, UnicodeError) as error:  # gone before the last dot: nothing was taken
             self._drop()
-            return Outcome(Fate.LATER, f"{self.server}: {_words_of(error)}")
+            return SendOutcome(SendStatus.LATER, f"{self.server}: {_words_of(error)}")
 
     def _open(self) -> smtplib.SMTP:
         if self._smtp is None:
@@ -112,7 +112,7 @@ class SmtpTransport:
                 smtp.login(server.user, server.password)
         return self._smtp
 
-    def _options(self, smtp: smtplib.SMTP, letter: Letter) -> list[str]:
+    def _options(self, smtp: smtplib.SMTP, letter: Envelope) -> list[str]:
         """What MAIL must announce: eight-bit text (RFC 6152); SMTPUTF8 only where an address needs it (RFC 6531)."""
         options = ["BODY=8BITMIME"] if smtp.has_extn("8bitmime") and not letter.raw.isascii() else []
         if not all(each.isascii() for each in (letter.sender, *letter.recipients)) and smtp.has_extn("smtputf8"):
@@ -122,7 +122,7 @@ class SmtpTransport:
             smtp.command_encoding = "ascii"
         return options
 
-    def _rest(self, smtp: smtplib.SMTP, letter: Letter, last_word: Callable[[], bool], until: float) -> Outcome:
+    def _rest(self, smtp: smtplib.SMTP, letter: Envelope, last_word: Callable[[], bool], until: float) -> SendOutcome:
         """From the recipients to the last dot."""
         refused: dict[str, str] = {}
         deferred: dict[str, str] = {}
@@ -139,9 +139,9 @@ class SmtpTransport:
                 (deferred if 400 <= code < 500 else refused)[recipient] = f"{code} {text_of(words)}"
         if len(refused) + len(deferred) == len(letter.recipients):
             smtp.rset()
-            fate = Fate.LATER if deferred else Fate.REFUSED
+            fate = SendStatus.LATER if deferred else SendStatus.REFUSED
             said = "; ".join(dict.fromkeys((deferred or refused).values())) or "no recipients"
-            return Outcome(fate, said[:500], refused, deferred)
+            return SendOutcome(fate, said[:500], refused, deferred)
         code, words = smtp.docmd("DATA")
         if code != 354:
             raise smtplib.SMTPDataError(code, words)
@@ -150,10 +150,10 @@ class SmtpTransport:
         if not last_word():
             smtp.close()  # without the dot, the server forgets it (RFC 5321 section 4.1.1.4)
             self._smtp = None
-            return Outcome(Fate.NOT_NOW)
+            return SendOutcome(SendStatus.NOT_NOW)
         return self._dot(smtp, refused, deferred)
 
-    def _dot(self, smtp: smtplib.SMTP, refused: dict[str, str], deferred: dict[str, str]) -> Outcome:
+    def _dot(self, smtp: smtplib.SMTP, refused: dict[str, str], deferred: dict[str, str]) -> SendOutcome:
         """The step after which the mail is the server's, if it says so."""
         if _has_spoken(smtp):
             raise smtplib.SMTPServerDisconnected("it hung up before the last dot")
@@ -163,15 +163,15 @@ class SmtpTransport:
         except (OSError, smtplib.SMTPException) as error:
             smtp.close()
             self._smtp = None
-            return Outcome(Fate.DOUBT, f"the connection broke after the last dot: {_words_of(error)}")
+            return SendOutcome(SendStatus.DOUBT, f"the connection broke after the last dot: {_words_of(error)}")
         self._unused = False
         if code == 250:
-            return Outcome(Fate.SENT, text_of(words), refused, deferred)
+            return SendOutcome(SendStatus.SENT, text_of(words), refused, deferred)
         if code == _CLOSING:
             self._drop()
         if not 400 <= code < 600:  # no answer to a mail that any standard knows
             self._drop()
-            return Outcome(Fate.DOUBT, f"the server answered the last dot with: {code} {text_of(words)}")
+            return SendOutcome(SendStatus.DOUBT, f"the server answered the last dot with: {code} {text_of(words)}")
         return _by_code(code, words)
 
     def _drop(self) -> None:
@@ -196,6 +196,6 @@ def _words_of(error: Exception) -> str:
     return text_of(str(error)) or type(error).__name__
 
 
-def _by_code(code: int, words: bytes | str) -> Outcome:
+def _by_code(code: int, words: bytes | str) -> SendOutcome:
     """RFC 5321 section 4.2.1: 4yz may succeed later, 5yz never will."""
-    return Outcome(Fate.LATER if 400 <= code < 500 else Fate.REFUSED, f"{code} {text_of(words)}")
+    return SendOutcome(SendStatus.LATER if 400 <= code < 500 else SendStatus.REFUSED, f"{code} {text_of(words)}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import requests
 
-from bot.outbox.transports.port import Fate, Letter, Outcome, text_of
+from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, text_of
 
 
 class WebTransport:
@@ -27,32 +27,32 @@ class WebTransport:
         """Hang up."""
         self._session.close()
 
-    def send(self, letter: Letter, last_word: Callable[[], bool]) -> Outcome:
+    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
         """See `port.Transport`."""
         if amiss := _cannot(letter):
-            return Outcome(Fate.REFUSED, amiss)
+            return SendOutcome(SendStatus.REFUSED, amiss)
         if not last_word():
-            return Outcome(Fate.NOT_NOW)
+            return SendOutcome(SendStatus.NOT_NOW)
         asked = {"action": "receive", "messages": [letter.raw.replace(b"\r\n", b"\n").decode("utf-8", "replace")]}
         try:
             answer = self._session.post(self.url, json=asked, timeout=self.timeout, allow_redirects=False)
         except requests.exceptions.ConnectTimeout as error:
-            return Outcome(Fate.NO_SERVER, f"{self.url}: {text_of(str(error))}")
+            return SendOutcome(SendStatus.NO_SERVER, f"{self.url}: {text_of(str(error))}")
         except requests.exceptions.ConnectionError as error:
             return self._broken(error)
         except requests.exceptions.RequestException as error:
-            return Outcome(Fate.DOUBT, f"{self.url}: {text_of(str(error))}")
+            return SendOutcome(SendStatus.DOUBT, f"{self.url}: {text_of(str(error))}")
         return _read(answer)
 
-    def _broken(self, error: requests.exceptions.ConnectionError) -> Outcome:
+    def _broken(self, error: requests.exceptions.ConnectionError) -> SendOutcome:
         """A connection that never was is no doubt; one that broke is."""
         reason = getattr(error.args[0], "reason", None) if error.args else None
         unproven = "CERTIFICATE_VERIFY_FAILED" in str(error)
         never = unproven or type(reason).__name__ in ("NewConnectionError", "NameResolutionError")
-        return Outcome(Fate.NO_SERVER if never else Fate.DOUBT, f"{self.url}: {text_of(str(error))}")
+        return SendOutcome(SendStatus.NO_SERVER if never else SendStatus.DOUBT, f"{self.url}: {text_of(str(error))}")
 
 
-def _cannot(letter: Letter) -> str:
+def _cannot(letter: Envelope) -> str:
     """What keeps a letter from going this way: it must be signed, and go to all whom its head names."""
     head = message_from_bytes(letter.raw.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", policy=policy.compat32)
     if "X-Developer-Signature" not in head:
@@ -63,18 +63,20 @@ def _cannot(letter: Letter) -> str:
     return ""
 
 
-def _read(answer: requests.Response) -> Outcome:
+def _read(answer: requests.Response) -> SendOutcome:
     try:
         told: Any = answer.json()
     except ValueError:
         told = None
     result = told.get("result") if isinstance(told, dict) else None
     if answer.status_code == 200 and result == "success":
-        return Outcome(Fate.SENT, text_of(str(told.get("message", "success"))))
+        return SendOutcome(SendStatus.SENT, text_of(str(told.get("message", "success"))))
     if result == "error":  # b4's server says so before it mails anything
-        return Outcome(Fate.REFUSED, f"{answer.status_code} {text_of(str(told.get('message', 'error')))}")
+        return SendOutcome(SendStatus.REFUSED, f"{answer.status_code} {text_of(str(told.get('message', 'error')))}")
     if answer.status_code in (429, 503):
-        return Outcome(Fate.LATER, f"{answer.status_code} {text_of(answer.reason or '')}")
+        return SendOutcome(SendStatus.LATER, f"{answer.status_code} {text_of(answer.reason or '')}")
     if 300 <= answer.status_code < 500:
-        return Outcome(Fate.REFUSED, f"{answer.status_code} {text_of(answer.reason or '')}")
-    return Outcome(Fate.DOUBT, f"the web endpoint answered {answer.status_code}: {text_of(answer.text[:300])}")
+        return SendOutcome(SendStatus.REFUSED, f"{answer.status_code} {text_of(answer.reason or '')}")
+    return SendOutcome(
+        SendStatus.DOUBT, f"the web endpoint answered {answer.status_code}: {text_of(answer.text[:300])}"
+    )

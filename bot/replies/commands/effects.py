@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from bot.replies.commands.grammar import Command, Word
 from bot.replies.effect import Effect, Mode
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
-COMMANDED: dict[Word, Happening] = {
-    Word.FIX: Happening.FIX_PROPOSED,
-    Word.DUP: Happening.DUPLICATE,
-    Word.INVALID: Happening.INVALID,
-    Word.EXPECTED: Happening.EXPECTED,
-    Word.NOTE: Happening.NOTED,
-    Word.TITLE: Happening.RETITLED,
-    Word.TEST: Happening.TEST_ASKED,
-    Word.UNFIX: Happening.FIX_WITHDRAWN,
-    Word.UNDUP: Happening.UNDUPLICATED,
-    Word.REOPEN: Happening.REOPENED,
-    Word.ASSIGN: Happening.ASSIGNED,
-    Word.REMIND_OFF: Happening.REMINDERS_OFF,
+COMMANDED: dict[Word, EventKind] = {
+    Word.FIX: EventKind.FIX_PROPOSED,
+    Word.DUP: EventKind.DUPLICATE,
+    Word.INVALID: EventKind.INVALID,
+    Word.EXPECTED: EventKind.EXPECTED,
+    Word.NOTE: EventKind.NOTED,
+    Word.TITLE: EventKind.RETITLED,
+    Word.TEST: EventKind.TEST_ASKED,
+    Word.UNFIX: EventKind.FIX_WITHDRAWN,
+    Word.UNDUP: EventKind.UNDUPLICATED,
+    Word.REOPEN: EventKind.REOPENED,
+    Word.ASSIGN: EventKind.ASSIGNED,
+    Word.REMIND_OFF: EventKind.REMINDERS_OFF,
 }
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 

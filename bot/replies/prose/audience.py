@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.mail.identity import Identity
-from bot.mail.message import Mail
+from bot.mail.identity import BotIdentity
+from bot.mail.message import ParsedMail
 from bot.replies.prose.sentences import Sentence
 
 _CALLED = re.compile(r"(?:(?:hi|hello|hey|dear|so|and|but|also)[ ,]+)?([A-Z][\w'-]{1,30})\s?(?:,|:| -)\s")
@@ -32,7 +32,7 @@ class Audience:
         return self.to_reporter and called not in self.others
 
 
-def audience_of(mail: Mail, identity: Identity) -> Audience:
+def audience_of(mail: ParsedMail, identity: BotIdentity) -> Audience:
     """Who the mail talks to."""
     ours = {each for each in mail.recipients if identity.speaks_for_lab(each.email)}
     return Audience(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from bot.mail.quoting import Line
+from bot.mail.quoting import TextLine
 
 MAX_SENTENCES = 400
 MAX_LINES = 20_000
@@ -50,7 +50,7 @@ class Sentence:
         return self.text.rstrip("\"') ").endswith("?")
 
 
-def own_sentences(lines: Sequence[Line]) -> tuple[Sentence, ...]:
+def own_sentences(lines: Sequence[TextLine]) -> tuple[Sentence, ...]:
     """The sentences of the unquoted lines of a mail, in order, down to its patch or signature."""
     found: list[Sentence] = []
     for paragraph in _paragraphs(_prose(lines)):
@@ -62,7 +62,7 @@ def own_sentences(lines: Sequence[Line]) -> tuple[Sentence, ...]:
     return tuple(found[:MAX_SENTENCES])
 
 
-def _prose(lines: Sequence[Line]) -> Iterator[Line]:
+def _prose(lines: Sequence[TextLine]) -> Iterator[TextLine]:
     """The lines of prose; what is none stands as an empty line, which ends a paragraph."""
     in_message = in_diff = False
     for line in lines[:MAX_LINES]:
@@ -71,7 +71,7 @@ def _prose(lines: Sequence[Line]) -> Iterator[Line]:
         in_message = (in_message or bool(_MESSAGE_BEGINS.match(line.text))) and not in_diff
         in_diff = bool(_DIFF_BEGINS.match(line.text)) or (in_diff and bool(_IN_DIFF.match(line.text)))
         keep = not in_message and not in_diff and _is_prose(line.text[:1000])
-        yield line if keep else Line("", line.below)
+        yield line if keep else TextLine("", line.below)
 
 
 def _is_prose(text: str) -> bool:
@@ -80,20 +80,20 @@ def _is_prose(text: str) -> bool:
     return bool(_WORD.search(text)) and not _CODE_ENDS.search(text) and not _TRAILER.match(text)
 
 
-def _paragraphs(lines: Iterable[Line]) -> Iterator[list[Line]]:
+def _paragraphs(lines: Iterable[TextLine]) -> Iterator[list[TextLine]]:
     carried = ""  # a quote's words stand above the empty line between it and the answer
     for is_text, group in groupby(lines, key=lambda line: bool(line.text.strip())):
         some = list(group)
         if is_text:
             if carried and not some[0].below:
-                some[0] = Line(some[0].text, carried)
+                some[0] = TextLine(some[0].text, carried)
             yield from _cut_below_quotes(some)
             carried = ""
         else:
             carried = next((line.below for line in reversed(some) if line.below), "")
 
 
-def _cut_below_quotes(lines: list[Line]) -> Iterator[list[Line]]:
+def _cut_below_quotes(lines: list[TextLine]) -> Iterator[list[TextLine]]:
     """A quote between two lines ends the paragraph, though no empty line stands there."""
     start = 0
     for number, line in enumerate(lines):

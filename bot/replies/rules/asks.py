@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import REPORTED
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 _MEANS = Trap(
     "asks what somebody means or wants",
@@ -37,7 +37,7 @@ RULES = (
         ),
         unless=(_TAKEN_BACK, REPORTED),
         to_reporter=True,
-        does=Happening.ASKED,
+        does=EventKind.ASKED,
         mode=Mode.AUTO,
     ),
     Rule(
@@ -47,7 +47,7 @@ RULES = (
         cue=words("<can you>|please … <give>", "i have some|a_few|several? question*"),
         unless=(_TAKEN_BACK, REPORTED),
         to_reporter=True,
-        does=Happening.ASKED,
+        does=EventKind.ASKED,
         mode=Mode.AUTO,
     ),
 )
@@ -65,7 +65,7 @@ LATER = (
         unless=(_MEANS, REPORTED),
         question=True,
         to_reporter=True,
-        does=Happening.ASKED,
+        does=EventKind.ASKED,
         mode=Mode.AUTO,
     ),
     Rule(
@@ -79,7 +79,7 @@ LATER = (
             "cannot|can't work|run|install|build",
             "<i cannot> … run|install|build|set_up|use … reproducer|repro|lkp|lkp-tests|job|benchmark|script",
         ),
-        does=Happening.ASKED,
+        does=EventKind.ASKED,
         mode=Mode.SUGGEST,
     ),
     Rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, REPORTED
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 _DENIED = Trap("denies the doubt", words("<not>|no … doubt|noise|noisy|false", "false sharing"))
 
@@ -47,7 +47,7 @@ RULES = (
         unless=(_DENIED, REPORTED),
         question=False,
         improvement=False,
-        does=Happening.DISPUTED,
+        does=EventKind.DISPUTED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -60,7 +60,7 @@ RULES = (
         ),
         question=True,
         improvement=False,
-        does=Happening.DISPUTED,
+        does=EventKind.DISPUTED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -78,7 +78,7 @@ RULES = (
         unless=(CONDITIONAL, REPORTED),
         question=False,
         improvement=False,
-        does=Happening.DISPUTED,
+        does=EventKind.DISPUTED,
         mode=Mode.SUGGEST,
     ),
 )
@@ -102,7 +102,7 @@ LATER = (
         unless=(REPORTED,),
         question=False,
         improvement=False,
-        does=Happening.DISPUTED,
+        does=EventKind.DISPUTED,
         mode=Mode.SUGGEST,
         alone=True,
     ),

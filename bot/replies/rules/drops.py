@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, HEDGED, NEGATED, REPORTED
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 RULES = (
     Rule(
@@ -23,7 +23,7 @@ RULES = (
         ),
         unless=(NEGATED, CONDITIONAL, HEDGED, REPORTED),
         question=False,
-        does=Happening.DROPPED,
+        does=EventKind.DROPPED,
         mode=Mode.AUTO,
     ),
     Rule(
@@ -43,7 +43,7 @@ RULES = (
         ),
         unless=(NEGATED, REPORTED),
         question=False,
-        does=Happening.DROPPED,
+        does=EventKind.DROPPED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -61,7 +61,7 @@ RULES = (
             Trap("says not to", words("not|don't|never|no_need_to|rather_than drop|revert|remove|dropping|reverting")),
             REPORTED,
         ),
-        does=Happening.DROPPED,
+        does=EventKind.DROPPED,
         mode=Mode.SUGGEST,
     ),
     Rule(

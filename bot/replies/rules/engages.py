@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import By, Mode, Rule, words
 from bot.replies.rules.traps import CONDITIONAL, NEGATED, REPORTED
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 RULES = (
     Rule(
@@ -23,7 +23,7 @@ RULES = (
         ),
         unless=(NEGATED, REPORTED),
         question=False,
-        does=Happening.RESPONDED,
+        does=EventKind.RESPONDED,
         mode=Mode.AUTO,
         alone=True,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, REPORTED
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 _DENIED = Trap("says not", words("<not> … expected|intended|intentional|acceptable|by_design|within|known"))
 
@@ -29,7 +29,7 @@ RULES = (
         unless=(_DENIED, CONDITIONAL, REPORTED),
         question=False,
         improvement=False,
-        does=Happening.EXPECTED,
+        does=EventKind.EXPECTED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -49,7 +49,7 @@ RULES = (
         unless=(REPORTED,),
         question=False,
         improvement=False,
-        does=Happening.EXPECTED,
+        does=EventKind.EXPECTED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -74,7 +74,7 @@ RULES = (
         unless=(CONDITIONAL, REPORTED),
         question=False,
         improvement=False,
-        does=Happening.EXPECTED,
+        does=EventKind.EXPECTED,
         mode=Mode.SUGGEST,
     ),
     Rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, NEGATED, REPORTED
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 _NOT = Trap("says not or never", words("<not>"))
 
@@ -23,7 +23,7 @@ RULES = (
         ),
         unless=(NEGATED, REPORTED),
         question=False,
-        does=Happening.FIX_QUEUED,
+        does=EventKind.FIX_QUEUED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -33,7 +33,7 @@ RULES = (
         cue=words("^ ok|okay|thanks|both|all|series|now|great|i've|i_have? applied|queued|picked_up|merged"),
         unless=(NEGATED, CONDITIONAL),
         question=False,
-        does=Happening.FIX_QUEUED,
+        does=EventKind.FIX_QUEUED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -54,7 +54,7 @@ RULES = (
         ),
         unless=(_NOT, REPORTED),
         question=False,
-        does=Happening.FIX_PROPOSED,
+        does=EventKind.FIX_PROPOSED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -73,7 +73,7 @@ RULES = (
         ),
         unless=(NEGATED,),
         question=False,
-        does=Happening.FIX_PROPOSED,
+        does=EventKind.FIX_PROPOSED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -88,7 +88,7 @@ RULES = (
         ),
         unless=(NEGATED, CONDITIONAL, REPORTED),
         question=False,
-        does=Happening.FIX_CONFIRMED,
+        does=EventKind.FIX_CONFIRMED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -105,7 +105,7 @@ RULES = (
             "i don't|do_not like this|the|that <patch>|approach|idea",
         ),
         question=False,
-        does=Happening.FIX_WITHDRAWN,
+        does=EventKind.FIX_WITHDRAWN,
         mode=Mode.SUGGEST,
         aside=True,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 RULES = (
     Rule(
@@ -18,7 +18,7 @@ RULES = (
             "improvement suggests|means|implies|indicates we|it|that … <not>|skip*|miss*|lost",
         ),
         improvement=True,
-        does=Happening.RESPONDED,
+        does=EventKind.RESPONDED,
         mode=Mode.SUGGEST,
         alone=True,
     ),
@@ -37,7 +37,7 @@ RULES = (
         ),
         question=False,
         improvement=True,
-        does=Happening.RESPONDED,
+        does=EventKind.RESPONDED,
         mode=Mode.AUTO,
         alone=True,
     ),

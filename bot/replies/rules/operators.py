@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import By, Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, HEDGED, REPORTED
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 _NOT = Trap("says not", words("<not>|no"))
 _CAVEAT = Trap(
@@ -53,7 +53,7 @@ RULES = (
         unless=(CONDITIONAL, HEDGED, _NOT),
         by=By.OPERATOR,
         question=False,
-        does=Happening.INVALID,
+        does=EventKind.INVALID,
         mode=Mode.AUTO,
     ),
     Rule(
@@ -72,7 +72,7 @@ RULES = (
         unless=(CONDITIONAL,),
         by=By.OPERATOR,
         question=False,
-        does=Happening.DUPLICATE,
+        does=EventKind.DUPLICATE,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -92,7 +92,7 @@ RULES = (
         by=By.OPERATOR,
         question=False,
         improvement=False,
-        does=Happening.FIX_FAILED,
+        does=EventKind.FIX_FAILED,
         mode=Mode.AUTO,
     ),
     Rule(
@@ -117,7 +117,7 @@ RULES = (
         by=By.OPERATOR,
         question=False,
         improvement=False,
-        does=Happening.FIX_FAILED,
+        does=EventKind.FIX_FAILED,
         mode=Mode.AUTO,
     ),
     Rule(
@@ -141,7 +141,7 @@ RULES = (
         by=By.OPERATOR,
         question=False,
         improvement=False,
-        does=Happening.FIX_CONFIRMED,
+        does=EventKind.FIX_CONFIRMED,
         mode=Mode.AUTO,
     ),
     Rule(
@@ -158,7 +158,7 @@ RULES = (
         by=By.OPERATOR,
         question=False,
         improvement=False,
-        does=Happening.FIX_CONFIRMED,
+        does=EventKind.FIX_CONFIRMED,
         mode=Mode.AUTO,
     ),
     Rule(
@@ -174,7 +174,7 @@ RULES = (
         by=By.OPERATOR,
         question=False,
         improvement=False,
-        does=Happening.FIX_CONFIRMED,
+        does=EventKind.FIX_CONFIRMED,
         mode=Mode.SUGGEST,
     ),
     Rule(
@@ -190,7 +190,7 @@ RULES = (
         unless=(_NOT, _IF, Trap("says that it is back", words("back|recovered|almost|restored"))),
         by=By.OPERATOR,
         question=False,
-        does=Happening.ANSWERED,
+        does=EventKind.ANSWERED,
         mode=Mode.AUTO,
     ),
 )
@@ -212,7 +212,7 @@ UNMEASURED = (
         ),
         by=By.OPERATOR,
         question=False,
-        does=Happening.FIX_FAILED,
+        does=EventKind.FIX_FAILED,
         mode=Mode.SUGGEST,
     ),
 )

@@ -9,7 +9,7 @@ from enum import StrEnum
 from bot.replies.intents import Intent
 from bot.replies.prose.sentences import Sentence
 from bot.replies.rules.phrases import compiled
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 
 class By(StrEnum):
@@ -80,7 +80,7 @@ class Rule:
     cue: Words
     by: By = By.DEVELOPER
     unless: tuple[Trap, ...] = ()
-    does: Happening | None = None
+    does: EventKind | None = None
     mode: Mode = Mode.NONE
     aside: bool = False
     alone: bool = False

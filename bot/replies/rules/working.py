@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.replies.intents import Intent
 from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, NEGATED, REPORTED
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 
 _ELSE = Trap("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
 
@@ -33,7 +33,7 @@ RULES: tuple[Rule, ...] = (
         ),
         unless=(CONDITIONAL, REPORTED, _ELSE),
         question=False,
-        does=Happening.WORKING,
+        does=EventKind.WORKING,
         mode=Mode.AUTO,
     ),
 )
@@ -60,7 +60,7 @@ LATER: tuple[Rule, ...] = (
         ),
         unless=(NEGATED, REPORTED),
         question=False,
-        does=Happening.WORKING,
+        does=EventKind.WORKING,
         mode=Mode.SUGGEST,
     ),
     Rule(

@@ -19,8 +19,8 @@ from itertools import pairwise
 from typing import Any
 
 from bot.mail.addresses import parse_addresses
-from bot.results.bisect_result import CommitTold, MachineTold, Measurement, Result, TestRun
-from bot.results.errors import Refused
+from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, Result, TestRun
+from bot.results.errors import RejectedInput
 from bot.results.formats import numbers
 from bot.results.formats.schema import canonical
 
@@ -49,7 +49,7 @@ def is_samples(text: str) -> bool:
 def parse(told: Any, where: str) -> Result:
     """The result of {"log": text, "samples": text}."""
     if not isinstance(told, dict) or not all(isinstance(told.get(name), str) for name in ("log", "samples")):
-        raise Refused(where, "expected the text of a log and the text of its samples")
+        raise RejectedInput(where, "expected the text of a log and the text of its samples")
     log = _read_log(told["log"], where)
     samples = _read_samples(told["samples"], f"{where}, samples")
     values = _by_commit(samples, log, f"{where}, samples")
@@ -57,7 +57,7 @@ def parse(told: Any, where: str) -> Result:
     suite = samples.told.get("suite") or next(iter(values[new])).partition(".")[0]
     metrics = [name for name in values[new] if name in values[old]]
     if not metrics:
-        raise Refused(where, f"expected a metric that {old[:10]} and {new[:10]} have in common, found none")
+        raise RejectedInput(where, f"expected a metric that {old[:10]} and {new[:10]} have in common, found none")
     measured = [
         numbers.measurement(name, "", values[old][name], values[new][name], f"{where}, {name[:80]}") for name in metrics
     ]
@@ -71,10 +71,10 @@ def parse(told: Any, where: str) -> Result:
         tree=samples.told.get("tree", "unknown"),
         branch=samples.told.get("branch", ""),
         tree_url=samples.told.get("url", ""),
-        good=CommitTold(log.good[0].sha, log.good[0].title),
-        bad=CommitTold(log.bad[0].sha, log.bad[0].title),
+        good=CommitInfo(log.good[0].sha, log.good[0].title),
+        bad=CommitInfo(log.bad[0].sha, log.bad[0].title),
         culprit=_culprit(culprit, samples.told, where) if culprit else None,
-        parent=CommitTold(old, next(each.title for each in log.good if each.sha == old)),
+        parent=CommitInfo(old, next(each.title for each in log.good if each.sha == old)),
         patch_message_id="",
         runs=(TestRun(suite, samples.params, _machine(samples.told, where), _headed(measured)),),
         payload=payload,
@@ -103,7 +103,7 @@ class _Log:
 
 def _read_log(text: str, where: str) -> _Log:
     if "\0" in text or len(text) > 16_000_000:
-        raise Refused(where, "expected the text of a bisection, found a NUL or more than 16 MB")
+        raise RejectedInput(where, "expected the text of a bisection, found a NUL or more than 16 MB")
     lines = text.splitlines()
     bad_words, good_words = {"bad", "new"}, {"good", "old"}
     for term, word in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
@@ -113,7 +113,7 @@ def _read_log(text: str, where: str) -> _Log:
     bad = tuple(commit for word, commit in marks if word in bad_words)
     if not good or not bad:
         kind = "good" if not good else "bad"
-        raise Refused(where, f"expected a commit marked {kind} (`# {kind}: [sha] title`), found none")
+        raise RejectedInput(where, f"expected a commit marked {kind} (`# {kind}: [sha] title`), found none")
     firsts = [found for line in lines if (found := _FIRST.match(line))]
     certain = [each for each in firsts if not each[1]]
     first = dict.fromkeys(_Commit(each[3], each[4][:1000]) for each in certain[-1:] or firsts)
@@ -146,10 +146,10 @@ def _read_samples(text: str, where: str) -> _Samples:
     values: dict[str, dict[str, list[float]]] = {}
     head = False
     if "\0" in text:
-        raise Refused(where, "expected text, found a NUL")
+        raise RejectedInput(where, "expected text, found a NUL")
     for number, line in enumerate(text.splitlines(), start=1):
         if number > MAX_LINES:
-            raise Refused(where, f"expected at most {MAX_LINES:,} lines")
+            raise RejectedInput(where, f"expected at most {MAX_LINES:,} lines")
         if not line.strip():
             continue
         if not head:
@@ -158,13 +158,15 @@ def _read_samples(text: str, where: str) -> _Samples:
                 told[name.strip()[:200]] = value.strip()[:1000]
                 continue
             if tuple(each.strip() for each in line.split(",")) != HEAD:
-                raise Refused(f"{where}, line {number}", f"expected the head {','.join(HEAD)}, found {line[:60]!r}")
+                raise RejectedInput(
+                    f"{where}, line {number}", f"expected the head {','.join(HEAD)}, found {line[:60]!r}"
+                )
             head = True
             continue
         sha, metric, sample = _row(line, f"{where}, line {number}")
         values.setdefault(sha, {}).setdefault(metric, []).append(sample)
     if not values:
-        raise Refused(where, "expected samples, found none")
+        raise RejectedInput(where, "expected samples, found none")
     params = {name: value for name, value in list(told.items())[:100] if name not in _TOLD and name and value}
     return _Samples(values, {name: value for name, value in told.items() if value}, params)
 
@@ -173,13 +175,13 @@ def _row(line: str, where: str) -> tuple[str, str, float]:
     try:
         row = [each.strip() for each in next(csv.reader([line]))]
     except csv.Error as error:
-        raise Refused(where, f"not a line of CSV: {error}") from None
+        raise RejectedInput(where, f"not a line of CSV: {error}") from None
     if len(row) != 3 or not re.fullmatch(r"[0-9a-f]{7,40}", row[0]) or not row[1] or len(row[1]) > 500:
-        raise Refused(where, f"expected a sha, a metric and a value, found {line[:60]!r}")
+        raise RejectedInput(where, f"expected a sha, a metric and a value, found {line[:60]!r}")
     try:
         return row[0], row[1], numbers.finite_number(row[2])
     except ValueError:
-        raise Refused(where, f"expected a finite number, found {row[2][:40]!r}") from None
+        raise RejectedInput(where, f"expected a finite number, found {row[2][:40]!r}") from None
 
 
 def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[str, list[float]]]:
@@ -191,9 +193,9 @@ def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[st
         if not meant:
             continue
         if len(meant) > 1:
-            raise Refused(where, f"expected the beginning of one commit, found {sha}, which fits {len(meant)}")
+            raise RejectedInput(where, f"expected the beginning of one commit, found {sha}, which fits {len(meant)}")
         if meant[0] in values:
-            raise Refused(where, f"expected one way to write {meant[0][:12]}, found two")
+            raise RejectedInput(where, f"expected one way to write {meant[0][:12]}, found two")
         values[meant[0]] = metrics
     return values
 
@@ -207,35 +209,37 @@ def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, st
     culprits = log.first or log.bad[-1:]
     new = next((each.sha for each in culprits if each.sha in values), None)
     if new is None:
-        raise Refused(where, f"expected samples of {culprits[0].sha[:12]}, the first bad commit of the log; found none")
+        raise RejectedInput(
+            where, f"expected samples of {culprits[0].sha[:12]}, the first bad commit of the log; found none"
+        )
     old = next((each.sha for each in reversed(log.good) if each.sha in values), None)
     if old is None:
-        raise Refused(where, "expected samples of a commit that was marked good, found none")
+        raise RejectedInput(where, "expected samples of a commit that was marked good, found none")
     if old == new:
-        raise Refused(
+        raise RejectedInput(
             where, f"expected the first bad commit to be another than the last good one, found {new[:12]} twice"
         )
     doubt = "" if old == log.good[-1].sha else f"the last good commit has no samples, {old[:10]} stands for the parent"
     return old, new, doubt
 
 
-def _headed(measured: Sequence[Measurement]) -> tuple[Measurement, ...]:
+def _headed(measured: Sequence[MeasurementData]) -> tuple[MeasurementData, ...]:
     """The first metric of the file is the one that was bisected."""
     return (replace(measured[0], role="headline"), *(replace(each, role="kpi") for each in measured[1:]))
 
 
-def _culprit(told: _Commit, facts: Mapping[str, str], where: str) -> CommitTold:
+def _culprit(told: _Commit, facts: Mapping[str, str], where: str) -> CommitInfo:
     author = next(iter(parse_addresses(facts.get("author", ""))), None)
     if facts.get("author") and author is None:
-        raise Refused(f"{where}, samples", f"expected # author: Name <mail>, found {facts['author'][:60]!r}")
-    return CommitTold(told.sha, told.title, author.name if author else "", author.email if author else "")
+        raise RejectedInput(f"{where}, samples", f"expected # author: Name <mail>, found {facts['author'][:60]!r}")
+    return CommitInfo(told.sha, told.title, author.name if author else "", author.email if author else "")
 
 
-def _machine(facts: Mapping[str, str], where: str) -> MachineTold:
+def _machine(facts: Mapping[str, str], where: str) -> MachineInfo:
     cpus = facts.get("cpus", "")
     if cpus and not re.fullmatch(r"[1-9]\d{0,5}", cpus):
-        raise Refused(f"{where}, samples", f"expected # cpus: a number, found {cpus[:40]!r}")
-    return MachineTold(facts.get("machine", "unknown")[:200], cpus=int(cpus) if cpus else None)
+        raise RejectedInput(f"{where}, samples", f"expected # cpus: a number, found {cpus[:40]!r}")
+    return MachineInfo(facts.get("machine", "unknown")[:200], cpus=int(cpus) if cpus else None)
 
 
 def _date(text: str, where: str) -> datetime | None:
@@ -243,4 +247,4 @@ def _date(text: str, where: str) -> datetime | None:
         moment = datetime.fromisoformat(text) if text else None
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC) if moment else None
     except (ValueError, OverflowError):
-        raise Refused(f"{where}, samples", f"expected # date: a date (ISO 8601), found {text[:40]!r}") from None
+        raise RejectedInput(f"{where}, samples", f"expected # date: a date (ISO 8601), found {text[:40]!r}") from None

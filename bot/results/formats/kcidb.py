@@ -18,8 +18,8 @@ import jsonschema
 import kcidb_io
 
 from bot.mail.trailers import find_trailers
-from bot.results.bisect_result import CommitTold, MachineTold, Measurement, Result, TestRun
-from bot.results.errors import Refused
+from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, Result, TestRun
+from bot.results.errors import RejectedInput
 from bot.results.formats import numbers
 from bot.results.formats.schema import canonical, pointer
 
@@ -35,37 +35,39 @@ def is_report(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("version"), dict) and "schema" not in value
 
 
-def parse_all(value: Any, where: str) -> Iterator[Result | Refused]:
+def parse_all(value: Any, where: str) -> Iterator[Result | RejectedInput]:
     """A result for every pair of commits that a report compares."""
     try:
         _check(value, where)
         pairs = list(_pairs(value, where))
-    except Refused as refusal:
+    except RejectedInput as refusal:
         yield refusal
         return
     if not pairs:
-        yield Refused(where, "expected tests with a number on two commits, found none that can be compared")
+        yield RejectedInput(where, "expected tests with a number on two commits, found none that can be compared")
     for told in pairs:
         try:
             yield parse(told, where)
-        except Refused as refusal:
+        except RejectedInput as refusal:
             yield refusal
 
 
 def _check(value: Any, where: str) -> None:
     version = value.get("version", {})
     if version.get("major") != _SCHEMA.major:
-        raise Refused(f"{where}, /version/major", f"expected KCIDB {_SCHEMA.major}, found {version.get('major')!r}")
+        raise RejectedInput(
+            f"{where}, /version/major", f"expected KCIDB {_SCHEMA.major}, found {version.get('major')!r}"
+        )
     try:
         _SCHEMA.validate(value)
     except jsonschema.ValidationError as error:
         worst = jsonschema.exceptions.best_match([error])
         place, why = pointer(worst.absolute_path), worst.message[:200]
-        raise Refused(f"{where}, {place}" if place else where, why, [(place, why)]) from None
+        raise RejectedInput(f"{where}, {place}" if place else where, why, [(place, why)]) from None
     except (RecursionError, ValueError, TypeError) as error:
-        raise Refused(where, f"not a report of KCIDB: {str(error)[:200]}") from None
+        raise RejectedInput(where, f"not a report of KCIDB: {str(error)[:200]}") from None
     if len(value.get("tests", ())) > MAX_TESTS:
-        raise Refused(f"{where}, /tests", f"expected at most {MAX_TESTS:,} tests")
+        raise RejectedInput(f"{where}, /tests", f"expected at most {MAX_TESTS:,} tests")
 
 
 def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
@@ -87,7 +89,7 @@ def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     for shas, tests in sorted(pairs.items()):
         if len(shas) > 2:
             names = ", ".join(sha[:10] for sha in shas[:5])
-            raise Refused(f"{where}, /tests", f"expected a test on a parent and a culprit, found it on {names}")
+            raise RejectedInput(f"{where}, /tests", f"expected a test on a parent and a culprit, found it on {names}")
         if len(shas) == 2:
             kept = {test["build_id"]: builds[test["build_id"]] for test in tests}
             trees = {build["checkout_id"]: checkouts[build["checkout_id"]] for build in kept.values()}
@@ -104,7 +106,7 @@ def _by_id(value: Mapping[str, Any], table: str, where: str) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for number, row in enumerate(value.get(table, ())):
         if rows.setdefault(row["id"], row) != row:
-            raise Refused(
+            raise RejectedInput(
                 f"{where}, /{table}/{number}/id", f"expected one row called {row['id'][:80]}, found another one"
             )
     return rows
@@ -132,14 +134,14 @@ _Samples = dict[tuple[str, str], list[float]]  # by path and unit
 def parse(told: Any, where: str) -> Result:
     """The result of a report that holds one pair of commits (what `_pairs` cuts out)."""
     if not is_report(told):
-        raise Refused(where, "expected a report of KCIDB")
+        raise RejectedInput(where, "expected a report of KCIDB")
     checkouts = {each["id"]: each for each in told.get("checkouts", ())}
     builds = {each["id"]: each for each in told.get("builds", ())}
     by_sha: dict[str, dict[str, Any]] = {}
     for each in checkouts.values():
         by_sha.setdefault(each["git_commit_hash"], each)
     if len(by_sha) != 2:
-        raise Refused(where, f"expected checkouts of two commits, found {len(by_sha)}")
+        raise RejectedInput(where, f"expected checkouts of two commits, found {len(by_sha)}")
     old, new, doubt = _ordered(*by_sha.values())
     runs = tuple(_runs(told, checkouts, builds, old["git_commit_hash"], new["git_commit_hash"], where))
     payload = canonical(told)
@@ -189,10 +191,10 @@ def _runs(
         if measured:
             told_params = (("arch", arch), ("config", config), ("compiler", compiler))
             params = {name: value[:1000] for name, value in told_params if value}
-            yield TestRun(suite[:200], params, MachineTold(machine), numbers.with_roles(measured, suite))
+            yield TestRun(suite[:200], params, MachineInfo(machine), numbers.with_roles(measured, suite))
 
 
-def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[Measurement]:
+def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[MeasurementData]:
     """What both sides have; a path that comes in several units is a metric in each."""
     units = Counter(path for path, _ in old)
     for path, unit in old:
@@ -223,9 +225,9 @@ def _described(checkout: Mapping[str, Any]) -> tuple[str, int] | None:
     return (found[1], int((found[2] or "0")[:9])) if found else None
 
 
-def _commit(checkout: Mapping[str, Any]) -> CommitTold:
+def _commit(checkout: Mapping[str, Any]) -> CommitInfo:
     title, _, body = str(checkout.get("git_commit_message") or "").partition("\n")
-    return CommitTold(
+    return CommitInfo(
         checkout["git_commit_hash"],
         title.strip()[:1000],
         describe=str(checkout.get("git_commit_name") or "").replace("\n", " ")[:200],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.results.bisect_result import CommitTold, Result
-from bot.results.errors import Refused
+from bot.results.bisect_result import CommitInfo, Result
+from bot.results.errors import RejectedInput
 from bot.results.kernel_result import KernelResult
 
 NAME = 500  # characters of what things are known by
@@ -21,13 +21,13 @@ def checked(result: Result, where: str) -> Result:
     _check_texts(result.payload, _names(result), where)
     for commit in _commits(result):
         if not _SHA.match(commit.sha):
-            raise Refused(where, f"expected a sha of 40 digits, found {commit.sha[:60]!r}")
+            raise RejectedInput(where, f"expected a sha of 40 digits, found {commit.sha[:60]!r}")
     if result.culprit and result.parent and result.culprit.sha == result.parent.sha:
-        raise Refused(where, f"expected a parent and a culprit, found {result.culprit.sha[:12]} as both")
+        raise RejectedInput(where, f"expected a parent and a culprit, found {result.culprit.sha[:12]} as both")
     for run in result.runs:
         for each in run.measurements:
             if not 0 < max(each.old.n, each.new.n) <= RUNS:
-                raise Refused(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
+                raise RejectedInput(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
     return result
 
 
@@ -36,18 +36,18 @@ def checked_release(result: KernelResult, where: str) -> KernelResult:
     _check_texts(result.payload, _names_of_release(result), where)
     for each in (each for test in result.tests for each in test.measured):
         if not 0 < each.side.n <= RUNS:
-            raise Refused(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
+            raise RejectedInput(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
     return result
 
 
 def _check_texts(payload: str, names: Iterator[tuple[str, str, int]], where: str) -> None:
     if not _can_be_stored(payload):
-        raise Refused(where, "a text holds a NUL or half of a character (a lone surrogate)")
+        raise RejectedInput(where, "a text holds a NUL or half of a character (a lone surrogate)")
     for what, name, limit in names:
         if len(name) > limit:
-            raise Refused(where, f"expected a {what} of at most {limit} characters, found {len(name)}")
+            raise RejectedInput(where, f"expected a {what} of at most {limit} characters, found {len(name)}")
         if _CONTROL.search(name):
-            raise Refused(where, f"expected a {what} on one line, found {name[:60]!r}")
+            raise RejectedInput(where, f"expected a {what} on one line, found {name[:60]!r}")
 
 
 def _can_be_stored(payload: str) -> bool:
@@ -59,7 +59,7 @@ def _can_be_stored(payload: str) -> bool:
     return "\\u0000" not in payload or "\\u0000" not in payload.replace("\\\\", "")
 
 
-def _commits(result: Result) -> Iterator[CommitTold]:
+def _commits(result: Result) -> Iterator[CommitInfo]:
     return (each for each in (result.good, result.bad, result.culprit, result.parent) if each)
 
 

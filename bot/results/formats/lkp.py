@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.results.bisect_result import CommitTold, MachineTold, Result, TestRun
-from bot.results.errors import Refused
+from bot.results.bisect_result import CommitInfo, MachineInfo, Result, TestRun
+from bot.results.errors import RejectedInput
 from bot.results.formats import numbers
 from bot.results.formats.schema import canonical
 
@@ -25,14 +25,14 @@ _SHA = re.compile(r"[0-9a-f]{40}\Z")
 def parse(told: Any, where: str, *, in_order: bool = False) -> Result:
     """The result of two gathered roots. `in_order`: somebody said that the first one is the parent."""
     if not isinstance(told, dict):
-        raise Refused(where, "expected two gathered result roots")
+        raise RejectedInput(where, "expected two gathered result roots")
     parent, culprit = (_Root.of(told.get(name), f"{where}, {name}") for name in ("parent", "culprit"))
     for name in ("suite", "machine", "params"):
         if getattr(parent, name) != getattr(culprit, name):
-            raise Refused(where, f"expected one test on both commits, found two: {name} differs")
+            raise RejectedInput(where, f"expected one test on both commits, found two: {name} differs")
     metrics = [name for name in parent.samples if name in culprit.samples]
     if not metrics:
-        raise Refused(where, "expected metrics that both commits have, found none")
+        raise RejectedInput(where, "expected metrics that both commits have, found none")
     measured = [
         numbers.measurement(name, "", parent.samples[name], culprit.samples[name], f"{where}, {name}")
         for name in metrics
@@ -46,10 +46,10 @@ def parse(told: Any, where: str, *, in_order: bool = False) -> Result:
         tree=tree or "unknown",
         branch=branch,
         tree_url="",
-        good=CommitTold(parent.commit),
-        bad=CommitTold(culprit.commit),
-        culprit=CommitTold(culprit.commit),
-        parent=CommitTold(parent.commit),
+        good=CommitInfo(parent.commit),
+        bad=CommitInfo(culprit.commit),
+        culprit=CommitInfo(culprit.commit),
+        parent=CommitInfo(parent.commit),
         patch_message_id="",
         runs=(TestRun(parent.suite, parent.params, parent.machine, numbers.with_roles(measured, parent.suite)),),
         payload=canonical(told),
@@ -74,22 +74,24 @@ class _Root:
     job: Mapping[str, str]
     suite: str
     params: Mapping[str, str]
-    machine: MachineTold
+    machine: MachineInfo
     runs: int
     samples: Mapping[str, Sequence[Any]]
 
     @classmethod
     def of(cls, told: Any, where: str) -> _Root:
         if not isinstance(told, dict) or not isinstance(told.get("job"), dict):
-            raise Refused(where, "expected a gathered result root with its job")
+            raise RejectedInput(where, "expected a gathered result root with its job")
         commit = str(told.get("commit", ""))
         job = {key: value for key, value in told["job"].items() if isinstance(value, str)}
         if not _SHA.match(commit) or job.get("commit", commit) != commit:
-            raise Refused(where, f"expected the runs of {commit[:40]}, found a job of {job.get('commit', '')[:40]}")
+            raise RejectedInput(
+                where, f"expected the runs of {commit[:40]}, found a job of {job.get('commit', '')[:40]}"
+            )
         path = _path(job, commit, str(told.get("path", "")))
         suite = job.get("testcase") or job.get("suite") or path.partition("/")[0]
         if not suite:
-            raise Refused(where, "expected a testcase in job.yaml, found none")
+            raise RejectedInput(where, "expected a testcase in job.yaml, found none")
         columns, runs = _columns(told, where)
         return cls(
             commit=commit,
@@ -122,7 +124,7 @@ def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
     else:
         where = f"{where}, matrix.json"
     if not isinstance(matrix, dict) or not matrix:
-        raise Refused(where, "expected an object of columns")
+        raise RejectedInput(where, "expected an object of columns")
     texts = {name for name, column in matrix.items() if _is_texts(column)}
     columns = {name: column for name, column in matrix.items() if name not in texts}
     lengths = _lengths(columns, where)
@@ -131,7 +133,7 @@ def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
     numbers.all_numbers(incomplete, f"{where}, /{_INCOMPLETE}")
     complete = [run for run in range(min(lengths, told_runs)) if incomplete[run] != 1]
     if not complete:
-        raise Refused(where, f"expected a complete run, found {lengths} incomplete ones")
+        raise RejectedInput(where, f"expected a complete run, found {lengths} incomplete ones")
     is_padded = told.get("matrix") is not None
     samples = {
         name: _present(column, complete, f"{where}, /{name[:80]}", is_padded) for name, column in columns.items()
@@ -142,7 +144,7 @@ def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
 def _matrix_of(runs: Any, where: str) -> dict[str, list[Any]]:
     """The stats of runs, put together as a matrix; what a run lacks is missing."""
     if not isinstance(runs, list) or not runs or not all(isinstance(run, dict) for run in runs):
-        raise Refused(where, "expected the stats of one run at least, an object each")
+        raise RejectedInput(where, "expected the stats of one run at least, an object each")
     names = dict.fromkeys(name for run in runs for name in run)
     missing = {name: 0 if name == _INCOMPLETE else -1 for name in names}
     return {name: [run.get(name, missing[name]) for run in runs] for name in names}
@@ -157,14 +159,14 @@ def _lengths(columns: Mapping[str, Any], where: str) -> int:
     first: tuple[str, int] | None = None
     for name, column in columns.items():
         if not isinstance(column, list):
-            raise Refused(f"{where}, /{name[:80]}", "expected a list, a value a run")
+            raise RejectedInput(f"{where}, /{name[:80]}", "expected a list, a value a run")
         first = first or (name, len(column))
         if len(column) != first[1]:
-            raise Refused(
+            raise RejectedInput(
                 f"{where}, /{name[:80]}", f"expected {first[1]} values as in {first[0][:80]}, found {len(column)}"
             )
     if first is None or first[1] == 0:
-        raise Refused(where, "expected columns of numbers, found none")
+        raise RejectedInput(where, "expected columns of numbers, found none")
     return first[1]
 
 
@@ -197,13 +199,13 @@ def _params(job: Mapping[str, Any], suite: str, path: str) -> dict[str, str]:
     return {key[:200]: value[:1000] for key, value in sorted(params.items())[:100]}
 
 
-def _machine(job: Mapping[str, str], path: str, where: str) -> MachineTold:
+def _machine(job: Mapping[str, str], path: str, where: str) -> MachineInfo:
     steps = path.split("/")
     name = job.get("tbox_group") or (steps[2] if len(steps) > 2 else "")
     if not name:
-        raise Refused(where, "expected a tbox_group in job.yaml, found none")
+        raise RejectedInput(where, "expected a tbox_group in job.yaml, found none")
     cpus = job.get("nr_cpu", "")
-    return MachineTold(
+    return MachineInfo(
         name[:200],
         cpus=int(cpus) if re.fullmatch(r"[1-9]\d{0,5}", cpus) else None,
         cpu_model=job.get("model", "")[:200],

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from bot.results.bisect_result import Result
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.files import inside, read_json, read_text
 from bot.results.formats import lkp
 
@@ -51,7 +51,7 @@ def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
     """The result that two roots give. `in_order`: somebody said that the first one is the parent."""
     if len(roots) != 2:
         names = ", ".join(each.name[:10] for each in roots[:5])
-        raise Refused(
+        raise RejectedInput(
             str(roots[0].parent), f"expected the result roots of a parent and a culprit, found {len(roots)}: {names}"
         )
     sides = {name: _gather(root, top) for name, root in zip(("parent", "culprit"), roots, strict=True)}
@@ -63,7 +63,7 @@ def _gather(root: Path, top: Path) -> dict[str, Any]:
     inside(root, top)
     runs = _runs(root)
     if len(runs) > MAX_RUNS:
-        raise Refused(str(root), f"expected at most {MAX_RUNS} runs, found {len(runs)}")
+        raise RejectedInput(str(root), f"expected at most {MAX_RUNS} runs, found {len(runs)}")
     jobs = [run / "job.yaml" for run in runs if (run / "job.yaml").exists()] or [root / "job.yaml"]
     told: dict[str, Any] = {"commit": root.name, "path": "/".join(root.parts[-7:-1])}
     told["job"] = _job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
@@ -98,11 +98,13 @@ def _job(text: str, where: str) -> dict[str, Any]:
         loaded = yaml.load(text, _Plain)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise Refused(f"{where}{line}", f"not YAML that can be taken: {error.problem}") from None
+        raise RejectedInput(f"{where}{line}", f"not YAML that can be taken: {error.problem}") from None
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
-        raise Refused(where, f"not YAML that can be taken: {(str(error) or 'too deep').splitlines()[0]}") from None
+        raise RejectedInput(
+            where, f"not YAML that can be taken: {(str(error) or 'too deep').splitlines()[0]}"
+        ) from None
     if not isinstance(loaded, dict):
-        raise Refused(where, f"expected a mapping, found {type(loaded).__name__}")
+        raise RejectedInput(where, f"expected a mapping, found {type(loaded).__name__}")
     return {
         key: {name: each for name, each in value.items() if isinstance(name, str) and isinstance(each, str)}
         if isinstance(value, dict)

@@ -7,53 +7,53 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.results.bisect_result import Measurement
-from bot.results.errors import Refused
+from bot.results.bisect_result import MeasurementData
+from bot.results.errors import RejectedInput
 from tracker.domain.metrics.direction import direction_of
 from tracker.domain.statistics.change import change_pct
-from tracker.domain.statistics.samples import Side, side
+from tracker.domain.statistics.samples import SampleSummary, summarise
 
 MAX_SAMPLES = 100_000  # a side
 _NUMBERS = frozenset({int, float})  # bool is neither
 _MONITORS = 100  # so many of them are kept whether they moved or not
 
 
-def summary(samples: Sequence[Any], where: str) -> tuple[Side, tuple[float, ...]]:
+def summary(samples: Sequence[Any], where: str) -> tuple[SampleSummary, tuple[float, ...]]:
     """The samples as floats with their summary; Refused where they are too many or not all finite numbers."""
     if len(samples) > MAX_SAMPLES:
-        raise Refused(where, f"expected at most {MAX_SAMPLES} samples, found {len(samples)}")
+        raise RejectedInput(where, f"expected at most {MAX_SAMPLES} samples, found {len(samples)}")
     if not samples:
-        raise Refused(where, "expected one sample at least, found none")
+        raise RejectedInput(where, "expected one sample at least, found none")
     all_numbers(samples, where)
     try:
         numbers = tuple(map(float, samples))
     except OverflowError:
-        raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None
-    return finite(side(numbers), where), numbers
+        raise RejectedInput(where, "expected numbers of measurable size, found one beyond 1e308") from None
+    return finite(summarise(numbers), where), numbers
 
 
 def all_numbers(values: Sequence[Any], where: str) -> None:
     """Refused where anything but integers and floats stands among values."""
     if not _NUMBERS.issuperset(map(type, values)):
         odd = next(each for each in values if type(each) not in _NUMBERS)
-        raise Refused(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
+        raise RejectedInput(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
 
 
-def finite(told: Side, where: str) -> Side:
+def finite(told: SampleSummary, where: str) -> SampleSummary:
     """The same side; Refused where its mean or its spread is beyond all measure."""
     if not math.isfinite(told.mean + (told.stddev or 0.0)):
-        raise Refused(where, "expected numbers whose mean and spread are finite")
+        raise RejectedInput(where, "expected numbers whose mean and spread are finite")
     return told
 
 
-def measurement(metric: str, unit: str, old: Sequence[Any], new: Sequence[Any], where: str) -> Measurement:
+def measurement(metric: str, unit: str, old: Sequence[Any], new: Sequence[Any], where: str) -> MeasurementData:
     """A metric by its samples, with the role of a monitor and no direction told."""
     old_side, old_samples = summary(old, f"{where}, parent")
     new_side, new_samples = summary(new, f"{where}, culprit")
-    return Measurement(metric, unit, "unknown", "monitor", old_side, new_side, old_samples, new_samples)
+    return MeasurementData(metric, unit, "unknown", "monitor", old_side, new_side, old_samples, new_samples)
 
 
-def with_roles(measured: Sequence[Measurement], suite: str) -> tuple[Measurement, ...]:
+def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[MeasurementData, ...]:
     """The roles where nobody told them: the suite's own metrics are kpis, and one of them is the headline.
 
     It is the one that moved most, among those whose sides don't overlap, whose direction is known and which are no
@@ -69,17 +69,17 @@ def with_roles(measured: Sequence[Measurement], suite: str) -> tuple[Measurement
     return (replace(headline, role="headline"), *kpis, *kept)
 
 
-def _leads(each: Measurement, suite: str) -> tuple[bool, bool, bool, float]:
+def _leads(each: MeasurementData, suite: str) -> tuple[bool, bool, bool, float]:
     known = direction_of(each.metric, suite) != "unknown"
     return (".time." not in each.metric, known, _moved(each), _distance(each))
 
 
-def _moved(each: Measurement) -> bool:
+def _moved(each: MeasurementData) -> bool:
     old, new = each.old_samples, each.new_samples
     return max(min(old), min(new)) > min(max(old), max(new))
 
 
-def _distance(each: Measurement) -> float:
+def _distance(each: MeasurementData) -> float:
     return abs(change_pct(each.old.mean, each.new.mean) or 0.0)
 
 

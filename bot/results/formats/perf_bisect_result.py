@@ -15,11 +15,11 @@ from typing import Any
 
 import orjson
 
-from bot.results.bisect_result import CommitTold, MachineTold, Measurement, Recheck, Result, TestRun
-from bot.results.errors import Refused
+from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, RecheckData, Result, TestRun
+from bot.results.errors import RejectedInput
 from bot.results.formats import numbers
 from bot.results.formats.schema import Schema, canonical
-from tracker.domain.statistics.samples import Side
+from tracker.domain.statistics.samples import SampleSummary
 
 FORMAT = "perf-bisect-result/1"
 MAX_BYTES = 64 * 1024 * 1024  # of one result: a million samples fit
@@ -48,7 +48,7 @@ def _decode_plain(text: str) -> Any:
     try:
         value = orjson.loads(text)
         return value if canonical(value).count(":") == text.count(":") else None
-    except (orjson.JSONDecodeError, Refused):
+    except (orjson.JSONDecodeError, RejectedInput):
         return None
 
 
@@ -58,16 +58,16 @@ def _decode_carefully(text: str, where: str) -> Any:
         if len(value) != len(pairs):
             seen: set[str] = set()
             twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise Refused(where, f"the key {twice[:80]!r} stands twice in one object")
+            raise RejectedInput(where, f"the key {twice[:80]!r} stands twice in one object")
         return value
 
     def no_constant(name: str) -> Any:
-        raise Refused(where, f"expected a finite number, found {name}")
+        raise RejectedInput(where, f"expected a finite number, found {name}")
 
     def finite(digits: str) -> float:
         number = float(digits)
         if not math.isfinite(number):
-            raise Refused(where, f"expected a finite number, found {digits[:40]}")
+            raise RejectedInput(where, f"expected a finite number, found {digits[:40]}")
         return number
 
     try:
@@ -78,11 +78,11 @@ def _decode_carefully(text: str, where: str) -> Any:
             if error.lineno > 1
             else f"{where}, column {error.colno}"
         )
-        raise Refused(place, f"not JSON: {error.msg}") from None
+        raise RejectedInput(place, f"not JSON: {error.msg}") from None
     except ValueError as error:  # an integer of more digits than Python converts
-        raise Refused(where, f"not JSON: {error}") from None
+        raise RejectedInput(where, f"not JSON: {error}") from None
     except RecursionError:
-        raise Refused(where, "not JSON that can be read: it is nested too deeply") from None
+        raise RejectedInput(where, "not JSON that can be read: it is nested too deeply") from None
 
 
 def parse(value: Any, where: str) -> Result:
@@ -110,7 +110,7 @@ def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
         payload=payload,
         format=FORMAT,
         rechecks=tuple(
-            Recheck(each["ref"], each["sha"], each["state"]) for each in told.get("bisect", {}).get("rechecks", ())
+            RecheckData(each["ref"], each["sha"], each["state"]) for each in told.get("bisect", {}).get("rechecks", ())
         ),
     )
 
@@ -132,10 +132,10 @@ def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:
         )
 
 
-def machine_of(told: Mapping[str, Any]) -> MachineTold:
+def machine_of(told: Mapping[str, Any]) -> MachineInfo:
     """The machine; 64.0 CPUs are 64, as JSON Schema has it."""
     known: dict[str, Any] = {key: int(value) if isinstance(value, float) else value for key, value in told.items()}
-    return MachineTold(**{key: value for key, value in known.items() if key != "microcode"})
+    return MachineInfo(**{key: value for key, value in known.items() if key != "microcode"})
 
 
 def params_of(test: Mapping[str, Any]) -> dict[str, str]:
@@ -146,9 +146,9 @@ def params_of(test: Mapping[str, Any]) -> dict[str, str]:
     return params
 
 
-def _commit(told: Mapping[str, Any], where: str) -> CommitTold:
+def _commit(told: Mapping[str, Any], where: str) -> CommitInfo:
     author = told.get("author", {})
-    return CommitTold(
+    return CommitInfo(
         sha=told["sha"],
         title=told.get("subject", ""),
         author_name=author.get("name", ""),
@@ -160,25 +160,25 @@ def _commit(told: Mapping[str, Any], where: str) -> CommitTold:
     )
 
 
-def _measurement(told: Mapping[str, Any], where: str) -> Measurement:
+def _measurement(told: Mapping[str, Any], where: str) -> MeasurementData:
     old, old_samples = side_of(told["good"], f"{where}/good")
     new, new_samples = side_of(told["bad"], f"{where}/bad")
     direction = told.get("direction", "unknown")
-    return Measurement(
+    return MeasurementData(
         told["metric"], told.get("unit", ""), direction, told["role"], old, new, old_samples, new_samples
     )
 
 
-def side_of(told: Mapping[str, Any], where: str) -> tuple[Side, tuple[float, ...]]:
+def side_of(told: Mapping[str, Any], where: str) -> tuple[SampleSummary, tuple[float, ...]]:
     """One side by its samples, or by what they come to."""
     samples = told.get("samples")
     try:
         if samples is None:
             spread = float(told["stddev"]) if "stddev" in told else None
-            return numbers.finite(Side(float(told["mean"]), spread, int(told["n"])), where), ()
+            return numbers.finite(SampleSummary(float(told["mean"]), spread, int(told["n"])), where), ()
         return numbers.summary(samples, f"{where}/samples")
     except OverflowError:
-        raise Refused(where, "expected numbers of measurable size, found one beyond 1e308") from None
+        raise RejectedInput(where, "expected numbers of measurable size, found one beyond 1e308") from None
 
 
 def moment(text: str, where: str) -> datetime:
@@ -189,4 +189,4 @@ def moment(text: str, where: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise Refused(where, f"expected a date and time (RFC 3339), found {text[:40]!r}") from None
+        raise RejectedInput(where, f"expected a date and time (RFC 3339), found {text[:40]!r}") from None

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.formats import perf_bisect_result as perf
 from bot.results.formats.schema import Schema, canonical
-from bot.results.kernel_result import EvidenceTold, KernelResult, KernelTold, MeasuredTold, TestTold
+from bot.results.kernel_result import KernelInfo, KernelMeasurement, KernelResult, ScenarioInfo, ToolOutputInfo
 from tracker.domain import versions
 from tracker.domain.keys import scenario_key
 
@@ -28,12 +28,12 @@ def is_result(value: Any) -> bool:
 def parse(value: Any, where: str) -> KernelResult:
     """A result from decoded JSON, or Refused with the JSON pointer of the first fault."""
     SCHEMA.check(value, where)
-    evidence = tuple(EvidenceTold(each["name"], each["text"]) for each in value.get("evidence", ()))
+    evidence = tuple(ToolOutputInfo(each["name"], each["text"]) for each in value.get("evidence", ()))
     for number, each in enumerate(evidence):
         if not each.text.strip():
-            raise Refused(f"{where}, /evidence/{number}/text", "expected what a tool has printed, found nothing")
+            raise RejectedInput(f"{where}, /evidence/{number}/text", "expected what a tool has printed, found nothing")
     if sum(len(each.text) for each in evidence) > MOST_EVIDENCE:
-        raise Refused(f"{where}, /evidence", f"expected at most {MOST_EVIDENCE:,} letters, found more")
+        raise RejectedInput(f"{where}, /evidence", f"expected at most {MOST_EVIDENCE:,} letters, found more")
     return KernelResult(
         producer=value["producer"]["name"],
         id=value["id"],
@@ -45,14 +45,14 @@ def parse(value: Any, where: str) -> KernelResult:
     )
 
 
-def _kernel(told: Mapping[str, Any]) -> KernelTold:
+def _kernel(told: Mapping[str, Any]) -> KernelInfo:
     """The kernel under the name that tags have: "v5.6" of "5.6", too."""
     name = told.get("version") or told["sha"]
     name = f"v{name}" if versions.parse(f"v{name}") else name
-    return KernelTold(name, told.get("variant", ""), told.get("describe", ""))
+    return KernelInfo(name, told.get("variant", ""), told.get("describe", ""))
 
 
-def _tests(told: Mapping[str, Any], where: str) -> Iterator[TestTold]:
+def _tests(told: Mapping[str, Any], where: str) -> Iterator[ScenarioInfo]:
     seen: set[tuple[str, str, str]] = set()
     for test, place in perf.tests_of(told):
         suite, params, measured = test["test"]["suite"], perf.params_of(test["test"]), []
@@ -61,8 +61,10 @@ def _tests(told: Mapping[str, Any], where: str) -> Iterator[TestTold]:
             side, samples = perf.side_of(each, at)
             key = (scenario_key(suite, params), test["machine"]["id"], each["metric"])
             if key in seen:
-                raise Refused(at, f"{each['metric'][:80]} is told twice of this test")
+                raise RejectedInput(at, f"{each['metric'][:80]} is told twice of this test")
             seen.add(key)
             direction = each.get("direction", "unknown")
-            measured.append(MeasuredTold(each["metric"], each.get("unit", ""), direction, each["role"], side, samples))
-        yield TestTold(suite, params, perf.machine_of(test["machine"]), tuple(measured))
+            measured.append(
+                KernelMeasurement(each["metric"], each.get("unit", ""), direction, each["role"], side, samples)
+            )
+        yield ScenarioInfo(suite, params, perf.machine_of(test["machine"]), tuple(measured))

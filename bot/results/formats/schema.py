@@ -13,7 +13,7 @@ import jsonschema
 import jsonschema_rs
 import orjson
 
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 
 MAX_FAULTS = 100  # told of one result
 _LARGE = 1 << 20  # bytes of a result
@@ -33,10 +33,10 @@ class Schema:
         try:
             faults = sorted(islice(self.faults(value), MAX_FAULTS))
         except RecursionError:
-            raise Refused(where, "nested too deeply") from None
+            raise RejectedInput(where, "nested too deeply") from None
         if faults:
             place, why = faults[0]
-            raise Refused(f"{where}, {place}" if place else where, why, faults)
+            raise RejectedInput(f"{where}, {place}" if place else where, why, faults)
 
     def is_surely_valid(self, value: Any) -> bool:
         """Whether a validator 200 times as fast says yes; on a no, or where it can't read, jsonschema has the word."""
@@ -87,4 +87,4 @@ def canonical(value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     except RecursionError:
-        raise Refused("", "nested too deeply") from None
+        raise RejectedInput("", "nested too deeply") from None

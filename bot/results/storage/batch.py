@@ -6,21 +6,21 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from bot.git.inspection import Inspected
+from bot.git.inspection import CommitInspection
 from bot.mail.addresses import Address
 from bot.mail.subsystem import subsystem_of
 from bot.replies.report_lookup import known_as
 from bot.results import rechecks
 from bot.results.bisect_result import Result
 from bot.results.review_reasons import OF_THE_CULPRIT, why_held
-from bot.results.storage.catalog import Things, fetch_things
-from bot.results.storage.graded import FIELDS, Found, Measured
+from bot.results.storage.catalog import ResultCatalog, fetch_catalog
+from bot.results.storage.graded import FIELDS, GradedMeasurement, NewFinding
 from bot.results.storage.grading import grade
-from bot.results.storage.known_reports import Known, are_entangled, fetch_known, is_about_a_culprit
+from bot.results.storage.known_reports import KnownResults, are_entangled, fetch_known, is_about_a_culprit
 from tracker.domain.events import EventData, Grade, Verdict
 from tracker.domain.keys import tag_of
 from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.text import sentence
+from tracker.domain.report_state.text import status_text
 from tracker.domain.statistics.change import word
 from tracker.models import BisectResult, Commit, Event, Finding, Report
 from tracker.models.results import Outcome
@@ -29,7 +29,7 @@ from tracker.services.regrading import outdate, regrade
 
 
 def store_new(
-    results: Sequence[Result], rows: Sequence[BisectResult], now: datetime, seen: Mapping[str, Inspected]
+    results: Sequence[Result], rows: Sequence[BisectResult], now: datetime, seen: Mapping[str, CommitInspection]
 ) -> None:
     """Store results that are new, each with its row, which is not saved yet: everything, in a few queries.
 
@@ -37,7 +37,7 @@ def store_new(
     """
     if not results:
         return
-    things = fetch_things(results, seen)
+    things = fetch_catalog(results, seen)
     if things.turned:
         regrade(things.turned)
     known = fetch_known(results, things, seen)
@@ -51,9 +51,11 @@ def store_new(
 class _Batch:
     """What results add to what is known: collected one result after the other, and stored together."""
 
-    def __init__(self, things: Things, known: Known, now: datetime, seen: Mapping[str, Inspected]) -> None:
+    def __init__(
+        self, things: ResultCatalog, known: KnownResults, now: datetime, seen: Mapping[str, CommitInspection]
+    ) -> None:
         self.things, self.known, self.now, self.seen = things, known, now, seen
-        self._findings: list[Found] = []
+        self._findings: list[NewFinding] = []
         self._events: list[Event] = []
         self._replaced: list[int] = []  # the keys of findings that a clear result takes the place of
         self._dethroned: list[int] = []  # and of those that lead their reports no longer
@@ -61,7 +63,7 @@ class _Batch:
         self._outdated: set[int] = set()  # the reports whose mail, if it still waits, says less than we know
 
     def store(
-        self, results: Sequence[Result], rows: Sequence[BisectResult], measured: Sequence[Sequence[Measured]]
+        self, results: Sequence[Result], rows: Sequence[BisectResult], measured: Sequence[Sequence[GradedMeasurement]]
     ) -> None:
         """Everything, in the order in which rows need each other."""
         self._open_reports(results, measured)
@@ -76,12 +78,12 @@ class _Batch:
         Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
         event_log.record(self._events)
         event_log.refold(self._changed)
-        report_summary.relist({each.report for each in self._findings if each.headline} | self._changed.keys())
+        report_summary.refresh({each.report for each in self._findings if each.headline} | self._changed.keys())
         outdate(self._outdated)
 
     # --- reports ---
 
-    def _open_reports(self, results: Sequence[Result], measured: Sequence[Sequence[Measured]]) -> None:
+    def _open_reports(self, results: Sequence[Result], measured: Sequence[Sequence[GradedMeasurement]]) -> None:
         """Make the reports of culprits that have none yet; a fix that is no regression itself needs none."""
         fresh: dict[int, Report] = {}
         for result, each in zip(results, measured, strict=True):
@@ -96,7 +98,7 @@ class _Batch:
         bulk.create(list(fresh.values()), "culprit_id")
         self.known.add(fresh)
 
-    def _report(self, result: Result, owner: Commit, headline: Measured) -> Report:
+    def _report(self, result: Result, owner: Commit, headline: GradedMeasurement) -> Report:
         verdict = word(headline.told.old.mean, headline.told.new.mean, headline.metric.direction)
         nowhere = fold(verdict, ())
         return Report(
@@ -104,7 +106,7 @@ class _Batch:
             tag=tag_of(owner.sha),
             verdict=verdict,
             state=nowhere.state,
-            status=sentence(nowhere),
+            status=status_text(nowhere),
             awaited=nowhere.awaited,
             subsystem=report_summary.clipped(subsystem_of(owner.title)),
             tree=self.things.trees.get(result.tree),
@@ -119,7 +121,7 @@ class _Batch:
         commit = self.things.commits[result.culprit.sha]
         return commit.same_patch_as or commit
 
-    def _why_held(self, result: Result, headline: Measured) -> str:
+    def _why_held(self, result: Result, headline: GradedMeasurement) -> str:
         assert result.culprit
         author = self.things.commits[result.culprit.sha].author_email
         seen = self.seen.get(result.culprit.sha)
@@ -127,7 +129,7 @@ class _Batch:
 
     # --- each result in its place ---
 
-    def _place(self, result: Result, row: BisectResult, measured: Sequence[Measured]) -> None:
+    def _place(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
         """A fix that was measured, a finding of a report, or a culprit that shows no more."""
         for fixed in self.known.fixed_by(result, measured):
             shown = self._compared_with(fixed, measured)
@@ -140,13 +142,13 @@ class _Batch:
         else:
             row.measured = [each.summary() for each in measured]
 
-    def _compared_with(self, fixed: Report, measured: Sequence[Measured]) -> Measured:
+    def _compared_with(self, fixed: Report, measured: Sequence[GradedMeasurement]) -> GradedMeasurement:
         """What a fix showed where the report's headline was measured, else where its own was, else elsewhere."""
         places, head = self.known.places[fixed.pk], self.known.heads.get(fixed.pk)
         shared = [each for each in measured if each.place in places and each.told.role != "monitor"]
         return max(shared, key=lambda each: (places[each.place] is head, each.told.role == "headline"))
 
-    def _measured_again(self, result: Result, row: BisectResult, headline: Measured, report: Report) -> None:
+    def _measured_again(self, result: Result, row: BisectResult, headline: GradedMeasurement, report: Report) -> None:
         """The same place, up to another commit, later than what was found there: still there, or gone."""
         before = self.known.places[report.pk].get(headline.place)
         first = before.result if isinstance(before, Finding) else before.row if before else None
@@ -155,7 +157,7 @@ class _Batch:
         if result.bad.sha != first.bad_sha and row.created_at > first.created_at:
             self._say(report, rechecks.later_event(result, row.created_at), row)
 
-    def _join(self, result: Result, row: BisectResult, measured: Sequence[Measured], report: Report) -> None:
+    def _join(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement], report: Report) -> None:
         """Add what a result found to a report: every place once, and a headline by the rule."""
         row.report = report
         row.held = self._why_held(result, _headline(measured))
@@ -171,7 +173,7 @@ class _Batch:
             if each.place in self.known.places[report.pk]:
                 again.append(each.summary())
                 continue
-            finding = Found(each, report.pk, row, parent.pk if parent else None, base)
+            finding = NewFinding(each, report.pk, row, parent.pk if parent else None, base)
             self.known.places[report.pk][each.place] = finding
             self._findings.append(finding)
             if each is headline and self._leads(finding, report, row):
@@ -179,7 +181,7 @@ class _Batch:
         row.measured = again
         self._outdated.add(report.pk)
 
-    def _clear(self, report: Report, each: Measured) -> None:
+    def _clear(self, report: Report, each: GradedMeasurement) -> None:
         """Make room for a clear measurement where a doubtful one stands."""
         before = self.known.places[report.pk].pop(each.place, None)
         if before is not None and self.known.heads.get(report.pk) is before:
@@ -189,7 +191,7 @@ class _Batch:
         elif before is not None:
             self._findings.remove(before)
 
-    def _leads(self, finding: Found, report: Report, row: BisectResult) -> bool:
+    def _leads(self, finding: NewFinding, report: Report, row: BisectResult) -> bool:
         """Whether a finding becomes the headline: the first does; then, until the mail has gone out, a worse one,
         and one that needn't be held before one that must.
         """
@@ -200,7 +202,7 @@ class _Batch:
             return False
         return _rank(finding) < _rank(head) or bool(report.held and not row.held)
 
-    def _enthrone(self, finding: Found, report: Report, row: BisectResult) -> None:
+    def _enthrone(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
         if head := self.known.heads.get(report.pk):
             head.headline = False
             if isinstance(head, Finding):
@@ -227,11 +229,11 @@ class _Batch:
             row.report = report
 
 
-def _headline(measured: Iterable[Measured]) -> Measured:
+def _headline(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
     return next(each for each in measured if each.told.role == "headline")
 
 
-def _rank(finding: Finding | Found) -> float:
+def _rank(finding: Finding | NewFinding) -> float:
     """How bad a finding is, the less the worse: its change with plus for better. From zero is worst or best."""
     if isinstance(finding, Finding):
         old, new, direction = finding.old_mean or 0.0, finding.new_mean or 0.0, finding.metric.direction

@@ -15,9 +15,9 @@ from enum import StrEnum
 
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
-from bot.git.inspection import Inspected
+from bot.git.inspection import CommitInspection
 from bot.results.bisect_result import Result
-from bot.results.errors import Conflict, Refused
+from bot.results.errors import Conflict, RejectedInput
 from bot.results.storage.batch import store_new
 from tracker.models import BisectResult, Report
 from tracker.services import locks
@@ -54,15 +54,17 @@ class Receipt:
         return "; ".join(each for each in (report, held, self.row.note) if each)
 
 
-def take(result: Result, now: datetime, seen: Mapping[str, Inspected] | None = None) -> Receipt:
+def take(result: Result, now: datetime, seen: Mapping[str, CommitInspection] | None = None) -> Receipt:
     """Store one result. The same again is a duplicate; another payload under its key is Refused."""
     (answer,) = take_all([result], now, seen or {})
-    if isinstance(answer, Refused):
+    if isinstance(answer, RejectedInput):
         raise answer
     return answer
 
 
-def take_all(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspected]) -> list[Receipt | Refused]:
+def take_all(
+    results: Sequence[Result], now: datetime, seen: Mapping[str, CommitInspection]
+) -> list[Receipt | RejectedInput]:
     """Store results in one transaction, or one by one where the database takes exception to one of them.
 
     `seen`: what git trees say of the commits that the results tell of. Answers are in the order of the results.
@@ -74,7 +76,9 @@ def take_all(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspec
         except (DataError, ArithmeticError, TypeError, ValueError, RecursionError) as error:
             if len(results) == 1:
                 return [
-                    Refused("", f"the database can't hold it: {(str(error) or type(error).__name__).splitlines()[0]}")
+                    RejectedInput(
+                        "", f"the database can't hold it: {(str(error) or type(error).__name__).splitlines()[0]}"
+                    )
                 ]
             break
         except (IntegrityError, OperationalError) as error:
@@ -85,7 +89,9 @@ def take_all(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspec
     return [answer for result in results for answer in take_all([result], now, seen)]
 
 
-def _take(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspected]) -> list[Receipt | Refused]:
+def _take(
+    results: Sequence[Result], now: datetime, seen: Mapping[str, CommitInspection]
+) -> list[Receipt | RejectedInput]:
     locks.take(Lock.RESULT_INTAKE)  # two batches at once would wait for each other's rows
     digests = [hashlib.sha256(result.payload.encode()).hexdigest() for result in results]
     known = _known(results)
@@ -95,7 +101,7 @@ def _take(results: Sequence[Result], now: datetime, seen: Mapping[str, Inspected
             known[result.key] = _row(result, digest, now)
             fresh[result.key] = (result, known[result.key])
     store_new([result for result, _ in fresh.values()], [row for _, row in fresh.values()], now, seen)
-    answers: list[Receipt | Refused] = []
+    answers: list[Receipt | RejectedInput] = []
     for result, digest in zip(results, digests, strict=True):
         row = known[result.key]
         is_new = fresh.pop(result.key, None) is not None

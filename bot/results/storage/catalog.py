@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.git.inspection import Inspected
+from bot.git.inspection import CommitInspection
 from bot.mail.patches import bare_title
-from bot.results.bisect_result import CommitTold, MachineTold, Measurement, Result
+from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, Result
 from tracker.domain.keys import scenario_key
 from tracker.models import Commit, Machine, Metric, Scenario, Tree
 from tracker.services import catalog
 
 
 @dataclass(frozen=True, slots=True)
-class Things:
+class ResultCatalog:
     """Rows by the names that the results tell. `turned`: the metrics whose direction is another since."""
 
     machines: Mapping[str, Machine]
@@ -24,7 +24,7 @@ class Things:
     commits: Mapping[str, Commit]
     turned: Sequence[Metric]
 
-    def measurements(self, result: Result) -> Iterator[tuple[Measurement, Metric, Scenario, Machine]]:
+    def measurements(self, result: Result) -> Iterator[tuple[MeasurementData, Metric, Scenario, Machine]]:
         """The measurements of a result, in their order, with the rows they speak of."""
         for run in result.runs:
             scenario = self.scenarios[scenario_key(run.suite, run.params)]
@@ -33,7 +33,7 @@ class Things:
                 yield each, self.metrics[each.metric], scenario, machine
 
 
-def fetch_things(results: Sequence[Result], seen: Mapping[str, Inspected]) -> Things:
+def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection]) -> ResultCatalog:
     """Find or make all of them. `seen`: what git trees say of commits, where a lab was silent."""
     runs = [run for result in results for run in result.runs]
     metrics, turned = catalog.metrics(
@@ -42,7 +42,7 @@ def fetch_things(results: Sequence[Result], seen: Mapping[str, Inspected]) -> Th
             (each.metric, each.unit, each.direction, run.suite) for run in runs for each in run.measurements
         )
     )
-    return Things(
+    return ResultCatalog(
         machines=catalog.machines(machine_row(run.machine) for run in runs),
         scenarios=catalog.scenarios(
             Scenario(key=scenario_key(run.suite, run.params), suite=run.suite, params=dict(run.params)) for run in runs
@@ -58,7 +58,7 @@ def fetch_things(results: Sequence[Result], seen: Mapping[str, Inspected]) -> Th
     )
 
 
-def _commits(results: Sequence[Result], seen: Mapping[str, Inspected]) -> Iterator[Commit]:
+def _commits(results: Sequence[Result], seen: Mapping[str, CommitInspection]) -> Iterator[Commit]:
     for result in results:
         if result.culprit:
             yield _commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id)
@@ -66,12 +66,12 @@ def _commits(results: Sequence[Result], seen: Mapping[str, Inspected]) -> Iterat
                 yield _commit(result.parent, seen.get(result.parent.sha))
 
 
-def with_trailers(told: CommitTold, seen: Inspected | None) -> CommitTold:
+def with_trailers(told: CommitInfo, seen: CommitInspection | None) -> CommitInfo:
     """A commit with the trailers that the lab told, else with those that a tree has."""
     return replace(told, trailers=told.trailers or (seen.trailers if seen else ()))
 
 
-def _commit(told: CommitTold, seen: Inspected | None, patch_message_id: str = "") -> Commit:
+def _commit(told: CommitInfo, seen: CommitInspection | None, patch_message_id: str = "") -> Commit:
     """A commit by what the lab told, and by what a git tree knows where the lab was silent."""
     told = with_trailers(told, seen)
     return Commit(
@@ -86,7 +86,7 @@ def _commit(told: CommitTold, seen: Inspected | None, patch_message_id: str = ""
     )
 
 
-def machine_row(told: MachineTold) -> Machine:
+def machine_row(told: MachineInfo) -> Machine:
     """A machine as a lab told of it, not stored."""
     return Machine(
         name=told.id,

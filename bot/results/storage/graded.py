@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from bot.results.bisect_result import Measurement
+from bot.results.bisect_result import MeasurementData
 from tracker.domain.statistics.significance import Graded
 from tracker.models import BisectResult, Metric
 
@@ -15,10 +15,10 @@ Place = tuple[int, int, int]  # metric, scenario, machine: what may be compared 
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class GradedMeasurement:
     """A measurement with the rows it speaks of, and its grade."""
 
-    told: Measurement
+    told: MeasurementData
     metric: Metric
     place: Place
     graded: Graded
@@ -44,10 +44,10 @@ FIELDS = (
 
 
 @dataclass(slots=True, eq=False)
-class Found:
+class NewFinding:
     """A finding that is not stored yet. `row` gets its key before the findings are stored."""
 
-    measured: Measured
+    measured: GradedMeasurement
     report: int
     row: BisectResult
     parent: int | None

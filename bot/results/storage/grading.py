@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bot.results.bisect_result import Measurement, Result
-from bot.results.storage.catalog import Things
-from bot.results.storage.graded import Measured, Place
+from bot.results.bisect_result import MeasurementData, Result
+from bot.results.storage.catalog import ResultCatalog
+from bot.results.storage.graded import GradedMeasurement, Place
 from tracker.domain.statistics import significance
 from tracker.domain.statistics.significance import Graded, Noise
 from tracker.models import Machine, Metric, NoiseHistory, Scenario
 from tracker.services import bulk
 
 
-def grade(results: Sequence[Result], things: Things) -> list[list[Measured]]:
+def grade(results: Sequence[Result], things: ResultCatalog) -> list[list[GradedMeasurement]]:
     """What each result measured, in its order; the noise of every place is stored with the new sides in it."""
     flat = [told for result in results for told in things.measurements(result)]
     graded = significance.grade_all([told[0] for told in flat], [told[1].direction for told in flat])
@@ -25,21 +25,21 @@ def grade(results: Sequence[Result], things: Things) -> list[list[Measured]]:
 
 
 def _measured(
-    told: Measurement,
+    told: MeasurementData,
     metric: Metric,
     scenario: Scenario,
     machine: Machine,
     graded: Graded,
     noise: dict[Place, Noise],
-) -> Measured:
+) -> GradedMeasurement:
     """A measurement against the noise so far, to which it then adds its own."""
     place = (metric.id, scenario.id, machine.id)
     before = noise.get(place) or Noise()
     noise[place] = before.plus(told.old, told.new)
-    return Measured(told, metric, place, graded, significance.effect(graded.change_pct, before))
+    return GradedMeasurement(told, metric, place, graded, significance.effect(graded.change_pct, before))
 
 
-def _noise(things: Things) -> dict[Place, Noise]:
+def _noise(things: ResultCatalog) -> dict[Place, Noise]:
     rows = NoiseHistory.objects.filter(
         metric__in=[row.pk for row in things.metrics.values()],
         scenario__in=[row.pk for row in things.scenarios.values()],

@@ -10,11 +10,11 @@ from datetime import datetime
 
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
-from bot.results.errors import Conflict, Refused
+from bot.results.errors import Conflict, RejectedInput
 from bot.results.kernel_result import KernelResult
 from bot.results.storage.bisect_results import Taken, changed_paths, conflict_words
 from bot.results.storage.catalog import machine_row
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.domain.keys import scenario_key
 from tracker.models import Kernel, Machine, Measurement, ReleaseResult, Scenario
 from tracker.services import bulk, catalog, tool_output
@@ -37,7 +37,7 @@ class ReleaseReceipt:
         return "; ".join([f"{self.row.kernel}, measured", *self.left_out])
 
 
-def take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
+def take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
     """Store one result. The same again is a duplicate; another payload under its key is a Conflict."""
     for attempt in range(_TRIES):
         try:
@@ -45,15 +45,15 @@ def take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
                 return _take(result, now)
         except (DataError, ArithmeticError, ValueError) as error:
             words = (str(error) or type(error).__name__).splitlines()[0]
-            return Refused("", f"the database can't hold it: {words}")
+            return RejectedInput("", f"the database can't hold it: {words}")
         except (IntegrityError, OperationalError) as error:  # somebody made the same machine at this moment
             log.info("once more (%d): %s", attempt + 1, error)
             if attempt == _TRIES - 1:
-                return Refused("", f"the database can't hold it: {str(error).splitlines()[0]}")
+                return RejectedInput("", f"the database can't hold it: {str(error).splitlines()[0]}")
     raise AssertionError("never reached")
 
 
-def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
+def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
     digest = hashlib.sha256(result.payload.encode()).hexdigest()
     known = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
     if row := known.select_related("kernel").first():
@@ -76,7 +76,7 @@ def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | Refused:
     for each in result.evidence:
         try:
             tool_output.attach_to_kernel(row.kernel, each.name, each.text, result.producer, now, row, *place)
-        except Unfit as unfit:  # it keeps no measurement back
+        except InvalidInput as unfit:  # it keeps no measurement back
             left_out.append(str(unfit))
     return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
 

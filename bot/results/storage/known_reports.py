@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 
 from django.db.models import Q
 
-from bot.git.inspection import Inspected
+from bot.git.inspection import CommitInspection
 from bot.results import rechecks
-from bot.results.bisect_result import CommitTold, Result
-from bot.results.storage.catalog import Things, with_trailers
-from bot.results.storage.graded import Found, Measured, Place
-from tracker.domain.events import Happening
+from bot.results.bisect_result import CommitInfo, Result
+from bot.results.storage.catalog import ResultCatalog, with_trailers
+from bot.results.storage.graded import GradedMeasurement, NewFinding, Place
+from tracker.domain.events import EventKind
 from tracker.models import Commit, Event, Finding, Report
 from tracker.models.results import Outcome
 from tracker.services.regrading import told_already
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownResults:
     """The reports by their culprits' keys, and what grows while results join them.
 
     `places`: for each report, what was found where; `heads`: its headline; `told`: those whose mail can't be called
@@ -27,8 +27,8 @@ class Known:
     """
 
     reports: dict[int, Report]
-    places: dict[int, dict[Place, Finding | Found]]
-    heads: dict[int, Finding | Found]
+    places: dict[int, dict[Place, Finding | NewFinding]]
+    heads: dict[int, Finding | NewFinding]
     told: Collection[int]
     fixed: Mapping[str, Sequence[Report]]
 
@@ -37,13 +37,13 @@ class Known:
         self.reports.update(reports)
         self.places.update({report.pk: {} for report in reports.values()})
 
-    def fixed_by(self, result: Result, measured: Iterable[Measured]) -> list[Report]:
+    def fixed_by(self, result: Result, measured: Iterable[GradedMeasurement]) -> list[Report]:
         """The reports that the result's commit is a fix of, and that were measured in the same place."""
         places = {each.place for each in measured if each.told.role != "monitor"}
         return [report for report in self.fixed.get(subject(result).sha, ()) if places & self.places[report.pk].keys()]
 
 
-def subject(result: Result) -> CommitTold:
+def subject(result: Result) -> CommitInfo:
     """The commit that a result is about: the culprit, or what was compared with the good one."""
     return result.culprit or result.bad
 
@@ -52,7 +52,7 @@ def is_about_a_culprit(result: Result) -> bool:
     return result.outcome == Outcome.CONCLUSIVE and result.culprit is not None
 
 
-def fetch_known(results: Sequence[Result], things: Things, seen: Mapping[str, Inspected]) -> Known:
+def fetch_known(results: Sequence[Result], things: ResultCatalog, seen: Mapping[str, CommitInspection]) -> KnownResults:
     """The reports of these culprits, of the same patches in other trees, and of what these commits fix."""
     _join_same_patches(results, things)
     owners = [commit.same_patch_as_id or commit.pk for commit in things.commits.values()]
@@ -60,7 +60,7 @@ def fetch_known(results: Sequence[Result], things: Things, seen: Mapping[str, In
     mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
     fixed = _fixed(results, things, seen)
     pks = {report.pk for report in (*mine, *(each for some in fixed.values() for each in some))}
-    known = Known(
+    known = KnownResults(
         reports={report.culprit_id: report for report in mine},
         places={pk: {} for pk in pks},
         heads={},
@@ -75,7 +75,7 @@ def fetch_known(results: Sequence[Result], things: Things, seen: Mapping[str, In
     return known
 
 
-def _join_same_patches(results: Sequence[Result], things: Things) -> None:
+def _join_same_patches(results: Sequence[Result], things: ResultCatalog) -> None:
     """A culprit with the title and the patch-id (or the patch mail) of a known one is another commit of it."""
     told = (result.culprit for result in results if is_about_a_culprit(result))
     culprits = [things.commits[each.sha] for each in told if each]
@@ -99,12 +99,14 @@ def _join_same_patches(results: Sequence[Result], things: Things) -> None:
 
 
 _FIXES = (
-    *(Happening.FIX_PROPOSED, Happening.FIX_QUEUED, Happening.FIX_LANDED),
-    *(Happening.FIX_CONFIRMED, Happening.FIX_WITHOUT_EFFECT),
+    *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_LANDED),
+    *(EventKind.FIX_CONFIRMED, EventKind.FIX_WITHOUT_EFFECT),
 )
 
 
-def _fixed(results: Sequence[Result], things: Things, seen: Mapping[str, Inspected]) -> dict[str, list[Report]]:
+def _fixed(
+    results: Sequence[Result], things: ResultCatalog, seen: Mapping[str, CommitInspection]
+) -> dict[str, list[Report]]:
     """For each commit that a result is about, the reports that it is a fix of, by what git or mail told us."""
     subjects = {subject(result).sha: subject(result) for result in results}
     told = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
@@ -117,7 +119,7 @@ def _fixed(results: Sequence[Result], things: Things, seen: Mapping[str, Inspect
     return {sha: list(reports.values()) for sha, reports in fixed.items()}
 
 
-def named_by(commit: CommitTold, things: Things, seen: Mapping[str, Inspected]) -> tuple[str, ...]:
+def named_by(commit: CommitInfo, things: ResultCatalog, seen: Mapping[str, CommitInspection]) -> tuple[str, ...]:
     """The beginnings of the shas that a commit says it fixes, by this result, by others about it, or by a tree."""
     told = with_trailers(commit, seen.get(commit.sha))
     row = things.commits.get(commit.sha)
@@ -125,7 +127,9 @@ def named_by(commit: CommitTold, things: Things, seen: Mapping[str, Inspected]) 
     return rechecks.fixes_named(replace(told, trailers=(*told.trailers, *stored)))
 
 
-def are_entangled(results: Sequence[Result], things: Things, known: Known, seen: Mapping[str, Inspected]) -> bool:
+def are_entangled(
+    results: Sequence[Result], things: ResultCatalog, known: KnownResults, seen: Mapping[str, CommitInspection]
+) -> bool:
     """Whether a result measures the fix of a culprit that another one of them is about: then their order matters."""
     culprits = {result.culprit.sha for result in results if result.culprit}
     joined = {things.commits[sha].same_patch_as_id or things.commits[sha].pk for sha in culprits}

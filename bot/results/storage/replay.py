@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from bot.results.errors import Refused
+from bot.results.errors import RejectedInput
 from bot.results.formats import perf_release_result
 from bot.results.storage.kernel_results import store_measurements
 from tracker.domain.tool_output.kinds import kind_of
-from tracker.models import Evidence, Measurement, ReleaseResult
+from tracker.models import Measurement, ReleaseResult, ToolOutput
 
 _TOLD = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stddev", "runs")
 
@@ -33,12 +33,12 @@ def read_again() -> ReadAgain:
         results += 1
         try:
             changed += _result(row)
-        except Refused:
+        except RejectedInput:
             refused += 1
-    for file in Evidence.objects.order_by("pk").iterator(chunk_size=20):
+    for file in ToolOutput.objects.order_by("pk").iterator(chunk_size=20):
         files += 1
         if (kind := kind_of(file.text)) != file.kind:
-            changed += Evidence.objects.filter(pk=file.pk).update(kind=kind)
+            changed += ToolOutput.objects.filter(pk=file.pk).update(kind=kind)
     return ReadAgain(results, files, changed, refused)
 
 

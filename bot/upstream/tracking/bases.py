@@ -10,7 +10,7 @@ from bot.git import repository as git
 from bot.git.refs import Refs, resolve
 from tracker.domain import versions
 from tracker.models import Commit, Finding
-from tracker.services.report_summary import relist
+from tracker.services.report_summary import refresh
 
 _ASKED = 5000  # parents that a tree is asked about at once, the newest first
 _DESCRIBED = 50  # of those that it holds, at up to a tenth of a second each: the next walk goes on
@@ -34,7 +34,7 @@ def store(bases: Mapping[str, str]) -> None:
         others = Finding.objects.filter(parent__sha=sha).exclude(base=base)
         changed.update(others.filter(headline=True).values_list("report", flat=True))
         others.update(base=base)
-    relist(changed)
+    refresh(changed)
 
 
 def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) -> dict[str, str]:

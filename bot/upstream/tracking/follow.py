@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bot.errors import Busy, Unreadable
 from bot.git.fetch import fetch
-from bot.leases import hold, hold_on, let_go
-from bot.mail.identity import Identity
+from bot.leases import acquire, extend, release
+from bot.mail.identity import BotIdentity
 from bot.upstream.tracking.track import TrackTally, track
 from tracker.models import Tree
 
@@ -31,7 +31,7 @@ class Patience:
 
 def follow(
     tree: Tree,
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     patience: Patience,
     others: Sequence[Path] = (),
@@ -40,7 +40,7 @@ def follow(
     """Fetch and walk a tree. Returns what was new, and why it could not be fetched: what is there is walked all the
     same. Busy where another worker has it, Unreadable where it can't be walked.
     """
-    hold(tree, patience.lease + timedelta(seconds=patience.fetch or 0))
+    acquire(tree, patience.lease + timedelta(seconds=patience.fetch or 0))
     length = patience.lease
     trouble = ""
 
@@ -48,7 +48,7 @@ def follow(
         """A sign of life, now and then, while the walk goes on."""
         progress(count)
         if count % _SIGN_OF_LIFE == 0:
-            hold_on(tree, length)
+            extend(tree, length)
 
     try:
         try:
@@ -57,7 +57,7 @@ def follow(
                 fetch(Path(tree.path), patience.fetch)
         except (Unreadable, OSError) as error:
             trouble = f"{tree.name}: {error}; what is there was walked"
-        tally = track(tree, identity, now, others, keeping, partial(hold_on, tree, length))
+        tally = track(tree, identity, now, others, keeping, partial(extend, tree, length))
         _say(tree, trouble)
         return tally, trouble
     except Busy:
@@ -71,7 +71,7 @@ def follow(
         _say(tree, f"{tree}: {type(error).__name__}: {error}; this is a mistake of ours: please report it")
         raise Unreadable(tree.error) from error
     finally:
-        let_go(tree)
+        release(tree)
 
 
 def _is_due(tree: Tree, now: datetime, rest: timedelta) -> bool:

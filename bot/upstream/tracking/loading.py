@@ -12,8 +12,8 @@ from django.db.models import F, Max, Q
 from bot.mail.mailmap import Aliases
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport, plain
 from bot.upstream.walk_checkpoint import Marks
-from tracker.domain.events import EventData, Happening, Part, TreeRole, Verdict
-from tracker.domain.report_state.fold import standing_events
+from tracker.domain.events import EventData, EventKind, Part, TreeRole, Verdict
+from tracker.domain.report_state.fold import effective_events
 from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
 from tracker.services.bulk import in_parts
 
@@ -25,14 +25,14 @@ _FIRST = datetime(1991, 9, 17, tzinfo=UTC)  # Linux 0.01
 _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
 # The parts of commits that mail and people name.
 _SAID = {
-    Happening.SAME_PATCH: Part.CULPRIT,
-    Happening.FIX_PROPOSED: Part.FIX,
-    Happening.FIX_CONFIRMED: Part.FIX,
-    Happening.FIX_QUEUED: Part.FIX,
-    Happening.FIX_MERGED: Part.FIX,
-    Happening.FIX_LANDED: Part.FIX,
-    Happening.DROPPED: Part.REVERT,
-    Happening.FIX_REVERTED: Part.UNDO,
+    EventKind.SAME_PATCH: Part.CULPRIT,
+    EventKind.FIX_PROPOSED: Part.FIX,
+    EventKind.FIX_CONFIRMED: Part.FIX,
+    EventKind.FIX_QUEUED: Part.FIX,
+    EventKind.FIX_MERGED: Part.FIX,
+    EventKind.FIX_LANDED: Part.FIX,
+    EventKind.DROPPED: Part.REVERT,
+    EventKind.FIX_REVERTED: Part.UNDO,
 }
 # How a mail is about a report that is not its own matter: a commit that links to it fixes something else.
 _ELSEWHERE = ("culprit", "link")
@@ -90,7 +90,7 @@ def load_tracked(tree: Tree, seen: Marks, now: datetime, aliases: Aliases) -> Lo
     taken_back = _taken_back()
     for pk, event in _said_events(taken_back):
         for sha in _shas(event):
-            tracked.relate(sha, Related(event.report_id, _SAID[Happening(event.kind)], title=plain(event.title)))
+            tracked.relate(sha, Related(event.report_id, _SAID[EventKind(event.kind)], title=plain(event.title)))
         if _is_new(pk, seen.event, marks.event) and event.report_id in tracked.reports:
             fresh.update(_shas(event))
             dates.append(tracked.reports[event.report_id].born)
@@ -193,13 +193,13 @@ def _said_events(taken_back: Collection[tuple[int, str]]) -> Iterator[tuple[int,
 
 def _shas(event: Event) -> list[str]:
     """The commit of an event, or the one that a sentence named."""
-    told = event.commit or (event.remark if event.kind == Happening.FIX_PROPOSED else "")
+    told = event.commit or (event.remark if event.kind == EventKind.FIX_PROPOSED else "")
     return [told.lower()] if _SHA.match(told.lower()) else []
 
 
 def _expected(taken_back: Collection[tuple[int, str]]) -> Iterator[Expected]:
     """The titles of fixes that were posted or named, and by whom; a command or a person means just this title."""
-    proposed = Event.objects.filter(kind=Happening.FIX_PROPOSED).exclude(title="")
+    proposed = Event.objects.filter(kind=EventKind.FIX_PROPOSED).exclude(title="")
     events = list(proposed.only("report_id", "key", "title", "message_id", "said_by", "quote"))
     writers = _writers(event.message_id for event in events)
     for event in events:
@@ -222,12 +222,12 @@ def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
 
 def _taken_back() -> frozenset[tuple[int, str]]:
     """The events that a standing reversal takes back."""
-    reports = Event.objects.filter(kind=Happening.REVERSED).values("report")
+    reports = Event.objects.filter(kind=EventKind.REVERSED).values("report")
     events: dict[int, list[EventData]] = {}
     for event in Event.objects.filter(report__in=reports):
         events.setdefault(event.report_id, []).append(event.value())
     return frozenset(
         (report, key)
         for report, told in events.items()
-        for key in {event.key for event in told} - {event.key for event in standing_events(told)}
+        for key in {event.key for event in told} - {event.key for event in effective_events(told)}
     )

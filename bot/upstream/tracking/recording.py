@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from bot.upstream.matching import Match
 from bot.upstream.report_events import VERSION_KINDS, Now, View
-from tracker.domain.events import EventData, Happening, Part, TreeRole
+from tracker.domain.events import EventData, EventKind, Part, TreeRole
 from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, Tree
 from tracker.services import event_log
 from tracker.services.bulk import in_parts
@@ -95,8 +95,8 @@ def _free_key(event: EventData, taken: Collection[str]) -> str:
 
 def _taken_back(report: Report, known: Event, view: View) -> Event:
     value = EventData(
-        key=f"{Happening.REVERSED}:{known.key}",
-        kind=Happening.REVERSED,
+        key=f"{EventKind.REVERSED}:{known.key}",
+        kind=EventKind.REVERSED,
         at=view.now,
         commit=known.commit,
         tree=known.tree,
@@ -142,7 +142,7 @@ def suggest(view: View, matches: Iterable[Match]) -> None:
 def suggest_again(view: View, shas: Collection[str]) -> None:
     """Bring what still waits for a click up to date, where its commit went on."""
     for each in Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT):
-        part = _PARTS.get(Happening(each.kind), Part.FIX)
+        part = _PARTS.get(EventKind(each.kind), Part.FIX)
         event = view.suggested(each.commit, each.title, part, each.remark) if each.commit in shas else None
         if event and (event.kind in VERSION_KINDS or not each.tag):
             Suggestion.objects.filter(pk=each.pk, decision=Decision.OPEN).update(
@@ -151,18 +151,18 @@ def suggest_again(view: View, shas: Collection[str]) -> None:
 
 
 _LEFT = "left_next"
-_PARTS = {Happening.SAME_PATCH: Part.CULPRIT, Happening.DROPPED: Part.REVERT, Happening.FIX_REVERTED: Part.UNDO}
+_PARTS = {EventKind.SAME_PATCH: Part.CULPRIT, EventKind.DROPPED: Part.REVERT, EventKind.FIX_REVERTED: Part.UNDO}
 
 
 def suggest_dropped(now_so: Iterable[Now]) -> None:
     """A culprit that left linux-next may have been dropped; a person knows. One that came back, or on, was not."""
     back: set[int] = set()
     for now in now_so:
-        if now.event and now.event.kind is Happening.GONE:
+        if now.event and now.event.kind is EventKind.GONE:
             quote = f"{now.sha[:12]} is gone from {now.event.tree} since {now.event.tag}"
-            event = replace(now.event, key=f"git:gone:{now.sha}", kind=Happening.DROPPED, tag="", tree="")
+            event = replace(now.event, key=f"git:gone:{now.sha}", kind=EventKind.DROPPED, tag="", tree="")
             _ask(now.report, event, _LEFT, quote)
-        elif now.event and now.event.kind in (Happening.IN_NEXT, Happening.MERGED, Happening.LANDED):
+        elif now.event and now.event.kind in (EventKind.IN_NEXT, EventKind.MERGED, EventKind.LANDED):
             back.add(now.report)
     for some in in_parts(back):
         Suggestion.objects.filter(report__in=some, rule=_LEFT, decision=Decision.OPEN).delete()

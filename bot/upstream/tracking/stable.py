@@ -11,7 +11,7 @@ from tracker.domain import versions
 from tracker.domain.events import Part, TreeRole
 from tracker.models import Landing, StableSeries, Tree
 from tracker.services.bulk import in_parts
-from tracker.services.report_summary import relist
+from tracker.services.report_summary import refresh
 
 
 def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
@@ -27,7 +27,7 @@ def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
     gone = StableSeries.objects.filter(tree=tree).exclude(series__in=now)
     reports = list(gone.values_list("report", flat=True))
     gone.delete()
-    relist(reports)
+    refresh(reports)
     for series, newest in now.items():
         StableSeries.objects.filter(tree=tree, series=series).exclude(newest=newest).update(newest=newest)
     return now.keys() != before.keys()
@@ -43,7 +43,7 @@ def tell(tracked: Tracked, reports: Collection[int]) -> None:
         rows = [row for tree in trees for report in some for row in _rows(tree, tracked, report, tags)]
         StableSeries.objects.filter(report__in=some).delete()
         StableSeries.objects.bulk_create(rows, batch_size=500)
-        relist(some)
+        refresh(some)
 
 
 def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collection[str]]) -> Iterator[StableSeries]:

@@ -14,9 +14,9 @@ from bot.git.commits import Tag
 from bot.git.inspection import patch_ids
 from bot.git.refs import read_refs, resolve
 from bot.git.repository import is_repository
-from bot.mail.identity import Identity
+from bot.mail.identity import BotIdentity
 from bot.upstream import landing_rows, walk
-from bot.upstream.landings import Place, found_places, revised
+from bot.upstream.landings import LandingState, landing_states, revised
 from bot.upstream.matching import Context, Match, Seen, lookalikes, match_all
 from bot.upstream.report_events import View
 from bot.upstream.tracking import bases, recording, stable
@@ -25,10 +25,10 @@ from bot.upstream.walk import Route, Walked
 from bot.upstream.walk_checkpoint import load
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
-from tracker.models import Candidate, Commit, Release, Report, Tree
+from tracker.models import Commit, Release, ReleaseCandidate, Report, Tree
 from tracker.services import locks
 from tracker.services.locks import Lock
-from tracker.services.report_summary import Calendar, relist, relist_since
+from tracker.services.report_summary import ReleaseCalendar, refresh, refresh_since
 
 WHOLE = 40  # digits of a sha
 
@@ -48,7 +48,7 @@ def _nothing(count: int = 0) -> None:
 
 def track(
     tree: Tree,
-    identity: Identity,
+    identity: BotIdentity,
     now: datetime,
     others: Sequence[Path] = (),
     progress: Callable[[int], None] = _nothing,
@@ -73,7 +73,7 @@ def track(
     ended = route.remember(loaded.marks)
     if ended == memory:
         return TrackTally(unchanged=True)
-    known = landing_rows.known_places(tree)
+    known = landing_rows.known_states(tree)
     _learn_whole_shas(repository, loaded)
     walked = _walk(route, loaded, known, identity, progress)
     matches = _match(walked.seen, loaded, identity, repository, others)
@@ -98,14 +98,14 @@ def _learn_whole_shas(repository: Path, loaded: Loaded) -> None:
         if not Commit.objects.filter(sha=whole).exists():
             Commit.objects.filter(sha=known).update(sha=whole)
     if learned:  # tables are searched for the digits of a sha
-        relist(Report.objects.filter(culprit__sha__in=learned.values()).values_list("pk", flat=True))
+        refresh(Report.objects.filter(culprit__sha__in=learned.values()).values_list("pk", flat=True))
 
 
 def _walk(
     route: Route,
     loaded: Loaded,
-    known: Mapping[str, Place],
-    identity: Identity,
+    known: Mapping[str, LandingState],
+    identity: BotIdentity,
     progress: Callable[[int], None],
 ) -> Walked:
     """The walk, as far back as what is new needs it; to the beginning where a culprit is older than anybody told."""
@@ -119,14 +119,14 @@ def _walk(
     return walked
 
 
-def _is_unsure(place: Place, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
+def _is_unsure(place: LandingState, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
     """Whether the first tag of a commit may be another one now: it was deleted, or an older one came late."""
     version = versions.parse(place.tag) if late else None
     return place.tag in lost or (version is not None and any(version > each for each in late))
 
 
 def _match(
-    seen: Sequence[Seen], loaded: Loaded, identity: Identity, repository: Path, others: Sequence[Path]
+    seen: Sequence[Seen], loaded: Loaded, identity: BotIdentity, repository: Path, others: Sequence[Path]
 ) -> list[Match]:
     named = {sha for each in seen for sha, _ in each.named.reverts}
     alike = lookalikes(seen, loaded.tracked)
@@ -143,10 +143,10 @@ def _changed(
     route: Route,
     loaded: Loaded,
     walked: Walked,
-    known: Mapping[str, Place],
+    known: Mapping[str, LandingState],
     matches: Sequence[Match],
     now: datetime,
-) -> dict[str, Place]:
+) -> dict[str, LandingState]:
     """The places of followed commits that are new, or other than they were."""
     asked = {*loaded.tracked.related, *recording.waiting_commits(), *(match.commit.sha for match in matches)}
     after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
@@ -154,7 +154,7 @@ def _changed(
     unsafe = {sha for sha, place in known.items() if sha not in walked.graph and _may_be_gone(place, route.role, lost)}
     return revised(
         known,
-        found_places(walked, asked, after),
+        landing_states(walked, asked, after),
         walk.left_behind(route, unsafe),
         lost,
         now,
@@ -162,7 +162,7 @@ def _changed(
     )
 
 
-def _may_be_gone(place: Place, role: TreeRole, lost: Collection[str]) -> bool:
+def _may_be_gone(place: LandingState, role: TreeRole, lost: Collection[str]) -> bool:
     """What is not safe in a version: untagged commits of the mainline, all of the trees before it."""
     safe = role is TreeRole.MAINLINE and place.tag and place.tag not in lost
     return place.is_there and role is not TreeRole.STABLE and not safe
@@ -174,9 +174,9 @@ class _Trip:
 
     tree: Tree
     loaded: Loaded
-    known: Mapping[str, Place]
+    known: Mapping[str, LandingState]
     matches: Sequence[Match]
-    changed: Mapping[str, Place]
+    changed: Mapping[str, LandingState]
     now: datetime
 
     def store(self, route: Route) -> int:
@@ -236,18 +236,18 @@ def store_releases(tags: Sequence[Tag]) -> None:
 
     What was reported since the release before the first new one gets its place in the tables again.
     """
-    before = Calendar.load()
+    before = ReleaseCalendar.load()
     _store_cycles(tags)
-    now = Calendar.load()
+    now = ReleaseCalendar.load()
     if now != before:
         same = [old for old, new in zip(before.ends, now.ends, strict=False) if old == new]
-        relist_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
+        refresh_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
 
 
 def _store_cycles(tags: Sequence[Tag]) -> None:
     known = {release.version: release for release in Release.objects.all()}
-    candidates = set(Candidate.objects.values_list("version", flat=True))
-    rows: list[Candidate] = []
+    candidates = set(ReleaseCandidate.objects.values_list("version", flat=True))
+    rows: list[ReleaseCandidate] = []
     for tag in tags:
         version = versions.parse(tag.name)
         whole = versions.parse(version.cycle) if version else None
@@ -261,5 +261,5 @@ def _store_cycles(tags: Sequence[Tag]) -> None:
             release.released_at = tag.at
             release.save(update_fields=["released_at"])
         if version.is_candidate and tag.name not in candidates:
-            rows.append(Candidate(version=tag.name, release=release, number=version.candidate, tagged_at=tag.at))
-    Candidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+            rows.append(ReleaseCandidate(version=tag.name, release=release, number=version.candidate, tagged_at=tag.at))
+    ReleaseCandidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)

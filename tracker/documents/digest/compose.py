@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tracker.documents.blocks import Block, Bullets, Document, Heading, Link, Paragraph, Table
+from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Heading, Paragraph, TableBlock
 from tracker.domain.events import OPEN, State
 
 WEEK = timedelta(days=7)
@@ -15,7 +15,7 @@ _FIX = frozenset({State.FIX_PROPOSED, State.FIX_CONFIRMED, State.FIX_QUEUED})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DigestLine:
     """A regression. `blocks`: the release that must not go out with it."""
 
     sha: str
@@ -32,21 +32,21 @@ class Told:
 class Week:
     """The sections; a report stands in the first that fits. All but `closed` are open."""
 
-    new: Sequence[Told]
-    silent: Sequence[Told]
-    fixable: Sequence[Told]
-    answered: Sequence[Told]
-    closed: Sequence[Told]
+    new: Sequence[DigestLine]
+    silent: Sequence[DigestLine]
+    fixable: Sequence[DigestLine]
+    answered: Sequence[DigestLine]
+    closed: Sequence[DigestLine]
 
     @property
-    def open(self) -> Sequence[Told]:
+    def open(self) -> Sequence[DigestLine]:
         return [*self.new, *self.silent, *self.fixable, *self.answered]
 
     def __bool__(self) -> bool:
         return bool(self.open or self.closed)
 
 
-def week(reports: Iterable[Told], now: datetime) -> Week:
+def week(reports: Iterable[DigestLine], now: datetime) -> Week:
     """What happened in the seven days up to now. Silent: reported before them, and nobody has answered."""
     since = now - WEEK
     new, silent, fixable, answered, closed = [], [], [], [], []
@@ -70,7 +70,7 @@ def compose(version: str, told: Week, now: datetime) -> Document:
     year, number, _ = now.isocalendar()
     blocking = sum(bool(each.blocks) for each in told.open)
     count = f"{len(told.open)} open{f', {blocking} blocking' if blocking else ''}"
-    rest = Link(f"all of them, by their urgency, on the page of {version}", f"/{version}/?state=open")
+    rest = DocumentLink(f"all of them, by their urgency, on the page of {version}", f"/{version}/?state=open")
     blocks = (
         Paragraph(f"Regressions in the cycle of {version}, in the week up to {now:%Y-%m-%d}:"),
         Bullets([f"{name}: {len(some)}" for name, some in _sections(told) if some]),
@@ -80,7 +80,7 @@ def compose(version: str, told: Week, now: datetime) -> Document:
     return Document(f"{version} performance regressions, {year}-W{number:02}: {count}", "", blocks)
 
 
-def _sections(told: Week) -> Sequence[tuple[str, Sequence[Told]]]:
+def _sections(told: Week) -> Sequence[tuple[str, Sequence[DigestLine]]]:
     return (
         ("New this week", told.new),
         ("Silent for longer than a week", told.silent),
@@ -90,13 +90,15 @@ def _sections(told: Week) -> Sequence[tuple[str, Sequence[Told]]]:
     )
 
 
-def _section(name: str, reports: Sequence[Told]) -> Iterator[Block]:
+def _section(name: str, reports: Sequence[DigestLine]) -> Iterator[Block]:
     yield Heading(2, f"{name}: {len(reports)}")
-    rows = [(Link(each.title, f"/report/{each.sha[:12]}/"), each.metric, _status(each)) for each in reports[:MOST]]
-    yield Table(name, ("Report", "Metric", "Status"), rows, as_records=True)
+    rows = [
+        (DocumentLink(each.title, f"/report/{each.sha[:12]}/"), each.metric, _status(each)) for each in reports[:MOST]
+    ]
+    yield TableBlock(name, ("Report", "Metric", "Status"), rows, as_records=True)
     if len(reports) > MOST:
         yield Paragraph(f"And {len(reports) - MOST} more.")
 
 
-def _status(each: Told) -> str:
+def _status(each: DigestLine) -> str:
     return f"{each.status}; blocks {each.blocks}" if each.blocks and each.state in OPEN else each.status

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from tracker.documents.digest.compose import Told, Week, week
+from tracker.documents.digest.compose import DigestLine, Week, week
 from tracker.domain.events import Verdict
 from tracker.models import Release, Report
-from tracker.services.report_summary import Calendar
+from tracker.services.report_summary import ReleaseCalendar
 
 MOST = 5000  # reports of a cycle
 _COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status")
@@ -18,7 +18,7 @@ _COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", 
 def current() -> str:
     """The release in the making; until its first candidate is out, the one before. "" where no release is known."""
     newest = Release.objects.order_by("-number").values_list("version", flat=True).first()
-    return Calendar.load().current or newest or ""
+    return ReleaseCalendar.load().current or newest or ""
 
 
 def of(version: str, now: datetime) -> Week:
@@ -28,7 +28,7 @@ def of(version: str, now: datetime) -> Week:
     found = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:MOST]
     return week(
         (
-            Told(sha, (given or title or own or sha[:10])[:200], metric, state, status, reported, closed, blocks)
+            DigestLine(sha, (given or title or own or sha[:10])[:200], metric, state, status, reported, closed, blocks)
             for sha, title, given, own, metric, state, status, reported, closed, blocks in found
         ),
         now,

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tracker.documents.blocks import Block, Bullets, Document, Facts, Heading, Link, Paragraph, Prose, Table
-from tracker.documents.release_report.facts import Counts, DetailTold, ReleaseFacts, counts_of
+from tracker.documents.blocks import (
+    Block,
+    Bullets,
+    Document,
+    DocumentLink,
+    Facts,
+    Heading,
+    Paragraph,
+    Prose,
+    TableBlock,
+)
+from tracker.documents.release_report.facts import Counts, HighlightData, ReleaseFacts, counts_of
 from tracker.documents.test_comparison import tell
-from tracker.documents.triage_table import LIMIT, Row
+from tracker.documents.triage_table import LIMIT, PrintedRow
 from tracker.domain.english import counted
 from tracker.domain.events import OPEN, Verdict
-from tracker.domain.kernel_comparison import Box, Line, Word
+from tracker.domain.kernel_comparison import Box, ComparisonLine, Word
 
 # The texts that people may write, by the section that they stand in.
 PLACES = {
@@ -57,15 +67,15 @@ def _introduction(facts: ReleaseFacts) -> Iterator[Block]:
         )
     yield Bullets(
         (
-            Link("Section 2, test parameter description", "#s2"),
-            Link(f"Section 3, merged regressions and improvements in {v} release candidates", "#s3"),
-            Link(
+            DocumentLink("Section 2, test parameter description", "#s2"),
+            DocumentLink(f"Section 3, merged regressions and improvements in {v} release candidates", "#s3"),
+            DocumentLink(
                 "Section 4, captured regressions and improvements by shift-left testing during developers' and"
                 f" maintainers' tree during {v} release cycle",
                 "#s4",
             ),
-            Link("Section 5, performance comparison among different kernel releases", "#s5"),
-            Link("Section 6, test machine list", "#s6"),
+            DocumentLink("Section 5, performance comparison among different kernel releases", "#s5"),
+            DocumentLink("Section 6, test machine list", "#s6"),
         )
     )
 
@@ -77,7 +87,7 @@ def _parameters(facts: ReleaseFacts) -> Iterator[Block]:
         return
     yield Paragraph("What the parameters of tests and the fields of machines mean:")
     rows = [(each.classification, each.name, each.description) for each in facts.parameters]
-    yield Table("Test parameters", ("Classification", "Name", "Description"), rows)
+    yield TableBlock("Test parameters", ("Classification", "Name", "Description"), rows)
 
 
 def _release_test(facts: ReleaseFacts) -> Iterator[Block]:
@@ -115,7 +125,7 @@ def _numbers(counts: Counts) -> str:
     return words
 
 
-def _rows(rows: Sequence[Row], caption: str, *, with_base: bool) -> Iterator[Block]:
+def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Iterator[Block]:
     """The table of a section; trees other than the mainline have no development base that compares."""
     if not rows:
         yield Paragraph("None.")
@@ -128,7 +138,7 @@ def _rows(rows: Sequence[Row], caption: str, *, with_base: bool) -> Iterator[Blo
         scenario = ", ".join(f"{name}: {value}" for name, value in row.scenario)
         told = (
             row.indicator,
-            Link(row.report, f"/report/{row.sha[:12]}/"),
+            DocumentLink(row.report, f"/report/{row.sha[:12]}/"),
             scenario,
             row.machine,
             row.base,
@@ -136,10 +146,10 @@ def _rows(rows: Sequence[Row], caption: str, *, with_base: bool) -> Iterator[Blo
         )
         cells.append(told if with_base else (*told[:4], told[5]))
     shown = columns if with_base else (*columns[:4], columns[5])
-    yield Table(caption, shown, cells, as_records=True)
+    yield TableBlock(caption, shown, cells, as_records=True)
 
 
-def _details(details: Sequence[DetailTold], facts: ReleaseFacts, section: str) -> Iterator[Block]:
+def _details(details: Sequence[HighlightData], facts: ReleaseFacts, section: str) -> Iterator[Block]:
     for number, each in enumerate(details, 2):
         yield Heading(3, f"{each.indicator}, {_heading(each)}", f"{section}.{number}")
         if described := facts.suites.get(each.suite):
@@ -149,7 +159,7 @@ def _details(details: Sequence[DetailTold], facts: ReleaseFacts, section: str) -
             [
                 ("Correlated commit", f'{each.sha} "{each.title}"' if each.title else each.sha),
                 ("Branch", each.branch or "not told"),
-                ("Report", Link(each.report, f"/report/{each.sha[:12]}/")),
+                ("Report", DocumentLink(each.report, f"/report/{each.sha[:12]}/")),
                 ("Test scenario", ", ".join(f"{name}: {value}" for name, value in each.scenario)),
                 ("Test machine", each.machine),
                 ("Status", each.status),
@@ -157,7 +167,7 @@ def _details(details: Sequence[DetailTold], facts: ReleaseFacts, section: str) -
         )
 
 
-def sentence(each: DetailTold) -> str:
+def sentence(each: HighlightData) -> str:
     """ "Commit 0ddad21d3e was reported to have 136.1% improvement of hackbench.throughput when comparing to v5.5." """
     amount = f"{each.change_pct:.1f}% " if each.change_pct is not None else ""
     word = each.verdict if each.verdict != "unknown" else "change"
@@ -166,7 +176,7 @@ def sentence(each: DetailTold) -> str:
     return said + (f" It was merged to the mainline at {each.landing}." if each.landing else "")
 
 
-def _heading(each: DetailTold) -> str:
+def _heading(each: HighlightData) -> str:
     params = dict(each.scenario)
     told = [params[name] for name in _TELLING if name in params]
     if not told:
@@ -196,7 +206,7 @@ def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
         yield from _suite(suite, list(some), facts, f"5.{number}")
 
 
-def _suite(suite: str, lines: Sequence[Line], facts: ReleaseFacts, number: str) -> Iterator[Block]:
+def _suite(suite: str, lines: Sequence[ComparisonLine], facts: ReleaseFacts, number: str) -> Iterator[Block]:
     yield Heading(3, suite, number)
     if described := facts.suites.get(suite):
         yield Paragraph(described)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tracker.documents.triage_table import Row
+from tracker.documents.triage_table import PrintedRow
 from tracker.domain.events import Verdict
-from tracker.domain.kernel_comparison import Box, Line
+from tracker.domain.kernel_comparison import Box, ComparisonLine
 
 
 @dataclass(frozen=True, slots=True)
-class DetailTold:
+class HighlightData:
     """A report with a section of its own. `change_pct`: plus is better; `landing`: "" while it is not merged."""
 
     sha: str
@@ -33,7 +33,7 @@ class DetailTold:
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterTold:
+class ParameterData:
     """A parameter explained."""
 
     classification: str
@@ -50,7 +50,7 @@ class Counts:
     unknown: int
 
 
-def counts_of(rows: Sequence[Row]) -> Counts:
+def counts_of(rows: Sequence[PrintedRow]) -> Counts:
     """What a table holds, counted from its rows and from nothing else."""
     verdicts = [row.verdict for row in rows]
     return Counts(
@@ -69,13 +69,13 @@ class ReleaseFacts:
     previous: str
     released_at: datetime | None
     as_of: datetime
-    merged: Sequence[Row]
-    shift_left: Sequence[Row]
-    details: Sequence[DetailTold]
-    parameters: Sequence[ParameterTold]
+    merged: Sequence[PrintedRow]
+    shift_left: Sequence[PrintedRow]
+    details: Sequence[HighlightData]
+    parameters: Sequence[ParameterData]
     suites: Mapping[str, str]
     kernel: str
     base: str
-    lines: Sequence[Line]
+    lines: Sequence[ComparisonLine]
     boxes: Sequence[Box]
     prose: Mapping[str, str]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tracker.documents.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, Table
+from tracker.documents.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, TableBlock
 from tracker.documents.compare_files import table, written
 from tracker.documents.study.facts import StudyFacts
 from tracker.documents.study.system import COLUMNS
-from tracker.documents.study.wins import Outcome, Tally, outcomes, speedup, tally
+from tracker.documents.study.wins import TestWinner, WinTally, outcomes, speedup, tally
 from tracker.documents.test_comparison import tell
 from tracker.domain.english import counted
-from tracker.domain.kernel_comparison import Box, Change, Line, Word
+from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word
 
 _CHARTS = 100  # tests that are told one by one
 PLACES = {"conclusions": "Conclusions", "setup": "How it was done"}
@@ -39,7 +39,7 @@ def compose(facts: StudyFacts) -> Document:
     return Document(facts.title, aside, (*blocks, *_beside(facts)))
 
 
-def _boxes(lines: Sequence[Line]) -> list[Box]:
+def _boxes(lines: Sequence[ComparisonLine]) -> list[Box]:
     return list(dict.fromkeys(line.test.box for line in lines))
 
 
@@ -75,7 +75,7 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     yield _matrix(facts, boxes, found)
 
 
-def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome], whole: Tally) -> Iterator[str]:
+def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner], whole: WinTally) -> Iterator[str]:
     labels = ", ".join(facts.labels[:-1]) + f" and {facts.labels[-1]}" if len(facts.labels) > 1 else facts.labels[0]
     suites = {line.test.suite for line in facts.lines}
     told = f"{counted(len(boxes), 'machine')} ran {counted(len(suites), 'benchmark')} with {labels}"
@@ -95,7 +95,9 @@ def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome], 
         yield f"By the average, {'; '.join(said)}."
 
 
-def _best_by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> list[tuple[str, list[str]]]:
+def _best_by_machine(
+    facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner]
+) -> list[tuple[str, list[str]]]:
     best: dict[str, list[str]] = {}
     for box in boxes:
         place = tally([each for each in found if each.line.test.box == box], len(facts.labels)).best
@@ -103,17 +105,17 @@ def _best_by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Ou
     return sorted(best.items(), key=lambda pair: -len(pair[1]))
 
 
-def _shares(facts: StudyFacts, whole: Tally) -> Table:
+def _shares(facts: StudyFacts, whole: WinTally) -> TableBlock:
     rows = [
         (label, str(share.wins), f"{share.pct:.1f}", "" if place == 0 else _signed(share.average_pct))
         for place, (label, share) in enumerate(zip(facts.labels, whole.shares, strict=True))
     ]
     rows += [("ties", str(whole.ties), f"{whole.ties_pct:.1f}", ""), ("all", str(whole.tests), "100.0", "")]
     columns = ("Variant", "Best in tests", "Share, %", f"Average against {facts.labels[0]}, %")
-    return Table("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
+    return TableBlock("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
 
 
-def _by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> Table:
+def _by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner]) -> TableBlock:
     columns = ["Machine", "Tests", *facts.labels, "Ties", *(f"{label}, %" for label in facts.labels[1:]), "Best"]
     rows = []
     for box in boxes:
@@ -122,10 +124,10 @@ def _by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome
         best = "none" if own.best is None else facts.labels[own.best]
         wins = [str(share.wins) for share in own.shares]
         rows.append((box.name, str(own.tests), *wins, str(own.ties), *averages, best))
-    return Table("Wins by machine", columns, rows, frozenset(range(1, len(columns) - 1)))
+    return TableBlock("Wins by machine", columns, rows, frozenset(range(1, len(columns) - 1)))
 
 
-def _matrix(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -> Table:
+def _matrix(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner]) -> TableBlock:
     suites = list(dict.fromkeys(each.line.test.suite for each in found))
     rows = []
     for suite in suites:
@@ -134,12 +136,12 @@ def _matrix(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[Outcome]) -
             some = [each for each in found if each.line.test.suite == suite and each.line.test.box == box]
             row.append(_best_of(tally(some, len(facts.labels)), facts.labels))
         rows.append(row)
-    return Table(
+    return TableBlock(
         "The best variant of each benchmark on each machine", ("Benchmark", *(box.name for box in boxes)), rows
     )
 
 
-def _best_of(own: Tally, labels: Sequence[str]) -> str:
+def _best_of(own: WinTally, labels: Sequence[str]) -> str:
     if not own.tests:
         return "–"
     if own.best is None or own.lead_pct is None or own.ties == own.tests:
@@ -161,7 +163,7 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
         if has_system:
             cells += ["–" if value is None else f"{value:.0f}" for value in facts.systems[place].values]
         rows.append(cells)
-    yield Table("Speedup", columns, rows, frozenset(range(1, len(columns))))
+    yield TableBlock("Speedup", columns, rows, frozenset(range(1, len(columns))))
     several = "" if len(facts.lines) == 1 else ", the geometric mean over the tests that both ran"
     yield Paragraph(f"Speedup: how many times the performance of {facts.labels[0]}{several}.")
 
@@ -187,7 +189,7 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
         rows = [_test_row(line) for line in some]
         columns = ("Test", "Metric", *facts.labels)
         numeric = frozenset(range(2, len(columns)))
-        yield Table(f"Every test on {box.name}", columns, rows, numeric)
+        yield TableBlock(f"Every test on {box.name}", columns, rows, numeric)
 
     if not facts.has_wins:
         yield Heading(3, "Test by test")
@@ -198,11 +200,11 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
             yield from tell(line, facts.labels)
 
 
-def _name_of(line: Line) -> str:
+def _name_of(line: ComparisonLine) -> str:
     return f"{line.test.suite}, {line.test.scenario}" if line.test.params else line.test.suite
 
 
-def _test_row(line: Line) -> list[str]:
+def _test_row(line: ComparisonLine) -> list[str]:
     test = line.test
     cells = []
     for cell, change in zip(line.cells, line.changes, strict=True):

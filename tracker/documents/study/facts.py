@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tracker.documents.compare_files import Beside
 from tracker.documents.study.system import System
-from tracker.domain.kernel_comparison import Line
+from tracker.domain.kernel_comparison import ComparisonLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class StudyFacts:
     labels: tuple[str, ...]
     kernels: tuple[str, ...]
     has_wins: bool
-    lines: Sequence[Line]
+    lines: Sequence[ComparisonLine]
     systems: Sequence[System]
     beside: Sequence[Beside]
     prose: Mapping[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracker.domain.tool_output.listing import Listing, mean_of
+from tracker.domain.tool_output.listing import ToolListing, mean_of
 
 # The heading, the column of vmstat, and the same among the monitors of LKP.
 COLUMNS = (
@@ -29,7 +29,7 @@ class System:
         return any(value is not None for value in self.values)
 
 
-def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[Listing]) -> System:
+def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[ToolListing]) -> System:
     """By what was measured, else by the listings of vmstat: the mean of each column."""
     printed: dict[str, list[float]] = {}
     for listing in listings:

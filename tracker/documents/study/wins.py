@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from tracker.domain.kernel_comparison import Cell, Line, Word, lines
+from tracker.domain.kernel_comparison import Cell, ComparisonLine, Word, lines
 
 FAR = 200.0  # what lies further apart, by the natural logarithm, is beyond all measure
 LEAD = 0.1  # per cent: averages over many tests that are closer are told as equal
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TestWinner:
     """The variants, by their places, that no other beats in a test: one has won, several share it (a tie)."""
 
-    line: Line
+    line: ComparisonLine
     best: tuple[int, ...]
 
     @property
@@ -37,7 +37,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class WinTally:
     """Some tests: `shares` in the order of the variants, and the ties; together they are a hundred per cent."""
 
     tests: int
@@ -65,7 +65,7 @@ class Tally:
         return place, 100 * ((100 + top) / (100 + second) - 1)
 
 
-def outcomes(told: Iterable[Line]) -> list[Outcome]:
+def outcomes(told: Iterable[ComparisonLine]) -> list[TestWinner]:
     """Of every test that all variants ran, in a metric whose direction is known. A variant that can't be told from the
     best one (chance, or less than a per cent) shares with it.
     """
@@ -80,11 +80,11 @@ def outcomes(told: Iterable[Line]) -> list[Outcome]:
             for place, change in zip(others, against.changes[1:], strict=True)
             if change is not None and change.word is Word.SAME
         ]
-        found.append(Outcome(line, (top, *tied)))
+        found.append(TestWinner(line, (top, *tied)))
     return found
 
 
-def _top(line: Line) -> int:
+def _top(line: ComparisonLine) -> int:
     means = [cell.mean if cell else math.nan for cell in line.cells]
     sign = 1 if line.test.direction == "higher" else -1
     return max(range(len(means)), key=lambda place: sign * means[place])
@@ -94,7 +94,7 @@ def _first(cells: Sequence[Cell | None], place: int) -> list[Cell | None]:
     return [cells[place], *(cell for other, cell in enumerate(cells) if other != place)]
 
 
-def tally(some: Sequence[Outcome], variants: int) -> Tally:
+def tally(some: Sequence[TestWinner], variants: int) -> WinTally:
     """Count the wins and the ties of some tests."""
     winners = [outcome.winner for outcome in some]
     total = len(some)
@@ -104,20 +104,20 @@ def tally(some: Sequence[Outcome], variants: int) -> Tally:
         Share(winners.count(place), _share(winners.count(place), total), averages[place]) for place in range(variants)
     )
     uneven = sum(any(_ratio(outcome.line, place) is None for place in range(variants)) for outcome in some)
-    return Tally(total, shares, ties, _share(ties, total), uneven)
+    return WinTally(total, shares, ties, _share(ties, total), uneven)
 
 
 def _share(number: int, total: int) -> float:
     return 100 * number / total if total else 0.0
 
 
-def average_pct(some: Sequence[Line], place: int) -> float | None:
+def average_pct(some: Sequence[ComparisonLine], place: int) -> float | None:
     """The average performance of a variant, in per cent more than the first one's; None where none is comparable."""
     found = speedup(some, place)
     return None if found is None else 100 * (found - 1)
 
 
-def speedup(some: Sequence[Line], place: int) -> float | None:
+def speedup(some: Sequence[ComparisonLine], place: int) -> float | None:
     """How many times as good as the first kernel, the geometric mean over the tests that both ran; means that are zero
     or negative, and metrics without a direction, are left out.
     """
@@ -125,7 +125,7 @@ def speedup(some: Sequence[Line], place: int) -> float | None:
     return math.exp(fmean(ratios)) if ratios else None
 
 
-def _ratio(line: Line, place: int) -> float | None:
+def _ratio(line: ComparisonLine, place: int) -> float | None:
     """The logarithm of new over old, plus for better."""
     old, new = line.cells[0], line.cells[place]
     if old is None or new is None or old.mean <= 0 or new.mean <= 0 or line.test.direction == "unknown":

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DirectionRule:
     """`pattern` is looked for in the name without its suite, `suite` fits the whole suite; neither minds the case.
 
     `why` is the provenance: what makes us sure.
@@ -30,42 +30,42 @@ _MONITORS = (
 )
 
 # The first line that fits decides. A word of a name ends at ".", "_", "-" or its end: [._-].
-LINES: tuple[Line, ...] = (
+LINES: tuple[DirectionRule, ...] = (
     # What says nothing by itself, though some of its names look as if they did.
-    Line("unknown", r".", "monitors watch the machine; only the benchmark's own numbers grade a change", _MONITORS),
-    Line("unknown", r"^time\.(?!elapsed)", "counters of time(1) beside the benchmark: they grow with the work done"),
-    Line("unknown", r"^latency_[<>]?=?\d+\w*%$", "fio's histogram: the share of one bucket, not a latency", "fio"),
+    DirectionRule("unknown", r".", "monitors watch the machine; only the benchmark's own numbers grade a change", _MONITORS),
+    DirectionRule("unknown", r"^time\.(?!elapsed)", "counters of time(1) beside the benchmark: they grow with the work done"),
+    DirectionRule("unknown", r"^latency_[<>]?=?\d+\w*%$", "fio's histogram: the share of one bucket, not a latency", "fio"),
     # By suite, where the name alone would mislead or is silent.
-    Line("higher", r"^median", "vm-scalability tells the median throughput of its threads", "vm-scalability"),
-    Line("higher", r"^workload$", "will-it-scale counts the operations of all tasks in a fixed time", "will-it-scale"),
-    Line("lower", r".", "fwq and ftq measure the time that the kernel takes from fixed work", "fwq|ftq"),
-    Line("lower", r".", "these measure how late a task wakes up", "cyclictest|rtla.*|timerlat|osnoise|hwlatdetect"),
-    Line("lower", r".", "how long the boot took, in seconds", "boot-time"),
+    DirectionRule("higher", r"^median", "vm-scalability tells the median throughput of its threads", "vm-scalability"),
+    DirectionRule("higher", r"^workload$", "will-it-scale counts the operations of all tasks in a fixed time", "will-it-scale"),
+    DirectionRule("lower", r".", "fwq and ftq measure the time that the kernel takes from fixed work", "fwq|ftq"),
+    DirectionRule("lower", r".", "these measure how late a task wakes up", "cyclictest|rtla.*|timerlat|osnoise|hwlatdetect"),
+    DirectionRule("lower", r".", "how long the boot took, in seconds", "boot-time"),
     # Smaller is better: time, cost, waste.
-    Line("lower", r"latenc(?:y|ies)|(?:^|[._-])[cs]?lat(?:[._-]|$)", "latency is how long one waits"),
-    Line("lower", r"overhead", "overhead is time that is not work; fsmark.app_overhead in 2019-2022 reports"),
-    Line("lower", r"percentile|(?:^|[._-])p\d{1,3}(?:[._-]|$)|\d(?:th|st|nd|rd)(?:[._-]|$)",
+    DirectionRule("lower", r"latenc(?:y|ies)|(?:^|[._-])[cs]?lat(?:[._-]|$)", "latency is how long one waits"),
+    DirectionRule("lower", r"overhead", "overhead is time that is not work; fsmark.app_overhead in 2019-2022 reports"),
+    DirectionRule("lower", r"percentile|(?:^|[._-])p\d{1,3}(?:[._-]|$)|\d(?:th|st|nd|rd)(?:[._-]|$)",
          "percentiles are told of latencies: fio, schbench, wrk, sockperf"),
-    Line("lower", r"elapsed|(?:wall|run|exec(?:ution)?|completion|response|boot|real)[._-]?time", "how long it took"),
-    Line("lower", r"(?:[num]?s|[num]?sec|seconds|time)[._-]?(?:per[._-]|/)(?:op|call|loop|iter|req)",
+    DirectionRule("lower", r"elapsed|(?:wall|run|exec(?:ution)?|completion|response|boot|real)[._-]?time", "how long it took"),
+    DirectionRule("lower", r"(?:[num]?s|[num]?sec|seconds|time)[._-]?(?:per[._-]|/)(?:op|call|loop|iter|req)",
          "a time for each operation"),
-    Line("lower", r"jitter|stall|(?:^|[._-])(?:miss|fault|error|drop|retransmit|timeout)(?:s|es|ed)?(?:[._-]|$)",
+    DirectionRule("lower", r"jitter|stall|(?:^|[._-])(?:miss|fault|error|drop|retransmit|timeout)(?:s|es|ed)?(?:[._-]|$)",
          "waiting and waste"),
-    Line("lower", r"joule|energy|watt", "energy for the same work"),
+    DirectionRule("lower", r"joule|energy|watt", "energy for the same work"),
     # Larger is better: work done in a time.
-    Line("higher", r"(?:^|[._-])per[._-](?:sec(?:ond)?|min(?:ute)?|hour|process_ops|thread_ops)",
+    DirectionRule("higher", r"(?:^|[._-])per[._-](?:sec(?:ond)?|min(?:ute)?|hour|process_ops|thread_ops)",
          "work per time: ops_per_sec, files_per_sec, jobs-per-min, will-it-scale.per_process_ops"),
-    Line("higher", r"through?put|bandwidth|goodput|(?:^|[._-])bw(?:[._-]|$)", "throughput and bandwidth"),
-    Line("higher", r"iops|(?:^|[._-])(?:ops|[tqrfp]ps|mips|[kmg]?flops)(?:[._-]|$)", "work per time, abbreviated"),
-    Line("higher", r"[kmgt]i?b(?:ps|its?/s|ytes/s)|[kmgt]i?b[._-]per[._-]s|/s(?:ec|econd)?$", "an amount per second"),
-    Line("higher", r"(?:^|[._-])(?:score|speed_?up|hit_?rate)(?:[._-]|$)", "scores, and what caches found"),
+    DirectionRule("higher", r"through?put|bandwidth|goodput|(?:^|[._-])bw(?:[._-]|$)", "throughput and bandwidth"),
+    DirectionRule("higher", r"iops|(?:^|[._-])(?:ops|[tqrfp]ps|mips|[kmg]?flops)(?:[._-]|$)", "work per time, abbreviated"),
+    DirectionRule("higher", r"[kmgt]i?b(?:ps|its?/s|ytes/s)|[kmgt]i?b[._-]per[._-]s|/s(?:ec|econd)?$", "an amount per second"),
+    DirectionRule("higher", r"(?:^|[._-])(?:score|speed_?up|hit_?rate)(?:[._-]|$)", "scores, and what caches found"),
     # Only now: a name that ends as a time does.
-    Line("lower", r"(?:^|[._-])(?:time|duration|delay|seconds|[num]s|[num]sec)$", "a time, by its unit"),
+    DirectionRule("lower", r"(?:^|[._-])(?:time|duration|delay|seconds|[num]s|[num]sec)$", "a time, by its unit"),
 )  # fmt: skip
 
 
 @lru_cache(maxsize=20_000)
-def line_of(metric: str, suite: str = "") -> Line | None:
+def line_of(metric: str, suite: str = "") -> DirectionRule | None:
     """The line that decides on "suite.rest"; the suite is what stands before the first dot unless it is told."""
     suite = suite if suite and metric.startswith(f"{suite}.") else metric.partition(".")[0]
     name = metric.removeprefix(f"{suite}.")[:300]

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GlossaryEntry:
     """`pattern` is looked for in the name without its suite, `suite` fits the whole suite; neither minds the case."""
 
     suite: str
@@ -20,54 +20,60 @@ class Entry:
     says: str
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry(r"fs_?mark", r"app_overhead", "microseconds that fs_mark spends outside of the file system's calls"),
-    Entry(r"fs_?mark", r"files_per_sec", "files that fs_mark creates, writes, syncs and closes per second"),
-    Entry(r"(?:re)?aim\d?", r"jobs[-_]per[-_]min", "mixed jobs that AIM's load completes per minute"),
-    Entry(r"will-it-scale", r"per_process_ops", "rounds of one small system call loop, for each of the processes"),
-    Entry(r"will-it-scale", r"per_thread_ops", "rounds of one small system call loop, for each of the threads"),
-    Entry(r"will-it-scale", r"scalability", "how the rounds per task hold up as tasks are added; 1 is perfect"),
-    Entry(r"will-it-scale", r"workload", "rounds of the system call loop, of all tasks together"),
-    Entry(r"vm-scalability", r"^throughput", "memory that all tasks touch per second, in kilobytes"),
-    Entry(r"vm-scalability", r"^median", "the median of what one task touches per second, in kilobytes"),
-    Entry(r"stress-ng", r"ops_per_sec", "rounds of that stressor per second of real time (bogo ops/s)"),
-    Entry(r"stress-ng", r"ops$", "rounds of that stressor in the whole run (bogo ops)"),
-    Entry(r"stress-ng", r"calls_per_sec", "system calls of that kind per second"),
-    Entry(r"fio.*", r"iops", "reads or writes that fio completes per second"),
-    Entry(r"fio.*", r"bw", "bandwidth that fio reaches"),
-    Entry(r"fio.*", r"[cs]lat", "time from fio's request to its completion"),
-    Entry(r"filebench", r"operations/s", "file operations of the workload per second"),
-    Entry(r"netperf", r"throughput", "data or transactions per second, summed over netperf's connections"),
-    Entry(r"iperf\d?", r".", "data per second, as iperf measures it"),
-    Entry(r"sockperf", r"latency", "half of a message's round trip"),
-    Entry(r"hackbench", r"throughput", "messages per second through pipes or sockets, between groups of tasks"),
-    Entry(r"(?:perf-bench|perf-sched)\S*", r"ops", "rounds of that part of perf bench per second"),
-    Entry(r"unixbench", r"score", "UnixBench's index against a machine of 1995"),
-    Entry(r"unixbench", r"throughput", "loops per second, as that part of UnixBench counts them"),
-    Entry(r"lmbench\d?", r"latency", "time of one such call, as lmbench measures it"),
-    Entry(r"lmbench\d?", r"bandwidth", "data per second, as lmbench measures it"),
-    Entry(r"iozone", r"k?bps", "data per second that iozone reads or writes"),
-    Entry(r"pft", r"faults_per_sec", "page faults per second"),
-    Entry(r"(?:pigz|pbzip2|pxz)", r"throughput", "data per second that is compressed"),
-    Entry(r"swapin", r"throughput", "data per second that is read back from swap"),
-    Entry(r"kbuild", r"time", "time that the build of a kernel takes"),
-    Entry(r"schbench", r"lat|percentile|\d(?:th|st|nd|rd)", "time from waking a task until it runs"),
-    Entry(r"(?:dbench|tbench)\d?", r"throughput", "data per second through the replayed file server load"),
-    Entry(r"nepim|tcp-?stream|udp-?stream", r".", "data per second over the network"),
-    Entry(r"ebizzy", r"throughput", "records per second that are looked up in fresh memory"),
-    Entry(r"boot-time", r".", "time that the machine takes to boot"),
-    Entry(r".*", r"perf-profile", "share of the sampled CPU time that is spent in this function"),
-    Entry(
+ENTRIES: tuple[GlossaryEntry, ...] = (
+    GlossaryEntry(r"fs_?mark", r"app_overhead", "microseconds that fs_mark spends outside of the file system's calls"),
+    GlossaryEntry(r"fs_?mark", r"files_per_sec", "files that fs_mark creates, writes, syncs and closes per second"),
+    GlossaryEntry(r"(?:re)?aim\d?", r"jobs[-_]per[-_]min", "mixed jobs that AIM's load completes per minute"),
+    GlossaryEntry(
+        r"will-it-scale", r"per_process_ops", "rounds of one small system call loop, for each of the processes"
+    ),
+    GlossaryEntry(r"will-it-scale", r"per_thread_ops", "rounds of one small system call loop, for each of the threads"),
+    GlossaryEntry(r"will-it-scale", r"scalability", "how the rounds per task hold up as tasks are added; 1 is perfect"),
+    GlossaryEntry(r"will-it-scale", r"workload", "rounds of the system call loop, of all tasks together"),
+    GlossaryEntry(r"vm-scalability", r"^throughput", "memory that all tasks touch per second, in kilobytes"),
+    GlossaryEntry(r"vm-scalability", r"^median", "the median of what one task touches per second, in kilobytes"),
+    GlossaryEntry(r"stress-ng", r"ops_per_sec", "rounds of that stressor per second of real time (bogo ops/s)"),
+    GlossaryEntry(r"stress-ng", r"ops$", "rounds of that stressor in the whole run (bogo ops)"),
+    GlossaryEntry(r"stress-ng", r"calls_per_sec", "system calls of that kind per second"),
+    GlossaryEntry(r"fio.*", r"iops", "reads or writes that fio completes per second"),
+    GlossaryEntry(r"fio.*", r"bw", "bandwidth that fio reaches"),
+    GlossaryEntry(r"fio.*", r"[cs]lat", "time from fio's request to its completion"),
+    GlossaryEntry(r"filebench", r"operations/s", "file operations of the workload per second"),
+    GlossaryEntry(r"netperf", r"throughput", "data or transactions per second, summed over netperf's connections"),
+    GlossaryEntry(r"iperf\d?", r".", "data per second, as iperf measures it"),
+    GlossaryEntry(r"sockperf", r"latency", "half of a message's round trip"),
+    GlossaryEntry(r"hackbench", r"throughput", "messages per second through pipes or sockets, between groups of tasks"),
+    GlossaryEntry(r"(?:perf-bench|perf-sched)\S*", r"ops", "rounds of that part of perf bench per second"),
+    GlossaryEntry(r"unixbench", r"score", "UnixBench's index against a machine of 1995"),
+    GlossaryEntry(r"unixbench", r"throughput", "loops per second, as that part of UnixBench counts them"),
+    GlossaryEntry(r"lmbench\d?", r"latency", "time of one such call, as lmbench measures it"),
+    GlossaryEntry(r"lmbench\d?", r"bandwidth", "data per second, as lmbench measures it"),
+    GlossaryEntry(r"iozone", r"k?bps", "data per second that iozone reads or writes"),
+    GlossaryEntry(r"pft", r"faults_per_sec", "page faults per second"),
+    GlossaryEntry(r"(?:pigz|pbzip2|pxz)", r"throughput", "data per second that is compressed"),
+    GlossaryEntry(r"swapin", r"throughput", "data per second that is read back from swap"),
+    GlossaryEntry(r"kbuild", r"time", "time that the build of a kernel takes"),
+    GlossaryEntry(r"schbench", r"lat|percentile|\d(?:th|st|nd|rd)", "time from waking a task until it runs"),
+    GlossaryEntry(r"(?:dbench|tbench)\d?", r"throughput", "data per second through the replayed file server load"),
+    GlossaryEntry(r"nepim|tcp-?stream|udp-?stream", r".", "data per second over the network"),
+    GlossaryEntry(r"ebizzy", r"throughput", "records per second that are looked up in fresh memory"),
+    GlossaryEntry(r"boot-time", r".", "time that the machine takes to boot"),
+    GlossaryEntry(r".*", r"perf-profile", "share of the sampled CPU time that is spent in this function"),
+    GlossaryEntry(
         r".*", r"(?:^|[._-])p\d{2,3}(?:[._-]|$)", "latency percentile: all but the slowest few per cent are below it"
     ),
-    Entry(r".*", r"^time\.elapsed|elapsed[._]?time", "real time that the test took"),
-    Entry(r".*", r"latenc|(?:^|[._-])lat(?:[._-]|$)", "latency of one operation"),
-    Entry(r".*", r"(?:^|[._-])per[._-]sec(?:ond)?|/s(?:ec)?$", "work completed per second"),
-    Entry(r".*", r"(?:^|[._-])per[._-]min(?:ute)?", "work completed per minute"),
-    Entry(r".*", r"through?put|bandwidth|(?:^|[._-])bw(?:[._-]|$)", "amount of data or work moved per unit of time"),
-    Entry(r".*", r"iops|(?:^|[._-])ops(?:[._-]|$)", "operations completed per unit of time"),
-    Entry(r".*", r"score", "the test's own score"),
-    Entry(r".*", r"(?:^|[._-])(?:time|duration|seconds|[num]s|[num]sec)$", "a duration, as reported by the test"),
+    GlossaryEntry(r".*", r"^time\.elapsed|elapsed[._]?time", "real time that the test took"),
+    GlossaryEntry(r".*", r"latenc|(?:^|[._-])lat(?:[._-]|$)", "latency of one operation"),
+    GlossaryEntry(r".*", r"(?:^|[._-])per[._-]sec(?:ond)?|/s(?:ec)?$", "work completed per second"),
+    GlossaryEntry(r".*", r"(?:^|[._-])per[._-]min(?:ute)?", "work completed per minute"),
+    GlossaryEntry(
+        r".*", r"through?put|bandwidth|(?:^|[._-])bw(?:[._-]|$)", "amount of data or work moved per unit of time"
+    ),
+    GlossaryEntry(r".*", r"iops|(?:^|[._-])ops(?:[._-]|$)", "operations completed per unit of time"),
+    GlossaryEntry(r".*", r"score", "the test's own score"),
+    GlossaryEntry(
+        r".*", r"(?:^|[._-])(?:time|duration|seconds|[num]s|[num]sec)$", "a duration, as reported by the test"
+    ),
 )
 _BETTER = {"higher": "higher is better", "lower": "lower is better"}
 

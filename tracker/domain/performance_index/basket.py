@@ -9,7 +9,7 @@ from tracker.domain import versions
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Benchmark:
     """A benchmark: a metric in the scenarios that have these parameters, all of its scenarios where there are none."""
 
     metric: str
@@ -58,7 +58,7 @@ def written(params: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{name}={value}".replace(",", ",,") for name, value in params)
 
 
-def at(entries: Sequence[Entry], version: str) -> tuple[Entry, ...]:
+def at(entries: Sequence[Benchmark], version: str) -> tuple[Benchmark, ...]:
     """The basket of a release: of entries for the same benchmark, the one that began last counts."""
     held = sorted((entry for entry in entries if entry.holds_at(version)), key=lambda entry: _begins(entry.since))
     return tuple({entry.key: entry for entry in held}.values())

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracker.domain.kernel_comparison import Cell
-from tracker.domain.performance_index.basket import Entry
+from tracker.domain.performance_index.basket import Benchmark
 
 RESAMPLES = 599
 _TAIL = 15  # so that the 15th and the 585th are the ends of a 95 % interval (tracker/domain/statistics/significance.py)
@@ -33,11 +33,11 @@ Places = Mapping[str, Cell]  # by a name for scenario and machine
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class BenchmarkMean:
     """A kernel: its basket, and what was measured of each benchmark, by its key."""
 
     name: str
-    basket: tuple[Entry, ...]
+    basket: tuple[Benchmark, ...]
     readings: Mapping[str, Places]
 
 
@@ -58,7 +58,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class IndexPoint:
     """The index of one kernel; `value` None where nothing can be compared. `matched` of `total` benchmarks are in it,
     `missing` says why others are not. `against`: the kernels that they hang on; `note`: what a reader has to know.
     """
@@ -104,9 +104,9 @@ class _Chain:
                     self.links[key, place] = _Link(kernel, log, log - self.level)
 
 
-def series(kernels: Sequence[Measured]) -> list[Point]:
+def series(kernels: Sequence[BenchmarkMean]) -> list[IndexPoint]:
     """The index of every kernel, which come in their order."""
-    points: list[Point] = []
+    points: list[IndexPoint] = []
     chain = _Chain()
     before: _Logs = {}
     for place, kernel in enumerate(kernels):
@@ -119,31 +119,31 @@ def series(kernels: Sequence[Measured]) -> list[Point]:
     return points
 
 
-def _what_counts(entry: Entry) -> tuple[str, str, float]:
+def _what_counts(entry: Benchmark) -> tuple[str, str, float]:
     return entry.key, entry.direction, entry.weight
 
 
-def _first(kernel: Measured, logs: _Logs, odd: Mapping[str, str]) -> Point:
+def _first(kernel: BenchmarkMean, logs: _Logs, odd: Mapping[str, str]) -> IndexPoint:
     missing = tuple((entry.key, odd.get(entry.key, "not measured")) for entry in kernel.basket if entry.key not in logs)
     total = len(kernel.basket)
     matched = total - len(missing)
     if not logs:
-        return Point(kernel.name, None, None, None, 0, total, "", (), missing)
-    return Point(kernel.name, 100.0, 100.0, 100.0, matched, total, kernel.name, (), missing)
+        return IndexPoint(kernel.name, None, None, None, 0, total, "", (), missing)
+    return IndexPoint(kernel.name, 100.0, 100.0, 100.0, matched, total, kernel.name, (), missing)
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
     """A benchmark on a kernel: ln(index / 100) if it were alone, and how far it is from where it hangs."""
 
-    entry: Entry
+    entry: Benchmark
     level: Array
     log: float
     since: tuple[str, ...]
     places: int
 
 
-def _next(chain: _Chain, kernel: Measured, logs: _Logs, odd: Mapping[str, str], before: _Logs) -> Point:
+def _next(chain: _Chain, kernel: BenchmarkMean, logs: _Logs, odd: Mapping[str, str], before: _Logs) -> IndexPoint:
     """The index of a kernel behind the first one."""
     moves: list[_Move] = []
     missing: list[tuple[str, str]] = []
@@ -165,13 +165,13 @@ def _next(chain: _Chain, kernel: Measured, logs: _Logs, odd: Mapping[str, str], 
     total, weights = len(kernel.basket), sum(move.entry.weight for move in moves)
     if not weights:
         note = "it shares nothing with the kernels before: the chain goes on from their last index" if logs else ""
-        return Point(kernel.name, None, None, None, 0, total, "", (), tuple(missing), note)
+        return IndexPoint(kernel.name, None, None, None, 0, total, "", (), tuple(missing), note)
     chain.level = sum((move.entry.weight / weights * move.level for move in moves), start=np.zeros(1 + RESAMPLES))
     levels = 100 * np.exp(np.minimum(chain.level, _FAR))
     parts = tuple(_contribution(move, weights, logs, before, float(levels[0])) for move in moves)
     low, high = np.sort(levels[1:])[[_TAIL - 1, RESAMPLES - _TAIL]].tolist()
     since = ", ".join(dict.fromkeys(name for move in moves for name in move.since))[:80]
-    return Point(kernel.name, float(levels[0]), low, high, len(moves), total, since, parts, tuple(missing))
+    return IndexPoint(kernel.name, float(levels[0]), low, high, len(moves), total, since, parts, tuple(missing))
 
 
 def _mean(some: Sequence[Array]) -> Array:
@@ -194,7 +194,7 @@ def _percent(log: float) -> float:
     return 100 * math.expm1(min(float(log), _FAR))
 
 
-def _logs(kernel: Measured, basket: Sequence[Entry]) -> tuple[_Logs, dict[str, str]]:
+def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, dict[str, str]]:
     """Of every benchmark and each of its places dir·ln(x), actual and resampled; and what is left out, and why."""
     found: dict[str, dict[str, Array]] = {}
     odd: dict[str, str] = {}

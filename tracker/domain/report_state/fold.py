@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tracker.domain.events import OPEN, Awaited, EventData, Happening, Role, State, Verdict
+from tracker.domain.events import OPEN, Awaited, EventData, EventKind, Role, State, Verdict
 from tracker.domain.report_state.remember import forget_fix, other_trees, remember
-from tracker.domain.report_state.state import Standing
+from tracker.domain.report_state.state import ReportState
 from tracker.domain.report_state.steps import BEFORE_FIX, CANDIDATE, STEPS
 
 # What moves no state tells nothing beside it either: a candidate posted after the fix has landed, the failure of
 # another candidate. These do all the same.
 _ONLY_WITH_A_STEP = frozenset(STEPS) - {
-    Happening.RESPONDED,
-    Happening.WORKING,
-    Happening.ASKED,
-    Happening.ANSWERED,
-    Happening.DISPUTED,
-    Happening.FIX_LANDED,
-    Happening.FIX_GONE,
+    EventKind.RESPONDED,
+    EventKind.WORKING,
+    EventKind.ASKED,
+    EventKind.ANSWERED,
+    EventKind.DISPUTED,
+    EventKind.FIX_LANDED,
+    EventKind.FIX_GONE,
 }
-_ABOUT_A_CANDIDATE = frozenset({Happening.FIX_CONFIRMED, Happening.FIX_FAILED})
+_ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
 
 
-def fold(verdict: Verdict, events: Iterable[EventData]) -> Standing:
+def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
     """Where a report stands after these events. Pure; their order of arrival does not matter.
 
     Reversed events are skipped, as if they had never been; a third party never makes it `responded`.
     """
     standing = _start(verdict)
-    happened = standing_events(list(events))
-    merged = any(event.kind in (Happening.MERGED, Happening.LANDED) for event in happened)
+    happened = effective_events(list(events))
+    merged = any(event.kind in (EventKind.MERGED, EventKind.LANDED) for event in happened)
     for event in sorted((_where(event, merged) for event in happened), key=EventData.order):
         standing = _cured(standing, event)
         if _counts(standing, event):
@@ -40,18 +40,18 @@ def fold(verdict: Verdict, events: Iterable[EventData]) -> Standing:
     return standing
 
 
-def _closed(standing: Standing, event: EventData) -> Standing:
+def _closed(standing: ReportState, event: EventData) -> ReportState:
     """Since when it is closed, be it by this event; what is open again forgets it."""
     if standing.state in OPEN or standing.state is State.NO_ACTION:
         return replace(standing, closed_at=None) if standing.closed_at else standing
     return standing if standing.closed_at else replace(standing, closed_at=event.at)
 
 
-def _cured(standing: Standing, event: EventData) -> Standing:
+def _cured(standing: ReportState, event: EventData) -> ReportState:
     """What cures versions have. Where one of several is taken back, the report stands as the first of the rest says."""
-    if event.kind in (Happening.FIX_LANDED, Happening.DROPPED) and event.commit and event.tag:
+    if event.kind in (EventKind.FIX_LANDED, EventKind.DROPPED) and event.commit and event.tag:
         return replace(standing, cures=(*standing.cures, event))
-    if event.kind is Happening.FIX_REVERTED:
+    if event.kind is EventKind.FIX_REVERTED:
         left = tuple(each for each in standing.cures if each.commit != event.remark)
         standing = replace(standing, cures=left)
         if left and standing.state in (State.FIXED, State.DROPPED):
@@ -63,8 +63,8 @@ def _where(event: EventData, merged: bool) -> EventData:
     """A revert in another tree than the mainline drops a culprit that is only there; of a merged one it is a fix that
     is queued.
     """
-    elsewhere = event.kind is Happening.DROPPED and event.commit and event.tree and not event.tag
-    return replace(event, kind=Happening.FIX_QUEUED, tag=event.remark) if elsewhere and merged else event
+    elsewhere = event.kind is EventKind.DROPPED and event.commit and event.tree and not event.tag
+    return replace(event, kind=EventKind.FIX_QUEUED, tag=event.remark) if elsewhere and merged else event
 
 
 def _names_a_fix(event: EventData) -> bool:
@@ -72,29 +72,29 @@ def _names_a_fix(event: EventData) -> bool:
     return bool(event.title or event.commit or event.result or event.said_by or event.remark)
 
 
-def _counts(standing: Standing, event: EventData) -> bool:
-    if event.kind is Happening.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
+def _counts(standing: ReportState, event: EventData) -> bool:
+    if event.kind is EventKind.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
         return False  # another fix was measured than the one that stands
-    if event.kind is Happening.FIX_REVERTED and standing.cures:
+    if event.kind is EventKind.FIX_REVERTED and standing.cures:
         return False  # another cure stands
-    if event.kind is Happening.FIX_CONFIRMED and not (standing.fix or _names_a_fix(event)):
+    if event.kind is EventKind.FIX_CONFIRMED and not (standing.fix or _names_a_fix(event)):
         return False  # of nothing that is known
     if event.kind in _ABOUT_A_CANDIDATE and event.answers in standing.older_fixes:
         return False  # it is about a candidate that another has replaced
-    if event.kind is Happening.DROPPED and event.commit and standing.dropped_by_word:
+    if event.kind is EventKind.DROPPED and event.commit and standing.dropped_by_word:
         return True  # now a commit says so, too
-    if event.kind is Happening.EXPECTED and standing.state is State.DROPPED and not standing.dropped_by_word:
+    if event.kind is EventKind.EXPECTED and standing.state is State.DROPPED and not standing.dropped_by_word:
         return False  # words weigh more than earlier words, but not more than a commit
     return event.kind not in _ONLY_WITH_A_STEP or standing.state in STEPS[event.kind].within
 
 
-def _start(verdict: Verdict) -> Standing:
+def _start(verdict: Verdict) -> ReportState:
     if verdict is Verdict.IMPROVEMENT:
-        return Standing(verdict, State.NO_ACTION)
-    return Standing(verdict, State.NO_RESPONSE, awaited=Awaited.AUTHOR)
+        return ReportState(verdict, State.NO_ACTION)
+    return ReportState(verdict, State.NO_RESPONSE, awaited=Awaited.AUTHOR)
 
 
-def standing_events(events: list[EventData]) -> list[EventData]:
+def effective_events(events: list[EventData]) -> list[EventData]:
     """The events that no standing reversal takes back. A reversal can be reversed in its turn."""
     reversers: dict[str, list[EventData]] = {}
     for event in events:
@@ -116,46 +116,46 @@ def standing_events(events: list[EventData]) -> list[EventData]:
     return [event for event in events if stands(event, frozenset())]
 
 
-def _move(standing: Standing, event: EventData) -> Standing:
-    asks = event.kind is Happening.TEST_ASKED or (event.kind is Happening.ASKED and standing.state in CANDIDATE)
+def _move(standing: ReportState, event: EventData) -> ReportState:
+    asks = event.kind is EventKind.TEST_ASKED or (event.kind is EventKind.ASKED and standing.state in CANDIDATE)
     if asks and standing.state in BEFORE_FIX | CANDIDATE:
         return replace(standing, awaited=Awaited.REPORTER)
     step = STEPS.get(event.kind)
     if _is_back(standing, event):
         return replace(standing, state=_without_outcome(standing), awaited=Awaited.AUTHOR, because=event.key)
-    if event.kind is Happening.FIX_GONE and (standing.fix_merged or other_trees(standing, event)):
+    if event.kind is EventKind.FIX_GONE and (standing.fix_merged or other_trees(standing, event)):
         return standing  # it is still on its way elsewhere
     if _hands_back(standing, event):
         standing = replace(standing, awaited=Awaited.AUTHOR)
     if step is None or standing.state not in step.within:
         return standing
-    if event.kind is Happening.RESPONDED and event.by is Role.THIRD_PARTY:
+    if event.kind is EventKind.RESPONDED and event.by is Role.THIRD_PARTY:
         return standing
     target = step.to or _without_outcome(standing)
     awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
     return replace(standing, state=target, awaited=awaits, because=event.key)
 
 
-def _is_back(standing: Standing, event: EventData) -> bool:
+def _is_back(standing: ReportState, event: EventData) -> bool:
     """Whether a culprit that was dropped is not: it was merged all the same, or the revert in its tree is gone."""
     if standing.state is not State.DROPPED or standing.cures:
         return False
-    merged = event.kind in (Happening.MERGED, Happening.LANDED)
-    return merged or (event.kind is Happening.FIX_GONE and event.tree == standing.closed_in)
+    merged = event.kind in (EventKind.MERGED, EventKind.LANDED)
+    return merged or (event.kind is EventKind.FIX_GONE and event.tree == standing.closed_in)
 
 
-def _hands_back(standing: Standing, event: EventData) -> bool:
+def _hands_back(standing: ReportState, event: EventData) -> bool:
     """Whether a word leaves the next move to the author, though it moves no state: talk among developers, and answers
     by the lab. Who asked the reporter still waits for him.
     """
-    if event.kind is Happening.RESPONDED:
+    if event.kind is EventKind.RESPONDED:
         waits = (BEFORE_FIX | CANDIDATE) - {State.NEEDS_INFO}
         return standing.state in waits and event.by is not Role.THIRD_PARTY
-    answers = event.kind in (Happening.ANSWERED, Happening.FIX_FAILED)
+    answers = event.kind in (EventKind.ANSWERED, EventKind.FIX_FAILED)
     return answers and standing.state in BEFORE_FIX | CANDIDATE
 
 
-def _without_outcome(standing: Standing) -> State:
+def _without_outcome(standing: ReportState) -> State:
     if standing.verdict is Verdict.IMPROVEMENT:
         return State.NO_ACTION
     return State.RESPONDED if standing.responded_at else State.NO_RESPONSE

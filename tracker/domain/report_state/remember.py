@@ -5,34 +5,34 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracker.domain import versions
-from tracker.domain.events import EventData, Happening, Role
-from tracker.domain.report_state.state import Fix, Standing
+from tracker.domain.events import EventData, EventKind, Role
+from tracker.domain.report_state.state import Fix, ReportState
 
-_ANSWERS = {Happening.RESPONDED, Happening.WORKING, Happening.ASKED, Happening.DISPUTED, Happening.FIX_PROPOSED}
-_OF_LANDINGS = frozenset({Happening.IN_NEXT, Happening.GONE, Happening.MERGED, Happening.LANDED})
+_ANSWERS = {EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED, EventKind.FIX_PROPOSED}
+_OF_LANDINGS = frozenset({EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED})
 _OF_FIXES = frozenset(
     {
-        Happening.FIX_PROPOSED,
-        Happening.FIX_CONFIRMED,
-        Happening.FIX_QUEUED,
-        Happening.FIX_MERGED,
-        Happening.FIX_LANDED,
+        EventKind.FIX_PROPOSED,
+        EventKind.FIX_CONFIRMED,
+        EventKind.FIX_QUEUED,
+        EventKind.FIX_MERGED,
+        EventKind.FIX_LANDED,
     }
 )
 _FORGETS_FIX = frozenset(
     {
-        Happening.FIX_FAILED,
-        Happening.FIX_WITHDRAWN,
-        Happening.FIX_WITHOUT_EFFECT,
-        Happening.FIX_REVERTED,
-        Happening.STILL_THERE,
-        Happening.REOPENED,
-        Happening.UNDUPLICATED,
+        EventKind.FIX_FAILED,
+        EventKind.FIX_WITHDRAWN,
+        EventKind.FIX_WITHOUT_EFFECT,
+        EventKind.FIX_REVERTED,
+        EventKind.STILL_THERE,
+        EventKind.REOPENED,
+        EventKind.UNDUPLICATED,
     }
 )
 
 
-def remember(standing: Standing, event: EventData) -> Standing:
+def remember(standing: ReportState, event: EventData) -> ReportState:
     """What an event adds beside the state."""
     if event.kind in _ANSWERS and event.by in (Role.AUTHOR, Role.MAINTAINER) and standing.responded_at is None:
         standing = replace(standing, responded_at=event.at)
@@ -41,49 +41,49 @@ def remember(standing: Standing, event: EventData) -> Standing:
     if event.kind in _OF_FIXES:
         return _remember_fix(standing, event)
     if event.kind in _FORGETS_FIX:
-        return replace(forget_fix(standing), fix_reverted_in=event.tag if event.kind is Happening.FIX_REVERTED else "")
+        return replace(forget_fix(standing), fix_reverted_in=event.tag if event.kind is EventKind.FIX_REVERTED else "")
     match event.kind:
-        case Happening.REPORTED:
+        case EventKind.REPORTED:
             return replace(standing, reported_at=standing.reported_at or event.at)
-        case Happening.FIX_GONE:
+        case EventKind.FIX_GONE:
             left = other_trees(standing, event)
             gone = "" if left or standing.fix_merged else event.tree
             closed_in = "" if standing.closed_in == event.tree else standing.closed_in
             return replace(standing, fix_trees=left, fix_gone=gone, closed_in=closed_in)
-        case Happening.DROPPED | Happening.DISAPPEARED:
+        case EventKind.DROPPED | EventKind.DISAPPEARED:
             where = event.tag or (event.tree if event.commit else "")
             fix = Fix(event.title, "", event.commit) if where and event.commit else standing.fix
             return replace(standing, closed_in=where, dropped_by_word=not event.commit, fix=fix)
-        case Happening.DUPLICATE:
+        case EventKind.DUPLICATE:
             return replace(standing, duplicate_of=event.remark)
     return _remember_word(standing, event)
 
 
-def _remember_word(standing: Standing, event: EventData) -> Standing:
+def _remember_word(standing: ReportState, event: EventData) -> ReportState:
     """What somebody wants to be written beside the report."""
     match event.kind:
-        case Happening.NOTED:
+        case EventKind.NOTED:
             return replace(standing, remark=event.remark)
-        case Happening.RETITLED:
+        case EventKind.RETITLED:
             return replace(standing, title=event.title)
-        case Happening.ASSIGNED:
+        case EventKind.ASSIGNED:
             return replace(standing, assignee=event.remark)
-        case Happening.REMINDERS_OFF:
+        case EventKind.REMINDERS_OFF:
             return replace(standing, reminders=False)
-        case Happening.BLOCKS:
+        case EventKind.BLOCKS:
             return replace(standing, blocks=event.tag)
-        case Happening.UNBLOCKED:
+        case EventKind.UNBLOCKED:
             return replace(standing, blocks="")
     return standing
 
 
-def _remember_landing(standing: Standing, event: EventData) -> Standing:
+def _remember_landing(standing: ReportState, event: EventData) -> ReportState:
     """Where git has the culprit."""
-    if event.kind is Happening.IN_NEXT:
+    if event.kind is EventKind.IN_NEXT:
         return replace(standing, in_next=_since(standing.in_next, event.tag), gone="")
-    if event.kind is Happening.GONE:
+    if event.kind is EventKind.GONE:
         return replace(standing, in_next="", gone=event.tag)
-    if event.kind is Happening.MERGED:
+    if event.kind is EventKind.MERGED:
         return replace(standing, merged=True, merged_after=event.tag)
     return replace(standing, merged=True, landing=_earlier(standing.landing, event.tag))
 
@@ -93,12 +93,12 @@ def _since(known: str, told: str) -> str:
     return known if known.startswith("next-") or (not told.startswith("next-") and known) else told
 
 
-def other_trees(standing: Standing, event: EventData) -> tuple[tuple[str, str], ...]:
+def other_trees(standing: ReportState, event: EventData) -> tuple[tuple[str, str], ...]:
     """The trees that hold the fix beside the one of this event."""
     return tuple(each for each in standing.fix_trees if each[0] != event.tree)
 
 
-def forget_fix(standing: Standing) -> Standing:
+def forget_fix(standing: ReportState) -> ReportState:
     """Without its candidate, which no late word brings back."""
     return replace(
         standing,
@@ -115,23 +115,23 @@ def forget_fix(standing: Standing) -> Standing:
     )
 
 
-def _older_fixes(standing: Standing) -> frozenset[str]:
+def _older_fixes(standing: ReportState) -> frozenset[str]:
     """The candidates of before, with the one that stands, which another is about to replace."""
     return standing.older_fixes | ({standing.fix.message_id} if standing.fix and standing.fix.message_id else set())
 
 
-def _remember_fix(standing: Standing, event: EventData) -> Standing:
-    named = Fix(event.title, event.message_id if event.kind is Happening.FIX_PROPOSED else "", event.commit)
+def _remember_fix(standing: ReportState, event: EventData) -> ReportState:
+    named = Fix(event.title, event.message_id if event.kind is EventKind.FIX_PROPOSED else "", event.commit)
     fix, older = named, standing.older_fixes
-    if event.kind is Happening.FIX_PROPOSED:
+    if event.kind is EventKind.FIX_PROPOSED:
         older = _older_fixes(standing)
-    if standing.fix and event.kind is not Happening.FIX_PROPOSED:  # the same candidate, now better known
+    if standing.fix and event.kind is not EventKind.FIX_PROPOSED:  # the same candidate, now better known
         fix = Fix(named.title or standing.fix.title, standing.fix.message_id, named.commit or standing.fix.commit)
-    landing = _earlier(standing.fix_landing, event.tag) if event.kind is Happening.FIX_LANDED else standing.fix_landing
+    landing = _earlier(standing.fix_landing, event.tag) if event.kind is EventKind.FIX_LANDED else standing.fix_landing
     standing = replace(standing, fix=fix, older_fixes=older, fix_landing=landing, fix_gone="", fix_reverted_in="")
-    if event.kind is Happening.FIX_MERGED:
+    if event.kind is EventKind.FIX_MERGED:
         return replace(standing, fix_merged=True, fix_merged_after=event.tag)
-    if event.kind is Happening.FIX_QUEUED:
+    if event.kind is EventKind.FIX_QUEUED:
         known = next((since for tree, since in standing.fix_trees if tree == event.tree), "")
         return replace(standing, fix_trees=(*other_trees(standing, event), (event.tree, _since(known, event.tag))))
     return standing

@@ -18,7 +18,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReportState:
     """Where a report stands, with the key of the event that put it there (empty: none did yet)."""
 
     verdict: Verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracker.domain.events import CLOSED, OPEN, Awaited, Happening, State
+from tracker.domain.events import CLOSED, OPEN, Awaited, EventKind, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +25,31 @@ BEFORE_FIX = TALK | {State.WORKING}
 # An improvement needs nobody's action until somebody acts on it.
 UNSETTLED = OPEN | {State.NO_ACTION}
 
-STEPS: dict[Happening, Step] = {
-    Happening.RESPONDED: Step(frozenset({State.NO_RESPONSE}), State.RESPONDED, Awaited.AUTHOR),
-    Happening.WORKING: Step(BEFORE_FIX, State.WORKING, Awaited.AUTHOR),
-    Happening.ASKED: Step(BEFORE_FIX, State.NEEDS_INFO, Awaited.REPORTER),
-    Happening.ANSWERED: Step(frozenset({State.NEEDS_INFO}), State.RESPONDED, Awaited.AUTHOR),
-    Happening.DISPUTED: Step(BEFORE_FIX, State.DISPUTED, Awaited.REPORTER),
+STEPS: dict[EventKind, Step] = {
+    EventKind.RESPONDED: Step(frozenset({State.NO_RESPONSE}), State.RESPONDED, Awaited.AUTHOR),
+    EventKind.WORKING: Step(BEFORE_FIX, State.WORKING, Awaited.AUTHOR),
+    EventKind.ASKED: Step(BEFORE_FIX, State.NEEDS_INFO, Awaited.REPORTER),
+    EventKind.ANSWERED: Step(frozenset({State.NEEDS_INFO}), State.RESPONDED, Awaited.AUTHOR),
+    EventKind.DISPUTED: Step(BEFORE_FIX, State.DISPUTED, Awaited.REPORTER),
     # A candidate waits for the lab to measure it; a good one for its author to post it.
-    Happening.FIX_PROPOSED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_PROPOSED, Awaited.REPORTER),
+    EventKind.FIX_PROPOSED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_PROPOSED, Awaited.REPORTER),
     # Who was asked to test something, and says that it does not help, has answered.
-    Happening.FIX_FAILED: Step(CANDIDATE | {State.NEEDS_INFO}, None, Awaited.AUTHOR),
-    Happening.FIX_CONFIRMED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.AUTHOR),
-    Happening.FIX_QUEUED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
-    Happening.FIX_MERGED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
-    Happening.FIX_LANDED: Step(frozenset(State), State.FIXED, Awaited.NOBODY),
-    Happening.FIX_GONE: Step(frozenset({State.FIX_QUEUED}), State.FIX_PROPOSED, Awaited.AUTHOR),
-    Happening.FIX_REVERTED: Step(frozenset({State.FIX_QUEUED, State.FIXED, State.DROPPED}), None, Awaited.AUTHOR),
-    Happening.FIX_WITHDRAWN: Step(CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
+    EventKind.FIX_FAILED: Step(CANDIDATE | {State.NEEDS_INFO}, None, Awaited.AUTHOR),
+    EventKind.FIX_CONFIRMED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.AUTHOR),
+    EventKind.FIX_QUEUED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
+    EventKind.FIX_MERGED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
+    EventKind.FIX_LANDED: Step(frozenset(State), State.FIXED, Awaited.NOBODY),
+    EventKind.FIX_GONE: Step(frozenset({State.FIX_QUEUED}), State.FIX_PROPOSED, Awaited.AUTHOR),
+    EventKind.FIX_REVERTED: Step(frozenset({State.FIX_QUEUED, State.FIXED, State.DROPPED}), None, Awaited.AUTHOR),
+    EventKind.FIX_WITHDRAWN: Step(CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
     # Measured, not said: it counts after the landing too.
-    Happening.FIX_WITHOUT_EFFECT: Step(CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
-    Happening.STILL_THERE: Step(frozenset({State.DISAPPEARED}), None, Awaited.AUTHOR),
-    Happening.DROPPED: Step(UNSETTLED, State.DROPPED, Awaited.NOBODY),
-    Happening.EXPECTED: Step(UNSETTLED | {State.DROPPED}, State.EXPECTED, Awaited.NOBODY),
-    Happening.INVALID: Step(UNSETTLED | {State.EXPECTED}, State.INVALID, Awaited.NOBODY),
-    Happening.DUPLICATE: Step(UNSETTLED, State.DUPLICATE, Awaited.NOBODY),
-    Happening.UNDUPLICATED: Step(frozenset({State.DUPLICATE}), None, Awaited.AUTHOR),
-    Happening.DISAPPEARED: Step(UNSETTLED, State.DISAPPEARED, Awaited.NOBODY),
-    Happening.REOPENED: Step(CLOSED - {State.NO_ACTION}, None, Awaited.AUTHOR),
+    EventKind.FIX_WITHOUT_EFFECT: Step(CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
+    EventKind.STILL_THERE: Step(frozenset({State.DISAPPEARED}), None, Awaited.AUTHOR),
+    EventKind.DROPPED: Step(UNSETTLED, State.DROPPED, Awaited.NOBODY),
+    EventKind.EXPECTED: Step(UNSETTLED | {State.DROPPED}, State.EXPECTED, Awaited.NOBODY),
+    EventKind.INVALID: Step(UNSETTLED | {State.EXPECTED}, State.INVALID, Awaited.NOBODY),
+    EventKind.DUPLICATE: Step(UNSETTLED, State.DUPLICATE, Awaited.NOBODY),
+    EventKind.UNDUPLICATED: Step(frozenset({State.DUPLICATE}), None, Awaited.AUTHOR),
+    EventKind.DISAPPEARED: Step(UNSETTLED, State.DISAPPEARED, Awaited.NOBODY),
+    EventKind.REOPENED: Step(CLOSED - {State.NO_ACTION}, None, Awaited.AUTHOR),
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tracker.domain.events import State, Verdict
-from tracker.domain.report_state.state import Standing
+from tracker.domain.report_state.state import ReportState
 
 
-def sentence(standing: Standing) -> str:
+def status_text(standing: ReportState) -> str:
     """The status in the words of the v5.6 report: "merged at v5.6-rc6, the regression has been fixed in v5.6-rc6".
 
     Where it was merged, what became of it, and the remark. A remark stands in the place of a complaint
@@ -17,7 +17,7 @@ def sentence(standing: Standing) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _whereabouts(standing: Standing) -> str:
+def _whereabouts(standing: ReportState) -> str:
     """Where the culprit is: "merged at v5.6-rc6", or how far on its way."""
     if standing.landing:
         return f"merged at {standing.landing}"
@@ -28,7 +28,7 @@ def _whereabouts(standing: Standing) -> str:
     return "currently not merged" + (f", gone from linux-next since {standing.gone}" if standing.gone else "")
 
 
-def _phrase(standing: Standing) -> str:
+def _phrase(standing: ReportState) -> str:
     thing = "improvement" if standing.verdict is Verdict.IMPROVEMENT else "regression"
     closed_in = f" in {standing.closed_in}" if standing.closed_in else ""
     fixed_in = f" in {standing.fix_landing}" if standing.fix_landing else ""
@@ -54,7 +54,7 @@ def _phrase(standing: Standing) -> str:
     }[standing.state]
 
 
-def _on_its_way(standing: Standing) -> str:
+def _on_its_way(standing: ReportState) -> str:
     """How near the mainline the fix is."""
     if standing.fix_merged:
         after = f" after {standing.fix_merged_after}" if standing.fix_merged_after else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SampleSummary:
     """The mean, the population's standard deviation (None: not told) and the number of runs.
 
     The population's, divided by n, since the lists know it so: LKP's `± n%` is this one in per cent of the mean.
@@ -32,17 +32,17 @@ class Side:
         return None if self.stddev is None or self.n < 2 else self.stddev / math.sqrt(self.n - 1)
 
 
-def side(samples: Sequence[float]) -> Side:
+def summarise(samples: Sequence[float]) -> SampleSummary:
     """The summary of samples, of which there must be one at least. Too large numbers give an infinite spread."""
     n = len(samples)
     first = samples[0]
     if samples.count(first) == n:  # exactly so: the mean of equal numbers may be off by their last digit
-        return Side(first, 0.0, n)
+        return SampleSummary(first, 0.0, n)
     mean = sum(samples) / n
     squares = sum([(each - mean) * (each - mean) for each in samples])
     if 1e-300 < squares < 1e300:
-        return Side(mean, math.sqrt(squares / n), n)
-    return Side(mean, _spread([each - mean for each in samples]), n)
+        return SampleSummary(mean, math.sqrt(squares / n), n)
+    return SampleSummary(mean, _spread([each - mean for each in samples]), n)
 
 
 def _spread(distances: Sequence[float]) -> float:

@@ -18,7 +18,7 @@ from scipy.special import stdtr
 
 from tracker.domain.events import Grade
 from tracker.domain.statistics.change import better_pct, change_pct, grade_of
-from tracker.domain.statistics.samples import Side
+from tracker.domain.statistics.samples import SampleSummary
 
 RESAMPLES = 599  # as R. Wilcox advises: the 15th and the 585th of them are the ends of a 95 % interval exactly
 _TAIL = 15
@@ -33,9 +33,9 @@ class Compared(Protocol):
     """One metric on both sides. Samples are empty where only means were told."""
 
     @property
-    def old(self) -> Side: ...
+    def old(self) -> SampleSummary: ...
     @property
-    def new(self) -> Side: ...
+    def new(self) -> SampleSummary: ...
     @property
     def old_samples(self) -> Sequence[float]: ...
     @property
@@ -71,7 +71,7 @@ class Noise:
         """The usual spread in per cent of the mean; None without a history, or where nothing ever moved."""
         return 100 * math.sqrt(self.squares / self.degrees) if self.degrees and self.squares else None
 
-    def plus(self, *sides: Side) -> Noise:
+    def plus(self, *sides: SampleSummary) -> Noise:
         """The history with some sides more; a side that tells no spread, or has no mean to tell it by, adds nothing."""
         degrees, squares = self.degrees, self.squares
         for told in sides:
@@ -106,7 +106,7 @@ def grade_all(told: Sequence[Compared], directions: Sequence[str]) -> list[Grade
     return graded
 
 
-def welch(pairs: Sequence[tuple[Side, Side]]) -> list[float | None]:
+def welch(pairs: Sequence[tuple[SampleSummary, SampleSummary]]) -> list[float | None]:
     """The two-sided p of Welch's t-test (unequal variances) for each pair; None where it can't be made.
 
     B. L. Welch, Biometrika 34 (1947); the same numbers as scipy.stats.ttest_ind(equal_var=False), without the

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracker.domain.statistics.change import change_pct
-from tracker.domain.tool_output.listing import Listing
+from tracker.domain.tool_output.listing import ToolListing
 
 TOP = 30  # functions, as profiles in mail have them
 _WHOLE = 99.0  # per cent: of a listing with less, a function that is missing may only be cut off
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CellState:
     """One column of one name: its value in each listing, and the changes of all but the first against that, in points
     of shares, else in per cent; None where one of both is not told. A function that a whole profile does not name has
     a share of 0.
@@ -24,12 +24,12 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class DiffRow:
     """One name, a place a column."""
 
     name: str
     note: str
-    places: tuple[Place, ...]
+    places: tuple[CellState, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Diff:
 
     title: str
     columns: tuple[str, ...]
-    named: tuple[Named, ...]
+    named: tuple[DiffRow, ...]
     is_share: bool
     left_out: int
 
 
-def diff(listings: Sequence[Listing], most: int = TOP) -> Diff:
+def diff(listings: Sequence[ToolListing], most: int = TOP) -> Diff:
     """Shares by the largest of all, everything else in the order of the tool; the `most` first of them."""
     first = listings[0]
     columns = tuple(name for name in first.columns if all(name in each.columns for each in listings))
@@ -57,7 +57,7 @@ def diff(listings: Sequence[Listing], most: int = TOP) -> Diff:
     return Diff(title, columns, tuple(kept[:most]), first.is_share, len(found) - len(kept[:most]))
 
 
-def _named(listings: Sequence[Listing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[Named]:
+def _named(listings: Sequence[ToolListing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[DiffRow]:
     rows = [{(row.name, row.note): row for row in each.rows} for each in listings]
     at = [[each.columns.index(column) for column in columns] for each in listings]
     absent = [0.0 if each.is_share and _is_whole(each) else None for each in listings]
@@ -71,8 +71,8 @@ def _named(listings: Sequence[Listing], names: Sequence[tuple[str, str]], column
                 row.values[own[number]] if row else (lack if in_points else None)
                 for row, own, lack in zip(told, at, absent, strict=True)
             )
-            places.append(Place(values, tuple(_change(values[0], each, in_points) for each in values[1:])))
-        found.append(Named(name, note, tuple(places)))
+            places.append(CellState(values, tuple(_change(values[0], each, in_points) for each in values[1:])))
+        found.append(DiffRow(name, note, tuple(places)))
     return found
 
 
@@ -82,6 +82,6 @@ def _change(old: float | None, new: float | None, in_points: bool) -> float | No
     return new - old if in_points else change_pct(old, new)
 
 
-def _is_whole(listing: Listing) -> bool:
+def _is_whole(listing: ToolListing) -> bool:
     at = listing.columns.index("share")
     return sum(row.values[at] or 0.0 for row in listing.rows) >= _WHOLE

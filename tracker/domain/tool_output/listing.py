@@ -11,7 +11,7 @@ MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListingRow:
     """A function, a counter, a cache. `note`: where it belongs, the module of a function."""
 
     name: str
@@ -20,12 +20,12 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ToolListing:
     """`title`: what the numbers are. `is_share`: they are per cent of a whole, and a change of them is in points."""
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ListingRow, ...]
     is_share: bool = False
 
 
@@ -52,7 +52,7 @@ def mean_of(values: Sequence[float]) -> float | None:
     return mean if math.isfinite(mean) else None
 
 
-def summed(rows: Iterable[Row]) -> tuple[Row, ...]:
+def summed(rows: Iterable[ListingRow]) -> tuple[ListingRow, ...]:
     """Rows of one name and note added up, in the order of their first ones; at most MOST_ROWS."""
     found: dict[tuple[str, str], Sequence[float | None]] = {}
     for row in rows:
@@ -61,7 +61,7 @@ def summed(rows: Iterable[Row]) -> tuple[Row, ...]:
             found[key] = [_plus(a, b) for a, b in zip(found[key], row.values, strict=True)]
         elif len(found) < MOST_ROWS:
             found[key] = row.values
-    return tuple(Row(name, tuple(values), note) for (name, note), values in found.items())
+    return tuple(ListingRow(name, tuple(values), note) for (name, note), values in found.items())
 
 
 def _plus(a: float | None, b: float | None) -> float | None:

@@ -16,9 +16,9 @@ from django.views.decorators.http import require_POST
 
 from tracker.models import SavedView
 from tracker.pages.http import back, place, refused, told
-from tracker.pages.triage.question import Mistaken, Question
+from tracker.pages.triage.question import InvalidQuery, TriageQuery
 from tracker.services.accounts import sign_in_links
-from tracker.services.enqueue import nudge
+from tracker.services.enqueue import enqueue
 
 MOST_VIEWS = 50  # of a person
 BACKEND = "tracker.services.accounts.backend.Backend"
@@ -30,7 +30,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         address = told(request.POST, "address", 254)
         if sign_in_links.ask(address, place(request), timezone.now()):
-            nudge("send_mail")
+            enqueue("send_mail")
         return render(request, "people/asked.html", {"address": address})
     return render(request, "people/sign_in.html")
 
@@ -69,8 +69,8 @@ def save_view(request: HttpRequest) -> HttpResponse:
     if not name:
         return refused("name: expected a name for the view; found none")
     try:
-        question = Question.from_query(QueryDict(query), timezone.now())
-    except Mistaken as mistake:
+        question = TriageQuery.from_query(QueryDict(query), timezone.now())
+    except InvalidQuery as mistake:
         return refused(str(mistake))
     views = SavedView.objects.filter(owner=request.user)
     if views.exclude(name=name).count() >= MOST_VIEWS:

@@ -11,11 +11,11 @@ from django.db.models import Count, QuerySet
 from django.http import Http404
 
 from tracker.domain.events import OPEN
-from tracker.domain.track_record import Past, Record, record
+from tracker.domain.track_record import Past, TrackRecord, record
 from tracker.models import Machine, Metric, Report
 from tracker.pages.triage.counts import KEEP
-from tracker.pages.triage.queries import Section, section
-from tracker.pages.triage.question import Question
+from tracker.pages.triage.queries import TriageSection, section
+from tracker.pages.triage.question import TriageQuery
 from tracker.services.report_summary import clipped
 
 KINDS = ("subsystem", "machine", "metric", "author")
@@ -24,13 +24,13 @@ MOST = 500  # names of a list
 
 
 @dataclass(frozen=True, slots=True)
-class ThingPage:
+class BrowsePage:
     """One subsystem, machine, metric or author."""
 
     kind: str
     name: str
-    section: Section
-    record: Record
+    section: TriageSection
+    record: TrackRecord
     machine: Machine | None
     metric: Metric | None
 
@@ -47,7 +47,7 @@ def names(kind: str) -> Sequence[tuple[str, int]]:
     return found
 
 
-def page(kind: str, name: str, question: Question, now: datetime) -> ThingPage:
+def page(kind: str, name: str, question: TriageQuery, now: datetime) -> BrowsePage:
     """Http404 where nothing is known under this name."""
     if "\0" in name:  # which no database can hold, so nothing has it
         raise Http404(f"there is no such {kind}")
@@ -61,7 +61,7 @@ def page(kind: str, name: str, question: Question, now: datetime) -> ThingPage:
     past = record(_past(reports))
     if not (past.whole.reports or machine or metric):
         raise Http404(f"there is no {kind} {name[:200]}")
-    return ThingPage(kind, name, found, past, machine, metric)
+    return BrowsePage(kind, name, found, past, machine, metric)
 
 
 def _past(reports: QuerySet[Report]) -> list[Past]:

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from tracker.pages.browse import queries
 from tracker.pages.http import refused
-from tracker.pages.triage.question import Mistaken, Question
-from tracker.pages.triage.verbs import VERBS
+from tracker.pages.triage.question import InvalidQuery, TriageQuery
+from tracker.pages.triage.verbs import ACTION_KEYS
 
 
 def things(request: HttpRequest, kind: str) -> HttpResponse:
@@ -25,8 +25,8 @@ def thing(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     if any(query.get(place) for place in ("after", "before", "end")):
         query["section"] = "merged"  # there is one section here
     try:
-        question = Question.from_query(query, now)
-    except Mistaken as mistake:
+        question = TriageQuery.from_query(query, now)
+    except InvalidQuery as mistake:
         return refused(str(mistake))
-    shown = {"page": queries.page(kind, name, question, now), "question": question, "verbs": VERBS}
+    shown = {"page": queries.page(kind, name, question, now), "question": question, "verbs": ACTION_KEYS}
     return render(request, "things/thing.html", {**shown, "may_change": request.user.is_authenticated})

@@ -13,14 +13,14 @@ from django.core.cache import cache
 from django.db.models import Count, F, Q
 
 from tracker.domain.events import OPEN, State, Verdict
-from tracker.domain.release_cycle import Chart, Life, Point, Step, chart, points, steps, upcoming
-from tracker.models import Candidate, Release, Report
+from tracker.domain.release_cycle import CycleChart, CyclePoint, CycleStep, ReportSpan, chart, points, steps, upcoming
+from tracker.models import Release, ReleaseCandidate, Report
 from tracker.pages.triage.counts import KEEP, stamp, stamped
-from tracker.services.report_summary import Calendar
+from tracker.services.report_summary import ReleaseCalendar
 
 
 @dataclass(slots=True)
-class Line:
+class ReleaseLine:
     """One release with its counts. Improvements are counted by themselves, all else is of regressions."""
 
     release: Release
@@ -48,31 +48,31 @@ class Line:
 class Cycle:
     """The cycle that goes on: what happened between its candidates. `since`: the last candidate that is out."""
 
-    line: Line
-    steps: Sequence[Step]
-    chart: Chart | None
-    next: Point | None
-    since: Point | None
+    line: ReleaseLine
+    steps: Sequence[CycleStep]
+    chart: CycleChart | None
+    next: CyclePoint | None
+    since: CyclePoint | None
     new: int
     closed: int
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class HomePage:
     """The front page."""
 
     current: Cycle | None
-    older: Sequence[Line]
+    older: Sequence[ReleaseLine]
 
 
-def lines() -> list[Line]:
+def lines() -> list[ReleaseLine]:
     """Every release that has a report, and the current cycle; the newest first."""
     return _lines()[1]
 
 
-def _lines() -> tuple[Calendar, list[Line]]:
+def _lines() -> tuple[ReleaseCalendar, list[ReleaseLine]]:
     releases = list(stamped(Release.objects.order_by("number")))
-    calendar = Calendar.of(releases)
+    calendar = ReleaseCalendar.of(releases)
     known = {release.version: found for release in releases if (found := cache.get(f"line:{stamp(release)}"))}
     missing = [release for release in releases if release.version not in known]
     for version, line in _counted(missing).items():
@@ -83,9 +83,9 @@ def _lines() -> tuple[Calendar, list[Line]]:
     return calendar, told
 
 
-def _counted(releases: Sequence[Release]) -> dict[str, Line]:
+def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
     """The counts of some releases; a report that stands in both sections counts once."""
-    found = {release.version: Line(release) for release in releases}
+    found = {release.version: ReleaseLine(release) for release in releases}
     some = [release for release in releases if release.news or release.other_news]  # type: ignore[attr-defined]
     versions = [release.version for release in some]
     if not versions:
@@ -102,21 +102,21 @@ def _counted(releases: Sequence[Release]) -> dict[str, Line]:
     return found
 
 
-def desk(now: datetime) -> Desk:
+def home_page(now: datetime) -> HomePage:
     """The front page: three queries for the releases, three for the cycle that goes on; less where nothing changed."""
     calendar, told = _lines()
     older = [line for line in told if line.release.version != calendar.current]
     line = next((line for line in told if line.release.version == calendar.current), None)
     began = calendar.ends[-1] if calendar.ends else None
-    return Desk(_cycle(line, began, now) if line else None, older)
+    return HomePage(_cycle(line, began, now) if line else None, older)
 
 
-def _cycle(line: Line, began: datetime | None, now: datetime) -> Cycle:
+def _cycle(line: ReleaseLine, began: datetime | None, now: datetime) -> Cycle:
     """What happened in a cycle since it began, candidate by candidate."""
     version = line.release.version
-    tagged = dict(Candidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
+    tagged = dict(ReleaseCandidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
     found = points(version, tagged)
-    told = steps([*found, Point("now", now)], _lives(line.release))
+    told = steps([*found, CyclePoint("now", now)], _lives(line.release))
     return Cycle(
         line,
         told,
@@ -128,15 +128,15 @@ def _cycle(line: Line, began: datetime | None, now: datetime) -> Cycle:
     )
 
 
-def _lives(release: Release) -> list[Life]:
+def _lives(release: Release) -> list[ReportSpan]:
     key = f"lives:{stamp(release)}"
-    lives: list[Life] | None = cache.get(key)
+    lives: list[ReportSpan] | None = cache.get(key)
     if lives is None:
         columns = ("reported_at", "closed_at", "state", "verdict")
         merged = Report.objects.filter(merged=release.version).values_list(*columns)
         shifted = Report.objects.filter(shifted=release.version).exclude(merged=release.version).values_list(*columns)
         lives = [
-            Life(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
+            ReportSpan(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
             for rows in (merged, shifted)
             for reported, closed, state, verdict in rows
         ]

@@ -9,9 +9,9 @@ from datetime import datetime
 from django.db import transaction
 
 from tracker.domain import versions
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.domain.performance_index.basket import read_params, written
-from tracker.models import BasketEntry, Metric, Writing
+from tracker.models import BasketEntry, Metric, TextRevision
 from tracker.pages.index.queries import BASKET, entries
 from tracker.services import revisions
 
@@ -20,7 +20,7 @@ PLACE, CHANGES = f"basket {BASKET}", "changes"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BasketRow:
     """A row of the form, as text. Without a metric it is left out: so it is taken away."""
 
     metric: str
@@ -36,24 +36,28 @@ class Row:
         return f"{told} × {self.weight}{span}"
 
 
-def rows() -> list[Row]:
+def rows() -> list[BasketRow]:
     """The basket as it stands."""
-    return [Row(each.metric, written(each.params), f"{each.weight:g}", each.since, each.until) for each in entries()]
+    return [
+        BasketRow(each.metric, written(each.params), f"{each.weight:g}", each.since, each.until) for each in entries()
+    ]
 
 
 def newest() -> int:
     """The key of the newest change, 0 where there was none."""
-    return Writing.objects.filter(place=PLACE, name=CHANGES).order_by("-pk").values_list("pk", flat=True).first() or 0
+    return (
+        TextRevision.objects.filter(place=PLACE, name=CHANGES).order_by("-pk").values_list("pk", flat=True).first() or 0
+    )
 
 
 @transaction.atomic
-def change(told: list[Row], by: str, now: datetime, seen: int) -> str:
+def change(told: list[BasketRow], by: str, now: datetime, seen: int) -> str:
     """Make this the basket; returns what changed in words, "" for nothing. Unfit names the first row that is odd.
 
     `seen`: the newest change when the form was written; who saw an older basket changes nothing.
     """
     if newest() != seen:
-        raise Unfit("somebody has changed the basket meanwhile: look at it again, then change it")
+        raise InvalidInput("somebody has changed the basket meanwhile: look at it again, then change it")
     before = rows()
     checked = {number: _checked(row, number) for number, row in enumerate(told, 1) if row.metric}
     kept = list(checked.values())
@@ -61,11 +65,11 @@ def change(told: list[Row], by: str, now: datetime, seen: int) -> str:
     for number, row in checked.items():
         key = (row.metric, row.params, row.since)
         if key in known:
-            raise Unfit(f"row {number}: {row.words} stands twice")
+            raise InvalidInput(f"row {number}: {row.words} stands twice")
         known.add(key)
     metrics = Metric.objects.in_bulk({row.metric for row in kept}, field_name="name")
     if unknown := [row.metric for row in kept if row.metric not in metrics]:
-        raise Unfit(f"metric: nothing was ever measured of {unknown[0][:80]!r}")
+        raise InvalidInput(f"metric: nothing was ever measured of {unknown[0][:80]!r}")
     changes = _changes(before, kept)
     if changes:
         BasketEntry.objects.filter(basket=BASKET).delete()
@@ -80,26 +84,26 @@ def change(told: list[Row], by: str, now: datetime, seen: int) -> str:
             )
             for row in kept
         )
-        Writing.objects.create(place=PLACE, name=CHANGES, text=changes[: revisions.LONGEST], by=by, at=now)
+        TextRevision.objects.create(place=PLACE, name=CHANGES, text=changes[: revisions.LONGEST], by=by, at=now)
     return changes
 
 
-def _checked(row: Row, number: int) -> Row:
+def _checked(row: BasketRow, number: int) -> BasketRow:
     """The row in its normal form."""
     try:
         params = written(read_params(row.params))
         weight = float(row.weight or "1")
     except ValueError as error:
-        raise Unfit(f"row {number}: {error}") from None
+        raise InvalidInput(f"row {number}: {error}") from None
     if not (math.isfinite(weight) and 0 <= weight <= 1e6):
-        raise Unfit(f"row {number}: expected a weight from 0 to a million, found {row.weight[:20]!r}")
+        raise InvalidInput(f"row {number}: expected a weight from 0 to a million, found {row.weight[:20]!r}")
     for name, value in (("since", row.since), ("until", row.until)):
         if value and versions.parse(value) is None:
-            raise Unfit(f"row {number}: {name}: expected a version like v6.12, found {value[:40]!r}")
-    return Row(row.metric, params, f"{weight:g}", row.since, row.until)
+            raise InvalidInput(f"row {number}: {name}: expected a version like v6.12, found {value[:40]!r}")
+    return BasketRow(row.metric, params, f"{weight:g}", row.since, row.until)
 
 
-def _changes(before: list[Row], after: list[Row]) -> str:
+def _changes(before: list[BasketRow], after: list[BasketRow]) -> str:
     gone = [f"- {row.words}" for row in before if row not in after]
     new = [f"+ {row.words}" for row in after if row not in before]
     return "; ".join([*gone, *new])

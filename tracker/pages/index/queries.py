@@ -11,9 +11,9 @@ from django.db.models import Case, Count, Max, Q, When
 from tracker.domain import versions
 from tracker.domain.events import Verdict
 from tracker.domain.kernel_comparison import Cell, pooled
-from tracker.domain.performance_index.basket import Entry, at, read_params
-from tracker.domain.performance_index.index_math import Measured, Point, series
-from tracker.domain.statistics.samples import Side
+from tracker.domain.performance_index.basket import Benchmark, at, read_params
+from tracker.domain.performance_index.index_math import BenchmarkMean, IndexPoint, series
+from tracker.domain.statistics.samples import SampleSummary
 from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report
 from tracker.pages.kernels import queries as comparison
 from tracker.services.report_summary import clipped
@@ -25,20 +25,20 @@ MOST_REPORTS = 40
 KEEP = 3600  # seconds; a new measurement or another basket is reckoned at once
 
 
-def entries() -> list[Entry]:
+def entries() -> list[Benchmark]:
     """The basket that people chose; while nobody has, every headline metric of a release counts the same."""
     rows = list(BasketEntry.objects.filter(basket=BASKET).select_related("metric").order_by("pk"))
     if rows:
         return [entry_of(row) for row in rows]
     headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE, kernel__in=kernels()).values("metric")
     return [
-        Entry(each.name, (), each.direction)
+        Benchmark(each.name, (), each.direction)
         for each in Metric.objects.filter(pk__in=headlines).order_by("name")[:MOST_BY_DEFAULT]
     ]
 
 
-def entry_of(row: BasketEntry) -> Entry:
-    return Entry(row.metric.name, read_params(row.params), row.metric.direction, row.weight, row.since, row.until)
+def entry_of(row: BasketEntry) -> Benchmark:
+    return Benchmark(row.metric.name, read_params(row.params), row.metric.direction, row.weight, row.since, row.until)
 
 
 def kernels() -> list[Kernel]:
@@ -53,21 +53,21 @@ def kernels() -> list[Kernel]:
     return sorted(kept, key=comparison.order)[-MOST_KERNELS:]
 
 
-def points(basket: Sequence[Entry]) -> list[Point]:
+def points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
     """The index of every kernel; reckoned anew when something was measured, or the basket is another."""
     compared = kernels()
     state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
     key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
-    found: list[Point] | None = cache.get(key)
+    found: list[IndexPoint] | None = cache.get(key)
     if found is None:
         found = series(_measured(basket, compared))
         cache.set(key, found, KEEP)
     return found
 
 
-def _measured(basket: Sequence[Entry], compared: Sequence[Kernel]) -> list[Measured]:
+def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[BenchmarkMean]:
     readings: dict[int, dict[str, dict[str, list[Cell]]]] = {}
-    by_metric: dict[str, list[Entry]] = {}
+    by_metric: dict[str, list[Benchmark]] = {}
     for entry in {entry.key: entry for entry in basket}.values():
         by_metric.setdefault(entry.metric, []).append(entry)
     rows = Measurement.objects.filter(kernel__in=compared, metric__name__in=by_metric).order_by(
@@ -78,10 +78,10 @@ def _measured(basket: Sequence[Entry], compared: Sequence[Kernel]) -> list[Measu
         for entry in by_metric[metric]:
             if entry.takes(metric, params):
                 places = readings.setdefault(kernel, {}).setdefault(entry.key, {})
-                cell = Cell(Side(mean, stddev, runs), tuple(samples))
+                cell = Cell(SampleSummary(mean, stddev, runs), tuple(samples))
                 places.setdefault(f"{scenario}/{machine}", []).append(cell)
     return [
-        Measured(
+        BenchmarkMean(
             kernel.name,
             at(basket, kernel.name),
             {
@@ -104,7 +104,7 @@ class Explained:
     is_mended: bool
 
 
-def explaining(version: str, basket: Sequence[Entry]) -> list[Explained]:
+def explaining(version: str, basket: Sequence[Benchmark]) -> list[Explained]:
     """The reports merged in the cycle of a kernel that concern the basket, those of its very metrics first."""
     parsed = versions.parse(version)
     if parsed is None:

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_POST
 
 from tracker.charts.index import chart
 from tracker.domain import versions
-from tracker.domain.errors import Unfit
-from tracker.domain.performance_index.index_math import Point
+from tracker.domain.errors import InvalidInput
+from tracker.domain.performance_index.index_math import IndexPoint
 from tracker.models import Kernel
 from tracker.pages.http import is_key, person, refused, signed_in, told
 from tracker.pages.index import editing, queries
@@ -64,7 +64,7 @@ def point(request: HttpRequest, version: str) -> HttpResponse:
     return render(request, "index/point.html", {**shown, **_chart(request, points)})
 
 
-def _chart(request: HttpRequest, points: Sequence[Point]) -> dict[str, Any]:
+def _chart(request: HttpRequest, points: Sequence[IndexPoint]) -> dict[str, Any]:
     return {"chart": chart(points), "may_edit": request.user.has_perm(CHANGE_BASKET)}
 
 
@@ -94,7 +94,7 @@ def comment(request: HttpRequest) -> HttpResponse:
         return refused("text: expected some words; found none")
     try:
         write(_place(version), name or secrets.token_hex(6), text, person(request), timezone.now())
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(f"text: {unfit}")
     return redirect("index-point", version)
 
@@ -119,16 +119,16 @@ def _change(request: HttpRequest) -> HttpResponse:
         seen = request.POST.get("seen", "0")
         rows = _rows_of(request.POST)
         changed = editing.change(rows, person(request), timezone.now(), int(seen) if is_key(seen) else 0)
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(str(unfit))
     messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")
     return redirect("index-basket")
 
 
-def _rows_of(form: QueryDict) -> list[editing.Row]:
+def _rows_of(form: QueryDict) -> list[editing.BasketRow]:
     if len(form.getlist("metric")) > editing.MOST + 1:
-        raise Unfit(f"expected at most {editing.MOST} benchmarks, found {len(form.getlist('metric'))}")
+        raise InvalidInput(f"expected at most {editing.MOST} benchmarks, found {len(form.getlist('metric'))}")
     columns = [form.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
     if len({len(column) for column in columns}) > 1:
-        raise Unfit("expected as many weights as metrics")
-    return [editing.Row(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]
+        raise InvalidInput("expected as many weights as metrics")
+    return [editing.BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]

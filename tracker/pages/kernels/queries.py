@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import F, Q
 
 from tracker.domain import versions
-from tracker.domain.kernel_comparison import Box, Cell, Line, Test, lines, pooled
-from tracker.domain.statistics.samples import Side
+from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Test, lines, pooled
+from tracker.domain.statistics.samples import SampleSummary
 from tracker.models import Kernel, MeasuredRole, Measurement, Suite
 
 MOST_KERNELS = 500  # to choose from
@@ -47,7 +47,7 @@ def named(handles: Sequence[str]) -> list[Kernel | None]:
     return [found.get((name, variant)) for name, variant in pairs]
 
 
-def compare(compared: Sequence[Kernel]) -> list[Line]:
+def compare(compared: Sequence[Kernel]) -> list[ComparisonLine]:
     """What these kernels did, test by test: by the place of the suite, then as the tests came in. Two queries."""
     rows = (
         Measurement.objects.filter(kernel__in=compared, role=MeasuredRole.HEADLINE)
@@ -61,7 +61,7 @@ def compare(compared: Sequence[Kernel]) -> list[Line]:
         if place not in places:
             places[place] = _test(*test)
             cells[place] = {}
-        cells[place].setdefault(kernel, []).append(Cell(Side(mean, stddev, runs), tuple(samples)))
+        cells[place].setdefault(kernel, []).append(Cell(SampleSummary(mean, stddev, runs), tuple(samples)))
     positions = dict(Suite.objects.values_list("name", "position"))
     ordered = sorted(places, key=lambda place: positions.get(places[place].suite, 1000))
     told = []

@@ -20,7 +20,7 @@ _DONE = {"approve": "approved", "hold": "held", "cancel": "cancelled", "resend":
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class MailAction:
     """A verb, the mails that it can be done to, and those that it can't."""
 
     verb: str
@@ -28,8 +28,8 @@ class Act:
     unfit: Sequence[OutgoingMail]
 
     @classmethod
-    def on(cls, verb: str, mails: Sequence[OutgoingMail]) -> Act:
-        within = mail_transitions.BY_HAND[verb][1]
+    def on(cls, verb: str, mails: Sequence[OutgoingMail]) -> MailAction:
+        within = mail_transitions.ACTIONS[verb][1]
         fit = [mail for mail in mails if mail.state in within and not _must_wait(verb, mail)]
         return cls(verb, fit, [mail for mail in mails if mail not in fit])
 
@@ -45,7 +45,9 @@ class Act:
 
     def carry_out(self, person: str, now: datetime, reason: str) -> tuple[int, int]:
         """Do it; how many moved, and how many did not, since somebody was faster or they were not fit."""
-        done = sum(mail_transitions.by_hand(mail.pk, self.verb, person, now, reason.strip()) for mail in self.mails)
+        done = sum(
+            mail_transitions.apply_action(mail.pk, self.verb, person, now, reason.strip()) for mail in self.mails
+        )
         return done, len(self.mails) - done + len(self.unfit)
 
     def told(self, done: int, stuck: int) -> str:

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.http import Http404
 
-from tracker.models import Archive, Correspondent, Mailing, Move, OutgoingMail, OutgoingState, Refusal, SendingStop
+from tracker.models import (
+    Archive,
+    Correspondent,
+    DeliveryFailure,
+    Mailing,
+    MailTransition,
+    OutgoingMail,
+    OutgoingState,
+    SendingStop,
+)
 from tracker.services import mail_transitions
-from tracker.services.outgoing.archive_copies import witnesses
+from tracker.services.outgoing.archive_copies import archives_with_copies
 
 PAGE = 100
 ROWS = 20  # of a section
@@ -46,14 +55,14 @@ class MailPage:
     raw: str
     told: Sequence[Person]
     left_out: Sequence[Person]
-    record: Sequence[Move]
-    refusals: Sequence[Refusal]
-    witnesses: Sequence[Archive]
+    record: Sequence[MailTransition]
+    refusals: Sequence[DeliveryFailure]
+    archives: Sequence[Archive]
     verbs: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class OutboxSection:
     """Mails of one state, newest first; `state` to see more than these, "" where these are all."""
 
     name: str
@@ -68,9 +77,9 @@ class Section:
 class Overview:
     """The outbox at a glance."""
 
-    sections: Sequence[Section]
+    sections: Sequence[OutboxSection]
     stop: SendingStop | None
-    witnesses: Sequence[Archive]
+    archives: Sequence[Archive]
     unwelcome: Sequence[Correspondent]
 
 
@@ -91,16 +100,18 @@ def overview(*, with_people: bool = False) -> Overview:
     return Overview(
         [each for each in sections if each.mails],
         mail_transitions.stopped(),
-        witnesses() if doubtful else (),
+        archives_with_copies() if doubtful else (),
         list(people[:PAGE]) if with_people else (),
     )
 
 
-def _section(name: str, says: str, states: tuple[OutgoingState, ...]) -> Section:
+def _section(name: str, says: str, states: tuple[OutgoingState, ...]) -> OutboxSection:
     found = [mail for state in states for mail in _rows().filter(state=state)[: ROWS + 1]]
     verbs = verbs_of(found[-1:])
     more = len(found) > ROWS
-    return Section(name, says, found[:ROWS], verbs, states[-1] if more else "", S.IN_DOUBT in states and bool(found))
+    return OutboxSection(
+        name, says, found[:ROWS], verbs, states[-1] if more else "", S.IN_DOUBT in states and bool(found)
+    )
 
 
 def outbox(state: str = "", before: int | None = None) -> Outbox:
@@ -128,7 +139,7 @@ def verbs_of(mails: Sequence[OutgoingMail]) -> list[str]:
     states = {mail.state for mail in mails}
     return [
         verb
-        for verb, (_, within) in mail_transitions.BY_HAND.items()
+        for verb, (_, within) in mail_transitions.ACTIONS.items()
         if states and states <= within and verb != _idle(states)
     ]
 
@@ -157,6 +168,6 @@ def page(pk: int, *, everything: bool = False) -> MailPage:
         [each for each in people if not each.place],
         list(mail.moves.order_by("-pk")[:PAGE])[::-1],
         list(mail.refusals.all()[:PAGE]),
-        witnesses() if mail.state == S.IN_DOUBT else (),
+        archives_with_copies() if mail.state == S.IN_DOUBT else (),
         verbs_of([mail]),
     )

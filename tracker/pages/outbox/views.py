@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from tracker.models import OutgoingState
 from tracker.pages.http import is_key, person, refused
 from tracker.pages.outbox import queries
-from tracker.pages.outbox.acts import Act
+from tracker.pages.outbox.acts import MailAction
 from tracker.services import mail_transitions
 from tracker.services.accounts.roles import SEND
 
@@ -55,11 +55,11 @@ def act(request: HttpRequest) -> HttpResponse:
     """Approve, hold, cancel or resend mails: GET shows what is about to happen, POST does it."""
     asked = request.POST if request.method == "POST" else request.GET
     verb, ids = asked.get("verb", ""), asked.getlist("id")
-    if verb not in mail_transitions.BY_HAND:
-        return refused(f"verb: expected one of {', '.join(mail_transitions.BY_HAND)}; found {verb[:40]!r}")
+    if verb not in mail_transitions.ACTIONS:
+        return refused(f"verb: expected one of {', '.join(mail_transitions.ACTIONS)}; found {verb[:40]!r}")
     if odd := [each for each in ids if not is_key(each)]:
         return refused(f"id: expected a number; found {odd[0][:40]!r}")
-    meant = Act.on(verb, queries.chosen([int(each) for each in ids]))
+    meant = MailAction.on(verb, queries.chosen([int(each) for each in ids]))
     if request.method != "POST":
         return render(request, "outbox/act.html", {"act": meant})
     done, stuck = meant.carry_out(person(request), timezone.now(), asked.get("reason", ""))
@@ -76,7 +76,7 @@ def stop(request: HttpRequest) -> HttpResponse:
     if word == "stop":
         mail_transitions.stop_sending(person(request), now, request.POST.get("reason", ""))
     elif word == "go":
-        mail_transitions.go_on_sending(person(request), now)
+        mail_transitions.resume_sending(person(request), now)
     else:
         return refused(f"do: expected stop or go; found {word[:40]!r}")
     return redirect("outbox")

@@ -9,11 +9,11 @@ from django.db.models import Prefetch, Q
 
 from tracker.documents.blocks import Document
 from tracker.documents.release_report.compose import compose
-from tracker.documents.release_report.facts import DetailTold, ParameterTold, ReleaseFacts
-from tracker.documents.triage_table import Row
+from tracker.documents.release_report.facts import HighlightData, ParameterData, ReleaseFacts
+from tracker.documents.triage_table import PrintedRow
 from tracker.domain import versions
-from tracker.domain.kernel_comparison import Box, Line
-from tracker.models import Detail, Finding, Kernel, Machine, Parameter, Release, Suite, Writing
+from tracker.domain.kernel_comparison import Box, ComparisonLine
+from tracker.models import Finding, Kernel, Machine, Parameter, Release, ReportHighlight, Suite, TextRevision
 from tracker.pages.kernels import queries as comparison
 from tracker.pages.triage.queries import table
 from tracker.services.revisions import texts
@@ -40,7 +40,7 @@ def facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         merged=found.merged,
         shift_left=found.shift_left,
         details=_details(release),
-        parameters=[ParameterTold(*each) for each in parameters],
+        parameters=[ParameterData(*each) for each in parameters],
         suites=dict(Suite.objects.values_list("name", "description")),
         kernel=kernel.label if kernel else "",
         base=base.label if base else "",
@@ -55,7 +55,7 @@ def place(version: str) -> str:
     return f"report {version}"
 
 
-def writings(version: str) -> dict[str, Writing]:
+def writings(version: str) -> dict[str, TextRevision]:
     return dict(texts(place(version)))
 
 
@@ -72,17 +72,17 @@ def kernels(version: str, previous: str) -> tuple[Kernel | None, Kernel | None]:
     return newest, known.get(previous)
 
 
-def _details(release: Release) -> list[DetailTold]:
+def _details(release: Release) -> list[HighlightData]:
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
-    chosen = Detail.objects.filter(release=release).select_related("report__culprit", "report__tree")
+    chosen = ReportHighlight.objects.filter(release=release).select_related("report__culprit", "report__tree")
     rows = chosen.prefetch_related(Prefetch("report__findings", headlines, to_attr="headlines"))
     return [_detail(row, release.version) for row in rows]
 
 
-def _detail(row: Detail, version: str) -> DetailTold:
+def _detail(row: ReportHighlight, version: str) -> HighlightData:
     report = row.report
     headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
-    return DetailTold(
+    return HighlightData(
         sha=report.culprit.sha,
         title=report.culprit.title,
         branch="/".join(each for each in (report.tree.name if report.tree else "", report.branch) if each),
@@ -101,7 +101,7 @@ def _detail(row: Detail, version: str) -> DetailTold:
     )
 
 
-def _boxes(rows: Iterable[Row], lines: Sequence[Line]) -> list[Box]:
+def _boxes(rows: Iterable[PrintedRow], lines: Sequence[ComparisonLine]) -> list[Box]:
     """The machines of the lab's own list, and those that this report tells of, be their parts known or not."""
     names = {row.machine for row in rows} | {line.test.box.name for line in lines}
     known = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")

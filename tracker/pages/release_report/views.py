@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document
 from tracker.documents.release_report.compose import PLACES, compose
-from tracker.domain.errors import Unfit
-from tracker.models import Detail, Release
+from tracker.domain.errors import InvalidInput
+from tracker.models import Release, ReportHighlight
 from tracker.pages.documents import editing, in_form, written
 from tracker.pages.http import only_who_may, refused, told
 from tracker.pages.release_report import queries
@@ -25,7 +25,7 @@ def report(request: HttpRequest, version: str) -> HttpResponse:
     release = _release(version)
     try:
         edit = editing(request, queries.place(version), PLACES)
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(str(unfit))
     facts = queries.facts(release, settings.PERFWORK_LAB, timezone.now())
     kernels = [name for name in (facts.base, facts.kernel) if name]
@@ -52,11 +52,11 @@ def choose(request: HttpRequest) -> HttpResponse:
     """Tell of a report in a section of its own, under this heading if one is given; or no longer (`away`)."""
     release, found = _release(told(request.POST, "version", 30)), find_report(told(request.POST, "report", 64))
     if request.POST.get("away"):
-        Detail.objects.filter(release=release, report=found).delete()
+        ReportHighlight.objects.filter(release=release, report=found).delete()
         messages.info(request, f"No longer told in detail in the report of {release.version}.")
     else:
         heading = " ".join(told(request.POST, "heading", 120).split())
-        Detail.objects.update_or_create(release=release, report=found, defaults={"heading": heading})
+        ReportHighlight.objects.update_or_create(release=release, report=found, defaults={"heading": heading})
         messages.info(request, f"Told in detail in the report of {release.version}.")
     return redirect("report", found.culprit.sha)
 

@@ -9,17 +9,15 @@ from django.db.models import Case, Exists, F, OuterRef, Q, TextField, Value, Whe
 from django.db.models.functions import Length, Substr
 from django.http import Http404
 
-from tracker.charts.bisection import Chart, chart, groups_of, measured_later, read_payload
+from tracker.charts.bisection import BisectionChart, chart, groups_of, measured_later, read_payload
 from tracker.domain.comparison_tables import KeptTable, unpack
-from tracker.domain.report_state.fold import standing_events
+from tracker.domain.report_state.fold import effective_events
 from tracker.domain.tool_output.kinds import TEXT
 from tracker.models import (
     BisectResult,
     Commit,
     Decision,
-    Detail,
     Event,
-    Evidence,
     Finding,
     Landing,
     Message,
@@ -27,11 +25,13 @@ from tracker.models import (
     RawMessage,
     RelatedCommit,
     Report,
+    ReportHighlight,
     StableSeries,
     Suggestion,
+    ToolOutput,
 )
-from tracker.models.results import Side
-from tracker.pages.reports.thread import SHOWN, Passage, Reading, passages
+from tracker.models.results import CommitSide
+from tracker.pages.reports.thread import SHOWN, MessageReading, Passage, passages
 
 MESSAGES = 100  # of a thread at once
 FINDINGS = 500  # of a report, the headline first
@@ -46,12 +46,12 @@ CYCLES = ("merged", "shifted")  # the columns of the releases in whose tables a 
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class ThreadMail:
     """A mail of the thread: its text in passages, and what it was taken to mean."""
 
     message: Message
     passages: Sequence[Passage]
-    readings: Sequence[Reading]
+    readings: Sequence[MessageReading]
     cut: bool
 
 
@@ -71,9 +71,9 @@ class ReportPage:
     report: Report
     headline: Finding | None
     findings: Sequence[Finding]
-    chart: Chart | None
+    chart: BisectionChart | None
     timeline: Sequence[Told]
-    letters: Sequence[Letter]
+    letters: Sequence[ThreadMail]
     older: int | None
     thread: str
     has_tables: bool
@@ -84,12 +84,14 @@ class ReportPage:
     suggestions: Sequence[Suggestion]
     results: Sequence[BisectResult]
     other_commits: Sequence[Commit]
-    evidence: Sequence[Evidence]
+    evidence: Sequence[ToolOutput]
 
     @property
-    def beside(self) -> Sequence[tuple[Evidence, Evidence]]:
+    def beside(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
         """The files of one kind that were taken on the parent and on the culprit, in their order."""
-        sides = [[each for each in self.evidence if each.side == side and each.kind != TEXT] for side in Side.values]
+        sides = [
+            [each for each in self.evidence if each.side == side and each.kind != TEXT] for side in CommitSide.values
+        ]
         taken: set[int] = set()
         found = []
         for old in sides[0]:
@@ -122,7 +124,7 @@ class ReportPage:
         return next((each for each in self.outgoing if each.purpose == "report"), None)
 
 
-def _fits(old: Evidence, new: Evidence) -> bool:
+def _fits(old: ToolOutput, new: ToolOutput) -> bool:
     """Whether two files can be laid side by side: of one kind, taken on one machine."""
     return (old.kind, old.machine) == (new.kind, new.machine)
 
@@ -138,9 +140,9 @@ def find_report(ref: str) -> Report:
     ways = (Q(culprit__in=beginning.values("pk")), Q(culprit__in=same), Q(tag=ref))
     by_sha, by_other, by_tag = (Report.objects.filter(way).values("pk") for way in ways)
     named = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
-    details = Detail.objects.filter(report=OuterRef("pk"))
+    details = ReportHighlight.objects.filter(report=OuterRef("pk"))
     named = named.annotate(
-        with_evidence=Exists(Evidence.objects.filter(report=OuterRef("pk"))),
+        with_evidence=Exists(ToolOutput.objects.filter(report=OuterRef("pk"))),
         **{f"detailed_in_{name}": Exists(details.filter(release__version=OuterRef(name))) for name in CYCLES},
     )
     found = list(named.select_related("culprit", "tree")[:2])
@@ -159,7 +161,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
     messages, older = _messages(report, before)
     suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
     results = _results(report, headline)
-    stands = {each.key for each in standing_events([event.value() for event in events])}
+    stands = {each.key for each in effective_events([event.value() for event in events])}
     by_id = {message.message_id: message for message in messages}
     others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
     related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
@@ -210,7 +212,7 @@ def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
     return list(rows.defer("payload").order_by("pk")[:RESULTS])
 
 
-def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Chart | None:
+def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> BisectionChart | None:
     if headline is None:
         return None
     payload = next((row.steps for row in results if row.steps), "")  # type: ignore[attr-defined]
@@ -221,7 +223,7 @@ def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Chart |
     return chart(groups, metric.unit)
 
 
-def _evidence(report: Report) -> list[Evidence]:
+def _evidence(report: Report) -> list[ToolOutput]:
     """The files of a report that has any: most have none, and are spared the query."""
     has_some: bool = report.with_evidence  # type: ignore[attr-defined]
     return list(report.evidence.select_related("machine").defer("text").order_by("side", "pk")) if has_some else []
@@ -237,19 +239,19 @@ def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
 
 def _letter(
     message: Message, events: Sequence[Event], stands: frozenset[str] | set[str], suggestions: Sequence[Suggestion]
-) -> Letter:
+) -> ThreadMail:
     told = [
-        Reading(event.kind, event.quote, "counts" if event.key in stands else "taken back")
+        MessageReading(event.kind, event.quote, "counts" if event.key in stands else "taken back")
         for event in events
         if event.message_id == message.message_id
     ]
     told += [
-        Reading(each.kind, each.quote, "suggested", each.rule)
+        MessageReading(each.kind, each.quote, "suggested", each.rule)
         for each in suggestions
         if each.message_id == message.message_id
     ]
     text: str = message.text  # type: ignore[attr-defined]
-    return Letter(message, passages(text[:SHOWN], [each.quote for each in told]), told, len(text) > SHOWN)
+    return ThreadMail(message, passages(text[:SHOWN], [each.quote for each in told]), told, len(text) > SHOWN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ SHOWN = 6000  # characters of a mail; the archive has the rest
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MessageReading:
     """What a mail was taken to mean. `status`: counts, taken back, suggested; `rule`: which reading it is."""
 
     kind: str

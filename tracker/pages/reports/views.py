@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.pages.http import is_key, person, refused, told
 from tracker.pages.reports import exports, queries
-from tracker.pages.triage.verbs import VERBS
+from tracker.pages.triage.verbs import ACTION_KEYS
 from tracker.services import report_actions
 from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
 
@@ -25,7 +25,7 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
     found = queries.find_report(ref)
     shown = {
         "page": queries.page(found, int(before) if before else None),
-        "verbs": VERBS,
+        "verbs": ACTION_KEYS,
         "may_change": request.user.is_authenticated and permit_of(request.user)(found) is not None,
         "may_take_back": request.user.has_perm(CHANGE_REPORTS),
     }

@@ -15,7 +15,7 @@ _MISSING = "there is no such result"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ResultQuery:
     """What is asked for: an outcome, only held ones, and what stands before a key, newest first."""
 
     outcome: str = ""
@@ -24,7 +24,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ResultList:
     """One page of results; `older` is the key to go on with, None at the end."""
 
     rows: Sequence[BisectResult]
@@ -39,7 +39,7 @@ class ResultPage:
     findings: Sequence[Finding]
 
 
-def listing(question: Question) -> Listing:
+def listing(question: ResultQuery) -> ResultList:
     """A page of results, newest first; the page after it is asked for by the last key."""
     rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured").order_by("-pk")
     if question.outcome:
@@ -49,7 +49,7 @@ def listing(question: Question) -> Listing:
     if question.before is not None:
         rows = rows.filter(pk__lt=question.before)
     found = list(rows[: PAGE + 1])
-    return Listing(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None)
+    return ResultList(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None)
 
 
 def page(pk: int) -> ResultPage:

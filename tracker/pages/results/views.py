@@ -8,7 +8,7 @@ from django.shortcuts import render
 from tracker.models.results import Outcome
 from tracker.pages.http import is_key
 from tracker.pages.results import queries
-from tracker.pages.results.queries import Question
+from tracker.pages.results.queries import ResultQuery
 
 
 def results(request: HttpRequest) -> HttpResponse:
@@ -18,7 +18,7 @@ def results(request: HttpRequest) -> HttpResponse:
         return _bad("outcome", ", ".join(Outcome.values), outcome)
     if before and not is_key(before):
         return _bad("before", "a number", before)
-    question = Question(outcome, request.GET.get("held") == "1", int(before) if before else None)
+    question = ResultQuery(outcome, request.GET.get("held") == "1", int(before) if before else None)
     context = {"listing": queries.listing(question), "question": question, "outcomes": Outcome.values}
     return render(request, "results/list.html", context)
 

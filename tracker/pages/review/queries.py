@@ -9,8 +9,8 @@ from datetime import timedelta
 
 from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.text import sentence
-from tracker.models import Archive, Decision, Event, Message, Orphan, RawMessage, RuleRecord, Suggestion, Tree
+from tracker.domain.report_state.text import status_text
+from tracker.models import Archive, Decision, Event, Message, PendingReference, RawMessage, RuleRecord, Suggestion, Tree
 from tracker.pages.review.context import Excerpt, excerpt
 
 PAGE = 100  # rows of a section
@@ -69,7 +69,7 @@ def inbox(suggestions_before: int | None = None, quarantine_before: int | None =
         _archives(),
         list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
         list(RuleRecord.objects.all()[:PAGE]),
-        Orphan.objects.filter(own=True).exists(),
+        PendingReference.objects.filter(own=True).exists(),
     )
 
 
@@ -85,7 +85,7 @@ def _rows(suggestions: Sequence[Suggestion]) -> list[SuggestionRow]:
 
 def _row(suggestion: Suggestion, message: Message | None, events: list[EventData]) -> SuggestionRow:
     folded = fold(Verdict(suggestion.report.verdict), [*events, suggestion.value()])
-    becomes = sentence(folded)
+    becomes = status_text(folded)
     shown = excerpt(message.own_text if message else "", suggestion.quote)
     return SuggestionRow(suggestion, shown, message, becomes, becomes != suggestion.report.status)
 

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from tracker.domain.events import Happening
+from tracker.domain.events import EventKind
 from tracker.models import Decision, Suggestion
 from tracker.pages.http import is_key, person, refused
 from tracker.pages.review import queries
@@ -43,7 +43,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     word = request.POST.get("decision", "")
     word = request.POST.get("instead", "") if word == "set" else word
     meant = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}.get(word, Decision.CHANGED)
-    instead = Happening(word) if word in suggestions.OTHERS else None
+    instead = EventKind(word) if word in suggestions.OTHERS else None
     if meant is Decision.CHANGED and instead is None:
         return refused(f"decision: expected accept, reject or another state; found {word[:40]!r}")
     if instead == suggestion.kind:

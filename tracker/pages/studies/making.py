@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.models import Kernel, Study, StudyKernel, StudyKind
 from tracker.pages.kernels.queries import named
 from tracker.pages.studies.queries import MOST_KERNELS, kind_of
@@ -19,12 +19,12 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,49}\Z")
 def choose(handles: Sequence[str]) -> list[Kernel]:
     """The kernels of these handles, each once, in their order."""
     if len(handles) > MOST_KERNELS:
-        raise Unfit(f"of: expected at most {MOST_KERNELS} kernels, found {len(handles)}")
+        raise InvalidInput(f"of: expected at most {MOST_KERNELS} kernels, found {len(handles)}")
     if any("\0" in handle for handle in handles):
-        raise Unfit("of: no kernel has such a name")
+        raise InvalidInput("of: no kernel has such a name")
     found = named(handles) if handles else []
     if unknown := [handle for handle, kernel in zip(handles, found, strict=True) if kernel is None]:
-        raise Unfit(f"of: no kernel {unknown[0][:80]!r} was measured")
+        raise InvalidInput(f"of: no kernel {unknown[0][:80]!r} was measured")
     return list(dict.fromkeys(kernel for kernel in found if kernel))
 
 
@@ -32,16 +32,16 @@ def choose(handles: Sequence[str]) -> list[Kernel]:
 def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime) -> Study:
     """A study of these kernels; `kind` "" is what they look like. Unfit says what is wrong."""
     if not _SLUG.match(slug):
-        raise Unfit(f"slug: expected small letters, digits and hyphens; found {slug[:60]!r}")
+        raise InvalidInput(f"slug: expected small letters, digits and hyphens; found {slug[:60]!r}")
     if not title:
-        raise Unfit("title: expected a title; found none")
+        raise InvalidInput("title: expected a title; found none")
     if kind and kind not in StudyKind.values:
-        raise Unfit(f"kind: expected one of {', '.join(StudyKind.values)}; found {kind[:20]!r}")
+        raise InvalidInput(f"kind: expected one of {', '.join(StudyKind.values)}; found {kind[:20]!r}")
     chosen = choose(handles)
     if len(chosen) < 2:
-        raise Unfit("of: expected two kernels at least")
+        raise InvalidInput("of: expected two kernels at least")
     if Study.objects.filter(slug=slug).exists():
-        raise Unfit(f"slug: there is a study {slug} already")
+        raise InvalidInput(f"slug: there is a study {slug} already")
     made = Study.objects.create(slug=slug, title=title, kind=kind or kind_of(chosen), made_at=now)
     StudyKernel.objects.bulk_create(
         StudyKernel(study=made, position=number, kernel=kernel) for number, kernel in enumerate(chosen, 1)

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from django.db.models.functions import Length
 
-from tracker.documents.blocks import Document, Link
+from tracker.documents.blocks import Document, DocumentLink
 from tracker.documents.compare_files import Beside
 from tracker.documents.study.compose import compose
 from tracker.documents.study.facts import StudyFacts
 from tracker.documents.study.system import MONITORS, System, system
 from tracker.domain.tool_output.diff import diff
 from tracker.domain.tool_output.kinds import TEXT, read
-from tracker.domain.tool_output.listing import Listing
-from tracker.models import Evidence, Kernel, MeasuredRole, Measurement, Study, StudyKind
+from tracker.domain.tool_output.listing import ToolListing
+from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKind, ToolOutput
 from tracker.pages.kernels import queries as comparison
 from tracker.services.revisions import texts
 
@@ -70,14 +70,14 @@ def facts(
     )
 
 
-def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[Evidence]], list[Evidence], int]:
+def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[ToolOutput], int]:
     """The files to lay side by side, a list a place (kind, machine, scenario), the first kernel's first; those of
     vmstat, a few a kernel; and how many that could be shown are not. Without their texts.
     """
-    rows = Evidence.objects.filter(kernel__in=kernels).exclude(kind=TEXT).defer("text").order_by("pk")
+    rows = ToolOutput.objects.filter(kernel__in=kernels).exclude(kind=TEXT).defer("text").order_by("pk")
     order = {kernel.pk: number for number, kernel in enumerate(kernels)}
-    places: dict[tuple[object, ...], dict[int, Evidence]] = {}
-    vmstat: dict[int, list[Evidence]] = {}
+    places: dict[tuple[object, ...], dict[int, ToolOutput]] = {}
+    vmstat: dict[int, list[ToolOutput]] = {}
     for row in rows.select_related("kernel", "machine", "scenario")[:MOST_KNOWN]:
         assert row.kernel
         places.setdefault((row.kind, row.machine, row.scenario), {}).setdefault(row.kernel.pk, row)
@@ -91,21 +91,23 @@ def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[Evidence]], list[Evide
     return shown, [row for some in vmstat.values() for row in some[:MOST_VMSTAT]], left_out
 
 
-def _read(rows: Sequence[Evidence]) -> dict[int, Listing]:
+def _read(rows: Sequence[ToolOutput]) -> dict[int, ToolListing]:
     """What these files hold, by their keys, as far as there is room."""
     kinds = {row.pk: row.kind for row in rows}
-    sizes = Evidence.objects.filter(pk__in=kinds).order_by("pk").values_list("pk", Length("text"))
+    sizes = ToolOutput.objects.filter(pk__in=kinds).order_by("pk").values_list("pk", Length("text"))
     room, wanted = MOST_LETTERS, []
     for pk, size in sizes:
         room -= size
         if room < 0:
             break
         wanted.append(pk)
-    texts_of = Evidence.objects.filter(pk__in=wanted).values_list("pk", "text")
+    texts_of = ToolOutput.objects.filter(pk__in=wanted).values_list("pk", "text")
     return {pk: listing for pk, text in texts_of.iterator(chunk_size=5) if (listing := read(kinds[pk], text))}
 
 
-def _systems(kernels: Sequence[Kernel], vmstat: Sequence[Evidence], listings: Mapping[int, Listing]) -> list[System]:
+def _systems(
+    kernels: Sequence[Kernel], vmstat: Sequence[ToolOutput], listings: Mapping[int, ToolListing]
+) -> list[System]:
     rows = Measurement.objects.filter(kernel__in=kernels, role=MeasuredRole.MONITOR, metric__name__in=MONITORS)
     monitors: dict[int, dict[str, list[float]]] = {}
     for kernel, metric, mean in rows.values_list("kernel", "metric__name", "mean"):
@@ -120,7 +122,7 @@ def _systems(kernels: Sequence[Kernel], vmstat: Sequence[Evidence], listings: Ma
 
 
 def _beside(
-    groups: Sequence[Sequence[Evidence]], labels: Mapping[int, str], listings: Mapping[int, Listing]
+    groups: Sequence[Sequence[ToolOutput]], labels: Mapping[int, str], listings: Mapping[int, ToolListing]
 ) -> list[Beside]:
     found = []
     for group in groups:
@@ -129,7 +131,7 @@ def _beside(
             continue
         names = [labels[row.kernel.pk] if row.kernel else "" for row in known]
         files = tuple(
-            Link(f"{name}: {row.name}", f"/evidence/{row.pk}/") for name, row in zip(names, known, strict=True)
+            DocumentLink(f"{name}: {row.name}", f"/evidence/{row.pk}/") for name, row in zip(names, known, strict=True)
         )
         first = known[0]
         where = ", ".join(str(each) for each in (first.scenario, first.machine) if each)

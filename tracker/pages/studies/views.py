@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.documents.study.compose import PLACES
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.models import Study
 from tracker.pages.documents import editing, in_form, written
 from tracker.pages.http import only_who_may, refused, told
@@ -24,7 +24,7 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
     handles = [handle for handle in request.GET.getlist("of") if handle]
     try:
         chosen = making.choose(handles)
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(str(unfit))
     if form:
         return in_form(queries.ad_hoc(chosen), form) if chosen else refused("of: expected kernels, found none")
@@ -54,7 +54,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     found = _study(slug)
     try:
         edit = editing(request, queries.place(slug), PLACES)
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(str(unfit))
     return render(request, "studies/study.html", {"study": found, "document": queries.document(found), "edit": edit})
 
@@ -71,7 +71,7 @@ def keep(request: HttpRequest) -> HttpResponse:
     slug, title = told(request.POST, "slug", 60), " ".join(told(request.POST, "title", 300).split())
     try:
         making.make(slug, title, "", request.POST.getlist("of"), timezone.now())
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(str(unfit))
     return redirect("study", slug)
 

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from django.http import Http404
 
-from tracker.domain.errors import Unfit
-from tracker.models import Evidence, Kernel, Machine, Report
-from tracker.models.results import Side
+from tracker.domain.errors import InvalidInput
+from tracker.models import Kernel, Machine, Report, ToolOutput
+from tracker.models.results import CommitSide
 from tracker.pages.kernels.queries import named
 from tracker.pages.reports.queries import find_report
 from tracker.services import tool_output
@@ -28,15 +28,15 @@ class Target:
 def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") -> Target:
     """Unfit where that is not one thing; Http404 where there is no such thing."""
     if bool(report) == bool(kernel):
-        raise Unfit("expected a report with its side, or a kernel")
+        raise InvalidInput("expected a report with its side, or a kernel")
     if any("\0" in each for each in (report, kernel, machine)):
-        raise Unfit("nothing has such a name")
+        raise InvalidInput("nothing has such a name")
     box = Machine.objects.filter(name=machine).first() if machine else None
     if machine and box is None:
         raise Http404(f"there is no machine {machine[:100]}")
     if report:
-        if side not in Side.values:
-            raise Unfit(f"side: expected parent or culprit, found {side[:20]!r}")
+        if side not in CommitSide.values:
+            raise InvalidInput(f"side: expected parent or culprit, found {side[:20]!r}")
         return Target(report=find_report(report), side=side, machine=box)
     (found,) = named([kernel])
     if found is None:
@@ -44,7 +44,7 @@ def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") 
     return Target(kernel=found, machine=box)
 
 
-def attach(target: Target, name: str, text: str, said_by: str, now: datetime) -> Evidence:
+def attach(target: Target, name: str, text: str, said_by: str, now: datetime) -> ToolOutput:
     """Keep a file; Unfit says why not."""
     if target.report:
         return tool_output.attach_to_report(target.report, target.side, name, text, said_by, now, target.machine)

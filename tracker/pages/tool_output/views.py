@@ -9,7 +9,7 @@ from tracker.documents.blocks import Document
 from tracker.documents.compare_files import Beside, table
 from tracker.domain.tool_output.diff import TOP, diff
 from tracker.domain.tool_output.kinds import read
-from tracker.models import Evidence
+from tracker.models import ToolOutput
 from tracker.pages.http import is_key, refused
 
 MOST_ROWS = 200
@@ -54,12 +54,12 @@ def beside(request: HttpRequest) -> HttpResponse:
     return render(request, "evidence/beside.html", {"old": old, "new": new, "document": found})
 
 
-def _side(row: Evidence) -> str:
+def _side(row: ToolOutput) -> str:
     return row.side or (row.kernel.label if row.kernel else "")
 
 
-def _row(pk: int) -> Evidence:
-    row = Evidence.objects.select_related("report__culprit", "kernel", "machine", "scenario").filter(pk=pk).first()
+def _row(pk: int) -> ToolOutput:
+    row = ToolOutput.objects.select_related("report__culprit", "kernel", "machine", "scenario").filter(pk=pk).first()
     if row is None:
         raise Http404("there is no such file")
     return row

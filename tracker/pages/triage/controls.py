@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tracker.pages.triage.counts import Count, Counts
 from tracker.pages.triage.filters import IMPROVEMENTS, NOT
-from tracker.pages.triage.question import Question
+from tracker.pages.triage.question import TriageQuery
 
 OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
 LONGEST = 40  # characters of a name in a list
@@ -50,7 +50,7 @@ class Controls:
     numbers: dict[str, int]
 
 
-def controls(question: Question, counts: Counts) -> Controls:
+def controls(question: TriageQuery, counts: Counts) -> Controls:
     """The form of a question."""
     asked = question.asked
     lists = [_control(name, counts.get(name, ()), asked.get(name, ())) for name in OFFERED]
@@ -83,7 +83,7 @@ def _short(value: str) -> str:
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
-def _chips(question: Question) -> Iterator[Chip]:
+def _chips(question: TriageQuery) -> Iterator[Chip]:
     for name, values in question.asked.items():
         for value in values if name != IMPROVEMENTS else ():
             left = tuple(other for other in values if other != value)

@@ -9,11 +9,11 @@ from itertools import groupby
 
 from django.db.models import Exists, F, Prefetch, QuerySet
 
-from tracker.documents.triage_table import LIMIT, Row, Table
+from tracker.documents.triage_table import LIMIT, PrintedRow, PrintedTable
 from tracker.models import Finding, Release, Report
 from tracker.pages.triage import rows as lines
 from tracker.pages.triage.filters import NAMES, NOT
-from tracker.pages.triage.question import Question
+from tracker.pages.triage.question import TriageQuery
 from tracker.services.report_summary import clipped
 
 BOTH = 50  # rows of each of two sections
@@ -21,29 +21,29 @@ ONE = 100  # of a section alone
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class TriageSection:
     """A page of a section. `after`, `before`: the cursors of the pages around it, "" at an end."""
 
     name: str
     heading: str
-    rows: Sequence[lines.Row]
+    rows: Sequence[lines.TriageRow]
     group: str
     after: str
     before: str
 
     @property
-    def groups(self) -> Iterator[tuple[str, list[lines.Row]]]:
+    def groups(self) -> Iterator[tuple[str, list[lines.TriageRow]]]:
         """Rows under the value that they share; all under "" where none is asked for."""
         return ((name, list(some)) for name, some in groupby(self.rows, key=self._name))
 
-    def _name(self, row: lines.Row) -> str:
+    def _name(self, row: lines.TriageRow) -> str:
         return str(getattr(row, self.group) or "none told").replace("_", " ") if self.group else ""
 
 
 HEADINGS = {"merged": "Merged in this release", "shifted": "Shift-left: reported from other trees"}
 
 
-def sections(version: str, question: Question, now: datetime) -> list[Section]:
+def sections(version: str, question: TriageQuery, now: datetime) -> list[TriageSection]:
     """Both sections of a release, or the one that is asked for: a query each."""
     names = [question.section] if question.section else list(HEADINGS)
     size = ONE if question.section else BOTH
@@ -53,8 +53,8 @@ def sections(version: str, question: Question, now: datetime) -> list[Section]:
 
 
 def section(
-    name: str, heading: str, reports: QuerySet[Report], question: Question, now: datetime, size: int = ONE
-) -> Section:
+    name: str, heading: str, reports: QuerySet[Report], question: TriageQuery, now: datetime, size: int = ONE
+) -> TriageSection:
     """A page of these reports, in one query. What fits is looked for in an index; the rows behind it are then read."""
     order = question.keys.turned() if question.backwards else question.keys
     fitting = question.filtered(reports)
@@ -67,7 +67,7 @@ def section(
         found.reverse()
     forth = "before" in question.place if question.backwards else more
     back = more if question.backwards else "after" in question.place
-    return Section(
+    return TriageSection(
         name,
         heading,
         [lines.row_of(told, now) for told in found],
@@ -77,7 +77,7 @@ def section(
     )
 
 
-def chosen(keys: Iterable[int], now: datetime) -> list[lines.Row]:
+def chosen(keys: Iterable[int], now: datetime) -> list[lines.TriageRow]:
     """The rows of some reports, after they have changed."""
     found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*lines.COLUMNS)
     return [lines.row_of(told, now) for told in found]
@@ -101,7 +101,7 @@ def _names(asked: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
     return [(name, value) for name in NAMES for each in (name, f"{name}{NOT}") for value in asked.get(each, ())]
 
 
-def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> Table:
+def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
     """Both sections with all that they hold, for a terminal; of these states, or what a stable series has unfixed."""
     found = []
     for reports in (Report.objects.filter(merged=release.version), Report.objects.filter(shifted=release.version)):
@@ -110,19 +110,19 @@ def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bo
         if missing_in_stable:
             reports = reports.filter(lacks_fix=True)
         found.append(_rows(reports))
-    return Table(*found)
+    return PrintedTable(*found)
 
 
-def _rows(reports: QuerySet[Report]) -> tuple[Row, ...]:
+def _rows(reports: QuerySet[Report]) -> tuple[PrintedRow, ...]:
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     chosen = reports.select_related("culprit").prefetch_related(Prefetch("findings", headlines, to_attr="headlines"))
     found = [_row(report) for report in chosen.order_by(F("reported_at").desc(nulls_last=True), "pk")[:LIMIT]]
     return tuple(sorted(found, key=lambda row: row.indicator))
 
 
-def _row(report: Report) -> Row:
+def _row(report: Report) -> PrintedRow:
     headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
-    return Row(
+    return PrintedRow(
         indicator=headline.metric.name if headline else "",
         report=str(report),
         sha=report.culprit.sha,

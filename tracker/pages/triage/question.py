@@ -31,12 +31,12 @@ SECTIONS = ("merged", "shifted")
 PLACES = ("after", "before", "end")
 
 
-class Mistaken(ValueError):
+class InvalidQuery(ValueError):
     """A question that can't be understood; its words name the parameter, and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TriageQuery:
     """A question as it was understood. `after`, `before`: the rows beyond a cursor; `end`: the last ones."""
 
     filters: TableFilters
@@ -47,20 +47,22 @@ class Question:
     place: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_query(cls, query: QueryDict, now: datetime) -> Question:
+    def from_query(cls, query: QueryDict, now: datetime) -> TriageQuery:
         """Mistaken for a parameter or a value that is unknown."""
         own = ("order", "group", "section", *PLACES)
         filters = TableFilters(query, now)
         for name in query:
             if name not in own and name not in filters.filters:
-                raise Mistaken(f"{name[:40]!r}: there is no such filter; expected one of {', '.join(filters.filters)}")
+                raise InvalidQuery(
+                    f"{name[:40]!r}: there is no such filter; expected one of {', '.join(filters.filters)}"
+                )
         if mistakes := filters.mistakes():
-            raise Mistaken("; ".join(mistakes))
+            raise InvalidQuery("; ".join(mistakes))
         order = _one(query, "order", tuple(ORDERS)) or "urgency"
         place = {name: str(query[name]) for name in PLACES if query.get(name)}
         section = _one(query, "section", SECTIONS)
         if place and not section:
-            raise Mistaken(f"section: expected one of {', '.join(SECTIONS)} beside {', '.join(place)}")
+            raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} beside {', '.join(place)}")
         found = cls(filters, filters.asked(), order, _one(query, "group", GROUPS), section, place)
         found.cursor()  # a place that is none is told before anything is asked
         return found
@@ -79,7 +81,7 @@ class Question:
             return self.keys.values(text, Report) if text else None
         except CursorError:
             name = "after" if self.place.get("after") else "before"
-            raise Mistaken(f"{name}: expected a place in this table; found {text[:40]!r}") from None
+            raise InvalidQuery(f"{name}: expected a place in this table; found {text[:40]!r}") from None
 
     @property
     def backwards(self) -> bool:
@@ -103,5 +105,5 @@ class Question:
 def _one(query: QueryDict, name: str, known: tuple[str, ...]) -> str:
     found = query.get(name, "")
     if found and found not in known:
-        raise Mistaken(f"{name}: expected one of {', '.join(known)}; found {found[:40]!r}")
+        raise InvalidQuery(f"{name}: expected one of {', '.join(known)}; found {found[:40]!r}")
     return found

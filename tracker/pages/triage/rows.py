@@ -22,7 +22,7 @@ _MARKS: Mapping[str, str] = {Verdict.REGRESSION: "â–¼", Verdict.IMPROVEMENT: "â–
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TriageRow:
     """One line. Times are lengths up to now; `good` and `bad` are paths of the little chart, `width` its size."""
 
     pk: int
@@ -70,12 +70,12 @@ class Row:
         return self.state.replace("_", " ")
 
 
-def row_of(told: Mapping[str, Any], now: datetime) -> Row:
+def row_of(told: Mapping[str, Any], now: datetime) -> TriageRow:
     """The row of a report, of which COLUMNS were loaded."""
     good, bad, width = paths(told["spark"])
     change, noise, weight = told["change_pct"], told["noise_pct"], told["weight"]
     closed = told["state"] in CLOSED
-    return Row(
+    return TriageRow(
         pk=told["pk"],
         revision=told["revision"],
         sha=told["culprit__sha"],

@@ -13,16 +13,16 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.domain import versions
-from tracker.domain.errors import Unfit
+from tracker.domain.errors import InvalidInput
 from tracker.models import Release, SavedView
 from tracker.pages.http import back, is_key, person, refused, signed_in, told
 from tracker.pages.triage import counts, queries
 from tracker.pages.triage.controls import controls
-from tracker.pages.triage.question import GROUPS, ORDERS, Mistaken, Question
-from tracker.pages.triage.verbs import BY_NAME, VERBS, Verb
+from tracker.pages.triage.question import GROUPS, ORDERS, InvalidQuery, TriageQuery
+from tracker.pages.triage.verbs import ACTION_KEYS, BY_NAME, ActionKey
 from tracker.services import report_actions
 from tracker.services.accounts.roles import permit_of
-from tracker.services.enqueue import nudge
+from tracker.services.enqueue import enqueue
 
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
@@ -30,8 +30,8 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
     now = timezone.now()
     releases = counts.stamped(Release.objects.filter(version=version))
     try:
-        question = Question.from_query(request.GET, now)
-    except Mistaken as mistake:
+        question = TriageQuery.from_query(request.GET, now)
+    except InvalidQuery as mistake:
         return refused(str(mistake)) if releases.exists() else _no_release(version)
     release = releases.annotate(**queries.known(question.asked)).first()
     if release is None:
@@ -46,7 +46,7 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         "controls": controls(question, counts.counts(release)),
         "orders": ORDERS,
         "groups": GROUPS,
-        "verbs": VERBS,
+        "verbs": ACTION_KEYS,
         "views": views_of(request),
         "may_change": request.user.is_authenticated,
     }
@@ -83,17 +83,19 @@ def change(request: HttpRequest) -> HttpResponse:
         return refused(f"release: expected a version like v6.12; found {release!r}")
     try:
         outcome = report_actions.change(seen, act, permit_of(request.user), release)
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(f"{verb.label}: {unfit}")
     if act.aloud and outcome.changed:
-        nudge("take_results")
+        enqueue("take_results")
     return _answer(request, outcome.words(), list(seen), act.batch if outcome.changed else "")
 
 
-def _act(request: HttpRequest, verb: Verb) -> report_actions.Act:
+def _act(request: HttpRequest, verb: ActionKey) -> report_actions.ReportAction:
     argument = told(request.POST, "argument") if verb.needs or verb.offers else ""
     aloud = request.POST.get("aloud") == "on"
-    return report_actions.Act(verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, aloud)
+    return report_actions.ReportAction(
+        verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, aloud
+    )
 
 
 @require_POST
@@ -104,7 +106,7 @@ def undo(request: HttpRequest) -> HttpResponse:
         changed = report_actions.undo(
             request.POST.get("batch", ""), person(request), timezone.now(), permit_of(request.user)
         )
-    except Unfit as unfit:
+    except InvalidInput as unfit:
         return refused(f"batch: {unfit}")
     words = f"{len(changed)} taken back." if changed else "Nothing of it stands any more."
     return _answer(request, words, changed)

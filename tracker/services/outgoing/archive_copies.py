@@ -9,7 +9,7 @@ MOST = 20
 OWN = "self"  # the kind of a message that we wrote (DESIGN section 5)
 
 
-def witnesses() -> list[Archive]:
+def archives_with_copies() -> list[Archive]:
     """The archives that lately held copies of our mail; all of them, as long as there are none. Two queries."""
     lately = Message.objects.filter(kind=OWN, source__archive__isnull=False).order_by("-pk")
     known = set(lately.values_list("source__archive", flat=True)[:LATELY])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from tracker.models import Correspondent, Mailing, OutgoingMail, Refusal, RefusedBy
+from tracker.models import Correspondent, DeliveryFailure, FailureSource, Mailing, OutgoingMail
 
 # RFC 3463 section 3: nobody is there (X.1.x, but for those that find fault with the sender), or the mailbox is closed.
 _DEAD = re.compile(r"\b5\.(?:1\.(?:[0-46]|10)|2\.1)\b")
@@ -28,13 +28,13 @@ def is_dead(words: str) -> bool:
     return bool(_DEAD.search(words)) or (not _STATUS.search(words) and bool(_NOBODY.search(words)))
 
 
-def note(mail: OutgoingMail, refused: Mapping[str, str], by: RefusedBy, now: datetime) -> None:
+def record(mail: OutgoingMail, refused: Mapping[str, str], by: FailureSource, now: datetime) -> None:
     """Note refusals of one mail. Who is dead, or could not take several mails lately, counts as bouncing from now on;
     a list never does: that, an operator must see to.
     """
-    Refusal.objects.bulk_create(
+    DeliveryFailure.objects.bulk_create(
         [
-            Refusal(
+            DeliveryFailure(
                 mail=mail,
                 address=each.lower(),
                 words=words[:MOST_WORDS],
@@ -54,7 +54,7 @@ def note(mail: OutgoingMail, refused: Mapping[str, str], by: RefusedBy, now: dat
 
 
 def _often(address: str, now: datetime) -> bool:
-    lately = Refusal.objects.filter(address=address.lower(), at__gt=now - LATELY, personal=True)
+    lately = DeliveryFailure.objects.filter(address=address.lower(), at__gt=now - LATELY, personal=True)
     return lately.count() >= OFTEN
 
 
@@ -66,6 +66,6 @@ def _bounces(address: str, words: str, now: datetime) -> None:
         Correspondent.objects.filter(pk=row.pk).update(**values)
 
 
-def alive(address: str, at: datetime) -> None:
+def clear_bounce(address: str, at: datetime) -> None:
     """Somebody wrote from an address: if it bounced before that, it does not any more."""
     Correspondent.objects.filter(address=address.lower(), mailing=Mailing.BOUNCING, since__lt=at).delete()

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from tracker.models import Move, OutgoingMail, SendingStop
+from tracker.models import MailTransition, OutgoingMail, SendingStop
 
-_MAIL, _MOVE, _STOP = (model._meta.db_table for model in (OutgoingMail, Move, SendingStop))
+_MAIL, _MOVE, _STOP = (model._meta.db_table for model in (OutgoingMail, MailTransition, SendingStop))
 _BEGIN = (
     f"UPDATE {_MAIL} SET data_at = %s WHERE id = %s AND attempts = %s AND state = 'sending' AND data_at IS NULL"
     f" AND NOT EXISTS (SELECT 1 FROM {_STOP} WHERE ended_at IS NULL)"

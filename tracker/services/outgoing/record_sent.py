@@ -10,14 +10,14 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from tracker.domain.events import EventData, Happening, Role
+from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import Event, OutgoingMail
 from tracker.services import event_log
 
 AT_ONCE = 250
 
 
-def tell_of_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> None:
+def record_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> None:
     """Record that the reports of these mails (of all, by default) were told, where they do not know it."""
     rows = (OutgoingMail.objects.all() if mails is None else mails).filter(untold=True)
     rows = (
@@ -34,8 +34,8 @@ def tell_of_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> 
 def _event(mail: OutgoingMail, now: datetime) -> Event:
     assert mail.sent_at
     value = EventData(
-        key=f"{Happening.REPORTED}:{mail.message_id}",
-        kind=Happening.REPORTED,
+        key=f"{EventKind.REPORTED}:{mail.message_id}",
+        kind=EventKind.REPORTED,
         at=mail.sent_at.replace(microsecond=0),  # as precise as the Date of an answer, which must not seem older
         by=Role.REPORTER,
         message_id=mail.message_id,

@@ -18,23 +18,23 @@ from tracker.domain.tool_output.kinds import (
     slabinfo,
     vmstat,
 )
-from tracker.domain.tool_output.listing import Listing
+from tracker.domain.tool_output.listing import ToolListing
 
 TEXT = "text"  # what no kind claims
 _HEAD = 8_000  # letters that tell a kind
 
 
-class Kind(Protocol):
+class ToolKind(Protocol):
     """A file of this folder."""
 
     NAME: str
 
     def claims(self, head: str) -> bool: ...
-    def parse(self, text: str) -> Listing: ...
+    def parse(self, text: str) -> ToolListing: ...
 
 
 # The first that claims a text has it: those that print a heading of their own come before those that don't.
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, ToolKind] = {
     kind.NAME: kind
     for kind in (
         perf_report,
@@ -55,7 +55,7 @@ def kind_of(text: str) -> str:
     return next((name for name, kind in KINDS.items() if kind.claims(head) and kind.parse(text).rows), TEXT)
 
 
-def read(kind: str, text: str) -> Listing | None:
+def read(kind: str, text: str) -> ToolListing | None:
     """The text as a table; None where its kind is unknown, or nothing is found in it."""
     known = KINDS.get(kind)
     listing = known.parse(text) if known else None

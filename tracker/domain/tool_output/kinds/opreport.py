@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracker.domain.tool_output.listing import Listing, Row, lines_of, number, summed
+from tracker.domain.tool_output.listing import ListingRow, ToolListing, lines_of, number, summed
 
 NAME = "opreport"
 _COUNTED = re.compile(r"Counted (\w{1,60}) events")
@@ -25,12 +25,12 @@ def _is_heading(line: str) -> bool:
     return words[:2] == ["samples", "%"] or words[:3] == ["vma", "samples", "%"]
 
 
-def parse(text: str) -> Listing:
+def parse(text: str) -> ToolListing:
     counted = next((found[1] for line in lines_of(text, 300) if (found := _COUNTED.match(line))), "samples")
-    return Listing(counted, ("samples", "share"), summed(_rows(text)), is_share=True)
+    return ToolListing(counted, ("samples", "share"), summed(_rows(text)), is_share=True)
 
 
-def _rows(text: str) -> Iterator[Row]:
+def _rows(text: str) -> Iterator[ListingRow]:
     first = events = names = 0
     for line in lines_of(text):
         if _is_heading(line):
@@ -45,4 +45,4 @@ def _rows(text: str) -> Iterator[Row]:
             continue
         samples, share = number(words[first]), number(words[first + 1])
         if samples is not None and share is not None and 0 <= share <= 100:
-            yield Row(told[-1].strip(), (samples, share), told[0] if len(told) > 1 else "")
+            yield ListingRow(told[-1].strip(), (samples, share), told[0] if len(told) > 1 else "")

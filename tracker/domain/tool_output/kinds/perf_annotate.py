@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracker.domain.tool_output.listing import Listing, Row, lines_of, number, summed
+from tracker.domain.tool_output.listing import ListingRow, ToolListing, lines_of, number, summed
 
 NAME = "perf annotate"
 _HEADING = re.compile(r"\s{0,40}Percent\s{0,40}\|.{0,60}Disassembly of (\S{1,200})(?: for (\S{1,60}))?")
@@ -18,15 +18,15 @@ def claims(head: str) -> bool:
     return any(_HEADING.match(line) for line in lines_of(head, 400))
 
 
-def parse(text: str) -> Listing:
+def parse(text: str) -> ToolListing:
     heading = next((found for line in lines_of(text, 400) if (found := _HEADING.match(line))), None)
     rows = summed(_rows(text))
     functions = list(dict.fromkeys(row.note for row in rows if row.note))
     words = [", ".join(functions[:3]), heading[1] if heading else "", (heading[2] or "") if heading else ""]
-    return Listing(", ".join(filter(None, words)) or "instructions", ("share",), rows, is_share=True)
+    return ToolListing(", ".join(filter(None, words)) or "instructions", ("share",), rows, is_share=True)
 
 
-def _rows(text: str) -> Iterator[Row]:
+def _rows(text: str) -> Iterator[ListingRow]:
     function = ""
     for line in lines_of(text):
         words = line.split()
@@ -39,7 +39,7 @@ def _rows(text: str) -> Iterator[Row]:
             continue
         rest = words[3:] if len(words) > 3 and _ADDRESS.match(words[2]) else words[2:]
         if rest:
-            yield Row(" ".join(rest), (share,), function)
+            yield ListingRow(" ".join(rest), (share,), function)
 
 
 def _is_hexadecimal(word: str) -> bool:

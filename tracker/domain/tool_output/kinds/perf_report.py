@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracker.domain.tool_output.listing import Listing, Row, lines_of, number, summed
+from tracker.domain.tool_output.listing import ListingRow, ToolListing, lines_of, number, summed
 
 NAME = "perf report"
 _EVENT = re.compile(r"# Samples: \S{1,20} +of events? '([^']{1,100})'")
@@ -26,15 +26,15 @@ def _is_heading(line: str) -> bool:
     return line.startswith("#") and words[:1] in (["Children"], ["Overhead"]) and "Symbol" in words
 
 
-def parse(text: str) -> Listing:
+def parse(text: str) -> ToolListing:
     events = [found[1] for line in lines_of(text, 300) if (found := _EVENT.match(line))]
     title = events[0] if events else "samples"
     if len(events) > 1:
         title += f", the first of {len(events)} events"
-    return Listing(title, ("share",), summed(_rows(text)), is_share=True)
+    return ToolListing(title, ("share",), summed(_rows(text)), is_share=True)
 
 
-def _rows(text: str) -> Iterator[Row]:
+def _rows(text: str) -> Iterator[ListingRow]:
     headings, has_self = 0, False
     for line in lines_of(text):
         if line.startswith("#"):
@@ -51,4 +51,4 @@ def _rows(text: str) -> Iterator[Row]:
         share = number(own)
         if share is not None:
             module = words[at - 1] if not words[at - 1].endswith("%") else ""
-            yield Row(" ".join(words[at + 1 :]), (share,), module)
+            yield ListingRow(" ".join(words[at + 1 :]), (share,), module)

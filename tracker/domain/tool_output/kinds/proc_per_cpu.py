@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tracker.domain.tool_output.listing import MOST_ROWS, Listing, Row, number
+from tracker.domain.tool_output.listing import MOST_ROWS, ListingRow, ToolListing, number
 
 NAME = "/proc per CPU"
 _MOST_CPUS = 20_000
@@ -16,10 +16,10 @@ def claims(head: str) -> bool:
     return bool(words) and all(map(_CPU.match, words[:-1] or words))  # of many CPUs the last is cut
 
 
-def parse(text: str) -> Listing:
+def parse(text: str) -> ToolListing:
     heading, _, rest = text.partition("\n")
     cpus = min(len(heading.split()), _MOST_CPUS)
-    rows: list[Row] = []
+    rows: list[ListingRow] = []
     for line in rest.splitlines():
         name, colon, told = line[:200_000].partition(":")
         words = told.split(None, cpus)
@@ -27,5 +27,5 @@ def parse(text: str) -> Listing:
         known = [count for count in counts if count is not None]
         if colon and name.strip() and known and len(rows) < MOST_ROWS:
             note = " ".join(" ".join(words[len(known) :]).split()) if len(known) == len(counts) else ""
-            rows.append(Row(name.strip(), (sum(known),), note[:200]))
-    return Listing(f"sums over {cpus} CPUs", ("sum",), tuple(rows))
+            rows.append(ListingRow(name.strip(), (sum(known),), note[:200]))
+    return ToolListing(f"sums over {cpus} CPUs", ("sum",), tuple(rows))

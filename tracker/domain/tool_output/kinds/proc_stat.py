@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracker.domain.tool_output.listing import Listing, Row, number
+from tracker.domain.tool_output.listing import ListingRow, ToolListing, number
 
 NAME = "/proc/stat"
 _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
@@ -15,15 +15,15 @@ def claims(head: str) -> bool:
     return len(lines) == 2 and lines[0].startswith("cpu  ") and lines[1].startswith("cpu0 ")
 
 
-def parse(text: str) -> Listing:
-    rows: list[Row] = []
+def parse(text: str) -> ToolListing:
+    rows: list[ListingRow] = []
     for line in text.splitlines():
         name, *words = line[:100_000].split() or [""]
         values = [number(word) for word in words]
         if name == "cpu":
-            rows += [Row(f"cpu {use}", (value,)) for use, value in zip(_CPU, values, strict=False)]
+            rows += [ListingRow(f"cpu {use}", (value,)) for use, value in zip(_CPU, values, strict=False)]
         elif name == "softirq":
-            rows += [Row(each, (value,)) for each, value in zip(_SOFTIRQS, values, strict=False)]
+            rows += [ListingRow(each, (value,)) for each, value in zip(_SOFTIRQS, values, strict=False)]
         elif (name == "intr" or name in _SINGLE) and values:
-            rows.append(Row(name, (values[0],)))
-    return Listing("counters since boot", ("value",), tuple(row for row in rows if row.values[0] is not None))
+            rows.append(ListingRow(name, (values[0],)))
+    return ToolListing("counters since boot", ("value",), tuple(row for row in rows if row.values[0] is not None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracker.domain.tool_output.listing import MOST_ROWS, Listing, Row, lines_of, number
+from tracker.domain.tool_output.listing import MOST_ROWS, ListingRow, ToolListing, lines_of, number
 
 NAME = "slabinfo -AD"
 
@@ -15,9 +15,9 @@ def _is_heading(line: str) -> bool:
     return line.split()[:5] == ["Name", "Objects", "Alloc", "Free", "%Fast"]
 
 
-def parse(text: str) -> Listing:
+def parse(text: str) -> ToolListing:
     columns: tuple[str, ...] = ()
-    rows: list[Row] = []
+    rows: list[ListingRow] = []
     for line in lines_of(text):
         if _is_heading(line):
             columns = columns or tuple(name for word in line.split()[1:20] for name in _columns(word))
@@ -25,8 +25,8 @@ def parse(text: str) -> Listing:
             name, *words = line.split() or [""]
             values = [number(word) for word in words]
             if name and 4 <= len(values) <= len(columns) and None not in values:
-                rows.append(Row(name, (*values, *[None] * (len(columns) - len(values)))))
-    return Listing("caches", columns, tuple(rows))
+                rows.append(ListingRow(name, (*values, *[None] * (len(columns) - len(values)))))
+    return ToolListing("caches", columns, tuple(rows))
 
 
 def _columns(word: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from tracker.domain.tool_output.listing import Listing, Row, lines_of, mean_of, number
+from tracker.domain.tool_output.listing import ListingRow, ToolListing, lines_of, mean_of, number
 
 NAME = "vmstat"
 _MOST = 100_000  # lines
@@ -30,7 +30,7 @@ def _names(line: str) -> Sequence[str]:
     return known if words[:3] == ["r", "b", "swpd"] and len(set(known)) == len(known) >= 12 else ()
 
 
-def parse(text: str) -> Listing:
+def parse(text: str) -> ToolListing:
     names: Sequence[str] = ()
     found: list[list[float]] = []
     for line in islice(lines_of(text, 400), _MOST):
@@ -41,6 +41,8 @@ def parse(text: str) -> Listing:
             if len(values) == len(names) and None not in values:
                 found.append([value for value in values if value is not None])
     kept = found[1:] or found
-    means = tuple(Row(name, (mean_of(column),)) for name, column in zip(names, zip(*kept, strict=True), strict=False))
+    means = tuple(
+        ListingRow(name, (mean_of(column),)) for name, column in zip(names, zip(*kept, strict=True), strict=False)
+    )
     left = ", the one since boot left out" if len(found) > 1 else ""
-    return Listing(f"mean of {len(kept)} lines{left}", ("mean",), means)
+    return ToolListing(f"mean of {len(kept)} lines{left}", ("mean",), means)
