@@ -29,7 +29,7 @@ def test_every_table_is_shown(admin_client: Client, suggestion: Suggestion) -> N
 
 
 @pytest.mark.parametrize(
-    "name", ["event", "rawmessage", "message", "bisectresult", "outgoingmail", "report", "writing"]
+    "name", ["event", "rawmessage", "message", "bisectresult", "outgoingmail", "report", "textrevision"]
 )
 def test_what_happened_cannot_be_changed_there(admin_client: Client, suggestion: Suggestion, name: str) -> None:
     assert admin_client.get(f"/admin/tracker/{name}/add/").status_code == 403
