@@ -1,22 +1,22 @@
-# `make demo` shows the whole way, `make test` checks everything; both install what they need into .venv.
+# `make demo` shows everything end to end, `make test` checks everything; both install what they need into .venv.
 #
-#   make demo          play the demo, then serve it at http://127.0.0.1:8000/   (SERVE=0: end after the table)
-#   make test          lint, types, rooms, migrations, tests: what CI runs
-#   make up            web, worker and scheduler with the settings of the environment
+#   make demo          run the demo, then serve it at http://127.0.0.1:8000/   (SERVE=0: end after the table)
+#   make test          lint, types, import rules, migrations, tests: what CI runs
+#   make up            web server, worker and scheduler, configured by the environment
 #   make fuzz          the property tests with thousands of new examples
-#   make crash         kills readings at fifty random moments, and compares what they leave
-#   make crash-test    kills workers that send: 200 times on each database and broker, and between every two statements
+#   make crash         kills archive readings at fifty random moments, and compares the results
+#   make crash-test    kills sending workers: 200 times on each database and broker, and between every two statements
 #   make bench         the benchmarks
-#   make golden        the twelve mails of tests/mail/composed as they are composed now
-#   make maintainers   200 commits of invented files, compared with get_maintainer.pl (wants linux-source)
-#   make reading       docs/reading.md from the rules, with how they fare on the labelled threads
+#   make golden        rewrites the twelve mails of tests/mail/composed with the current code
+#   make maintainers   200 invented commits, compared with get_maintainer.pl (requires linux-source)
+#   make reading       docs/reading.md from the rules, with their accuracy on the labelled threads
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 SERVE ?= 1
 BIND ?= 127.0.0.1:8000
-# Two a core: half of a test's time goes by in waiting for servers, browsers, git and the disk.
+# Two per core: tests spend half of their time waiting for servers, browsers, git and the disk.
 TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
@@ -25,7 +25,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 help:
 	@sed -n 's/^#   //p' Makefile
 
-# --- what is needed, named in one line each where it is missing ---------------------------------
+# --- required tools; a missing one is reported in one line ---------------------------------------
 .PHONY: tools
 tools:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: apt install python3"; exit 1; }
@@ -33,15 +33,15 @@ tools:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "the venv module is missing: apt install python3-venv"; exit 1; }
 	@command -v git >/dev/null || { echo "git is missing: apt install git"; exit 1; }
 
-# A stamp a requirements file: a second run installs nothing, and a changed file is installed again.
+# One stamp per requirements file: a second run installs nothing, and a changed file is installed again.
 $(VENV)/run.stamp: requirements.txt | tools
-	@echo "== installing what Perfwork runs on into $(VENV) (only when requirements.txt changed)"
+	@echo "== installing the requirements of Perfwork into $(VENV) (only when requirements.txt changed)"
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
 $(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
-	@echo "== installing what the tests need"
+	@echo "== installing the requirements of the tests"
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
@@ -50,25 +50,25 @@ demo: $(VENV)/run.stamp
 	@$(RUN) manage.py demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
 
 test: lint types rooms settings
-	@command -v public-inbox-netd >/dev/null || echo "== NOT TESTED: archives over IMAP, NNTP and HTTP, since public-inbox is missing: apt install public-inbox lei libplack-perl libdbd-sqlite3-perl libsearch-xapian-perl libinline-c-perl liburi-perl"
+	@command -v public-inbox-netd >/dev/null || echo "== NOT TESTED: archives over IMAP, NNTP and HTTP; public-inbox is missing: apt install public-inbox lei libplack-perl libdbd-sqlite3-perl libsearch-xapian-perl libinline-c-perl liburi-perl"
 	@for each in postfix rabbitmq-server dovecot openssl; do PATH=$$PATH:/usr/sbin command -v $$each >/dev/null || \
-	 echo "== NOT TESTED: what needs $$each, which is missing: .ci/run installs it on Debian"; done
-	@command -v chromium >/dev/null || echo "== chromium is missing, so the tests of pages will fail: apt install chromium"
+	 echo "== NOT TESTED: tests that need $$each, which is missing: .ci/run installs it on Debian"; done
+	@command -v chromium >/dev/null || echo "== chromium is missing, so the browser tests will fail: apt install chromium"
 	@echo "== tests"
 	@$(RUN) -m pytest -n $(TESTERS)
 
-# --- what `make test` is made of ----------------------------------------------------------------
+# --- the parts of `make test` -------------------------------------------------------------------
 lint: $(VENV)/dev.stamp
 	@echo "== ruff: lint and format"
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 
 types: $(VENV)/dev.stamp
-	@echo "== mypy: types, strict in the pure rooms"
+	@echo "== mypy: types, strict in the listed modules"
 	@$(RUN) -m mypy
 
 rooms: $(VENV)/dev.stamp
-	@echo "== import-linter: who may import whom"
+	@echo "== import-linter: import rules"
 	@$(VENV)/bin/lint-imports --no-cache >$(VENV)/rooms.log || { cat $(VENV)/rooms.log; exit 1; }
 
 settings: $(VENV)/dev.stamp

@@ -1,5 +1,5 @@
-"""Accuracy: each field of the robot's reports against what a careful reader found in the real ones, a line a field;
-and what replies are taken to mean, a rule, an intent and a thread (replies.py).
+"""Accuracy: the fields of the robot's reports compared with hand-made labels, one line per field; and how replies
+are read, per rule, intent and thread (replies.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bot.robot_reports.report import find_report  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "data"
 CASES = ("reports-dev", "reports-in-patch-threads-dev")
-# Fields of the mail as a whole, which `explain` tells beside its report.
+# Fields of the mail as a whole, which `explain` prints outside the report.
 NOT_ASKED = frozenset({"message_id", "list", "date", "date_utc", "subject", "from", "to", "cc", "in_reply_to"})
 OTHER_NAMES = {
     "full_sha": "culprit",
@@ -40,7 +40,7 @@ SIDES = {
 
 
 def found_as(field: str, report: dict[str, Any] | None) -> Any:
-    """What we say of a field, by the name that the data gives it."""
+    """Return our value of a field, by its name in the labels."""
     if report is None:
         return "no report"
     if field in SIDES:
@@ -50,7 +50,7 @@ def found_as(field: str, report: dict[str, Any] | None) -> Any:
 
 
 def folded(value: Any) -> Any:
-    """Text with its white space folded, wherever in a value it stands."""
+    """Collapse white space in all text of a value, at any depth."""
     if isinstance(value, str):
         return " ".join(value.split())
     if isinstance(value, list):
@@ -61,7 +61,7 @@ def folded(value: Any) -> Any:
 
 
 def compared() -> Iterator[tuple[str, str, Any, Any]]:
-    """Message-ID, field, what was expected and what was found, of every field of every report."""
+    """Yield Message-ID, field, expected value and found value, for every field of every report."""
     for case in CASES:
         expected = {each["message_id"]: each for each in json.loads((SHARED / f"{case}.json").read_text())}
         for raw in read_mbox(SHARED / f"{case}.mbox"):

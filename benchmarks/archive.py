@@ -1,6 +1,6 @@
-"""Reading archives at the speed of git: `archive.py [MAILS]`, over a generated epoch of so many mails (100,000).
+"""Speed of reading archives: `archive.py [MAILS]`, over a generated epoch with that many mails (default 100,000).
 
-The yardstick is `git cat-file --batch` of the same mails into nothing. 3,000 reports are tracked meanwhile.
+The baseline is `git cat-file --batch` of the same mails to /dev/null. The database tracks 3,000 reports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROBOTS = "rong.a.chen@intel.com,oliver.sang@intel.com,yujie.liu@intel.com,lkp@in
 REPORTS = 3000
 INBOXES = 100
 _RESIDENT = re.compile(r"largest size (\d+)")
-# Runs manage.py, and tells its largest size at the end: its own, without the packs that git maps beside it.
+# Runs manage.py and prints its peak memory at the end, not counting the packs that git maps in its own process.
 WRAPPED = """
 import atexit, resource, runpy, sys
 tell = lambda: print("largest size", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
@@ -52,7 +52,7 @@ for number in range({REPORTS}):
 
 
 def manage(var: Path, *arguments: str, stdin: str = "") -> tuple[str, float, int]:
-    """Run a command of ours. What it printed, its seconds, and its largest size in MB."""
+    """Run a manage.py command. Return its output, its duration in seconds, and its peak memory in MB."""
     environment = {**os.environ, "PERFWORK_VAR": str(var), "PERFWORK_ROBOTS": ROBOTS, "PERFWORK_TRUST": "open"}
     start = time.perf_counter()
     command = [sys.executable, "-c", WRAPPED, str(ROOT / "manage.py"), *arguments]
@@ -65,7 +65,7 @@ def manage(var: Path, *arguments: str, stdin: str = "") -> tuple[str, float, int
 
 
 def in_git(epoch: Path) -> Callable[[], object]:
-    """`git cat-file --batch` of all mails into nothing."""
+    """Return a function that runs `git cat-file --batch` over all mails."""
     raw = subprocess.check_output(["git", "-C", epoch, "log", "--raw", "--no-abbrev", "--format="], text=True)
     blobs = "".join(f"{line.split()[3]}\n" for line in reversed(raw.splitlines()) if line.endswith("\tm"))
     command = ["git", "-C", epoch, "cat-file", "--batch", "--buffer"]
@@ -73,7 +73,7 @@ def in_git(epoch: Path) -> Callable[[], object]:
 
 
 def reading(folder: Path, epoch: Path, mails: int) -> None:
-    """The whole command, in a database of 3,000 reports; then again with nothing new, over 100 inboxes."""
+    """Time the whole command with 3,000 tracked reports; then over 100 inboxes without new mail."""
     var = folder / "var"
     manage(var, "migrate", "--verbosity=0")
     manage(var, "shell", stdin=TRACK)
@@ -101,7 +101,7 @@ def reading(folder: Path, epoch: Path, mails: int) -> None:
 
 
 def mark_read(var: Path, places: list[str]) -> None:
-    """Have inboxes count as read, without reading them."""
+    """Mark inboxes as read, without reading them."""
     lines = ["import subprocess", "from tracker.models import Archive", f"for place in {places!r}:"]
     lines += ["    head = subprocess.check_output(['git', '-C', place, 'rev-parse', 'HEAD'], text=True).strip()"]
     lines += ["    Archive.objects.create(path=place, cursor='1:' + head)"]
@@ -109,7 +109,7 @@ def mark_read(var: Path, places: list[str]) -> None:
 
 
 def flat(epoch: Path) -> None:
-    """Stage one for more and more tracked keys."""
+    """Time the prefilter with increasing numbers of tracked keys."""
     mails = [mail.raw for _, mail in zip(range(6000), read_epoch(epoch), strict=False)]
     identity = BotIdentity(address="perfbot@bot.example.org", robots=frozenset(ROBOTS.split(",")))
     print(f"\n{'keys':>9}{'µs a mail':>12}")

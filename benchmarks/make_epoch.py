@@ -1,7 +1,7 @@
-"""Makes a large public-inbox epoch out of a real small one: `make_epoch.py FROM TO MAILS`.
+"""Makes a large public-inbox epoch from a small real one: `make_epoch.py FROM TO MAILS`.
 
-The mails of the small archive are written again and again, each time with other ids and addresses, so that sizes and
-threads stay those of real mail, links lead to mails of their own round, and only the first round has robots' reports.
+The mails of the small archive are repeated, each round with different ids and addresses: sizes and threads are those of
+real mail, links lead to mails of the same round, and only the first round has reports by robots.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from bot.archives.sources.public_inbox import read_epoch  # noqa: E402
 
-_AT = re.compile(rb"(?<=[^\s<])@(?=\w)")  # in ids and addresses, wherever they stand
+_AT = re.compile(rb"(?<=[^\s<])@(?=\w)")  # in ids and addresses, anywhere
 
 
 def copies(mails: list[bytes], wanted: int) -> Iterator[bytes]:
-    """So many mails, the real ones first; ids and addresses of each further round are told apart by its number."""
+    """Yield `wanted` mails, the real ones first; later rounds have the round number in ids and addresses."""
     for number in range(wanted):
         turn, place = divmod(number, len(mails))
         mail = mails[place]
@@ -28,7 +28,7 @@ def copies(mails: list[bytes], wanted: int) -> Iterator[bytes]:
 
 
 def make(source: Path, target: Path, wanted: int) -> None:
-    """Write the epoch by `git fast-import`, as fast as git packs."""
+    """Write the epoch with `git fast-import`."""
     subprocess.run(["git", "init", "-q", "--bare", "-b", "master", target], check=True)
     mails = [mail.raw for mail in read_epoch(source)]
     into = subprocess.Popen(["git", "-C", target, "fast-import", "--quiet"], stdin=subprocess.PIPE)

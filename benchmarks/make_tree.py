@@ -1,5 +1,5 @@
-"""A kernel-like git tree of any size, made with fast-import: merges of topic branches, some of them octopuses, and a
-release candidate after every cycle's commits. Every thousandth commit closes a report.
+"""Makes a kernel-like git tree of any size with fast-import: merges of topic branches, some of them octopus merges,
+and tags at regular intervals. Every thousandth commit closes a report.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _START = 1_100_000_000
 
 
 def report_id(number: int) -> str:
-    """The Message-ID of the report that commit `number` closes."""
+    """Return the Message-ID of the report that commit `number` closes."""
     return f"{number}-report@bench.example"
 
 
 def make_tree(repository: Path, commits: int, tags: int, start: int = 0, first_tag: int = 0) -> None:
-    """Make, or go on with, a bare repository: `commits` more of them on `master`, with so many tags among them."""
+    """Create or extend a bare repository: add `commits` commits to `master`, with `tags` tags among them."""
     if not start:
         subprocess.run(["git", "init", "-q", "--bare", "--initial-branch=master", repository], check=True)
     command = ["git", "-C", repository, "fast-import", "--quiet", "--force"]
@@ -101,7 +101,7 @@ def _message(mark: int, drawn: random.Random) -> bytes:
 
 
 def _tag(number: int, mark: int) -> bytes:
-    """Every tenth one is a release, the others are its candidates."""
+    """Return a tag: every tenth is a release, the others are release candidates."""
     minor, candidate = divmod(number, 10)
     name = f"v{4 + minor // 20}.{minor % 20}" + ("" if candidate == 9 else f"-rc{candidate + 1}")
     at = _START + mark * 500

@@ -1,6 +1,6 @@
-"""Sending: one worker beside smtplib alone on the same mails; then claims and memory with 100,000 mails in the queue.
+"""Speed of sending: one worker against plain smtplib with the same mails; then claims and memory with a long queue.
 
-`outbox.py [QUEUED] [SENT]`: how many wait, and how many of these are sent to see what memory does.
+`outbox.py [QUEUED] [SENT]`: mails in the queue (default 100,000), and how many of them are sent to measure memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAST_A_SECOND, LEAST_RATIO = 300, 0.5
 
 @contextmanager
 def sink() -> Iterator[int]:
-    """aiosmtpd in a process of its own, which takes everything and keeps nothing; its port."""
+    """Run aiosmtpd in a separate process, which accepts and discards everything; yield its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -46,13 +46,13 @@ def sink() -> Iterator[int]:
 
 
 def resident() -> float:
-    """MiB of this process."""
+    """Return the resident memory of this process in MiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1024
 
 
 def alone(port: int, mails: list[tuple[str, list[str], bytes]]) -> float:
-    """smtplib in a loop: seconds."""
+    """Send with smtplib in a loop, and return the seconds."""
     begin = time.perf_counter()
     with smtplib.SMTP("127.0.0.1", port) as smtp:
         for sender, recipients, raw in mails:
@@ -70,7 +70,7 @@ def measure(port: int, queued: int, sent: int) -> None:
     from tracker.services import mail_transitions
 
     def worker(most: int) -> float:
-        """One worker until nothing is due, or `most` are sent: seconds."""
+        """Run one worker until nothing is due or `most` mails are sent, and return the seconds."""
         server, before = Server("127.0.0.1", port), OutgoingMail.objects.filter(state=OutgoingState.SENT).count()
         begin = time.perf_counter()
         while OutgoingMail.objects.filter(state=OutgoingState.SENT).count() - before < most:
@@ -79,7 +79,7 @@ def measure(port: int, queued: int, sent: int) -> None:
         return time.perf_counter() - begin
 
     def claims() -> float:
-        """A claim of fifty, and giving them back: milliseconds, the median of some."""
+        """Return the median time of claiming a batch, in milliseconds."""
         spent = []
         for _ in range(15):
             begin = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Pages: the triage table of a release with every filter and order, its first and last page, and a long thread.
+"""Speed of pages: the triage table of a release with every filter and order, its first and last page, a long thread.
 
-`pages.py [REPORTS] [MESSAGES]`: made data, spread over thirty releases; on SQLite, or where DATABASE_URL says. Prints
-medians of server time in milliseconds, queries and compressed size, beside a page that asks nothing.
+`pages.py [REPORTS] [MESSAGES]`: generated data, spread over thirty releases; on SQLite, or in DATABASE_URL. Prints the
+median server time in milliseconds, queries and compressed size; the baseline is a page without queries.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 ROUNDS = 7
 BUDGET_MS, BUDGET_QUERIES, BUDGET_KB, BUDGET_REPORT = 40.0, 6, 100, 12
 RELEASES = 30
-SHARE = 0.1  # of all reports are of the release that is looked at: three times its share
-LONG = 5000  # mails of the longest thread
+SHARE = 0.1  # of all reports belong to the tested release: three times the average
+LONG = 5000  # mails in the longest thread
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What reports speak of."""
+    """The rows that reports refer to."""
 
     metrics: Sequence[Any]
     scenarios: Sequence[Any]
@@ -61,7 +61,7 @@ def world() -> World:
 
 
 def made(reports: int, messages: int) -> str:
-    """Fill an empty database; the release with the most reports. Rows go past the models, as a lab's would in years."""
+    """Fill an empty database with rows for years of use; return the release with the most reports."""
     from django.db import connection, transaction
 
     from tracker import models
@@ -83,7 +83,7 @@ def made(reports: int, messages: int) -> str:
 
 
 def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
-    """One report with its line in the tables, its headline, and the event that it was reported."""
+    """Return a report with its summary columns, its headline finding, and its REPORTED event."""
     from tracker import models
     from tracker.domain.events import EventKind, State
     from tracker.services import report_summary
@@ -119,7 +119,7 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
 
 
 def _mails(reports: int, messages: int) -> None:
-    """Mails of all threads; LONG of them are of the first report."""
+    """Insert the mails of all threads; LONG of them belong to the first report."""
     import zlib
 
     from tracker import models
@@ -142,7 +142,7 @@ def _mails(reports: int, messages: int) -> None:
 
 
 def questions(version: str) -> dict[str, str]:
-    """Every filter, every order, every group, and the ends of the table."""
+    """Return the queries to test: every filter, order and group, and the first and last page."""
     from tracker.pages.triage.question import GROUPS, ORDERS
 
     filters = ["state=working", "state=open", "state!=fixed", "kind=improvement", "awaiting=author", "subsystem=area/7",
@@ -158,7 +158,7 @@ def questions(version: str) -> dict[str, str]:
 
 
 def measure(path: str) -> tuple[float, int, int]:
-    """The median of some requests in milliseconds, its queries, and its size in bytes, compressed."""
+    """Return the median time of a request in milliseconds, its queries, and its compressed size in bytes."""
     from django.db import connection
     from django.test import Client
     from django.test.utils import CaptureQueriesContext
@@ -181,7 +181,7 @@ def measure(path: str) -> tuple[float, int, int]:
 
 
 def counting(version: str) -> float:
-    """The first page where the counts are not known, in milliseconds."""
+    """Return the time of the first page when the counts are not cached, in milliseconds."""
     from django.core.cache import cache
     from django.test import Client
 

@@ -1,4 +1,4 @@
-"""`make reading`: counts how the rules fare on the labelled threads, and writes docs/reading.md from both."""
+"""`make reading`: measures the rules' accuracy on the labelled threads, and writes docs/reading.md."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bot.replies.rules.page import MEASURED, page  # noqa: E402
 
 
 def fared() -> dict[str, Any]:
-    """How the rules fare, as measured.json keeps it."""
+    """Return the accuracy of the rules, in the form of measured.json."""
     whole = threads()
     replies = [reply for thread in whole for reply in thread.replies]
     found = figures(replies)
     return {
         "on": f"on {found.replies} replies in {len(whole)} real threads of 2022 to 2025",
         "summary": (
-            f"what acted by itself was right in {found.acted_rightly} of {found.acted}; of the replies that a person "
-            f"would let act by themselves, {found.found_auto} of {found.labelled_auto} did; the right effect was found "
-            f"or suggested in {found.effects} of {found.replies}."
+            f"{found.acted_rightly} of {found.acted} automatic effects were right; {found.found_auto} of "
+            f"{found.labelled_auto} replies that a person would let act automatically did so; the right effect was "
+            f"found or suggested for {found.effects} of {found.replies} replies."
         ),
         "decided": {name: list(counts) for name, counts in rule_counts(replies).items()},
         "intents": {name: list(counts) for name, counts in intent_counts(replies).items()},

@@ -1,7 +1,7 @@
-"""Reading replies: what `explain` concludes of the labelled real threads, a rule, an intent and a thread.
+"""Accuracy of reading replies: what `explain` concludes from the labelled real threads, per rule, intent and thread.
 
-The labels are those of one careful reader (../shared/data/threads-dev.json). An effect is right where it is the
-label's; an intent where the label has it, too.
+The labels were made by one careful reader (../shared/data/threads-dev.json). An effect is right if it equals the
+label's; an intent, if the label has it, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bot.mail.identity import BotIdentity
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 LAB = "oliver.sang@intel.com,rong.a.chen@intel.com,yujie.liu@intel.com"
-# As the data's README tells.
+# As described in the data's README.
 LKP = BotIdentity(
     address="perfbot@bot.example.org",
     robots=frozenset(f"{LAB},lkp@intel.com".split(",")),
@@ -40,7 +40,7 @@ STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One reply: what the label says of it, and what we do."""
+    """One reply: its label, and what `explain` concludes."""
 
     thread: str
     label: dict[str, Any]
@@ -57,7 +57,7 @@ class Reply:
 
     @property
     def acts(self) -> bool:
-        """Whether something happens by itself, be it only that the silence is over."""
+        """Whether it has an automatic effect, if only that the author has responded."""
         return self.effect["mode"] == "auto" and self.effect["state"] != "none"
 
     @property
@@ -67,7 +67,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """One report and its replies; states in the words of the labels."""
+    """One report and its replies; states are named as in the labels."""
 
     key: str
     subject: str
@@ -78,7 +78,7 @@ class Thread:
 
 
 def threads(off: Collection[str] = (), shared: Path = SHARED) -> list[Thread]:
-    """The labelled threads as we read them, without the rules that are off."""
+    """Return the labelled threads as read without the rules in `off`."""
     labels = json.loads((shared / "threads-dev.json").read_text())
     raws = [mail.raw for mail in read_mbox(shared / "threads-dev.mbox")]
     found = {each["message_id"]: each for each in explain(raws, replace(LKP, rules_off=frozenset(off)))}
@@ -101,19 +101,19 @@ def _state(state: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the issue asks for."""
+    """The accuracy figures of a set of replies."""
 
     acted: int
     acted_rightly: int
     labelled_auto: int
     found_auto: int
     replies: int
-    effects: int  # replies whose effect is right, by itself or suggested
+    effects: int  # replies whose effect is right, automatic or suggested
     roles: int
 
 
 def figures(replies: Sequence[Reply]) -> Figures:
-    """The figures of these replies."""
+    """Return the figures of these replies."""
     auto = [each for each in replies if each.label["automation"] == "auto"]
     return Figures(
         acted=sum(each.acts for each in replies),
@@ -127,7 +127,7 @@ def figures(replies: Sequence[Reply]) -> Figures:
 
 
 def rule_counts(replies: Sequence[Reply]) -> dict[str, tuple[int, int]]:
-    """How often each rule decided what a mail does, and how often rightly."""
+    """Return how often each rule decided the effect of a mail, and how often correctly."""
     counts: dict[str, tuple[int, int]] = {}
     for reply in replies:
         if rule := reply.effect["rule"]:
@@ -137,7 +137,7 @@ def rule_counts(replies: Sequence[Reply]) -> dict[str, tuple[int, int]]:
 
 
 def intent_counts(replies: Sequence[Reply]) -> dict[str, tuple[int, int, int]]:
-    """How often each intent was read, rightly, and labelled."""
+    """Return how often each intent was found, correctly found, and labelled."""
     names = {name for each in replies for name in (*each.intents, *each.label["intents"])}
     return {
         name: (
@@ -150,10 +150,10 @@ def intent_counts(replies: Sequence[Reply]) -> dict[str, tuple[int, int, int]]:
 
 
 def cross_validated(whole: Sequence[Thread]) -> Iterator[tuple[Thread, tuple[str, ...]]]:
-    """Each thread as it is read without the rules that nothing but this very thread supports, and those rules.
+    """Yield each thread, read without the rules that only this thread supports, and those rules.
 
-    A rule is supported by a thread in which it decided rightly. This is what leaving one out means for rules that
-    were written by hand: whatever was learned from one thread alone does not count there.
+    A rule is supported by a thread in which it decided correctly. This is leave-one-out for hand-written rules:
+    what was learned from one thread alone does not count there.
     """
     supported: dict[str, set[str]] = {}
     for thread in whole:
@@ -167,7 +167,7 @@ def cross_validated(whole: Sequence[Thread]) -> Iterator[tuple[Thread, tuple[str
 
 
 def labels_alone(thread: Thread) -> str:
-    """Where the labels themselves lead, if whatever they call automatic acts, and nothing else."""
+    """Return the state that the labels themselves lead to, if exactly the automatic ones act."""
     state = "open_no_response"
     for reply in thread.replies:
         if reply.label["automation"] == "auto":
@@ -175,7 +175,7 @@ def labels_alone(thread: Thread) -> str:
     return state
 
 
-# The plainest fold of label effects, generous to the labels: the last one wins, but a word of talk undoes no fix.
+# The simplest fold of label effects, generous to the labels: the last one wins, but discussion undoes no fix.
 _LEADS = {
     "responded": "open_responded",
     "working": "open_working",
@@ -197,7 +197,7 @@ def _after(state: str, effect: str) -> str:
 
 
 def report() -> None:
-    """All the tables."""
+    """Print all tables."""
     whole = threads()
     replies = [reply for thread in whole for reply in thread.replies]
     _print_figures("all threads", figures(replies))

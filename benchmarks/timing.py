@@ -1,4 +1,4 @@
-"""How the benchmarks time."""
+"""Timing for the benchmarks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def timed(work: Callable[[], object], runs: int = 5) -> float:
-    """The median of some runs, in seconds, after one that does not count."""
+    """Return the median duration of `runs` calls in seconds, after one warm-up call."""
     work()
     spent = []
     for _ in range(runs):

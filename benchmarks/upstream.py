@@ -1,7 +1,7 @@
-"""Following git: `upstream.py [COMMITS]`, over a generated tree of so many commits (a million) with 900 tags.
+"""Speed of following git: `upstream.py [COMMITS]`, over a generated tree with 900 tags (default: a million commits).
 
-The yardsticks are `git log` of the same range into nothing, and `git describe --contains` of one commit after another.
-5,000 commits are tracked: culprits at random places, and a thousand commits that close their reports.
+The baselines are `git log` of the same range to /dev/null, and `git describe --contains` of one commit after another.
+5,000 commits are tracked: randomly chosen culprits, and a thousand commits that close their reports.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bot.git.refs import read_refs  # noqa: E402
 COMMITS, TAGS, REPORTS, DESCRIBED = 1_000_000, 900, 4000, 1000
 LATER = 1000
 
-# Runs in a process of its own, so that its size is its own.
+# Runs in a separate process, so that its memory can be measured.
 PREPARE = """
 from datetime import datetime, UTC
 from tracker.services import catalog
@@ -71,14 +71,14 @@ def manage(var: Path, *arguments: str, stdin: str = "") -> str:
 
 
 def walked(var: Path, tree: Path) -> list[float]:
-    """Seconds, landings, events, MB, landings in all."""
+    """Walk the tree. Return seconds, new landings, events, peak memory in MB, and landings in all."""
     said = manage(var, "shell", stdin=WALK.format(path=str(tree)))
     line = next(line for line in said.splitlines() if line.startswith("walked"))
     return [float(word) for word in line.split()[1:]]
 
 
 def log(tree: Path) -> float:
-    """`git log` of everything into nothing, in seconds: the better of two."""
+    """Return the duration of `git log --all` to /dev/null in seconds, the better of two runs."""
     spent = []
     for _ in range(2):
         start = time.perf_counter()
@@ -89,7 +89,7 @@ def log(tree: Path) -> float:
 
 
 def described(tree: Path, shas: Sequence[str]) -> float:
-    """Seconds for `git describe --contains` of one commit."""
+    """Return the mean seconds of `git describe --contains` for one commit."""
     start = time.perf_counter()
     for sha in shas:
         command = ["git", "-C", tree, "describe", "--contains", "--match", "v[0-9]*", sha]
@@ -98,7 +98,7 @@ def described(tree: Path, shas: Sequence[str]) -> float:
 
 
 def first_tags(tree: Path, shas: Sequence[str]) -> float:
-    """Seconds for the first tags of commits, by our walk of the graph alone."""
+    """Return the seconds to find the first tags of commits with our walk of the graph alone."""
     start = time.perf_counter()
     graph, refs = Graph(), read_refs(tree)
     tips = [*refs.branches.values(), *(tag.commit for tag in refs.versions)]

@@ -1,4 +1,4 @@
-"""The keys of mail domains: kept in the database, asked of DNS only where that is switched on."""
+"""DKIM keys of mail domains: cached in the database, looked up in DNS only if that is switched on."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from datetime import UTC, datetime, timedelta
 from tracker.models import SigningKey
 
 MOST = 100_000  # keys
-AT_ONCE = 50  # questions a batch
-SECONDS = 3.0  # for an answer
-STALE = timedelta(days=30)  # after which a name that had no key is asked of again
+AT_ONCE = 50  # DNS queries per batch
+SECONDS = 3.0  # timeout of a query
+STALE = timedelta(days=30)  # after which a name that had no key is looked up again
 _SIGNATURE = re.compile(rb"^DKIM-Signature:(.{1,8000}?)(?=\n[^ \t])", re.I | re.M | re.S)
 _TAG = re.compile(rb"(?:\A|;)\s*([ds])\s*=\s*([\w.-]{1,250})")
 log = logging.getLogger(__name__)
 
 
 class KeyCache:
-    """The records by name, in memory; loaded once a run."""
+    """The records by name, in memory; loaded once per run."""
 
     def __init__(self, *, ask_dns: bool = False) -> None:
         self.ask_dns = ask_dns
@@ -29,17 +29,17 @@ class KeyCache:
         self._domains = {name.partition("._domainkey.")[2] for name, record in self._records.items() if record}
 
     def key(self, name: str) -> str | None:
-        """The record of a name, "" where there is none, None where nobody knows."""
+        """Return the record of a name, "" if there is none, None if that is unknown."""
         return self._records.get(name)
 
     def signs(self, domain: str) -> bool:
-        """Whether we hold a key of this very domain."""
+        """Whether we have a key of exactly this domain."""
         return domain in self._domains
 
     def warm(self, raws: Iterable[bytes], now: datetime) -> int:
-        """Ask DNS for the keys of these mails' signatures that are not known. Outside of any transaction.
+        """Look up unknown keys of these mails' signatures in DNS. To be called outside of any transaction.
 
-        Returns how many were asked for. What DNS can't tell now is asked again another time.
+        Returns the number of lookups. Failed ones are tried again another time.
         """
         if not self.ask_dns:
             return 0
@@ -56,7 +56,7 @@ class KeyCache:
 
 
 def _names(raws: Iterable[bytes]) -> Iterable[str]:
-    """The names of the keys that sign these mails."""
+    """Yield the names of the keys that sign these mails."""
     for raw in raws:
         head = raw[:100_000].replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n."
         for signature in list(_SIGNATURE.finditer(head))[:5]:
@@ -66,7 +66,7 @@ def _names(raws: Iterable[bytes]) -> Iterable[str]:
 
 
 def _record(name: str) -> str | None:
-    """The TXT record of a name, "" for none, None where DNS did not answer."""
+    """Return the TXT record of a name, "" if there is none, None if DNS did not answer."""
     import dns.exception
     import dns.resolver
 
@@ -76,5 +76,5 @@ def _record(name: str) -> str | None:
     except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer, StopIteration):
         return ""
     except (dns.exception.DNSException, OSError, ValueError) as error:
-        log.warning("DNS did not tell the key %s: %s", name, error)
+        log.warning("DNS lookup of the key %s failed: %s", name, error)
         return None

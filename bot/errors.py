@@ -1,9 +1,9 @@
-"""What is wrong with something outside of us, said in one line: what, where, and what to do."""
+"""Errors of external sources, each said in one line: what is wrong, where, and what to do."""
 
 
 class Unreadable(Exception):
-    """An archive or a git repository that can't be read, or not to its end."""
+    """An archive or a git repository can't be read, or only in part."""
 
 
 class Busy(Unreadable):
-    """Somebody else is reading it: nothing is wrong, and later is soon enough."""
+    """Another worker is reading it: not a fault; try again later."""

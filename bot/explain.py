@@ -1,4 +1,4 @@
-"""`explain`: what we conclude from raw mail, as one JSON object a mail (DESIGN section 5). Pure: needs no database."""
+"""`explain`: what raw mail is read as, one JSON object per mail (DESIGN section 5). Pure: needs no database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class _Case:
-    """A report of the input, and the events that its mail makes: at once, and if every suggestion is accepted."""
+    """A report in the input, with its automatic events, and its events if every suggestion is accepted."""
 
     verdict: Verdict
     acted: list[EventData] = field(default_factory=list)
@@ -36,9 +36,9 @@ class _Case:
 def explain(
     mails: Iterable[bytes], identity: BotIdentity, known: Iterable[KnownReport] = (), *, rows: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """What each mail means, in input order. Reports in the input are tracked, wherever in it they stand.
+    """Yield what each mail means, in input order. Reports anywhere in the input are tracked.
 
-    `rows`: with every row of the tables of a report.
+    `rows`: include every row of a report's tables.
     """
     readings = [understand(raw, identity) for raw in mails]
     parsed = [reading.mail for reading in readings]
@@ -66,13 +66,13 @@ def explain(
 
 
 def _report_in(mail: ParsedMail, identity: BotIdentity) -> RobotReport | None:
-    """The report in a robot's mail, or in one of our own."""
+    """Return the report in a robot's mail or in one of our own, or None."""
     ours = identity.is_own(mail.author.email) or mail.mark("x-perfwork-report")
     return find_report(mail) if ours or mail.author.email in identity.robots else None
 
 
 def _track(desk: KnownReports, mail: ParsedMail, told: RobotReport) -> None:
-    """A report of the input becomes a tracked one; a second mail about a culprit joins the first."""
+    """Track a report of the input; a second mail about a culprit joins the first."""
     before = desk.reports.get(told.culprit)
     desk.add(
         KnownReport(
@@ -109,7 +109,7 @@ def _explain_one(
     if relations and not told:
         desk.file(mail.message_id, next(iter(relations)))
     if not relations and reading.notice and reading.kind is SenderKind.ROBOT:
-        # Of no report that we know: shown all the same, since nothing can come of it.
+        # About no known report: shown anyway, since it changes nothing.
         effects = effects_of(reading, at, identity.trust)
     return _as_json(reading, told, list(relations) or ([told.culprit] if told else []), effects, at, rows)
 
@@ -157,7 +157,7 @@ def _as_json(
 
 
 def _meant(reading: Reading, told: RobotReport | None, at: Standpoint) -> tuple[FoundIntent, ...]:
-    """The intents of a reply, each name once; of a report there are none."""
+    """Return the intents of a reply, each name once; a report has none."""
     found = found_in(reading, improvement=at.improvement) if not told else ()
     return tuple({each.intent: each for each in reversed(found)}.values())[::-1]
 

@@ -1,4 +1,4 @@
-"""Who reads an archive or a tree: a lease in its row, that a worker which died here does not keep from others."""
+"""Leases: one worker at a time reads an archive or a tree. The lease of a worker that died on this host is freed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracker.models.base import NamedLease
 
 
 def acquire(row: NamedLease, length: timedelta) -> None:
-    """Take the row, or raise Busy. `length`: how long a worker that gives no sign of life keeps others away."""
+    """Take the lease of a row, or raise Busy. `length`: after which the lease expires, unless it is extended."""
     rows: QuerySet[NamedLease] = type(row)._default_manager.filter(pk=row.pk)
     before = rows.get()
     if before.lease_until and _has_died(before.holder):
@@ -23,18 +23,18 @@ def acquire(row: NamedLease, length: timedelta) -> None:
     now = timezone.now()
     free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=now))
     if not free.update(lease_until=now + length, holder=_name(os.getpid()), attempts=F("attempts") + 1):
-        raise Busy(f"{row}: another worker reads it; try again when it is done, or {length} after it died")
-    row.refresh_from_db()  # it may have been read to another place meanwhile
+        raise Busy(f"{row}: another worker is reading it; try again later (its lease expires within {length})")
+    row.refresh_from_db()  # another worker may have read on meanwhile
 
 
 def extend(row: NamedLease, length: timedelta) -> None:
-    """Hold it longer, in the transaction of what was read: whoever has lost it raises Busy, and saves nothing."""
+    """Extend the lease, in the transaction that saves what was read. Raises Busy if it is lost: nothing is saved."""
     if not _mine(row).update(lease_until=timezone.now() + length):
-        raise Busy(f"{row}: another worker took over, since this one gave no sign of life for {length}")
+        raise Busy(f"{row}: another worker took over, since this one did not extend its lease for {length}")
 
 
 def release(row: NamedLease) -> None:
-    """Give it back, unless somebody else has it by now."""
+    """Release the lease, unless another worker has it by now."""
     _mine(row).update(lease_until=None, attempts=0, holder="")
 
 
@@ -43,7 +43,7 @@ def _mine(row: NamedLease) -> QuerySet[NamedLease]:
 
 
 def _name(pid: int) -> str:
-    """A process of this machine, told from a later one of the same number by when it began (proc(5))."""
+    """Return host, pid and start time (proc(5)) of a local process: a later one may have the same pid."""
     try:
         began = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -52,7 +52,7 @@ def _name(pid: int) -> str:
 
 
 def _has_died(holder: str) -> bool:
-    """Whether a process is known not to be there any more; of another machine nothing is known."""
+    """Whether the process is known to have ended; False for one on another host."""
     host, _, rest = holder.partition(" ")
     pid = rest.partition(" ")[0]
     return host == socket.gethostname() and pid.isdecimal() and _name(int(pid)) != holder

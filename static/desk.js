@@ -132,7 +132,7 @@
     if (button) {
       event.preventDefault();
       if (meant().length) press(button);
-      else tell("Choose a row first.");
+      else tell("Select a row first.");
     } else if (event.target.name === "row") {
       if (event.shiftKey && anchor) choose(event.target.closest("tr"), true);
       anchor = event.target.closest("tr");
@@ -145,10 +145,10 @@
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.xhr.status < 400) return;
     tell(event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain")
-      ? event.detail.xhr.responseText : `That failed (${event.detail.xhr.status}); reload the page and look.`);
+      ? event.detail.xhr.responseText : `The request failed (${event.detail.xhr.status}). Reload the page to see the current state.`);
   });
   document.body.addEventListener("htmx:sendError", () => {
-    tell("The server can't be reached, so this may not have been done: reload the page and look.");
+    tell("The server can't be reached, so the change may not have been saved. Reload the page to check.");
   });
   document.addEventListener("focusin", () => (last = here() || last));
 })();

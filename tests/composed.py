@@ -1,6 +1,6 @@
-"""Twelve invented reports, and the mails that were composed of them once: `make golden` writes these anew.
+"""Twelve invented reports, and the mails composed from them: `make golden` rewrites these.
 
-Whoever changes the text of our mail sees in the diff of tests/mail/composed/ what its readers will see.
+After a change to the text of our mail, the diff of tests/mail/composed/ shows what its readers will see.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
 
 
 def composed(name: str) -> bytes:
-    """The mail about one of REPORTS."""
+    """Return the mail about one of REPORTS, as bytes."""
     from bot.compose.mail import to_bytes
     from bot.compose.report.report_mail import compose
 
@@ -209,7 +209,7 @@ def composed(name: str) -> bytes:
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write the mails of all REPORTS."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
     import django
 

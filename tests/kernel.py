@@ -1,4 +1,4 @@
-"""The kernel of a test: one repository with everybody's branches, followed as so many trees."""
+"""A test kernel: one repository with the branches of all trees, each tracked as a tree of its own."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ROLES = {"linus": TreeRole.MAINLINE, "next": TreeRole.NEXT, "stable": TreeRole.S
 
 
 def closes(report: Report) -> str:
-    """The trailer that closes a report."""
+    """Return the trailer that closes a report."""
     return f"Closes: https://lore.kernel.org/r/{message_id(report)}"
 
 
 class Kernel:
-    """One repository with everybody's branches, followed as so many trees."""
+    """One repository with the branches of all trees, each tracked as a tree of its own."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -32,7 +32,7 @@ class Kernel:
             self.git.point(branch, self.git.head("master"))
 
     def walk(self, *names: str) -> TrackTally:
-        """Walk these trees; the last one's tally."""
+        """Walk these trees, and return the tally of the last one."""
         self.world.now = max(self.world.now, self.git.now) + timedelta(hours=1)
         tally = TrackTally()
         for name in names:
@@ -52,7 +52,7 @@ class Kernel:
         return self.world.report(title, sha=sha, **changes)
 
     def merged(self, title: str = TITLE, body: str = "") -> Report:
-        """A culprit in v9.1-rc1, reported."""
+        """Commit a culprit, tag it v9.1-rc1, and return the report about it."""
         sha = self.git.commit(title, body)
         self.git.tag("v9.1-rc1")
         report = self.report(sha, title)

@@ -1,4 +1,4 @@
-"""A git tree built by a test, commit by commit: branches, merges, tags, and every way to rewrite them."""
+"""A git repository built by a test, commit by commit: branches, merges, tags, and ways to rewrite them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.world import DANA, START
 
 
 class Linux:
-    """A bare repository. Each commit changes a file of its own, so that a rebase keeps its patch; time passes an hour a
-    step.
+    """A bare repository. Each commit changes its own file, so that a rebase keeps its patch-id. Each step advances the
+    clock by an hour.
     """
 
     def __init__(self, path: Path, now: datetime = START) -> None:
@@ -49,7 +49,7 @@ class Linux:
         authored: datetime | None = None,
         change: str = "",
     ) -> str:
-        """Add a commit to a branch: one that changes the file `change`, or one of the title's name."""
+        """Add a commit to a branch, and return its sha. It changes the file `change`, or one named after the title."""
         self.now += timedelta(hours=1)
         above = [self.head(on)] if parents is None else list(parents)
         above = [each for each in above if each]
@@ -72,7 +72,7 @@ class Linux:
         raw_dates: tuple[int, int] | None = None,
         encoding: str = "",
     ) -> str:
-        """Any bytes as a commit, past all that git would mend or refuse."""
+        """Write any bytes as a commit, even what git would repair or reject, and return its sha."""
         written, committed = raw_dates or (int((authored or self.now).timestamp()), int(self.now.timestamp()))
         lines = [f"tree {self._tree(files or {})}", *(f"parent {each}" for each in parents)]
         lines += [f"author {author.name} <{author.email}> {written} +0000"]
@@ -84,11 +84,11 @@ class Linux:
         return sha
 
     def merge(self, title: str, *others: str, on: str = "master", body: str = "") -> str:
-        """Merge branches or commits; two and more make an octopus."""
+        """Merge branches or commits; two or more make an octopus merge."""
         return self.commit(title, body, on=on, parents=[self.head(on), *(self.head(each) or each for each in others)])
 
     def pick(self, sha: str, *, on: str, body: str = "") -> str:
-        """The same patch, with the same author and date, on another branch."""
+        """Cherry-pick a commit to another branch: same patch, author and author date."""
         name, email, at, title = self("log", "-1", "--format=%an%x00%ae%x00%at%x00%s", sha).split("\0")
         own = self("log", "-1", "--format=%b", sha)
         written = datetime.fromtimestamp(int(at), tz=self.now.tzinfo)
@@ -123,7 +123,7 @@ class Linux:
         return self("mktree", "-z", stdin=entries.encode())
 
     def _deep_tree(self, blobs: Mapping[str, str]) -> str:
-        """With folders, by an index of its own."""
+        """Write a tree with subdirectories, using a temporary index."""
         with TemporaryDirectory() as place:
             index = {"GIT_INDEX_FILE": f"{place}/index"}
             entries = "".join(f"100644 {sha}\t{name}\0" for name, sha in blobs.items())
@@ -131,7 +131,7 @@ class Linux:
             return self("write-tree", **index)
 
     def mirror(self, place: Path) -> Path:
-        """A mirror that is fetched from here."""
+        """Clone a mirror of this repository into `place`."""
         subprocess.run(["git", "clone", "--quiet", "--mirror", self.path, place], check=True, env=git.ENVIRONMENT)
         return place
 

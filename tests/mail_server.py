@@ -1,4 +1,4 @@
-"""A mail server on loopback that does as it is told: refuse, defer, hang up at a byte, take and vanish."""
+"""A scriptable mail server on loopback: it can reject, defer, hang up at a given byte, or accept and vanish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.outbox.transports.smtp import Server
 
 
 class Moody:
-    """A handler of aiosmtpd that answers as it is told to, and remembers what it took."""
+    """An aiosmtpd handler that gives the configured answers and keeps what it accepted."""
 
     def __init__(self) -> None:
         self.taken: list[bytes] = []
@@ -26,14 +26,14 @@ class Moody:
         self.greeted: list[str] = []
         self.options: list[list[str]] = []
         self.sessions = 0
-        self.rcpt: dict[str, str] = {}  # what is said to some recipients; 250 to the others
-        self.answer = "250 taken"  # what is said to the last dot
-        self.vanish = False  # behind the last dot, without a word
-        self.stall = 0.0  # seconds before the last dot is answered
+        self.rcpt: dict[str, str] = {}  # answers for particular recipients; 250 for all others
+        self.answer = "250 taken"  # the answer to the final dot
+        self.vanish = False  # hang up after the final dot, without an answer
+        self.stall = 0.0  # seconds before the final dot is answered
 
     @property
     def ids(self) -> Counter[str]:
-        """How often each Message-ID was taken."""
+        """How often each Message-ID was accepted."""
         return Counter(parse(raw).message_id for raw in self.taken)
 
     async def handle_EHLO(  # noqa: N802
@@ -79,7 +79,7 @@ def free_port() -> int:
 
 @contextmanager
 def mail_server(mood: Any, **options: Any) -> Iterator[Server]:
-    """The server of a mood, for as long as it is needed."""
+    """Run a server with the given handler, and yield its address."""
     controller = Controller(mood, hostname="127.0.0.1", port=free_port(), **options)
     controller.start()
     try:

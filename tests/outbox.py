@@ -1,4 +1,4 @@
-"""Short words for tests of the outbox."""
+"""Helpers for tests of the outbox."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LEASE = timedelta(seconds=60)
 
 
 def send(server: Server, **manner: Any) -> Counter[SendStatus]:
-    """One call of a worker."""
+    """Send what is due, as one run of a worker, and count the outcomes."""
     return sender.send_due(SmtpTransport(server), sender.SendConfig(**{"lease": LEASE, **manner}))
 
 
 def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> list[OutgoingMail]:
-    """What a worker would take now."""
+    """Claim the mails that a worker would take now."""
     return scheduler.claim_due(now or timezone.now(), LEASE, limit, by)
 
 
 def by_hand(mail: OutgoingMail, verb: str, words: str = "") -> bool:
-    """What a person does on the page."""
+    """Apply an operator's action, as on the page, and return whether it took effect."""
     return mail_transitions.apply_action(mail.pk, verb, "dana", timezone.now(), words)
 
 
@@ -37,12 +37,12 @@ def again(mail: OutgoingMail) -> OutgoingMail:
 
 
 def record_of(mail: OutgoingMail) -> list[str]:
-    """The states that a mail went through."""
+    """Return the states that a mail went through, in order."""
     return list(mail.moves.values_list("became", flat=True))
 
 
 def unrecorded() -> list[str]:
-    """Mails whose state is not the one that their record ends with: somebody moved them without a line."""
+    """Describe mails whose state differs from the end of their record: a transition was not recorded."""
     last: dict[int, str] = {}
     for mail, was, became in MailTransition.objects.order_by("pk").values_list("mail", "was", "became"):
         if was != last.get(mail, ""):

@@ -1,4 +1,4 @@
-"""A real Postfix of its own, on a port of loopback: it files mail into Maildirs, bounces, and sends nothing beyond."""
+"""A private Postfix on loopback: it delivers to Maildirs, bounces, and sends nothing to the outside."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ postlog unix-dgram n - n - 1 postlogd
 
 @dataclass(frozen=True, slots=True)
 class Postfix:
-    """Where it listens, and where it files."""
+    """The port it listens on, and the directory with its queue and Maildirs."""
 
     port: int
     place: Path
 
     def mails(self, box: str) -> list[bytes]:
-        """What lies in a Maildir."""
+        """Return the mails in a Maildir."""
         return [file.read_bytes() for file in sorted((self.place / "mail" / box / "new").glob("*"))]
 
     def wait(self, box: str, number: int = 1) -> list[bytes]:
-        """The mails of a Maildir, once there are so many."""
+        """Wait until a Maildir has at least `number` mails, and return them."""
         until = time.monotonic() + 30
         while len(self.mails(box)) < number:
             log = self.place / "log"
@@ -84,7 +84,7 @@ class Postfix:
 
 
 def why_not() -> str:
-    """What keeps it from being run here, "" for nothing."""
+    """Return the reason why Postfix cannot run here, or ""."""
     if shutil.which("postfix", path=f"{os.environ['PATH']}:/usr/sbin") is None:
         return "Postfix is not installed: apt install postfix"
     return "" if os.geteuid() == 0 else "Postfix starts as root only"

@@ -1,4 +1,4 @@
-"""An invented report as the mail tells it, to be changed by tests; and the bot that mails it."""
+"""An invented report in the form that mail is composed from, which tests modify; and the identity of the bot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small world to tell stories in: a lab that measures, a list that archives, a tree that is committed to."""
+"""A simulated environment for tests: a lab that measures, a list with an archive, a git tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ START = datetime(2026, 9, 1, tzinfo=UTC)
 
 
 class World:
-    """Time passes an hour a step, so that every story has an order."""
+    """A lab, a list and a git tree. Each step advances the clock by an hour, so that all events are ordered."""
 
     def __init__(self, place: Path, identity: BotIdentity) -> None:
         self.place, self.identity = place, identity
@@ -59,7 +59,7 @@ class World:
 
     # --- the lab ---
     def result(self, sha: str, title: str, **changes: Any) -> dict[str, Any]:
-        """A bisect result that says: 30 % worse."""
+        """Return a bisect result that reports a regression of 30 %."""
         return {
             "schema": "perf-bisect-result/1",
             "id": f"lab-{sha[:8]}",
@@ -96,7 +96,7 @@ class World:
         return [answer.receipt for answer in answers if answer.receipt]
 
     def report(self, title: str = "mm/vmscan: walk cold folios first", sha: str = "", **changes: Any) -> Report:
-        """A culprit is committed (or is in another tree), bisected, reported, and the mail is in the list's archive."""
+        """Commit a culprit (or take `sha`), ingest its result, and put the report mail into the list's archive."""
         sha = sha or self.commit(title)
         self.ingest(self.result(sha, title, **changes))
         compose_due(self.identity, self.later(), approve_first=False)
@@ -116,7 +116,7 @@ class World:
         message_id: str = "",
         **headers: str,
     ) -> bytes:
-        """A mail to the list; `to` is the Message-ID that it answers."""
+        """Return a mail to the list; `to` is the Message-ID that it replies to."""
         self._letters += 1
         mail = EmailMessage(policy=SMTP.clone(max_line_length=998))
         mail["From"] = str(author)
@@ -142,12 +142,12 @@ class World:
 
 
 def message_id(report: Report) -> str:
-    """The Message-ID of a report's mail."""
+    """Return the Message-ID of a report's mail."""
     return OutgoingMail.objects.get(report=report, purpose="report").message_id
 
 
 def standing(report: Report) -> str:
-    """The sentence that the triage table shows."""
+    """Return the status text that the triage table shows."""
     return Report.objects.get(pk=report.pk).status
 
 

@@ -1,1 +1,1 @@
-"""What is known, and how it is shown. Knows no mail syntax, no git, no SMTP; imports nothing from bot/."""
+"""The tracker: data model, web pages and API. Knows nothing of mail syntax, git or SMTP; imports nothing from bot/."""

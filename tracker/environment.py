@@ -1,4 +1,4 @@
-"""Reading the environment: what is not just text is checked, and refused in one line that names it."""
+"""Typed settings from the environment: a bad value is rejected in one line that names the setting."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _ADDRESS = re.compile(r"[\w.!#$%&'*/=?^`{|}~-]+@[\w.-]+", re.ASCII)
 
 
 def told(name: str, expected: str, read: Callable[[], T]) -> T:
-    """What `read` makes of a setting; ImproperlyConfigured says what was expected, and what was found."""
+    """Return `read()`. Raises ImproperlyConfigured, which says what was expected and what was found."""
     try:
         return read()
     except (ValueError, KeyError, TypeError, ImproperlyConfigured):
-        # An address may hold a password, which no log should show.
+        # A URL may hold a password, which must not be logged.
         found = "" if name.endswith("_URL") else f", found {os.environ.get(name, '')[:80]!r}"
         raise ImproperlyConfigured(f"{name}: expected {expected}{found}") from None
 
 
 def flag(name: str, default: bool) -> bool:
-    """A switch. A word that is neither on nor off is refused: a typo must not let mail go out."""
+    """Return a switch. A word that is neither on nor off is rejected: a typo must not let mail go out."""
     return told(name, "on or off", lambda: _WORDS[env.str(name, default="on" if default else "off").strip().lower()])
 
 
 def seconds(name: str, default: float) -> float:
-    """A time span, more than nothing and less than some months."""
+    """Return a time span in seconds, above 0 and below 10**7 (some months)."""
 
     def read() -> float:
         span = float(env.str(name, default=str(default)))
@@ -44,7 +44,7 @@ def seconds(name: str, default: float) -> float:
 
 
 def whole(name: str, default: int) -> int:
-    """A number above nothing, and below a million."""
+    """Return a whole number above 0 and below one million."""
 
     def read() -> int:
         number = int(env.str(name, default=str(default)))
@@ -52,11 +52,11 @@ def whole(name: str, default: int) -> int:
             raise ValueError
         return number
 
-    return told(name, "a whole number above 0", read)
+    return told(name, "a whole number from 1 to 999999", read)
 
 
-def pairs(name: str, expected: str = "name=path pairs with commas between them", key: str = r".+") -> dict[str, str]:
-    """name=value pairs with commas between them; `key` is what a name must look like."""
+def pairs(name: str, expected: str = "comma-separated name=path pairs", key: str = r".+") -> dict[str, str]:
+    """Return comma-separated name=value pairs as a dict; `key`: the pattern that a name must match."""
 
     def read() -> dict[str, str]:
         found = dict(pair.split("=", 1) for pair in env.list(name, default=[]))
@@ -68,7 +68,7 @@ def pairs(name: str, expected: str = "name=path pairs with commas between them",
 
 
 def address(name: str, default: str) -> str:
-    """A mail address in ASCII, without a +tag of its own."""
+    """Return an email address in ASCII, without a +tag."""
 
     def read() -> str:
         found: str = env.str(name, default=default)
@@ -80,7 +80,7 @@ def address(name: str, default: str) -> str:
 
 
 def database(name: str, default: str) -> dict[str, Any]:
-    """Django's settings of a database from its URL."""
+    """Return Django's database settings from a URL."""
 
     def read() -> dict[str, Any]:
         if not env.str(name, default=default).startswith(("sqlite:", "postgres:", "postgresql:")):

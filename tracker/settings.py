@@ -1,6 +1,6 @@
-"""Settings: read from the environment once, here, with defaults that are safe on a fresh machine.
+"""Settings, read once from the environment, with defaults that are safe on a fresh machine.
 
-`PERFWORK_ENV=FILE` adds the lines of an env file, which never override the real environment.
+`PERFWORK_ENV=FILE` adds settings from an env file, which never override the real environment.
 docs/settings.md lists every name.
 """
 
@@ -17,16 +17,16 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 if env_file := env.str("PERFWORK_ENV", default=""):
     if not Path(env_file).is_file():
-        raise ImproperlyConfigured(f"PERFWORK_ENV: there is no file {env_file}")
+        raise ImproperlyConfigured(f"PERFWORK_ENV: no such file: {env_file}")
     env.read_env(env_file)
 
 VAR = Path(env.str("PERFWORK_VAR", default=str(BASE_DIR / "var")))
 try:
     VAR.mkdir(parents=True, exist_ok=True)  # the database, the queue and the drop directory live here
 except OSError as _why:
-    raise ImproperlyConfigured(f"PERFWORK_VAR: {VAR} can't be made: {_why.strerror}") from None
+    raise ImproperlyConfigured(f"PERFWORK_VAR: cannot create {VAR}: {_why.strerror}") from None
 
-# --- who we are, and what we read -------------------------------------------------------------
+# --- bot identity, mail, archives and trees ---------------------------------------------------
 PERFWORK_BOT_ADDRESS: str = address("PERFWORK_BOT_ADDRESS", "perfbot@localhost")
 PERFWORK_BOT_NAME: str = env.str("PERFWORK_BOT_NAME", default="Perfwork")
 PERFWORK_LIST_ADDRESS: str = env.str("PERFWORK_LIST_ADDRESS", default="")
@@ -37,7 +37,7 @@ PERFWORK_BULLETINS: list[str] = [address.strip() for address in env.list("PERFWO
 PERFWORK_DIGEST: bool = flag("PERFWORK_DIGEST", False)
 PERFWORK_LAB: str = env.str("PERFWORK_LAB", default="0-Day CI")
 PERFWORK_LKML: str = env.str("PERFWORK_LKML", default="linux-kernel@vger.kernel.org")
-PERFWORK_TREE_LISTS: dict[str, str] = pairs("PERFWORK_TREE_LISTS", "tree=address pairs with commas between them")
+PERFWORK_TREE_LISTS: dict[str, str] = pairs("PERFWORK_TREE_LISTS", "comma-separated tree=address pairs")
 PERFWORK_REGZBOT: str = env.str("PERFWORK_REGZBOT", default="")
 PERFWORK_SUBJECT: str = env.str("PERFWORK_SUBJECT", default="seed")
 PERFWORK_REPRODUCE: str = env.str("PERFWORK_REPRODUCE", default="")
@@ -51,7 +51,7 @@ PERFWORK_TRUSTED_AUTHSERV: list[str] = env.list("PERFWORK_TRUSTED_AUTHSERV", def
 PERFWORK_SIGNERS: dict[str, frozenset[str]] = {
     address.lower(): frozenset(domains.lower().split("+"))
     for address, domains in pairs(
-        "PERFWORK_SIGNERS", "address=domain pairs with commas between them", r"[^@\s]+@[\w.-]+"
+        "PERFWORK_SIGNERS", "comma-separated address=domain pairs", r"[^@\s]+@[\w.-]+"
     ).items()
 }
 PERFWORK_KEYRING: str = env.str("PERFWORK_KEYRING", default="")
@@ -63,7 +63,7 @@ PERFWORK_ARCHIVES: list[str] = env.list("PERFWORK_ARCHIVES", default=[])
 PERFWORK_FETCH: bool = flag("PERFWORK_FETCH", False)
 PERFWORK_LORE: str = env.str("PERFWORK_LORE", default="")
 PERFWORK_TREES: dict[str, str] = pairs("PERFWORK_TREES", key=r"[^:#\s]+")
-PERFWORK_TREE_ROLES: dict[str, str] = pairs("PERFWORK_TREE_ROLES", "name=role pairs with commas between them")
+PERFWORK_TREE_ROLES: dict[str, str] = pairs("PERFWORK_TREE_ROLES", "comma-separated name=role pairs")
 PERFWORK_FETCH_EVERY: float = seconds("PERFWORK_FETCH_EVERY", 600.0)
 PERFWORK_FETCH_PATIENCE: float = seconds("PERFWORK_FETCH_PATIENCE", 900.0)
 PERFWORK_DROP = Path(env.str("PERFWORK_DROP", default=str(VAR / "drop")))
@@ -88,7 +88,7 @@ if PERFWORK_SENT and not PERFWORK_SENT.startswith(("imap://", "imaps://")):
     raise ImproperlyConfigured("PERFWORK_SENT: expected imaps://user:password@host/Sent")
 
 if PERFWORK_SENT and PERFWORK_SENT not in PERFWORK_ARCHIVES:
-    PERFWORK_ARCHIVES.append(PERFWORK_SENT)  # what turns up there has gone out
+    PERFWORK_ARCHIVES.append(PERFWORK_SENT)  # a mail that is found there was sent
 
 if PERFWORK_TRUST not in ("verified", "open", "maintainers"):
     raise ImproperlyConfigured(f"PERFWORK_TRUST: expected verified, open or maintainers, found {PERFWORK_TRUST!r}")
@@ -106,7 +106,7 @@ for _tree, _role in PERFWORK_TREE_ROLES.items():
         )
 
 if any(len(token) < 16 for token in PERFWORK_API_TOKENS):
-    raise ImproperlyConfigured("PERFWORK_API_TOKENS: expected tokens of 16 characters or more, found a shorter one")
+    raise ImproperlyConfigured("PERFWORK_API_TOKENS: expected tokens of at least 16 characters, found a shorter one")
 
 # --- safety -----------------------------------------------------------------------------------
 DEBUG: bool = flag("DEBUG", False)
@@ -115,7 +115,7 @@ ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOOPBACK)
 
 
 def _local_secret() -> str:
-    """A random key of this installation alone, kept in var/: good for loopback, refused for the world."""
+    """Return a random key for this installation, kept in var/. Only used while the site is on loopback."""
     place = VAR / "secret-key"
     if not place.exists():
         place.touch(mode=0o600)
@@ -127,7 +127,7 @@ SECRET_KEY: str = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if not set(ALLOWED_HOSTS) <= set(LOOPBACK):
         raise ImproperlyConfigured(
-            "SECRET_KEY is not set, but ALLOWED_HOSTS names the outside world: set SECRET_KEY to 50 or more"
+            "SECRET_KEY is not set, but ALLOWED_HOSTS has hosts other than loopback: set SECRET_KEY to 50 or more"
             " random characters"
         )
     SECRET_KEY = _local_secret()
@@ -184,7 +184,7 @@ TEMPLATES = [
             "builtins": ["tracker.templatetags.words"],
         },
     },
-    # The rows of tables, a hundred a page with forty values each: Jinja writes them faster.
+    # Table rows, a hundred per page with forty values each: Jinja renders them faster.
     {"BACKEND": "django.template.backends.jinja2.Jinja2", "NAME": "fast", "DIRS": [BASE_DIR / "templates" / "fast"]},
 ]
 
@@ -199,16 +199,16 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 30,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
     }
-else:  # a connection takes PostgreSQL ten milliseconds, more than a page's queries together
+else:  # connecting to PostgreSQL takes 10 ms, more than all queries of a page
     DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
 AUTHENTICATION_BACKENDS = ["tracker.services.accounts.backend.Backend"]
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "releases"
-# Sessions hold who is signed in and the last decision, no more; in a signed cookie they cost no query. Who is no user
-# any more, or has another password, is out at once.
+# Sessions hold only the signed-in user and the last decision; in a signed cookie they cost no query. Deleting a user or
+# changing the password ends their sessions at once.
 SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
-# Nothing but our own files: no script or style that stands in a page is obeyed.
+# Only our own files: inline scripts and styles are blocked.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
@@ -238,7 +238,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True  # served straight from static/: no collectstatic step, no STATIC_ROOT
 WHITENOISE_AUTOREFRESH = DEBUG
 
-# --- Celery: nudges only, so a file-system queue is enough until a broker is set (DESIGN rule 7) ---
+# --- Celery: only wakes the workers, so a file-system queue is enough until a broker is set (DESIGN rule 7) ---
 CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default="filesystem://")
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {}
 if CELERY_BROKER_URL.startswith("filesystem:"):
@@ -258,9 +258,9 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "loggers": {
-        "mail.log": {"level": "WARNING"},  # aiosmtpd tells every line of every dialogue
-        "flufl.bounce": {"level": "CRITICAL"},  # it tells every form of bounce that it tries
-        "kombu.connection": {"level": "ERROR"},  # a file system has no host name, and needs none
+        "mail.log": {"level": "WARNING"},  # aiosmtpd logs every line of every SMTP dialogue
+        "flufl.bounce": {"level": "CRITICAL"},  # it logs every bounce format that it tries
+        "kombu.connection": {"level": "ERROR"},  # a file-system queue has no host name and needs none
     },
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
 }

@@ -1,6 +1,6 @@
-"""Stage two: the mails of a batch that passed are parsed, laid out beside what is known, and filed one by one.
+"""Stage two: parse the mails of a batch that passed stage one, and file them one by one.
 
-A mail that seems to be about a report which is not there waits as an orphan; once what it names is filed, so is it.
+A mail that seems to be about an unknown report becomes a pending reference; it is filed once what it names is.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from bot.replies.reading import Reading, understand
 from bot.robot_reports.report import find_report
 from tracker.models import Archive, Message, OutgoingMail, PendingReference, RawMessage
 
-ROUNDS = 1000  # an orphan may wait for an orphan, as deep as threads go
+ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
 AT_ONCE = 500
-THREAD = 2000  # mails of one thread
-ROWS = 20  # mails that are unpacked at once
-SLICE = 8 << 20  # bytes of orphans that are read together
+THREAD = 2000  # mails per thread
+ROWS = 20  # mails that are decompressed at once
+SLICE = 8 << 20  # bytes of pending mail that are read together
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A mail that stage one let through, and why; `source` where its bytes are stored already."""
+    """A mail that passed stage one, and why; `source` if its bytes are stored already."""
 
     mail: RawMail
     why: Passes
@@ -41,14 +41,14 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A mail that was parsed."""
+    """A parsed mail."""
 
     passed: Passed
     reading: Reading
 
 
 def take(passed: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter) -> ReadTally:
-    """File mails in the caller's transaction, and then the orphans that waited for what they brought."""
+    """File mails in the caller's transaction, and then the pending mail that waited for them."""
     tally = ReadTally()
     maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
     put_aside(maybe, archive, desk, sieve, tally)
@@ -68,7 +68,7 @@ def take(passed: Sequence[Passed], archive: Archive | None, desk: MailFiler, sie
 def put_aside(
     maybe: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter, tally: ReadTally
 ) -> None:
-    """Keep mails that seem to be about a report which is not there, unread, by the keys that stand in them."""
+    """Store mails that seem to be about an unknown report, unparsed, with the keys that they name."""
     named = {each.mail.raw: keys for each in maybe if (keys := sieve.names(each.mail.raw))}
     if not named:
         return
@@ -84,7 +84,7 @@ def put_aside(
 def _file(
     passed: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter, tally: ReadTally
 ) -> Iterator[str]:
-    """File mails that were parsed together. Yields the keys that are tracked from now on."""
+    """Parse and file mails. Yields the keys that are tracked from now on."""
     reads = [each for each in (_parsed(one, archive, desk, tally) for one in passed) if each]
     if reads:
         desk.lay_out([each.reading for each in reads])
@@ -94,12 +94,12 @@ def _file(
             with transaction.atomic():
                 filed = _take(each, archive, desk)
         except (SoftTimeLimitExceeded, MemoryError):
-            raise  # the machine's trouble is no mail's: nothing may be skipped for it
-        except Exception as error:  # whatever a hostile mail can do: it is kept, and the next one is read
+            raise  # the host's fault, not the mail's: nothing may be skipped for it
+        except Exception as error:  # hostile mail may raise anything: it is stored, and the next one is read
             if isinstance(error, OperationalError) and not is_too_long(error):
                 raise
             _quarantine(each.passed, archive, desk, error, tally)
-            desk.forget()  # what it learned from this mail was rolled back
+            desk.forget()  # what it cached from this mail was rolled back
             desk.lay_out([later.reading for later in reads[number + 1 :]])
             continue
         waits = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not desk.is_of_a_bulletin(each.reading)
@@ -121,14 +121,14 @@ def _parsed(passed: Passed, archive: Archive | None, desk: MailFiler, tally: Rea
 
 
 def _take(each: _Read, archive: Archive | None, desk: MailFiler) -> Filed:
-    """File one mail; what it names and nobody has seen yet, it waits for."""
+    """File one mail; it waits for whatever it names that is not there yet."""
     reading, passed = each.reading, each.passed
 
     def kept() -> RawMessage:
         return passed.source or keep(passed.mail, archive, desk.now)
 
     if passed.source and passed.source.error:
-        passed.source.error = ""  # understood at last
+        passed.source.error = ""  # it can be read now
         passed.source.save(update_fields=["error"])
     if not reading.mail.message_id:
         if desk.concerns(reading):
@@ -147,7 +147,7 @@ def _take(each: _Read, archive: Archive | None, desk: MailFiler) -> Filed:
 
 
 def _read_again(desk: MailFiler) -> None:
-    """The threads of reports that more people were told of: who their writers are may have changed."""
+    """Read the threads of reports with new recipients again: the roles of their writers may have changed."""
     for pk in sorted(desk.more_people):
         sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
         for source in sources.iterator(chunk_size=20):
@@ -159,7 +159,7 @@ def _read_again(desk: MailFiler) -> None:
 
 
 def _tracked(filed: Filed, sieve: Prefilter) -> Iterator[str]:
-    """The keys that a filed mail brought; stage one learns them."""
+    """Yield the keys of a newly filed mail, and add them to stage one."""
     if not filed.message_id or filed.was_known:
         return
     sieve.tracked.add(key_of_message(filed.message_id))
@@ -171,7 +171,7 @@ def _tracked(filed: Filed, sieve: Prefilter) -> Iterator[str]:
 
 
 def _orphans_of(keys: Sequence[str]) -> Iterator[list[Passed]]:
-    """The mails that waited for one of these keys, in the order in which they were read, a slice of bytes at a time."""
+    """Yield the mails that waited for one of these keys, in the order of their arrival, about SLICE bytes at a time."""
     found: set[int] = set()
     for start in range(0, len(keys), AT_ONCE):
         rows = PendingReference.objects.filter(key__in=keys[start : start + AT_ONCE], source__error="")
@@ -189,7 +189,7 @@ def _orphans_of(keys: Sequence[str]) -> Iterator[list[Passed]]:
 
 
 def claim_pending(desk: MailFiler, sieve: Prefilter) -> ReadTally:
-    """File the orphans whose report came another way: from a lab, or from a worker that filed it at the same moment."""
+    """File pending mail whose report came another way: from a lab, or from another worker at the same moment."""
     late: list[str] = []
     reports = OutgoingMail.objects.exclude(report=None).values("message_id")
     for keys in (Message.objects.values("message_id"), reports, *keys_in_database()):

@@ -1,4 +1,4 @@
-"""A trail of the commits that were read up to, ever sparser into the past: history may be rewritten. Pure."""
+"""A checkpoint: the commits up to which an epoch was read, sparser into the past, as history may change. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReadCheckpoint:
-    """(how many mails had been read, the commit), the newest first. A thousand mails leave about ten marks."""
+    """(number of mails read, commit), newest first. A thousand mails leave about ten marks."""
 
     marks: tuple[tuple[int, str], ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> ReadCheckpoint:
-        """What `str` gave; a bare commit is a trail, too, and what can't be read is none."""
+        """Parse the output of `str`; a bare commit is valid, too, and invalid words are ignored."""
         marks = []
         for word in text.split():
             count, colon, commit = word.rpartition(":")
@@ -33,7 +33,7 @@ class ReadCheckpoint:
         return self.marks[0][0] if self.marks else 0
 
     def to(self, commit: str, more: int) -> ReadCheckpoint:
-        """The trail after `more` mails, up to `commit`. Of older marks one stays for each doubling of the way back."""
+        """Return the checkpoint after `more` mails, at `commit`. One older mark is kept per doubled distance."""
         count = self.count + more
         kept: dict[int, tuple[int, str]] = {}
         for mark in self.marks:
@@ -41,7 +41,7 @@ class ReadCheckpoint:
         return ReadCheckpoint(((count, commit), *(mark for mark in kept.values() if mark[1] != commit)))
 
     def back_to(self, commit: str) -> ReadCheckpoint:
-        """The trail as it was at one of its commits; an empty one where it never was there."""
+        """Return the checkpoint as it was at one of its commits; an empty one for any other commit."""
         for number, mark in enumerate(self.marks):
             if mark[1] == commit:
                 return ReadCheckpoint(self.marks[number:])

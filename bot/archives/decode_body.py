@@ -1,6 +1,6 @@
-"""The body of a mail as bytes in the clear: transfer encodings undone, without taking the mail apart. Pure.
+"""Decode the transfer encodings in the body of a mail, without splitting it into parts. Pure.
 
-For looking whether something stands in it; what is junk between the parts stays junk. RFC 2045, RFC 3676.
+For searching only: what separates the parts stays in it. RFC 2045, RFC 3676.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _BASE64 = re.compile(rb"(?:^[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\n|\Z))+", re.M)
 
 
 def decode_body(body: bytes, *, quoted: bool, base64: bool, delsp: bool) -> bytes:
-    """The body, and below it what it says in other words. `delsp`: flowed lines are joined without a space."""
+    """Return the body, followed by its decoded forms. `delsp`: flowed lines are joined without a space."""
     clear = body
     if quoted:
         clear += b"\n" + binascii.a2b_qp(body)
@@ -30,6 +30,6 @@ def _decoded(block: bytes) -> bytes:
     letters = b"".join(block.split()).replace(b"=", b"")
     letters = letters[:-1] if len(letters) % 4 == 1 else letters
     raw = binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
-    if b"\0" in raw:  # UTF-16 of either kind: one of both is what it says
+    if b"\0" in raw:  # UTF-16: one of the two byte orders is right
         raw += b"".join(b"\n" + raw.decode(name, "ignore").encode("utf-8", "ignore") for name in _UTF16)
     return b"\n" + raw

@@ -1,4 +1,4 @@
-"""One mail into the database: our own, a robot's report, or a reply; as message and events."""
+"""File one mail in the database, as message and events: our own, a robot's report, or a reply."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ from tracker.services import event_log, report_summary
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """What became of a mail."""
+    """The result of filing a mail."""
 
     message_id: str = ""
     is_report: bool = False
     is_repeated: bool = False  # a report whose culprit was reported before
     is_reply: bool = False
     was_known: bool = False
-    report: Report | None = None  # that it made, or told more of
+    report: Report | None = None  # that it created or added to
 
 
 class MailFiler:
-    """The reports that the mails at hand may be about, and the filing of one mail after the other under them."""
+    """Files mails one by one under the reports that a batch may be about, which it caches."""
 
     def __init__(self, identity: BotIdentity, now: datetime) -> None:
         self.identity = identity
         self.now = now
         self._touched: set[int] = set()
-        self._spoken: set[int] = set()  # reports with more mail than before
-        self.more_people: set[int] = set()  # reports that were told to more people than before
+        self._spoken: set[int] = set()  # reports with new mail
+        self.more_people: set[int] = set()  # reports with new recipients
         self.forget()
 
     def forget(self) -> None:
-        """Start with an empty desk; what the database knows is loaded by `lay_out`."""
+        """Empty the cache; `lay_out` loads from the database."""
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
         self._filed: set[str] = set()
-        self._bulletins: set[str] = set()  # mails of ours that are about no report
+        self._bulletins: set[str] = set()  # our own mails that are about no report
 
     def lay_out(self, readings: Sequence[Reading]) -> None:
-        """Load what the database knows of the reports that these mails may be about: a handful of queries for all."""
+        """Load the reports that these mails may be about, with a few queries for all mails together."""
         self._filed |= load(self.known, self._rows, readings, self._bulletins)
 
     def refold(self) -> None:
-        """Bring the cached states up to date; once a batch."""
-        event_log.refold(self._touched)  # reports that were rolled back are not there, and so not folded
+        """Update the cached states; called once per batch."""
+        event_log.refold(self._touched)  # reports that were rolled back do not exist, and are not folded
         report_summary.refresh(self._touched | self._spoken)
         self._touched.clear()
         self._spoken.clear()
 
     def unseen(self, reading: Reading) -> list[str]:
-        """The keys of what a mail names and we don't know: mails that it answers or links to, what its patch fixes."""
+        """Return the keys that a mail names and we don't have: mails it answers or links to, what its patch fixes."""
         mails = [name for name in names_in(reading) if name not in self.known.by_message]
         commits = patch_keys(reading)
         if commits:
@@ -79,7 +79,7 @@ class MailFiler:
         return [name for name in (*mails, *commits) if name not in nowhere]
 
     def is_of_a_bulletin(self, reading: Reading) -> bool:
-        """Whether a mail is one of ours that is about no report, or answers one: no report of it will ever come."""
+        """Whether a mail is one of our bulletins, or answers one: it will never be about a report."""
         return not self._bulletins.isdisjoint(names_in(reading))
 
     def concerns(self, reading: Reading) -> bool:
@@ -87,12 +87,12 @@ class MailFiler:
         return bool(self.known.relations(reading))
 
     def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
-        """File one mail that was laid out. `keep` stores its bytes, and is called before all else."""
+        """File one mail after `lay_out`. `keep` stores its bytes, and is called first."""
         mail = reading.mail
         if reading.kind is SenderKind.SELF and not self._witness(reading):
-            return Filed()  # so that the real one, which may come later, is no second
+            return Filed()  # so that the real one, which may come later, is not a duplicate
         if reading.kind is SenderKind.SELF and mail.message_id in self._bulletins:
-            return Filed()  # it names many reports, and is of none: who answers it answers none of them
+            return Filed()  # it names many reports and belongs to none, and so do replies to it
         if mail.message_id in self._filed:
             return Filed(mail.message_id, was_known=True)
         if mail.author.email in self.identity.robots and (robot_report := find_report(mail)):
@@ -100,7 +100,7 @@ class MailFiler:
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
         elif reading.kind is SenderKind.BOUNCE and came_back(reading, self.identity, self.now):
-            keep()  # of a bulletin: it is of no report
+            keep()  # of a bulletin, which belongs to no report
             filed = Filed(mail.message_id)
         elif wish_of(reading, self.identity):
             keep()
@@ -112,12 +112,12 @@ class MailFiler:
         return filed
 
     def _file_reply(self, reading: Reading, relations: Mapping[str, Relation], source: RawMessage) -> Filed:
-        """Our own mail, an answer, or a mail elsewhere that names a report."""
+        """File our own mail, a reply, or a mail elsewhere that names a report."""
         mail = reading.mail
         first, how = next(iter(relations.items()))
         self._store(reading, self._rows[first], source, how)
         if reading.kind is SenderKind.SELF:
-            return Filed(mail.message_id)  # what it proves was heard before
+            return Filed(mail.message_id)  # its delivery evidence is recorded already
         if reading.kind is SenderKind.BOUNCE:
             came_back(reading, self.identity, self.now)
         elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
@@ -128,13 +128,13 @@ class MailFiler:
         return Filed(mail.message_id, is_reply=True)
 
     def _witness(self, reading: Reading) -> bool:
-        """What a mail in our name tells of what became of ours; False where it is another one under its Message-ID."""
+        """Record a mail in our name as delivery evidence; False if it is another mail under the same Message-ID."""
         ours = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
         mail = ours.first()
         return mail is None or delivery_evidence.hear(mail, reading, self.identity, self.now)
 
     def file_again(self, reading: Reading) -> None:
-        """A filed mail, now that more is known: under the report that it is about first, and with all that it does."""
+        """Refile a mail now that more is known: under the first report that it is about, and with all its effects."""
         relations = self.known.relations(reading)
         if reading.kind is SenderKind.SELF or not relations:
             return
@@ -168,7 +168,7 @@ class MailFiler:
             relation=relation,
             trust=reading.trust.verdict,
             trust_by=reading.trust.by[:300],
-            # Of our own mail everything is ours, the quoted-looking tag block too.
+            # All text of our own mail is ours, including the tag block that looks like a quote.
             own_text=(mail.text if reading.kind is SenderKind.SELF else reading.own_text)[:100_000],
         )
         self.known.file(mail.message_id, report.tag)
@@ -176,13 +176,13 @@ class MailFiler:
         return message
 
     def _act(self, reading: Reading, tag: str, relation: Relation) -> None:
-        """What the mail does to one report: by itself an event, else a suggestion that waits for a click."""
+        """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
         report = self._rows[tag]
         seen_from = self.known.reports[tag].standpoint(reading, relation, self.identity)
         at = reading.mail.date or self.now
         effects = effects_of(reading, seen_from, self.identity.trust)
         acts = any(each.happening and each.mode is Mode.AUTO for each in effects)
-        # What a person has turned down stays so, whatever is known since.
+        # What a person has rejected stays rejected, whatever is known since.
         turned_down = event_log.rejected_keys(report, reading.mail.message_id) if acts else set()
         for number, effect in enumerate(effects):
             event = event_of(effect, reading.mail, seen_from.role, at, number)
@@ -214,7 +214,7 @@ class MailFiler:
         )
 
     def _sha10_of(self, argument: str) -> str:
-        """The report that a `dup` names, by the sha of its culprit where its link leads to one of ours."""
+        """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""
         for link in find_links(argument, self.identity.base_url):
             tag = self.known.by_message.get(link.message_id, "")
             if tag in self._rows:
@@ -222,8 +222,8 @@ class MailFiler:
         return argument[:200]
 
     def _file_report(self, reading: Reading, told: RobotReport, source: RawMessage) -> Filed:
-        """A robot's report: the report of its culprit, its findings, and the event that it was reported; where its
-        culprit or its metric is unsure, that event is a suggestion, and the report is held until it is accepted.
+        """File a robot's report: its culprit's report, its findings, and the event that it was reported. If its culprit
+        or its metric is uncertain, that event is a suggestion, and the report is held until it is accepted.
         """
         mail = reading.mail
         report, repeated, more_people = report_import.report_for(mail, told, self.identity)

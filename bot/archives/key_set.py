@@ -1,6 +1,6 @@
-"""A set of a million keys in 25 MB, which is asked a dozen times a mail, and costs the same for any number of keys.
+"""A set of a million keys in 25 MB, with a dozen lookups per mail that cost the same for any number of keys.
 
-A table of bytes answers nearly every question by itself; what it can't rule out is looked up exactly, by 64-bit hash.
+A byte table answers nearly every lookup alone; what it can't rule out is looked up exactly, by 64-bit hash.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 import numpy as np
 
 _FEWEST = 1 << 16  # slots
-_A_KEY = 16  # slots for each key: one question in sixteen about a strange key is looked up in vain
-_NEWER = 4096  # keys that are held apart before they are sorted in
+_A_KEY = 16  # slots per key: one in sixteen unknown keys is looked up in vain
+_NEWER = 4096  # new keys that are held unsorted
 
 
 class KeySet:
-    """Holds hashes only: keys can't be listed. Two keys of one hash count as the same, which costs a parse at worst."""
+    """Holds hashes only: keys can't be listed. Keys with the same hash count as one, which costs a parse at worst."""
 
     def __init__(self, keys: Iterable[bytes] = ()) -> None:
         self._sorted = np.empty(0, np.int64)
@@ -31,7 +31,7 @@ class KeySet:
         return self.holds_any((key,))
 
     def holds_any(self, keys: Iterable[bytes]) -> bool:
-        """Whether one of some keys is in the set."""
+        """Whether any of the keys is in the set."""
         slots, mask = self._slots, self._mask
         for key in keys:
             number = hash(key)
@@ -54,7 +54,7 @@ class KeySet:
             self._newer.clear()
 
     def update(self, keys: Iterable[bytes]) -> None:
-        """Add many at once; they are hashed as they come, and never held."""
+        """Add many at once; they are hashed as they come, and not held in memory."""
         self._sort_in(np.fromiter(map(hash, keys), np.int64))
 
     def _sort_in(self, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:

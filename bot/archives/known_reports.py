@@ -1,4 +1,4 @@
-"""What the database knows of the reports that some mails may be about: a handful of queries, however many mails."""
+"""Load the reports that mails may be about, with a few queries for any number of mails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 2000  # bytes of a name that an index can hold
 
 
 def tracked_keys() -> Iterator[bytes]:
-    """All that stage one looks for: the mails of reports, their culprits and the culprits' titles."""
+    """Yield all keys that stage one looks for: the mails of reports, their culprits and the culprits' titles."""
     for rows in (Message.objects, OutgoingMail.objects):
         for message_id in rows.values_list("message_id", flat=True).iterator(chunk_size=10_000):
             yield key_of_message(message_id)
@@ -30,7 +30,7 @@ def tracked_keys() -> Iterator[bytes]:
 
 
 def awaited_keys() -> Iterator[bytes]:
-    """The mails that are kept, but filed nowhere yet."""
+    """Return the keys of mails that are stored but not filed yet."""
     own = PendingReference.objects.filter(own=True).values_list("key", flat=True)
     return map(key_of_message, own.iterator(chunk_size=10_000))
 
@@ -42,7 +42,7 @@ def keys_of_culprit(sha: str, title: str) -> Iterator[bytes]:
 
 
 def keys_in_database() -> Iterator[QuerySet[Report, Any]]:
-    """The keys of all culprits, as queries: what `keys_of_culprit` gives, as text."""
+    """Yield queries for the keys of all culprits: what `keys_of_culprit` yields, as text."""
     reports = Report.objects.order_by()
     commit = Concat(Value("commit "), Substr("culprit__sha", 1, DIGITS), output_field=TextField())
     title = Concat(Value("title "), "culprit__title", output_field=TextField())
@@ -51,7 +51,7 @@ def keys_in_database() -> Iterator[QuerySet[Report, Any]]:
 
 
 def names_in(reading: Reading) -> list[str]:
-    """Every Message-ID that a mail names: itself, what it answers, what it links to."""
+    """Return every Message-ID that a mail names: its own, those it answers, those it links to."""
     links = (link.message_id for link in reading.links)
     answered = (*reading.mail.ancestors, *reading.bounce.message_ids)
     named = dict.fromkeys((reading.mail.message_id, *answered, *links))
@@ -59,7 +59,7 @@ def names_in(reading: Reading) -> list[str]:
 
 
 def patch_keys(reading: Reading) -> list[str]:
-    """The keys of the commits that a patch says to fix, and of the title that it reverts."""
+    """Return the keys of the commits that a patch says it fixes, and of the title that it reverts."""
     if not reading.patches:
         return []
     keys = [key_of_commit(sha) for sha in reading.fixes]
@@ -67,8 +67,8 @@ def patch_keys(reading: Reading) -> list[str]:
 
 
 def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]) -> set[str]:
-    """Add the reports that these mails may be about to `known` and `rows` (by tag). Returns those of the mails' own ids
-    that are filed already. `bulletins` learns which names are of ours that are about no report.
+    """Add the reports that these mails may be about to `known` and `rows` (by tag), and the ids of our own mails that
+    are about no report to `bulletins`. Returns those of the mails' own ids that are filed already.
     """
     names = {name for reading in readings for name in names_in(reading)}
     read: dict[str, int] = {}
@@ -95,7 +95,7 @@ def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Readin
 
 
 def know(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
-    """Make a report one of those that mails are compared with."""
+    """Add a report to those that mails are matched with."""
     rows[report.tag] = report
     known.add(
         KnownReport(
@@ -111,7 +111,7 @@ def know(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
 
 
 def _by_culprit(readings: Iterable[Reading]) -> list[Q]:
-    """What finds reports by tags, by pages, and by the commits and titles that patches name."""
+    """Return queries for reports by tag, by page, and by the commits and titles that patches name."""
     tags: set[str] = set()
     digits: set[str] = set()
     titles: set[str] = set()
@@ -121,13 +121,13 @@ def _by_culprit(readings: Iterable[Reading]) -> list[Q]:
         titles |= {reading.reverts} - {""}
     found = [Q(tag__in=some) for some in _slices(sorted(tags))]
     found += [Q(culprit__title__in=some) for some in _slices(sorted(filter(_askable, titles)))]
-    # A range finds beginnings by the index, which a LIKE does not everywhere; old reports know ten digits themselves.
+    # A range finds prefixes by the index, which LIKE does not everywhere; old reports have only ten digits.
     found += [Q(culprit__sha__gte=each[:10], culprit__sha__lt=each[:10] + "g") for each in sorted(digits)]
     return found
 
 
 def _askable(name: str) -> bool:
-    """Whether a database can be asked for it."""
+    """Whether the database can look the name up."""
     return bool(name) and len(name.encode("utf-8", "replace")) <= _LONGEST and "\0" not in name
 
 

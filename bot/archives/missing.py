@@ -1,4 +1,4 @@
-"""Mails that tracked threads lack: answered by a mail that we have, and not seen ourselves."""
+"""Mails missing from tracked threads: we have a reply to them, but not the mail itself."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from django.db.models import Exists, OuterRef
 
 from tracker.models import Archive, Message, OutgoingMail
 
-AT_ONCE = 50  # threads are asked for, lest a server be flooded
-AGAIN = timedelta(days=7)  # after which a server is asked once more for what it did not have
+AT_ONCE = 50  # threads per run, to spare the server
+AGAIN = timedelta(days=7)  # after which a server is asked again for what it did not have
 
 
 def missing_parents(now: datetime) -> list[str]:
-    """The Message-IDs of unseen parents, the newest first, that the lore server was not asked for lately."""
+    """Return missing parents, newest first, that the lore server was not asked for lately, and mark them as asked."""
     seen = Message.objects.filter(message_id=OuterRef("in_reply_to"))
     ours = OutgoingMail.objects.filter(message_id=OuterRef("in_reply_to"))
     answers = Message.objects.exclude(in_reply_to="").filter(
@@ -26,6 +26,6 @@ def missing_parents(now: datetime) -> list[str]:
     lately = set(asked)
     chosen = {name: parent for name, parent in names.items() if name not in lately}
     some = dict(list(chosen.items())[:AT_ONCE])
-    for name in some:  # asked now, whatever comes of it
+    for name in some:  # counts as asked, whatever comes of it
         Archive.objects.update_or_create(path=name, defaults={"read_at": now})
     return list(some.values())

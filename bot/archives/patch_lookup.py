@@ -1,4 +1,4 @@
-"""The mail that carried a commit as a patch, by its patch-id on a lore server, as `b4 dig` finds it."""
+"""Find the mail that posted a commit as a patch, by its patch-id on a lore server, like `b4 dig`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from bot.errors import Unreadable
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import bare_title, is_answer
 
-MOST = 50  # postings of one patch that are looked at
+MOST = 50  # postings of one patch
 _PATCH_ID = re.compile(r"[0-9a-f]{40}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class PatchMail:
-    """A posting: its Message-ID, and what it answers itself, such as a cover letter."""
+    """A posting: its Message-ID, and the mails that it answers, such as a cover letter."""
 
     message_id: str
     references: tuple[str, ...]
 
 
 def find_patch_mail(server: str, patch_id: str, title: str) -> PatchMail | None:
-    """The last posting of this change under this title; None where the server knows none.
+    """Return the last posting of this change under this title, or None if the server has none.
 
-    `server` is ours to choose. Unreadable where it can't be asked; public-inbox must index more than `basic`.
+    `server` comes from our settings; its public-inbox must index more than `basic`. Raises Unreadable if the query
+    fails.
     """
     if not _PATCH_ID.match(patch_id):
         return None
@@ -48,7 +49,7 @@ def find_patch_mail(server: str, patch_id: str, title: str) -> PatchMail | None:
 
 
 def chosen(mails: Sequence[ParsedMail], title: str) -> PatchMail | None:
-    """The latest of those that post this title themselves; answers may quote a patch whole, and have its id too."""
+    """Return the latest posting with this title, or None; replies may quote a whole patch, and so have its id too."""
     posted = [mail for mail in mails if not is_answer(mail.subject) and bare_title(mail.subject) == title]
     dated = [mail for mail in posted if mail.date and mail.message_id]
     last = max(dated, key=_moment, default=None)

@@ -1,6 +1,6 @@
-"""The signs that stage one looks for, all found in one pass over the bytes of a mail.
+"""The patterns that the prefilter looks for, all found in one pass over the bytes of a mail.
 
-Hyperscan passes over some gigabytes a second, whatever the number of patterns; `bytes.find` does so for one.
+Hyperscan reads some gigabytes per second, whatever the number of patterns; `bytes.find` does so for one.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import hyperscan
 
 from bot.mail.identity import BotIdentity
 
-# What may stand in a mail, as plain numbers, since they are asked for a million times. The first five are fields of the
-# head, which stand in bodies, too: where tells.
+# What may occur in a mail, as plain numbers, since they are looked up a million times. The first five are header
+# fields, which occur in bodies, too: the position tells which it is.
 FROM, SUBJECT, MESSAGE_ID, IN_REPLY_TO, REFERENCES = range(5)
 HEAD_END = 5  # the first empty line
 BASE64 = 6
 QUOTED_PRINTABLE = 7
-DELSP = 8  # RFC 3676: a space at a line's end joins
+DELSP = 8  # RFC 3676: lines are joined without their final space
 HTML = 9
 OWN = 10  # our own address, with or without a tag
 PAGE = 11  # the page of a report
-LINK = 12  # up to the path of a link to an archive
+LINK = 12  # a link to an archive, up to its path
 FIXES = 13
 ROBOT = 14
 REPORTED = 15
-NOTICED = 16  # a report's sentence, quoted or not
+NOTICED = 16  # from the opening sentence of a report, quoted or not
 COMMAND = 17
 
 _FIELDS = {
@@ -37,11 +37,11 @@ _FIELDS = {
 }
 _EACH = hyperscan.HS_FLAG_CASELESS
 _ONCE = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SINGLEMATCH
-Found = dict[int, list[int]]  # sign → where it ends, each time it stands there
+Found = dict[int, list[int]]  # pattern → the offset of the end of each match
 
 
 class Patterns:
-    """The patterns for one identity, compiled once. Each is a fixed string or little more: so they cost least."""
+    """The patterns for one bot identity, compiled once. Each is little more than a fixed string, which is fastest."""
 
     def __init__(self, identity: BotIdentity) -> None:
         local, _, domain = identity.address.partition("@")
@@ -74,14 +74,14 @@ class Patterns:
         )
 
     def of(self, raw: bytes) -> Found:
-        """Every sign of a mail, and where."""
+        """Return all matches in a mail, by pattern."""
         found: Found = {}
         self._database.scan(raw, match_event_handler=_note, context=found)
         start = raw[:12].lower()
-        for sign, name in _FIELDS.items():  # a field that stands before any line end
+        for sign, name in _FIELDS.items():  # a field on the first line
             if start.startswith(name):
                 found.setdefault(sign, []).insert(0, len(name))
-        # "perfbot@" of another domain is none of ours.
+        # "perfbot@" at another domain is not ours.
         if OWN in found and not any(self._own.match(raw, end) for end in found[OWN]):
             del found[OWN]
         return found
@@ -93,5 +93,5 @@ def _note(number: int, start: int, end: int, flags: int, found: object) -> None:
 
 
 def _quoted(text: str) -> bytes:
-    """A text as a pattern: each byte by its number, so that nothing in it means anything."""
+    """Return a text as a pattern: each byte by its number, so that none is special."""
     return b"".join(b"\\x%02x" % byte for byte in text.encode())

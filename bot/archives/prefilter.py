@@ -1,4 +1,4 @@
-"""Stage one: does a raw mail concern us at all? Looks at bytes only, and lets nothing relevant fall."""
+"""Stage one, the prefilter: does a raw mail concern us? It looks at bytes only, and misses nothing relevant."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ _CLOSES = re.compile(rb"(?:closes|link):", re.I)
 _ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
 _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
 _NAMING = (patterns.MESSAGE_ID, patterns.IN_REPLY_TO, patterns.REFERENCES)
-_WRAPPED = (patterns.BASE64, patterns.QUOTED_PRINTABLE, patterns.DELSP)  # what may hide words in a body
-_BEFORE, _AFTER = 40, 700  # bytes around the host of a link, which hold all of it
+_WRAPPED = (patterns.BASE64, patterns.QUOTED_PRINTABLE, patterns.DELSP)  # encodings that may hide words in a body
+_BEFORE, _AFTER = 40, 700  # bytes around the host of a link that hold all of it
 _LONGEST_FIELD = 64_000  # bytes
 _LINKS = 200
-_LONGEST = 500  # of a key that is kept
-DIGITS = 7  # of a sha, the fewest that a Fixes: has
+_LONGEST = 500  # characters of a stored key
+DIGITS = 7  # of a sha: the fewest in a Fixes: trailer
 
 
 class Passes(Enum):
-    """What stage one says of a mail."""
+    """The result of stage one for a mail."""
 
-    NOT = 0  # nobody looks at it
+    NOT = 0  # it is ignored
     TRACKED = 1  # it names a tracked mail, or us
     NAMED = 2  # it names a culprit
-    REPORT = 3  # a robot's report, as it seems
-    MAYBE = 4  # it seems to be about a report, perhaps one that is still to come
+    REPORT = 3  # it looks like a robot's report
+    MAYBE = 4  # it may be about a report, perhaps one that we don't have yet
 
 
 class Prefilter:
-    """Built once for what is tracked, which may grow; asked for every mail."""
+    """The prefilter: built once for the tracked keys, which may grow, and asked about every mail."""
 
     def __init__(self, tracked: Iterable[bytes], identity: BotIdentity, awaited: Iterable[bytes] = ()) -> None:
-        """`tracked`: keys, as `key_of_message`, `key_of_commit` and `key_of_title` make them; `awaited`: those that
-        orphans wait for.
+        """`tracked`: keys, as `key_of_message`, `key_of_commit` and `key_of_title` return them; `awaited`: the keys of
+        mails that are stored but not filed yet.
         """
         self.tracked = KeySet(tracked)
         self.awaited = KeySet(awaited)
@@ -57,9 +57,9 @@ class Prefilter:
         self._reports = Recogniser(identity.robots)
 
     def passes(self, raw: bytes) -> Passes:
-        """Whether the mail must be parsed, and why. The answers to a mail that passed will pass, too: it may be filed
-        only after they were asked about. What names nothing but itself waits for nothing, and nothing waits for it: so
-        the same mails are kept wherever a reading is broken off.
+        """Return whether the mail must be parsed, and why. Replies to a mail that passed will pass, too, since it may
+        be filed only after they are checked. A mail that names only itself waits for nothing, and nothing waits for
+        it, so that the same mails are stored wherever a reading is interrupted.
         """
         raw = _in_lines(raw)
         found = self._signs.of(raw)
@@ -74,8 +74,8 @@ class Prefilter:
         return why
 
     def names(self, raw: bytes) -> dict[str, bool]:
-        """What a mail is about, as keys, and whether each is its own id: the mails that it answers and links to, the
-        commits that it says to fix, the title that it reverts. {} where that is nothing but itself.
+        """Return the keys that a mail names, and whether each is its own id: the mails it answers and links to, the
+        commits it says it fixes, the title it reverts. {} if it names only itself.
         """
         raw = _in_lines(raw)
         found = self._signs.of(raw)
@@ -102,10 +102,10 @@ class Prefilter:
             sender = b"".join(_values(raw, found, patterns.FROM, end))
             if self._reports.may_be_report(sender, raw):
                 return Passes.REPORT
-            # The answer to something that a robot sent or was told of; but robots answer, too, where patches are sent.
+            # A reply to something that a robot sent or received; but robots reply, too, to patches.
             answers = patterns.IN_REPLY_TO in found and _ANSWER.match(subject) is not None
             suspicious = suspicious or (answers and not self._reports.is_robot(sender))
-        if patterns.HTML in found and b"text/plain" not in raw:  # words stand in it that its bytes do not show
+        if patterns.HTML in found and b"text/plain" not in raw:  # it may contain words that its bytes do not show
             return Passes.REPORT if suspicious else Passes.NAMED
         if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
             return self._of_body(raw, found, suspicious)
@@ -117,7 +117,7 @@ class Prefilter:
         return decode_body(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=patterns.DELSP in found)
 
     def _of_body(self, body: bytes, found: patterns.Found, suspicious: bool) -> Passes:
-        """What the body says, in the clear."""
+        """Return the result for a decoded body."""
         if patterns.OWN in found or patterns.PAGE in found:
             return Passes.TRACKED
         named = Passes.NOT
@@ -141,13 +141,13 @@ def key_of_message(message_id: str) -> bytes:
 
 
 def key_of_commit(sha: str | bytes) -> bytes:
-    """Of a culprit, by its first digits."""
+    """Return the key of a culprit, by its first digits."""
     digits = sha.encode() if isinstance(sha, str) else sha
     return b"commit " + digits[:DIGITS].lower()
 
 
 def key_of_title(title: str) -> bytes:
-    """Of a culprit's title, and of the subject of its revert."""
+    """Return the key of a culprit's title; the subject of its revert has the same."""
     return _key_of_title(title.encode("utf-8", "replace"))
 
 
@@ -159,7 +159,7 @@ def _key_of_title(subject: bytes) -> bytes:
 
 
 def _values(raw: bytes, found: patterns.Found, sign: int, end: int) -> Iterator[bytes]:
-    """The values of a field of the head, folded as they stand."""
+    """Yield the values of a header field, still folded."""
     for start in found.get(sign, ()):
         if start < end and (value := _VALUE.match(raw, start, end)):
             yield value[0]
@@ -170,7 +170,7 @@ def _own_id(raw: bytes, found: patterns.Found, end: int) -> bytes:
 
 
 def _ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
-    """The Message-IDs of a mail and of those that it answers."""
+    """Return the Message-IDs of a mail and of those that it answers."""
     ids: list[bytes] = []
     for sign in _NAMING:
         for value in _values(raw, found, sign, end):
@@ -179,7 +179,7 @@ def _ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
 
 
 def _ids_in(value: bytes) -> list[bytes]:
-    """The ids of a field, as the reader of headers writes them."""
+    """Return the ids in a field, as `headers.message_ids` would."""
     if b"@" not in value:
         return []
     value = value[:_LONGEST_FIELD]
@@ -195,7 +195,7 @@ def _subject(raw: bytes, found: patterns.Found, end: int) -> bytes:
 
 
 def _closes_something(body: bytes, found: patterns.Found) -> bool:
-    """Whether a trailer links to a mail that is no build report: those go to lists of their own (oe-kbuild-all)."""
+    """Whether a trailer links to a mail that is not a build report; those have lists of their own (oe-kbuild-all)."""
     for place in found.get(patterns.LINK, ())[:_LINKS]:
         line = body.rfind(b"\n", 0, place) + 1
         if _CLOSES.match(body, line) and b"kbuild" not in body[place : place + 60]:
@@ -204,11 +204,11 @@ def _closes_something(body: bytes, found: patterns.Found) -> bool:
 
 
 def _in_lines(raw: bytes) -> bytes:
-    """A mail with line ends of one kind; a CR by itself is one, too, to those who read mail."""
+    """Return a mail with LF line ends; a CR alone is a line end, too, to mail programs."""
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
 
 
 def _linked(body: bytes, place: int) -> Iterator[bytes]:
-    """The mails that the link at a place leads to: read from a window around it, as a reader of the text would."""
+    """Return the keys of mails that a link leads to, parsed from a window around `place`."""
     window = body[max(0, place - _BEFORE) : place + _AFTER].decode("utf-8", "replace").replace("\ufffd", " ")
     return (key_of_message(link.message_id) for link in find_links(clean(window)) if link.message_id)

@@ -1,6 +1,6 @@
-"""From raw mail to the database: stage one looks at bytes only, stage two files what passed, many a transaction.
+"""Read a source into the database: stage one looks at bytes only, stage two files what passed, many per transaction.
 
-One bad mail harms one mail (DESIGN rule 6): it is kept whole with its error, and the cursor moves on.
+A bad mail affects no other (DESIGN rule 6): it is stored whole with its error, and the cursor moves on.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tracker.models import Archive, Message, OutgoingMail, Report
 from tracker.services import locks
 from tracker.services.locks import Lock
 
-EVERY = 2.0  # seconds: how much reading a crash may cost
-MOST = 500  # mails that are filed in one transaction
-MOST_BYTES = 16 << 20  # of them
+EVERY = 2.0  # seconds of reading that a crash may lose
+MOST = 500  # mails filed per transaction
+MOST_BYTES = 16 << 20  # of these mails
 
 
 def read_source(
@@ -40,10 +40,10 @@ def read_source(
     again: bool = False,
     held: timedelta = timedelta(minutes=5),
 ) -> ReadTally:
-    """Read what is new in a source. The cursor is saved in the transaction of what was read up to it.
+    """Read what is new in a source. The cursor is saved in the same transaction as the mails up to it.
 
-    `again` reads from the beginning; what is known already stays as it is. `held`: how long a worker that gives no
-    sign of life keeps others away; Busy where one is at work.
+    `again` reads from the beginning; mail that is filed already is not changed. `held`: after which a worker's lease
+    expires, unless it is extended. Raises Busy while another worker reads the source, Unreadable if it can't be read.
     """
     archive, _ = Archive.objects.get_or_create(path=source.name)
     if not source.exclusive:
@@ -76,7 +76,7 @@ def _read(
                 if reading.take(mail):
                     progress(reading.tally.seen)
         except (Unreadable, OSError):
-            reading.flush()  # what was read before the reader failed is not lost with it
+            reading.flush()  # save what was read before the failure
             raise
         reading.finish(goal)
     except Exception as error:
@@ -86,7 +86,7 @@ def _read(
 
 
 class _Reading:
-    """One reading of a source: stage one for each mail, stage two for many at once, and how far all that is saved."""
+    """One pass over a source: stage one for each mail, stage two for many at once, and the saved position."""
 
     def __init__(
         self, source: Source, archive: Archive, identity: BotIdentity, now: datetime, held: timedelta | None
@@ -97,13 +97,13 @@ class _Reading:
         self.newest, self.newest_report, self.newest_sent = (_last(model) for model in (Message, Report, OutgoingMail))
         self.tally = ReadTally()
         self.passed: list[Passed] = []
-        self.size = 0  # bytes of these
+        self.size = 0  # bytes in `passed`
         self.last: RawMail | None = None
-        self.saved = 0  # mails that the cursor counts
+        self.saved = 0  # mails up to the saved cursor
         self.flush_at = time.monotonic() + EVERY
 
     def take(self, mail: RawMail) -> bool:
-        """One mail. No query for one that does not concern us. Whether some were filed and the cursor was saved."""
+        """Take one mail, without a query if it does not concern us. Returns whether mails and the cursor were saved."""
         self.tally.seen += 1
         self.last = mail
         why = self.sieve.passes(mail.raw)
@@ -116,7 +116,7 @@ class _Reading:
         return True
 
     def flush(self) -> None:
-        """File what passed, and save the cursor with it. One worker at a time files, so that none overlooks others'."""
+        """File what passed, and save the cursor with it. Workers file one at a time, so that each sees others' mail."""
         self._warm()
         with transaction.atomic():
             locks.take(Lock.FILING)
@@ -128,7 +128,7 @@ class _Reading:
             self._save(tally)
 
     def finish(self, goal: str) -> None:
-        """All is read: file the rest, and save that, with what stands at the end and is no mail."""
+        """File the rest, and move the cursor to `goal`, past whatever follows the last mail."""
         self._warm()
         with transaction.atomic():
             locks.take(Lock.FILING)
@@ -141,11 +141,11 @@ class _Reading:
             self._save(tally)
 
     def _warm(self) -> None:
-        """Have the keys at hand that the mails are signed with, before the transaction."""
+        """Fetch the keys that the mails are signed with, before the transaction."""
         self.desk.identity.believed.warm((passed.mail.raw for passed in self.passed), self.now)
 
     def _learn(self) -> None:
-        """Track what other workers have filed meanwhile."""
+        """Track what other workers have filed in the meantime."""
         newer = Message.objects.filter(pk__gt=self.newest).order_by("pk").values_list("pk", "message_id")
         for pk, message_id in newer:
             self.newest = pk
@@ -177,5 +177,5 @@ class _Reading:
 
 
 def _last(model: type[Message] | type[Report] | type[OutgoingMail]) -> int:
-    """The newest key of a table."""
+    """Return the highest primary key of a table, 0 if it is empty."""
     return model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0

@@ -1,4 +1,4 @@
-"""Kept mail understood again with today's code: what stands in quarantine, or every mail there is (DESIGN rule 1)."""
+"""Read stored mail again with the current code: the quarantined mail, or all of it (DESIGN rule 1)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AT_ONCE = 200  # mails
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """How many mails were read again, what came of them, and the reports whose state is another one now."""
+    """The number of mails that were read again, the tally, and the culprits of reports whose state changed."""
 
     mails: int
     tally: ReadTally
@@ -35,7 +35,7 @@ class Replayed:
 def replay_quarantine(
     identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None
 ) -> Replayed:
-    """Try the mails that could not be understood once more. Each slice is a transaction."""
+    """Read quarantined mail again. Each slice is a transaction."""
     before = _states()
     rows = RawMessage.objects.exclude(error="")
     tally, mails = _read_again(rows, identity, now, progress)
@@ -44,12 +44,12 @@ def replay_quarantine(
 
 @transaction.atomic
 def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
-    """Forget what was concluded from mail, and conclude it anew, in one transaction. What people decided stays."""
+    """Delete what was read from mail, and read all mail again, in one transaction. What people decided stays."""
     before = _states()
     mails = Message.objects.exclude(kind=SenderKind.SELF)
     ids = mails.values("message_id")
     told = mails.filter(author_email__in=identity.robots).values("report")
-    Finding.objects.filter(result=None, report__in=told).delete()  # those that came by no mail stay
+    Finding.objects.filter(result=None, report__in=told).delete()  # findings from results stay
     event_log.forget_mail(ids)
     PendingReference.objects.all().delete()
     mails.delete()
@@ -75,7 +75,7 @@ def _read_again(
 
 
 def _slices(rows: QuerySet[RawMessage]) -> Iterator[list[RawMessage]]:
-    """In the order in which they came, a slice at a time; what stands in quarantine again is not met twice."""
+    """Yield rows in the order of arrival, a slice at a time; a mail that is quarantined again is not read twice."""
     last = 0
     while some := list(rows.filter(pk__gt=last).order_by("pk")[:AT_ONCE]):
         last = some[-1].pk

@@ -1,4 +1,4 @@
-"""A robot's report into the database: the report of its culprit, its findings, and all rows of its tables."""
+"""File a robot's report in the database: its culprit's report, its findings, and all rows of its tables."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tracker.models import Finding, Machine, Report
 from tracker.models.git import TreeRole
 from tracker.services import catalog
 
-_LONGEST = 400  # letters of a name
+_LONGEST = 400  # characters of a name
 _DOUBTFUL = "the robot's report is doubtful: "
 
 
 def report_for(mail: ParsedMail, told: RobotReport, identity: BotIdentity) -> tuple[Report, bool, bool]:
-    """The report of the culprit with what this mail found; whether it was there before, and more people are told now.
+    """Return the culprit's report with this mail's findings, whether it existed, and whether it has new recipients.
 
-    A doubtful mail holds a new report, and adds nothing to one that is there. A clear one frees what only doubtful
-    ones had told of, and takes the place of their numbers.
+    A mail with inconsistencies creates a held report, and adds nothing to an existing one. A mail without any releases
+    a report that was held for inconsistencies, and replaces its numbers.
     """
     culprit = catalog.commit_for(told.culprit, title=clean_title(told))
     before = Report.objects.filter(culprit=culprit).first()
     if before and not (before.messages.exists() or before.results.exists()):
-        before = None  # nothing is known of it but that there was one
+        before = None  # a report without any mail or result
     known = (before.authors, before.told) if before else ([], [])
     people = [address for address in (*mail.to, *mail.cc) if address.email not in identity.robots]
     report = catalog.report_for(
@@ -58,7 +58,7 @@ def report_for(mail: ParsedMail, told: RobotReport, identity: BotIdentity) -> tu
 
 
 def events_of(mail: ParsedMail, told: RobotReport, at: datetime) -> list[EventData]:
-    """That it was reported; from the mainline's own tree also that the culprit is there."""
+    """Return the event that it was reported; for a report against mainline also that the culprit landed there."""
     where = ":".join(part for part in (told.subject.tree, told.subject.branch) if part)
     events = [reported_event(mail, at, where)]
     tree = catalog.tree_for(told.subject.tree)
@@ -68,12 +68,12 @@ def events_of(mail: ParsedMail, told: RobotReport, at: datetime) -> list[EventDa
 
 
 def packed(told: RobotReport) -> bytes:
-    """All its tables, as they are kept beside its mail."""
+    """Return all its tables, as they are stored with its mail."""
     return pack([_kept(table) for table in told.tables])
 
 
 def add_findings(report: Report, told: RobotReport) -> None:
-    """The headline finding of a robot's report, and what else it says to have moved, with their numbers."""
+    """Add the headline finding of a robot's report, and findings for the other changes that it lists."""
     parent = catalog.commit_for(told.parent, title=told.tables[0].commits[0].title) if told.parent else None
     headline = Finding(
         report=report,
@@ -119,7 +119,7 @@ def _kept(table: ReportTable) -> KeptTable:
 
 
 def _sides(old: Value | None, new: Value | None) -> dict[str, float | None]:
-    """The columns of a finding for both sides of a row; a table may print inf, which is no number to show."""
+    """Return the columns of a finding for both sides of a row; a table may print inf, which becomes None."""
     return {
         "old_mean": old.mean if old and math.isfinite(old.mean) else None,
         "old_stddev_pct": old.stddev_pct if old else None,
@@ -129,7 +129,7 @@ def _sides(old: Value | None, new: Value | None) -> dict[str, float | None]:
 
 
 def _machine(name: str, text: str) -> Machine:
-    """The box by the lab's name for it, else by its description; with the parts that the description tells."""
+    """Return the machine by the lab's name for it, else by its description, with the parts named in the latter."""
     parts = machine_parts(text)
     return catalog.machine_for(
         (name or text)[:_LONGEST],

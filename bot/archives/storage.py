@@ -1,4 +1,4 @@
-"""The bytes of mails that concern us: stored once as received, before they are understood (DESIGN rule 1)."""
+"""Store the bytes of mails that concern us: once, as received, before they are read (DESIGN rule 1)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from datetime import datetime
 from bot.archives.sources.raw import RawMail
 from tracker.models import Archive, PendingReference, RawMessage
 
-MOST_KEYS = 60  # of one orphan
+MOST_KEYS = 60  # per pending mail
 
 
 def is_too_long(error: Exception) -> bool:
-    """Whether a database refuses a mail for the length of a name in it, which is the mail's own fault."""
+    """Whether the database rejects a mail because a name in it is too long, which is the mail's fault."""
     return type(error.__cause__).__name__ == "ProgramLimitExceeded"  # PostgreSQL: no index holds more than 2,704 bytes
 
 
 def keep(mail: RawMail, archive: Archive | None, now: datetime) -> RawMessage:
-    """Store the bytes, once; one that stood in quarantine stands there no longer."""
+    """Store the bytes, once, and return the row; a quarantined one leaves quarantine."""
     row, made = RawMessage.objects.get_or_create(
         digest=hashlib.sha256(mail.raw).hexdigest(),
         defaults={
@@ -30,13 +30,13 @@ def keep(mail: RawMail, archive: Archive | None, now: datetime) -> RawMessage:
         },
     )
     if not made and row.error:
-        row.error = ""  # understood at last
+        row.error = ""  # it can be read now
         row.save(update_fields=["error"])
     return row
 
 
 def keep_all(mails: Sequence[RawMail], archive: Archive | None, now: datetime) -> tuple[dict[bytes, RawMessage], int]:
-    """Store many at once, in two queries: the rows by their bytes, and how many of them are new."""
+    """Store many at once. Returns the rows by their bytes, and how many of them are new."""
     by_digest = {hashlib.sha256(mail.raw).hexdigest(): mail for mail in mails}
     known = RawMessage.objects.filter(digest__in=by_digest).values_list("digest", flat=True)
     new = by_digest.keys() - set(known)
@@ -59,8 +59,8 @@ def keep_all(mails: Sequence[RawMail], archive: Archive | None, now: datetime) -
 
 
 def wait_for_all(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> None:
-    """Have mails read again on the day when one of their keys is tracked: each key, and whether it is the mail's own,
-    which says that it is filed nowhere.
+    """Add pending references: a mail is read again once one of its keys is tracked. Each key maps to whether it is the
+    mail's own, which means that the mail is not filed yet.
     """
     PendingReference.objects.bulk_create(
         (

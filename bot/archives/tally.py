@@ -1,4 +1,4 @@
-"""What a reading did, in numbers. Pure."""
+"""Counts of what a reading did. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class ReadTally:
-    """Mails seen, and of those: report mails (and how many of these repeat a culprit), replies, known before, orphans
-    that wait for their report, quarantined.
+    """Mails seen, and of those: report mails (and how many repeat a culprit), replies, already known, pending,
+    quarantined.
     """
 
     seen: int = 0
@@ -18,7 +18,7 @@ class ReadTally:
     known: int = 0
     orphans: int = 0
     quarantined: int = 0
-    kept: int = 0  # stored now
+    kept: int = 0  # newly stored
 
     def __iadd__(self, other: ReadTally) -> ReadTally:
         for name in self.__slots__:

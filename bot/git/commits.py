@@ -1,4 +1,4 @@
-"""What git tells, as values: tags, commits of the log, moments. Pure."""
+"""Values read from git: tags, commits of the log, times. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag that names a version of the kernel or a day of linux-next, its commit, and when it was made."""
+    """A tag that names a kernel version or a day of linux-next, its commit, and when it was made."""
 
     name: str
     commit: str
@@ -17,7 +17,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class LogCommit:
-    """A commit as the log tells it; `at` is when it was committed. The title is on one line, the message is whole."""
+    """A commit of the log. `at` is the commit time; `title` is on one line, `message` is complete."""
 
     sha: str
     parents: tuple[str, ...]
@@ -30,12 +30,12 @@ class LogCommit:
 
     @property
     def authored(self) -> tuple[int, str]:
-        """What a rebase keeps: when it was written, in seconds, and by which address."""
+        """What a rebase keeps: the author time in seconds, and the author's address."""
         return int(self.authored_at.timestamp()), self.author_email
 
 
 def moment(seconds: str | bytes | int) -> datetime:
-    """A time of git; one that no calendar knows is the epoch."""
+    """Return a time from git; the epoch if it is out of range."""
     try:
         return datetime.fromtimestamp(int(seconds or 0), UTC)
     except (ValueError, OverflowError, OSError):
@@ -43,7 +43,7 @@ def moment(seconds: str | bytes | int) -> datetime:
 
 
 def clipped(seconds: bytes) -> int:
-    """A time of git in 41 bits, for an array of numbers; what is no number counts as the epoch."""
+    """Return a time from git, limited to 41 bits for an array of integers; 0 if it is not a number."""
     try:
         return max(0, min(int(seconds), 1 << 40))
     except ValueError:

@@ -1,4 +1,4 @@
-"""A mirror brought up to date before it is walked: `git fetch`, where a remote is set."""
+"""`git fetch` of a mirror before it is walked, if a remote is set."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from bot.errors import Unreadable
 from bot.git import repository as git
 
-# A server that sends nothing for so long is given up before our own patience ends; nobody is asked for a password; and
-# the graph file that git writes makes every later walk faster.
+# Give up on a silent server before our own timeout, never ask for a password, and write the commit-graph file, which
+# makes every later walk faster.
 _SETTINGS = (
     *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "core.sshCommand=ssh -o BatchMode=yes"),
     *("-c", "protocol.ext.allow=never", "-c", "fetch.writeCommitGraph=true", "-c", "gc.autoDetach=false"),
@@ -19,10 +19,10 @@ _MIRRORED = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
 def fetch(repository: Path, patience: float) -> bool:
-    """Fetch what is new from `origin`, or from the only remote; forced pushes and deletions too. False where there is
-    no such remote. Takes at most `patience` seconds.
+    """Fetch from `origin`, or from the only remote, including forced pushes and deletions. Return False if there is no
+    such remote. Takes at most `patience` seconds.
 
-    In a clone with a work tree only the remote's branches move, and no tag of its owner's is deleted.
+    In a clone with a work tree only remote-tracking branches move, and no local tag is deleted.
     """
     config = _config(repository)
     remotes = [name.split(".", 1)[1].removesuffix(".url") for name in config if _REMOTE.fullmatch(name)]
@@ -38,7 +38,7 @@ def fetch(repository: Path, patience: float) -> bool:
 
 
 def _config(repository: Path) -> dict[str, str]:
-    """The settings of the repository itself that a fetch depends on."""
+    """Return the repository's own settings that a fetch depends on."""
     try:
         out = git.run(repository, "config", "--local", "--null", "--list").decode("utf-8", "replace")
     except Unreadable:

@@ -1,6 +1,6 @@
-"""The graph of a walk: for each commit the first tag that holds it, and the merge that brought it into a branch. Pure.
+"""The commit graph of a walk: the first tag that holds each commit, and the merge that brought it into a branch. Pure.
 
-A million commits take some 250 MB: a sha once, as the key of its number, and all else in arrays of numbers.
+A million commits take some 250 MB: each sha is stored once, as the key of its number, and all else in arrays.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ _NONE = -1
 
 
 class Graph:
-    """Commits and their parents, added in any order, then asked. Parents that were never added are the border."""
+    """Commits and their parents, added in any order, then queried. Parents that are never added are the border."""
 
     def __init__(self) -> None:
         self._number: dict[bytes, int] = {}
         self._first = array("i")  # the first parent's number
         self._more: dict[int, tuple[int, ...]] = {}  # the other parents, of merges
-        self._at = array("q")  # when committed; -1: not added
+        self._at = array("q")  # commit time in seconds; -1: not added
         self._tag = array("i")
         self._merge = array("i")
         self._names: list[bytes] = []
 
     def add(self, head: bytes) -> None:
-        """A commit: its time in seconds, its sha and its parents', with blanks between them."""
+        """Add a commit, given as its time in seconds, its sha and its parents' shas, separated by spaces."""
         committed, sha, *parents = head.split(b" ")
         number = self._number.get(sha)
         if number is None:
@@ -49,7 +49,7 @@ class Graph:
         return number
 
     def mark_tags(self, tags: Sequence[Tag]) -> None:
-        """Give every commit the first of these tags, which stand in the order of release, whose history holds it."""
+        """Mark every commit with the first tag whose history holds it. `tags` are in order of release."""
         self._tag = array("i", [_NONE]) * len(self._number)
         for place, tag in enumerate(tags):
             number = self._number.get(tag.commit.encode())
@@ -57,7 +57,7 @@ class Graph:
                 self._spread(number, self._tag, place)
 
     def mark_merges(self, heads: Iterable[str]) -> None:
-        """Give every commit the one with which it came into a branch: the oldest on the line of first parents whose
+        """Mark every commit with the one that brought it into a branch: the oldest on the first-parent line whose
         history holds it.
         """
         self._merge = array("i", [_NONE]) * len(self._number)
@@ -66,14 +66,14 @@ class Graph:
                 self._spread(number, self._merge, number)
 
     def _line(self, head: str) -> Iterator[int]:
-        """A head and its first parents, as far as they were walked and not marked yet."""
+        """Yield a head and its first parents, as far as they were walked and are not marked yet."""
         number = self._number.get(head.encode(), _NONE)
         while number != _NONE and self._at[number] != _NONE and self._merge[number] == _NONE:
             yield number
             number = self._first[number]
 
     def _spread(self, start: int, marks: array[int], mark: int) -> None:
-        """Mark a commit and all before it that bear no mark yet."""
+        """Mark a commit and all its ancestors that are not marked yet."""
         first, more, at = self._first, self._more, self._at
         if at[start] == _NONE or marks[start] != _NONE:
             return
@@ -88,16 +88,18 @@ class Graph:
                     waiting.append(parent)
 
     def __contains__(self, sha: str) -> bool:
-        """Whether the walk came by this commit."""
+        """Whether the walk saw this commit."""
         number = self._number.get(sha.encode())
         return number is not None and self._at[number] != _NONE
 
     def tag_of(self, sha: str) -> int:
-        """The place of the first tag that holds a commit; -1: none does, or the walk did not come by."""
+        """Return the index of the first tag that holds a commit; -1 if none does or the walk didn't see it."""
         return self._tag[self._number[sha.encode()]] if sha in self else _NONE
 
     def merge_of(self, sha: str) -> tuple[str, int] | None:
-        """The commit that brought another into a branch, and its time in seconds; None: it is in no branch."""
+        """Return the commit that brought another one into a branch, and its time in seconds; None if it is in no
+        branch.
+        """
         number = self._merge[self._number[sha.encode()]] if sha in self else _NONE
         if number == _NONE:
             return None

@@ -1,6 +1,6 @@
-"""What git trees say of a culprit: who wrote it, its parents, its patch-id, and whether it changes any code.
+"""What git trees say of a culprit: its author, parents and patch-id, and whether it changes any code.
 
-Pure but for git: nothing here knows the database.
+Uses git, but not the database.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from bot.mail.trailers import find_trailers
 
 _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%B")
 _QUIET = ("--no-walk=unsorted", "--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
-_MAX_FILES = 50  # a change of more files than this is taken for a change of code without a look
+_MAX_FILES = 50  # a commit that changes more files is not checked and counts as a code change
 _MAX_BLOB = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class CommitInspection:
-    """A commit as a tree has it. `no_op`: it changes nothing but comments, white space or documentation."""
+    """A commit as a tree has it. `no_op`: it changes only comments, white space or documentation."""
 
     sha: str
     parents: tuple[str, ...]
@@ -39,7 +39,7 @@ class CommitInspection:
 
 
 def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, CommitInspection]:
-    """What the first of these trees that holds a commit says of it; a tree that can't be read says nothing."""
+    """Return commits by sha, each from the first tree that holds it. Trees that can't be read are skipped."""
     found: dict[str, CommitInspection] = {}
     for repository in repositories:
         missing = [sha for sha in shas if sha not in found]
@@ -53,7 +53,7 @@ def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, Co
 
 
 def _inspect(repository: Path, shas: Collection[str]) -> dict[str, CommitInspection]:
-    """Four calls of git, however many commits are asked for."""
+    """Inspect any number of commits with a fixed number of git calls."""
     there = list(resolve(repository, shas).values())
     if not there:
         return {}
@@ -74,8 +74,8 @@ def _inspect(repository: Path, shas: Collection[str]) -> dict[str, CommitInspect
 
 
 def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, str]:
-    """git's names for the changes of these commits, from the first tree that holds each; "" for a merge, an empty one,
-    one that git can't compare. Commits that no tree holds are left out.
+    """Return the patch-ids of these commits, each from the first tree that holds it: "" for a merge, an empty commit
+    or one that git can't compare. Commits that no tree holds are left out.
     """
     found: dict[str, str] = {}
     for repository in repositories:
@@ -91,7 +91,7 @@ def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, 
 
 
 def _patch_ids(repository: Path, asked: bytes) -> dict[str, str]:
-    """The patches go from one git to the other: one of a gigabyte takes no memory of ours."""
+    """Return patch-ids by sha. Patches are piped from git to git: one of a gigabyte takes no memory here."""
     log = ("log", *_QUIET, "-p", "--format=commit %H")
     named = git.pipe(repository, log, ("patch-id", "--stable"), stdin=asked).decode("ascii", "replace")
     return {line.split()[1]: line.split()[0] for line in named.splitlines()}
@@ -99,7 +99,7 @@ def _patch_ids(repository: Path, asked: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One changed file: the blobs before and after; zeros for none."""
+    """One changed file, with its blobs before and after; zeros for none."""
 
     path: str
     old: str
@@ -107,7 +107,7 @@ class _Entry:
 
 
 def _parsed(record: bytes) -> CommitInspection:
-    """A commit whose message may hold anything but a NUL: it stands last."""
+    """Parse a log record. The message is last, since it may hold anything but a NUL."""
     sha, parents, name, email, at, message = record.decode("utf-8", "replace").split("\n", 5)
     title, _, body = message.partition("\n")
     return CommitInspection(
@@ -122,7 +122,7 @@ def _parsed(record: bytes) -> CommitInspection:
 
 
 def _entries(told: str) -> dict[str, tuple[_Entry, ...]]:
-    """The changed files of each commit: its sha, then for each file a line that begins with a colon, and its path."""
+    """Return the changed files by commit, from a list of each sha, then a `:` line and a path per file."""
     found: dict[str, tuple[_Entry, ...]] = {}
     words = iter(told.split("\0"))
     sha = ""
@@ -135,7 +135,7 @@ def _entries(told: str) -> dict[str, tuple[_Entry, ...]]:
 
 
 def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
-    """The contents of blobs; those that are too large for a look, or not there, are left out."""
+    """Return the contents of blobs, except those that are missing or too large."""
     wanted = sorted(sha for sha in shas if set(sha) != {"0"})
     asked = "".join(f"{sha}\n" for sha in wanted).encode()
     sizes = git.run(repository, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=asked)
@@ -153,7 +153,7 @@ def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
 
 
 def _changes_nothing(entries: tuple[_Entry, ...], blobs: Mapping[str, bytes]) -> bool:
-    """Whether every changed file is documentation, or the same code once comments and white space are gone."""
+    """Whether every changed file is documentation, or the same code without comments and white space."""
     return bool(entries) and all(_is_documentation(each.path) or _same_code(each, blobs) for each in entries)
 
 
@@ -176,11 +176,11 @@ def _same_code(entry: _Entry, blobs: Mapping[str, bytes]) -> bool:
     )
 
 
-# A comment, or a literal that may hold what looks like one.
+# A comment, or a literal that may contain something like one.
 _C = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+\"?|'(?:\\.|[^'\\\n])*+'?|\s+", re.DOTALL)
 
 
 def _code(source: bytes) -> bytes:
-    """C without comments, and with one blank for every stretch of white space."""
+    """Return C source without comments, with white space collapsed."""
     plain = _C.sub(lambda found: found[0] if found[0][:1] in b"\"'" else b" ", source)
     return re.sub(rb" +", b" ", plain).strip()

@@ -1,4 +1,4 @@
-"""The log of a tree as a stream: its graph is noted on the way, and only the commits that may concern us come out."""
+"""The log of a tree as a stream: builds the graph and yields only the commits that pass a prefilter."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from bot.git.graph import Graph
 _FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
 _TELL_EVERY = 2000
 _CHUNK = 1 << 20
-_LONGEST = 8 << 20  # bytes of one commit; what stands beyond them in a longer one is passed over
-_ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git writes every commit by itself
+_LONGEST = 8 << 20  # bytes of one commit; the rest of a longer one is ignored
+_ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git flushes after every commit
 PATIENCE = 3600.0  # seconds for one walk
 
 
@@ -36,10 +36,12 @@ def read_log(
     passes: Sieve,
     progress: Callable[[int], None] = lambda count: None,
 ) -> Iterator[LogCommit]:
-    """The commits that lead to `tips` and not to `without`. All of them go into `graph`; those are given whose author
-    line ("seconds address") and message the sieve lets pass. `progress` is told how many were read, now and then.
+    """Yield the commits reachable from `tips` but not from `without` that pass the prefilter.
 
-    Memory does not grow with messages. Unreadable where git can't read the tree to its end.
+    `passes` gets the author line ("seconds address") and the message of each. All commits are added to `graph`.
+    `progress` is called now and then with the number of commits read.
+
+    Memory does not grow with messages. Raise Unreadable if git can't read the tree to its end.
     """
     if not tips:
         return
@@ -69,12 +71,12 @@ def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommi
 
 
 def _records(repository: Path, tips: Collection[str], without: Collection[str]) -> Iterator[bytes]:
-    """git's answer, cut at the NULs that end each commit: no message can hold one."""
+    """Yield git's output, split at the NULs that end each commit; no message can contain one."""
     asked = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
     command = git.command(repository, "log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
     pipe = subprocess.PIPE
     with (
-        tempfile.TemporaryFile() as complaints,  # a pipe that nobody reads would stop git when it is full
+        tempfile.TemporaryFile() as complaints,  # an unread pipe would block git once it is full
         subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=complaints, env=_ENVIRONMENT) as running,
     ):
         watch = threading.Timer(PATIENCE, running.kill)
@@ -94,7 +96,7 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
 
 
 def _widen(pipe: int) -> None:
-    """Let git run ahead of us, where the system knows how."""
+    """Enlarge the pipe, if the system can, so that git may run ahead."""
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with suppress(OSError):
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
@@ -106,7 +108,7 @@ def _chunks(pipe: int) -> Iterator[bytes]:
 
 
 def _tell(stdin: IO[bytes], asked: bytes) -> None:
-    """Hand git its question; one that ended at once says why on its own."""
+    """Write the request to git. If git has ended already, its stderr says why."""
     with suppress(BrokenPipeError):
         stdin.write(asked)
         stdin.close()

@@ -1,4 +1,4 @@
-"""What a tree points to: the branches that are followed, and its tags in the order of their making."""
+"""The refs of a tree: its followed branches, and its tags in order."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _FIELDS = (
     *("%(refname)", "%(objectname)", "%(objecttype)", "%(*objectname)", "%(*objecttype)"),
     *("%(creatordate:unix)", "%(HEAD)", "%(symref)"),
 )
-_NEXT = re.compile(r"next-(\d{8})\Z")  # linux-next names its days so
+_NEXT = re.compile(r"next-(\d{8})\Z")  # the day tags of linux-next
 _LIKE_A_VERSION = re.compile(r"v\d")
 _MAIN = ("master", "main")
 
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """The branches by name, the one that HEAD or the remote's HEAD means ("" for none), and the tags in order."""
+    """The branches by name, the one that HEAD or the remote's HEAD points to ("" for none), and the tags in order."""
 
     branches: Mapping[str, str]
     main: str
     versions: tuple[Tag, ...]
     days: tuple[Tag, ...]
-    odd: tuple[str, ...] = ()  # tags that look like versions, and are none
+    odd: tuple[str, ...] = ()  # tags that look like versions but aren't
 
     def followed(self, pattern: str, *, every: bool) -> dict[str, str]:
-        """The branches that a pattern like `linux-6.*` names; without one all of them, or the main one alone."""
+        """Return the branches that match a pattern like `linux-6.*`; without one, all of them or only the main one."""
         if pattern:
             return {name: sha for name, sha in self.branches.items() if fnmatchcase(_short(name), pattern)}
         if every:
@@ -42,18 +42,19 @@ class Refs:
 
 
 def _short(ref: str) -> str:
-    """The name of a branch without the place of its ref: of refs/remotes/origin/for-next it is for-next."""
+    """Return the name of a branch without its ref prefix: for-next of refs/remotes/origin/for-next."""
     kind, _, rest = ref.removeprefix("refs/").partition("/")
     return rest.partition("/")[2] if kind == "remotes" else rest
 
 
 def read_refs(repository: Path) -> Refs:
-    """Ask git once. Of a clone with a remote, the remote's branches count: what is done at home is nobody's news.
+    """Read all refs with one git call. In a clone with a remote only the remote's branches count, since local work is
+    not published.
 
-    Unreadable where the repository is no clone of a whole history, or broken.
+    Raise Unreadable if the repository is shallow or broken.
     """
     if (repository / "shallow").exists() or (repository / ".git" / "shallow").exists():
-        raise Unreadable(f"{repository}: a shallow clone tells no landings: run `git fetch --unshallow` in it")
+        raise Unreadable(f"{repository}: a shallow clone lacks the history: run `git fetch --unshallow` in it")
     out = git.run(
         repository, "for-each-ref", f"--format={'%01'.join(_FIELDS)}", "refs/heads", "refs/remotes", "refs/tags"
     )
@@ -81,11 +82,11 @@ def read_refs(repository: Path) -> Refs:
 
 
 def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, str], at: str) -> Tag | None:
-    """A tag that leads to a commit and is a version's or a day's; others are not ours to read."""
+    """Return a tag that points to a commit and names a version or a day; None for any other."""
     if not (versions.parse(name) or _NEXT.match(name)):
         return None
     commit, kind = peeled if peeled[0] else own
-    if kind == "tag":  # a tag of a tag: git peels one of them
+    if kind == "tag":  # a tag of a tag: git peels only one
         commit, kind = resolve(repository, [own[0]]).get(own[0], ""), "commit"
     return Tag(name, commit, moment(at)) if commit and kind == "commit" else None
 
@@ -100,13 +101,13 @@ def _days(tags: Collection[Tag]) -> tuple[Tag, ...]:
 
 
 def _usual(branches: Collection[str]) -> str:
-    """The main branch of a clone whose HEAD leads nowhere."""
+    """Return the main branch of a clone whose HEAD points nowhere."""
     ends = [name for usual in _MAIN for name in branches if name.rpartition("/")[2] == usual]
     return (ends or sorted(branches) or [""])[0]
 
 
 def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
-    """The full sha of each, or of each beginning, that the repository holds as a commit."""
+    """Return the full sha for each sha or abbreviation that the repository holds as a commit."""
     asked = sorted(shas)
     out = git.run(
         repository,

@@ -1,4 +1,4 @@
-"""Git as a subprocess: no user's configuration, no prompts, and errors of one line."""
+"""Run git as a subprocess: without user configuration or prompts, and with one-line errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
-    # How a lab reaches the world, and its own keys.
+    # The lab's proxies and its ssh agent.
     **{
         name: os.environ[name]
         for name in ("http_proxy", "https_proxy", "no_proxy", "SSH_AUTH_SOCK")
@@ -33,9 +33,9 @@ _LAST_MOMENT = 3.0  # seconds
 
 
 def command(repository: Path, *arguments: str) -> list[str]:
-    """A git command line on this very repository, whoever owns it: we only read, and run none of its hooks.
+    """Return a git command line for this repository, whoever owns it: we only read, and run none of its hooks.
 
-    Its directory is named outright: else git would look in the folders above a broken one for another.
+    The directory is explicit: for a broken repository, git would otherwise look for another in the folders above.
     """
     inner = repository / ".git"
     return [
@@ -50,10 +50,13 @@ def command(repository: Path, *arguments: str) -> list[str]:
 
 
 def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 600) -> bytes:
-    """What a git command prints. Unreadable names the repository and git's own last words."""
+    """Return the output of a git command. Raises Unreadable with the repository and git's error message.
+
+    `timeout` is in seconds.
+    """
     pipe = subprocess.PIPE
     try:
-        # A group of its own: what git starts to fetch would else live on, and keep its pipes open.
+        # A process group of its own: helpers of a fetch would otherwise survive git, and keep its pipes open.
         running = subprocess.Popen(
             command(repository, *arguments),
             stdin=pipe,
@@ -79,7 +82,7 @@ def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 
 
 
 def _end(running: subprocess.Popen[bytes]) -> None:
-    """End a git with all that it started; given a moment, it takes its locks away."""
+    """End a git process and all that it started; it gets a moment to remove its locks."""
     with suppress(ProcessLookupError):
         os.killpg(running.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -90,7 +93,10 @@ def _end(running: subprocess.Popen[bytes]) -> None:
 def pipe(
     repository: Path, first: Sequence[str], second: Sequence[str], *, stdin: bytes = b"", timeout: float = 600
 ) -> bytes:
-    """What a second git command makes of what a first one prints, which nobody else holds in memory."""
+    """Return the output of a second git command that reads the first one's, without holding the latter in memory.
+
+    Raises Unreadable. `timeout` is in seconds.
+    """
     with (
         tempfile.TemporaryFile() as asked,
         subprocess.Popen(
@@ -120,19 +126,19 @@ def pipe(
 
 
 def _filled(file: IO[bytes], content: bytes) -> IO[bytes]:
-    """A file that a process can read from its beginning."""
+    """Return the file with its content written, ready to be read from the beginning."""
     file.write(content)
     file.seek(0)
     return file
 
 
 def _verb(arguments: Sequence[str]) -> str:
-    """The command among arguments that may begin with settings ("-c name=value")."""
+    """Return the git subcommand; arguments may begin with settings ("-c name=value")."""
     return next((each for each in arguments if not each.startswith("-") and "=" not in each), "")
 
 
 def last_words(stderr: bytes) -> str:
-    """The line of git's complaint that says what is wrong."""
+    """Return the line of git's error output that says what is wrong."""
     lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     return next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "failed")
 

@@ -1,6 +1,6 @@
-"""What a commit changes, and who looks after that: its files, its lines, the MAINTAINERS file of its own tree.
+"""What a commit changes and who maintains it: its files, its lines, and the MAINTAINERS file of its own tree.
 
-Pure but for git: nothing here knows the database.
+Uses git, but not the database.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from bot.git.maintainers import MAX_BYTES, MAX_FILES, MAX_TEXT, Responsible, rea
 from bot.git.refs import resolve
 from bot.mail.mailmap import read_mailmap
 
-_FEW = 50  # files, whose lines are looked at; a larger change concerns no keyword
-_PATIENCE = 60.0  # seconds for one call of git
+_FEW = 50  # files; the lines of a larger change are not matched against keywords
+_PATIENCE = 60.0  # seconds per git call
 _LINE = re.compile(rb"^[+-](?![+-]{2} )(.*)$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
 class TouchedFiles:
-    """The files of a commit, and whom MAINTAINERS names for them."""
+    """The files of a commit, and who is listed for them in MAINTAINERS."""
 
     files: tuple[str, ...] = ()
     responsible: tuple[Responsible, ...] = ()
 
 
 def touched(repositories: Iterable[Path], sha: str) -> TouchedFiles:
-    """By the first of these trees that holds the commit; nothing where none does, or none can be read."""
+    """Return the files from the first tree that holds the commit; nothing if none does or none can be read."""
     for repository in repositories:
         try:
             if whole := resolve(repository, [sha]).get(sha):
@@ -52,14 +52,14 @@ def _touched(repository: Path, sha: str) -> TouchedFiles:
 
 
 def _changed(repository: Path, sha: str) -> str:
-    """The lines that it adds or removes, without their signs."""
+    """Return the lines that it adds or removes, without their signs."""
     options = ("-p", "--root", "--no-commit-id", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
     patch = _git(repository, "diff-tree", *options, sha)
     return b"\n".join(found[1] for found in _LINE.finditer(patch[:MAX_TEXT])).decode("utf-8", "replace")
 
 
 def _file(repository: Path, sha: str, path: str) -> str:
-    """A file as the commit has it; "" where it has none, or one that is far too large."""
+    """Return a file as the commit has it; "" if it is missing or far too large."""
     listed = _git(repository, "ls-tree", "-l", sha, "--", path).decode("utf-8", "replace").split()
     if len(listed) < 5 or listed[1] != "blob" or not listed[3].isdigit() or int(listed[3]) > MAX_BYTES:
         return ""

@@ -1,6 +1,6 @@
-"""Addresses in a header: groups, comments, quotes and what people type, read without ever failing.
+"""Parse the addresses of a header: groups, comments, quotes and typos. Never raises.
 
-RFC 5322 section 3.4 is the grammar; one broken address never takes the others with it.
+The grammar is RFC 5322 section 3.4; a broken address does not affect the others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MAX = 2000  # addresses in a header: a bound, not a limit that real mail meets
+_MAX = 2000  # addresses per header, far more than real mail has
 _SPEC = re.compile(r"[^\s<>@,;:\"()\[\]]{1,256}@[^\s<>@,;:\"()]{1,256}")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 _QUOTED_LOCAL = re.compile(r'"([\w.+-]{1,100})"@')
@@ -19,7 +19,7 @@ _ANGLE = re.compile(r"<\s*([^<>]{1,520})")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A name as shown, and the address in lower case."""
+    """A display name, and the address in lower case."""
 
     name: str
     email: str
@@ -29,7 +29,7 @@ class Address:
 
 
 def parse_addresses(header: str) -> tuple[Address, ...]:
-    """The addresses of a From, To or Cc header, in order; what holds no address is passed over."""
+    """Return the addresses of a From, To or Cc header in order; items without an address are skipped."""
     header = _QUOTED_LOCAL.sub(r"\1@", header)
     if alone := _WITH_COMMENT.fullmatch(header.strip()):  # "dana@dev.example (Dana Brook)"
         header = f"{alone[2]} <{alone[1]}>"
@@ -38,7 +38,7 @@ def parse_addresses(header: str) -> tuple[Address, ...]:
 
 
 def _without_comments(header: str) -> str:
-    """The header without RFC 5322 comments, which may be nested and hold anything."""
+    """Return the header without RFC 5322 comments, which may nest and contain anything."""
     if "(" not in header:
         return header
     kept: list[str] = []
@@ -65,16 +65,16 @@ def _without_comments(header: str) -> str:
 
 
 def _items(header: str) -> Iterator[str]:
-    """The header cut at commas, and at the colon and semicolon of groups, outside of closed quotes."""
+    """Split the header at commas, and at the colon and semicolon of groups, outside closed quotes."""
     start = position = 0
     unclosed = False
     while position < len(header):
         char = header[position]
         if char == '"' and not unclosed:
-            # What is quoted is a name, whatever it looks like; a quote that is never closed is a typo.
+            # A quoted string is a name, whatever it looks like; an unclosed quote is a typo.
             quoted = _QUOTED.match(header, position)
             position = quoted.end() - 1 if quoted else position
-            unclosed = quoted is None  # nor is any after it
+            unclosed = quoted is None  # then no later quote is closed either
         elif char in ",;":
             yield header[start:position]
             start = position + 1
@@ -85,7 +85,7 @@ def _items(header: str) -> Iterator[str]:
 
 
 def _address(item: str) -> Address | None:
-    # The last angle counts: a quoted name may hold others.
+    # The last angle bracket counts: a quoted name may contain others.
     angles = [(angle, spec) for angle in _ANGLE.finditer(item) if (spec := _SPEC.search("".join(angle[1].split())))]
     if angles:
         angle, spec = angles[-1]
@@ -99,7 +99,7 @@ def _address(item: str) -> Address | None:
 
 
 def _plain_spec(spec: str) -> str:
-    """The address in lower case, without apostrophes around it."""
+    """Return the address in lower case, without surrounding apostrophes."""
     if spec[0] == spec[-1] == "'":
         spec = spec[1:-1]
     return spec.lower().rstrip(".")

@@ -1,4 +1,4 @@
-"""A bounce: whom a mail of ours did not reach, why, and which mail that was. flufl.bounce knows the odd forms."""
+"""Parse a bounce: which recipients failed, why, and for which of our mails. flufl.bounce knows the odd formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flufl.bounce import all_failures
 from bot.mail.message import without_frame
 
 MOST_ADDRESSES = 200
-MOST_BYTES = 64_000  # what a mail system has to say stands at the beginning
+MOST_BYTES = 64_000  # the delivery status is near the beginning
 MOST_IDS = 20
 _LONG = re.compile(rb"([^\n]{998})[^\n]+")  # RFC 5322 section 2.1.1; the detectors are slow on longer lines
 _ID = re.compile(rb"^message-id:\s*<([^<>\s]{1,900})>", re.I | re.M)
@@ -23,8 +23,8 @@ _ADDRESS = re.compile(r"[^\s<>;,@]+@[^\s<>;,@]+")
 
 @dataclass(frozen=True, slots=True)
 class Bounce:
-    """What came back. `failed`: address in lower case → the words against it; `delayed`: whom it may still reach;
-    `message_ids`: those found in the returned part, the nearest first.
+    """Delivery failures. `failed`: address in lower case → the server's reason; `delayed`: addresses that may still be
+    reached; `message_ids`: those found in the returned part, nearest first.
     """
 
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -33,28 +33,28 @@ class Bounce:
 
 
 def read_bounce(raw: bytes) -> Bounce:
-    """Read a mail that is a bounce. Never raises: of junk, nothing is known."""
+    """Parse a bounce. Never raises; junk gives an empty Bounce, at most with message ids."""
     raw = _LONG.sub(rb"\1", without_frame(raw[:MOST_BYTES]))
     try:
         message = email.message_from_bytes(raw, policy=email.policy.compat32)
         delayed, failed = all_failures(message)
         words = dict(_words(message))
-    except Exception:  # whatever the parser or one of twenty detectors makes of hostile bytes
+    except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
         return Bounce(message_ids=_ids(raw))
     dead = sorted(_text(each) for each in failed)[:MOST_ADDRESSES]
     slow = frozenset(_text(each) for each in delayed) - frozenset(dead)
-    return Bounce({each: words.get(each, "") or "came back" for each in dead if each}, slow, _ids(raw))
+    return Bounce({each: words.get(each, "") or "no reason given" for each in dead if each}, slow, _ids(raw))
 
 
 def _ids(raw: bytes) -> tuple[str, ...]:
-    """The Message-IDs behind the bounce's own head."""
+    """Return the Message-IDs below the bounce's own headers."""
     body = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[2]
     found = (each.decode("utf-8", "replace") for each in _ID.findall(body))
     return tuple(dict.fromkeys(found))[:MOST_IDS]
 
 
 def _words(message: Message) -> Iterator[tuple[str, str]]:
-    """Each recipient of a delivery status (RFC 3464 section 2.3), with its status and what the server said."""
+    """Yield each recipient of a delivery status (RFC 3464 section 2.3), with its status code and diagnostic."""
     for part in message.walk():
         if part.get_content_type() not in ("message/delivery-status", "message/global-delivery-status"):
             continue
@@ -69,7 +69,7 @@ def _words(message: Message) -> Iterator[tuple[str, str]]:
 
 
 def _typed(value: object) -> str:
-    """A field of the form "type; value", without its type."""
+    """Return the value of a "type; value" field."""
     kind, semicolon, rest = str(value).partition(";")
     return rest.strip() if semicolon else kind.strip()
 

@@ -1,4 +1,4 @@
-"""Header values as people see them: folding undone, encoded words read, ids and dates in one form."""
+"""Decode header values: unfold, decode encoded words, normalise Message-IDs and dates."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MAX_IDS = 1000
 _WORD = re.compile(r"=\?([^?\s]{1,60})\?(?:([bB])\?([A-Za-z0-9+/=\s]{0,8000})|([qQ])\?([^\r\n]{0,2000}?))\?=")
 _ID = re.compile(r"<([^<>]{1,900})>")
 _BARE_ID = re.compile(r"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
-# Line ends and marks that turn the direction of text have no place in what is shown on one line.
+# Line ends and bidirectional control characters must not appear in text that is shown on one line.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-# A date before the first kernel, or after the mail was received, is a broken clock.
+# A date before the first kernel, or after the mail was received, comes from a wrong clock.
 _EARLIEST = datetime(1991, 8, 25, tzinfo=UTC)
 _SKEW = timedelta(hours=1)
 
 
 def decode(value: str) -> str:
-    """A header's text on one line: RFC 2047 words decoded one by one, so that a broken one harms no other."""
+    """Return a header's text on one line. RFC 2047 words are decoded one by one; a broken one affects no other."""
     value = to_text(value)
     if "=?" in value:
         value = _decode_words(value)
@@ -33,8 +33,8 @@ def decode(value: str) -> str:
 
 
 def _decode_words(value: str) -> str:
-    """RFC 2047 section 6.2: white space between two encoded words vanishes; a character may be cut across them."""
-    pieces: list[tuple[str, bytes | str]] = []  # (charset, bytes) of a word, ("", text) of what is none
+    """RFC 2047 section 6.2: white space between two encoded words is dropped; a character may be split across them."""
+    pieces: list[tuple[str, bytes | str]] = []  # (charset, bytes) of an encoded word, ("", text) of plain text
     end = 0
     for word in _WORD.finditer(value):
         between = value[end : word.start()]
@@ -64,7 +64,7 @@ def _word_bytes(encoding: str, payload: str) -> bytes | None:
 
 
 def to_text(value: str) -> str:
-    """Raw 8-bit bytes in a header (kept by the parser as surrogates) as UTF-8, else as latin-1."""
+    """Decode raw 8-bit bytes in a header (which the parser keeps as surrogates) as UTF-8, else as latin-1."""
     try:
         value.encode("utf-8")
         return value
@@ -77,23 +77,23 @@ def to_text(value: str) -> str:
 
 
 def message_ids(value: str) -> tuple[str, ...]:
-    """The Message-IDs of a header in order, without angle brackets, each once.
+    """Return the Message-IDs of a header in order, without angle brackets, each once.
 
-    Of a header past all measure the first and the last are kept: the root of the thread, and the nearest mails.
+    Of more than MAX_IDS the first and last half are kept: the root of the thread, and the nearest mails.
     """
     value = to_text(value)
     found = [("".join(each[1].split()), value[max(0, each.start() - 2) : each.start()]) for each in _ID.finditer(value)]
-    # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is its address.
+    # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is an address.
     ids = [each for each, before in found if each and not re.search(r"\w\s?\Z", before)] or [each for each, _ in found]
     ids = list(dict.fromkeys(ids or _BARE_ID.findall(value)))
     return tuple(ids if len(ids) <= MAX_IDS else ids[: MAX_IDS // 2] + ids[-MAX_IDS // 2 :])
 
 
 def date(value: str, received: Sequence[str]) -> datetime | None:
-    """When a mail was sent, in UTC, or None.
+    """Return when a mail was sent, in UTC, or None.
 
-    `received` are the Received headers, the topmost first: a Date later than that by more than an hour,
-    or none that can be read, gives way to it.
+    `received` are the Received headers, topmost first: their time is used if Date is more than an hour later,
+    or can't be parsed.
     """
     sent = _moment(value)
     arrived = next((moment for each in received[:50] if (moment := _arrival(each))), None)
@@ -103,12 +103,12 @@ def date(value: str, received: Sequence[str]) -> datetime | None:
 
 
 def _arrival(received: str) -> datetime | None:
-    """The time at the end of a Received header; comments may hold semicolons of their own."""
+    """Return the time at the end of a Received header; comments may contain semicolons."""
     pieces = received.split(";")[1:]
     return next((moment for piece in reversed(pieces[-5:]) if (moment := _moment(piece))), None)
 
 
-# Of the names that obsolete dates may carry and RFC 5322 section 4.3 does not list.
+# Zone names of obsolete dates that RFC 5322 section 4.3 does not list.
 _ZONES = {"CET": "+0100", "CEST": "+0200", "BST": "+0100", "JST": "+0900", "EET": "+0200", "EEST": "+0300"}
 _ZONE = re.compile(rf"(?<=\d )(?:{'|'.join(_ZONES)})\b")
 
@@ -118,11 +118,11 @@ def _moment(value: str) -> datetime | None:
     value = _ZONE.sub(lambda zone: _ZONES[zone[0]], value)
     value = re.sub(r"(?:GMT|UTC)?([+-]\d\d):?(\d\d)\b", r"\1\2", value)  # +01:00, GMT+0100
     value = re.sub(r"(\d\d:\d\d):60\b", r"\1:59", value)  # a leap second
-    value = re.sub(r"[+-](?:2[4-9]|[3-9]\d)\d\d\b", "-0000", value)  # no place on earth
+    value = re.sub(r"[+-](?:2[4-9]|[3-9]\d)\d\d\b", "-0000", value)  # an impossible offset
     for read in (email.utils.parsedate_to_datetime, datetime.fromisoformat):
         try:
             moment = read(value)
-            if moment.tzinfo is None:  # "-0000": UTC, with nothing said of the place
+            if moment.tzinfo is None:  # "-0000": UTC, local zone unknown
                 moment = moment.replace(tzinfo=UTC)
             moment = moment.astimezone(UTC)
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError):

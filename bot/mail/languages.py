@@ -1,4 +1,4 @@
-"""What mail programs write in the languages of their users: attributions, older mail, header blocks, absences."""
+"""What mail programs write in many languages: attributions, separators, header blocks, out-of-office subjects."""
 
 from __future__ import annotations
 
@@ -95,5 +95,5 @@ AWAY = (
 
 
 def any_of(words: tuple[str, ...]) -> str:
-    """A pattern that matches one of the words."""
+    """Return a pattern that matches any of the words."""
     return f"(?:{'|'.join(words)})"

@@ -1,4 +1,4 @@
-"""Links to mail: lore and lkml addresses, and the pages of our own reports."""
+"""Links to mail (lore and lkml URLs) and to our own report pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_LINKS = 200
 
 @dataclass(frozen=True, slots=True)
 class MailLink:
-    """A link as written, and what it leads to: a Message-ID, or the sha or tag of a page of ours."""
+    """A link as written, and its target: a Message-ID, or the sha or tag of a report page."""
 
     url: str
     message_id: str = ""
@@ -29,7 +29,7 @@ class MailLink:
 
 
 def find_links(text: str, base_url: str = "") -> tuple[MailLink, ...]:
-    """The links in a text that lead to a mail or to a report's page; other links are not ours to follow."""
+    """Return the links in a text that lead to a mail or a report page; other links are ignored."""
     found = [MailLink(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
     if base_url:
         bare = re.escape(base_url.partition("://")[2])

@@ -1,4 +1,4 @@
-"""Who is who: the addresses and names of one person, from a file in git's mailmap format (gitmailmap(5)).
+"""Aliases: the addresses and names of one person, from a file in git's mailmap format (gitmailmap(5)).
 
 Dana Brook <dana@dev.example> <dana@home.example>
 Dana Brook <dana@dev.example> D. Brook <db@old.example>
@@ -16,19 +16,19 @@ _LINE = re.compile(r"([^<>#]{0,200}?)\s*<([^<>\s]{1,300})>\s*(?:([^<>#]{0,200}?)
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """The proper address of each other one, and the other way round; all in lower case."""
+    """Maps each alias to its proper address, and each proper address to its aliases; all in lower case."""
 
     proper: Mapping[str, str] = field(default_factory=dict)
     others: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def of(self, address: str) -> frozenset[str]:
-        """Every address that its person is known by, itself included."""
+        """Return every address of the same person, including this one."""
         proper = self.proper.get(address, address)
         return self.others.get(proper, frozenset()) | {proper, address}
 
 
 def read_mailmap(text: str) -> Aliases:
-    """The aliases of a mailmap; lines that are none are passed over, as git does."""
+    """Parse a mailmap; invalid lines are skipped, as git does."""
     proper: dict[str, str] = {}
     for line in text.split("\n")[:MAX_LINES]:
         found = _LINE.match(line.strip())

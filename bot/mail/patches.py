@@ -1,4 +1,4 @@
-"""Patches in a mail: a unified diff in the body or in a part, with the title that it goes by."""
+"""Patches in a mail: unified diffs in the body or an attachment, with their titles."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _GIT_HEAD = re.compile(r"^From [0-9a-f]{40} ", re.M)
 _BRACKETS = re.compile(r"\s*\[[^\]]{0,100}\]\s*")
 _ANSWER = re.compile(r"\s*(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
 _PATCH = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|RFC)(?![a-uw-z])[^\]]{0,80}\]", re.I)  # "[PATCHv3 1/2]", "[patch V2]"
-_POSTING = re.compile(rf"(?:\[[\w .-]{{1,40}}\]\s*){{0,2}}?{_PATCH.pattern}", re.I)  # below the mark of a list
+_POSTING = re.compile(rf"(?:\[[\w .-]{{1,40}}\]\s*){{0,2}}?{_PATCH.pattern}", re.I)  # after a list's tag
 _VERSION = re.compile(r"(?:\b|PATCH|RFC|_)v(\d{1,3})\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A diff by the writer: its title ("" where it has none), `inline` or `attached`, and its files."""
+    """A diff by the writer: its title (or ""), `inline` or `attached`, and its files."""
 
     title: str
     source: str
@@ -33,7 +33,7 @@ class Patch:
 
 
 def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeAttachment]) -> tuple[Patch, ...]:
-    """The patches of a mail: in its unquoted lines, wherever they stand, and in its attachments."""
+    """Return the patches of a mail: anywhere in its unquoted lines, and in its attachments."""
     text = "\n".join(lines)
     found: list[Patch] = []
     for each in _apart(text):
@@ -45,7 +45,7 @@ def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeA
 
 
 def _apart(text: str) -> list[str]:
-    """The patches of a text: several, where each has git's own head above it."""
+    """Return the patches of a text; more than one only if each begins with git's "From <sha>" line."""
     heads = [head.start() for head in _GIT_HEAD.finditer(text)][:50]
     pieces = [text[start:end] for start, end in itertools.pairwise([0, *heads[1:], len(text)])]
     whole = [piece for piece in pieces if is_diff(piece)]
@@ -53,12 +53,12 @@ def _apart(text: str) -> list[str]:
 
 
 def is_diff(text: str) -> bool:
-    """Whether the text holds a unified diff: the name of a file, and a hunk."""
+    """Whether the text contains a unified diff: a file name and a hunk."""
     return bool(_HUNK.search(text) and _DIFF.search(text))
 
 
 def _title(text: str) -> str:
-    """The `Subject:` that git format-patch writes above a patch, without its brackets."""
+    """Return the `Subject:` that git format-patch writes above a patch, without its brackets."""
     start = _DIFF.search(text)
     found = _SUBJECT.search(text[: start.start()] if start else text)
     return bare_title(decode(found[1])) if found else ""
@@ -74,31 +74,31 @@ def is_answer(subject: str) -> bool:
 
 
 def answered_posting(subject: str) -> str:
-    """The subject of the posting that this one answers, "[PATCH 1/2] …", without the mark of a list; "" for others."""
+    """Return the subject of the posting that this one answers, "[PATCH 1/2] …", without a list's tag, or ""."""
     title = " ".join(subject.split())
     found = _PATCH.search(title)
     return title[found.start() :] if found and is_answer(title) else ""
 
 
 def posted_title(subject: str) -> str:
-    """The title of a patch posting, "" for any other subject and for an answer to one."""
+    """Return the title of a patch posting; "" for any other subject, and for a reply to one."""
     return bare_title(subject) if is_posting(subject) else ""
 
 
 def is_posting(subject: str) -> bool:
-    """Whether a subject opens with [PATCH …], which only a posting does; answers say Re:."""
+    """Whether a subject begins with [PATCH …]; replies begin with Re:."""
     return bool(_POSTING.match(subject.strip()))
 
 
 def version_of(subject: str) -> int:
-    """The version of a posting: 2 of "[PATCH v2 1/3] …", 1 where none is told."""
+    """Return the version of a posting: 2 for "[PATCH v2 1/3] …", 1 if none is given."""
     bracket = _PATCH.search(subject)
     found = _VERSION.search(bracket[0]) if bracket else None
     return int(found[1]) if found else 1
 
 
 def bare_title(subject: str) -> str:
-    """A commit's title: without answer marks and brackets, white space folded."""
+    """Return a subject as a commit title: without Re: and bracketed tags, white space folded."""
     title = " ".join(subject.split())
     while match := _ANSWER.match(title) or _BRACKETS.match(title):
         if not match.end():

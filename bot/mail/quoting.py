@@ -1,4 +1,4 @@
-"""Own text: what the writer of a reply wrote himself, without quotes, attributions and signature."""
+"""Own text: what the writer of a reply wrote, without quotes, attributions and signature."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bot.mail.languages import FROM, OLDER_MAIL, ON, SENT, TO, WROTE, any_of
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\u180e]")
-# A row of a table ends as it begins, and is no quote.
+# A table row also ends with a bar, and is not a quote.
 _QUOTE = re.compile(r"\s{0,3}(?:>|\|(?=\s)(?!.*\|\s*\Z))|[A-Z][A-Za-z]{0,3}>")
 # "On Mon, …, Lee Park wrote:" in one to three lines, or an address or a time of day; the colon ends it.
 _ATTRIBUTION_END = re.compile(
@@ -28,12 +28,12 @@ _OLDER_MAIL = re.compile(
     r"|_{32,}\Z",
     re.I,
 )
-# The header block above the mail that is answered, as Outlook writes it.
+# The header block above the answered mail, as Outlook writes it.
 _FIRST_OF_BLOCK = re.compile(rf"[\s*]{{0,4}}{any_of(FROM)}\s?\*?[:：]")
 _HEAD_LINE = re.compile(r"[\s*]{0,4}[^\s:：][^:：]{0,30}[:：]")
 _GIT_HEAD = re.compile(r"From [0-9a-f]{40} ")
 _IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|(?P<to>{any_of(TO)}))\s?\*?[:：]")
-# What phones and companies put below a mail.
+# Footers of phones and companies.
 _NO_WORDS = re.compile(
     r"(?:sent from my |sent from (?:outlook|mail) for |get outlook for |von meinem \S+ gesendet|envoyé de mon "
     r"|enviado desde mi |发自我的"
@@ -44,29 +44,29 @@ _NO_WORDS = re.compile(
 _LIST_FOOTER = re.compile(r"_{40,}\s*\Z")
 _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
 _PGP_HEAD = "-----BEGIN PGP SIGNED MESSAGE-----"
-_BEGINNINGS = frozenset("-_*Bb \t")  # of a line that sets off an older mail; a head of one has a colon
+_BEGINNINGS = frozenset("-_*Bb \t")  # of a separator above an older mail; its header lines have a colon
 MAX_LINE = 20_000
 
 
 class TextLine(NamedTuple):
-    """A line that the writer did not quote, and the quoted line that it stands right below, "" for none."""
+    """An unquoted line, and the quoted line right above it, or ""."""
 
     text: str
     below: str = ""
 
 
 def clean(text: str) -> str:
-    """Text without invisible characters, and with no-break spaces as spaces."""
+    """Return the text without invisible characters, and with no-break spaces as spaces."""
     return text if text.isascii() else _INVISIBLE.sub("", text).replace("\u00a0", " ")
 
 
 def unquoted_lines(text: str) -> list[str]:
-    """The lines that the writer did not quote, those of his signature included, overlong ones cut."""
+    """Return the unquoted lines, including the signature; overlong ones are cut."""
     return [line.text for line in lines_in_context(text)]
 
 
 def lines_in_context(text: str) -> list[TextLine]:
-    """The same, each with the words that it answers: a short answer means little without them."""
+    """Return the unquoted lines, each with the quoted line that it answers, which a short answer needs."""
     lines = _without_armour([line[:MAX_LINE] for line in clean(text).split("\n")])
     keep: list[TextLine] = []
     in_quote, quoted, resume = False, "", 0
@@ -79,7 +79,7 @@ def lines_in_context(text: str) -> list[TextLine]:
                 break
             continue
         if mark := _QUOTE.match(line):
-            if not in_quote:  # once a quote: what stands above it may announce it
+            if not in_quote:  # once per quote: the lines above may be its attribution
                 _drop_attribution(keep)
             in_quote = True
             quoted = line[mark.end() :].lstrip("> ").strip() or quoted
@@ -91,12 +91,12 @@ def lines_in_context(text: str) -> list[TextLine]:
 
 
 def own_text(text: str) -> str:
-    """What the writer says: unquoted, above his signature and above the footer of a list."""
+    """Return the writer's own text: unquoted, above the signature and above the footer of a list."""
     return own_of(unquoted_lines(text))
 
 
 def own_of(unquoted: Sequence[str]) -> str:
-    """The same, of lines that are known to be unquoted."""
+    """Return the own text of lines that are known to be unquoted."""
     lines = list(unquoted)
     for number, line in enumerate(lines):
         ends = _LIST_FOOTER.match(line) or _NO_WORDS.match(line.strip()[:400])
@@ -107,7 +107,7 @@ def own_of(unquoted: Sequence[str]) -> str:
 
 
 def _without_armour(lines: list[str]) -> list[str]:
-    """The lines of a clear-signed text (RFC 4880 section 7) without its head, and without the dashes that escape."""
+    """Return the lines of a clear-signed text (RFC 4880 section 7) without its armor headers and dash escapes."""
     if _PGP_HEAD not in lines:
         return lines
     start = lines.index(_PGP_HEAD)
@@ -116,7 +116,7 @@ def _without_armour(lines: list[str]) -> list[str]:
 
 
 def _quoted_below(lines: list[str], number: int) -> int:
-    """Where to go on below the mark of an older mail that is quoted as usual; 0 where its words stand there bare."""
+    """Return the line at which an older mail with quote marks begins below its header block; 0 if it has none."""
     end = number + 1
     while end < min(number + 12, len(lines)) and (not lines[end].strip() or _HEAD_LINE.match(lines[end])):
         end += 1
@@ -124,7 +124,7 @@ def _quoted_below(lines: list[str], number: int) -> int:
 
 
 def holds_older_mail(text: str) -> bool:
-    """Whether an older mail begins in a text that no quote marks set off: all below it is quoted."""
+    """Whether an older mail without quote marks begins in a text: everything below is quoted."""
     lines = text.split("\n")
     return any(_starts_older_mail(lines, number) for number in range(len(lines)))
 
@@ -132,24 +132,24 @@ def holds_older_mail(text: str) -> bool:
 def _starts_older_mail(lines: list[str], number: int) -> bool:
     line = lines[number]
     if line[:1] not in _BEGINNINGS and ":" not in line and "：" not in line:
-        return False  # most lines: asked of each of them, patterns are slow
+        return False  # most lines, on which the patterns would be slow
     if _OLDER_MAIL.match(line.strip()):
         return not _LIST_FOOTER.match(line.strip()) or _is_outlook(lines, number + 1)
     return _is_outlook(lines, number)
 
 
 def _is_outlook(lines: list[str], number: int) -> bool:
-    """A block of From, Sent and To. The head of a patch has From, Date and Subject, but is to nobody."""
+    """Whether a block of From, Sent and To begins here. The head of a patch has From, Date and Subject, but no To."""
     if number >= len(lines) or not _FIRST_OF_BLOCK.match(lines[number]):
         return False
     if number and _GIT_HEAD.match(lines[number - 1]):
-        return False  # of a patch that says whom it was sent to
+        return False  # of a patch with a To header
     block = [found for line in lines[number + 1 : number + 8] if (found := _IN_BLOCK.match(line))]
     return any(found["sent"] for found in block) and any(found["to"] for found in block)
 
 
 def _drop_attribution(keep: list[TextLine]) -> None:
-    """Take "On …, somebody wrote:" off the end of what is kept, where a quote follows; it may take three lines."""
+    """Remove "On …, Lee Park wrote:", of up to three lines, from the end of the lines above a quote."""
     last = len(keep)
     while last > max(0, len(keep) - 4) and (not keep[last - 1].text.strip() or _ELLIPSIS.match(keep[last - 1].text)):
         last -= 1
@@ -157,7 +157,7 @@ def _drop_attribution(keep: list[TextLine]) -> None:
         return
     above = [each.text.strip() for each in keep[max(0, last - 3) : last]]
     end = above[-1][-300:]
-    if len(end) < 20 and len(above) > 1:  # "a écrit :" may be broken in its middle
+    if len(end) < 20 and len(above) > 1:  # "a écrit :" may be wrapped in the middle
         end = f"{above[-2][-200:]} {end}"
     if not _ATTRIBUTION_END.search(end) or above[-1].startswith("#"):
         return
@@ -174,11 +174,11 @@ def _drop_attribution(keep: list[TextLine]) -> None:
 
 
 def _is_bare_attribution(line: str) -> bool:
-    """ "Lee Park wrote:", with nothing of when."""
+    """Whether it is "Lee Park wrote:", without a date."""
     return len(line) < 80 and bool(_SAYS_WROTE.search(line))
 
 
 def _patch_trailer(lines: list[str], number: int) -> bool:
-    """Whether "-- " is the end of a patch as git writes it: a version number stands below."""
+    """Whether "-- " ends a patch as git writes it: git's version number follows."""
     below = lines[number + 1].strip() if number + 1 < len(lines) else ""
     return bool(re.match(r"\d+\.\d+", below)) and any(line.startswith("@@ ") for line in lines[:number])

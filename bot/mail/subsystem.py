@@ -11,7 +11,7 @@ _PREFIX = re.compile(r"([A-Za-z0-9][\w./,+&*-]{0,60}(?: [\w./-]{1,20})?):\s")
 
 
 def subsystem_of(title: str) -> str:
-    """The first prefix of a title, looked for inside of a revert; "" where it has none."""
+    """Return the first prefix of a title, or of the title that a revert quotes; "" if there is none."""
     title = bare_title(title)
     while found := _REVERT.match(title):
         title = found[1]

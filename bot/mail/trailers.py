@@ -1,4 +1,4 @@
-"""Trailers: `Closes:`, `Link:`, `Fixes:` and their kin (Documentation/process/submitting-patches.rst)."""
+"""Trailers: `Closes:`, `Link:`, `Fixes:` and others (Documentation/process/submitting-patches.rst)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Trailer:
 
 
 def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
-    """The trailers among unquoted lines, down to a patch's `---` or its first diff line."""
+    """Return the trailers in unquoted lines, up to a patch's `---` or its first diff line."""
     found: list[Trailer] = []
     for number, line in enumerate(lines):
         if (line.rstrip() in ("---", "--") and not _heads_a_patch(lines, number)) or line.startswith("diff --git "):
@@ -41,12 +41,12 @@ def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
 
 
 def _heads_a_patch(lines: Sequence[str], number: int) -> bool:
-    """Whether a row of dashes stands above a patch that begins with its own head, and not below its message."""
+    """Whether a row of dashes stands above the head of a patch, rather than below its commit message."""
     below = lines[number + 1] if number + 1 < len(lines) else ""
     return below.startswith(("From ", "From:", "Subject:"))
 
 
-# A link that a mail program broke where the id begins; an address, or a title, on a line of its own.
+# A link that a mail program wrapped before the id; an address or a title on its own line.
 _CUT = re.compile(r"https?://\S{1,200}/\Z")
 _WRAPPED = re.compile(r"\s+(?:<?[^\s@]{1,100}@|\(\")")
 
@@ -57,7 +57,7 @@ def _is_trailer(line: str) -> bool:
 
 
 def _joined(value: str, below: Sequence[str]) -> str:
-    """A value that was wrapped, inside its parenthesis or right after its colon, put together again."""
+    """Return the value joined with its continuation lines, wrapped in a parenthesis or right after the colon."""
     value = value.rstrip()
     for line in below:
         open_end = value.count('("') > value.count('")') or bool(_CUT.search(value))
@@ -69,6 +69,6 @@ def _joined(value: str, below: Sequence[str]) -> str:
 
 
 def fixed_commits(trailers: Sequence[Trailer]) -> tuple[str, ...]:
-    """The shas that `Fixes:` trailers name, as long as they are given there, in lower case."""
+    """Return the shas in `Fixes:` trailers, in the length given there, in lower case."""
     matches = (_FIXES.match(each.value) for each in trailers if each.key == "Fixes")
     return tuple(match[1].lower() for match in matches if match)

@@ -67,7 +67,7 @@ def _digest(version: str, now: datetime) -> str:
 
 def hold(bulletin: Bulletin, press: BulletinConfig, now: datetime) -> OutgoingMail:
     """Put it into the outbox, held until somebody approves it. One that waits there is composed anew under the
-    Message-ID that it has; Unfit where one has gone out, or there is no list.
+    Message-ID that it has; InvalidInput where one has gone out, or there is no list.
     """
     desk = OutboxWriter(press.identity, press.house, now)
     mail = _composed(bulletin, press, now)

@@ -1,4 +1,4 @@
-"""An effect: what follows from a mail for one report, by which rule, and on which words."""
+"""An effect: what a mail does to one report, by which rule, and on what evidence."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ __all__ = ["NOTHING", "Effect", "Mode", "Relation", "Standpoint", "name_of"]
 
 
 class Relation(StrEnum):
-    """How a mail came to be about a report."""
+    """How a mail refers to a report."""
 
     CLOSES = "closes"
     THREAD = "thread"
     TAG = "tag"
     LINK = "link"
-    CULPRIT = "culprit"  # a patch elsewhere that says to fix or revert it
+    CULPRIT = "culprit"  # a patch elsewhere that says it fixes or reverts the culprit
 
 
 @dataclass(frozen=True, slots=True)
 class Standpoint:
-    """What a mail is to one report: how it came to it, what its writer is there, and whether that is an improvement.
+    """How a mail relates to one report: its relation, its writer's role, and whether the report is an improvement.
 
-    `role` None: nobody told us who the report's people are.
+    `role` None: the report's people are unknown.
     """
 
     relation: Relation
     role: Role | None = None
     improvement: bool = False
     culprit: str = ""
-    by_address: bool = True  # whether the writer is known by his address, and not by his name alone
+    by_address: bool = True  # whether the writer is known by address, not only by name
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What follows from a mail for one report. `happening` None: nothing. `quote` is the evidence."""
+    """What a mail does to one report. `happening` None: no event. `quote` is the evidence."""
 
     happening: EventKind | None
     mode: Mode
@@ -71,7 +71,7 @@ _NAMES: dict[EventKind | None, str] = {
 
 
 def name_of(effect: Effect) -> str:
-    """The taxonomy's name of an effect, "none" where it changes no state."""
+    """Return the taxonomy's name of an effect, "none" if it changes no state."""
     if effect.rule == "improvement_ack":
         return "improvement_ack"
     return _NAMES.get(effect.happening, "none")

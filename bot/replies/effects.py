@@ -1,7 +1,7 @@
-"""What a mail does to a report: by itself, as a suggestion, or nothing (DESIGN rules 4 and 8).
+"""What a mail does to a report: automatic events, suggestions, or nothing (DESIGN rules 4 and 8).
 
-A patch and a robot's notice speak for themselves; of sentences the first rule that fits decides, others in the same
-mail only suggest. A reply of author or maintainer ends the silence, whatever else it says.
+A patch and a robot's notice need no sentence. Among sentences the first rule that matches decides, and others in the
+same mail only suggest. Any reply of substance by author or maintainer counts as a response, whatever else it says.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tracker.domain.report_state.steps import STEPS
 
 _PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch_names_culprit"}
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
-# What a third party may point out: the rest of what he says is not his to decide.
+# The events that a third party's reply can suggest; others are for author and maintainers.
 _POINTED_OUT = frozenset(
     {
         *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED, EventKind.FIX_WITHDRAWN),
@@ -40,10 +40,10 @@ _BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b
 
 
 def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tuple[Effect, ...]:
-    """What the mail does to one report, most telling effect first; never empty.
+    """Return the effects of a mail on one report, commands first, then the deciding effect; never empty.
 
-    A report that is merely linked to is not changed. What the policy wants proof for becomes a suggestion without it
-    (trust/policy.py).
+    A report that is only linked to is not changed. Without the proof that the policy requires, an effect becomes a
+    suggestion (trust/policy.py).
     """
     if at.relation is Relation.LINK:
         return (NOTHING,)
@@ -59,14 +59,14 @@ def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tu
 
 
 def _bounded(effect: Effect, reading: Reading, at: Standpoint, policy: str, *, asks_much: bool) -> Effect:
-    """The effect, or a suggestion of it where the policy wants more proof."""
+    """Return the effect, as a suggestion if the policy requires more proof."""
     if may_act(policy, reading.trust, at.role, asks_much=asks_much, by_address=at.by_address):
         return effect
     return replace(effect, mode=Mode.SUGGEST)
 
 
 def closes(effect: Effect) -> bool:
-    """Whether it would close a report."""
+    """Whether the effect would close a report."""
     step = STEPS.get(effect.happening) if effect.happening else None
     return bool(step and step.to in CLOSED)
 
@@ -81,14 +81,14 @@ def _said(reading: Reading, at: Standpoint) -> Iterator[Effect]:
 
 
 def _notice(reading: Reading) -> Iterator[Effect]:
-    """A robot says that the patch of this thread entered a tree."""
+    """A robot says that this thread's patch was applied to a tree."""
     if note := reading.notice:
         where = f"{note.tree} ({note.branch})"
         yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
 
 
 def _patch(reading: Reading, at: Standpoint) -> Iterator[Effect]:
-    """A person answers with a patch, or posts one elsewhere that closes the report; perhaps he asks for a test."""
+    """A person replies with a patch, or posts one elsewhere that closes the report; they may ask for a test."""
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not reading.patches:
         return
     patch = reading.patches[0]
@@ -111,7 +111,7 @@ def _patch(reading: Reading, at: Standpoint) -> Iterator[Effect]:
 
 
 def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
-    """What author, maintainer or a third party says in words."""
+    """Yield the effects of plain English by author, maintainer or a third party."""
     found = found_in(reading, improvement=at.improvement)
     if at.role not in _DEVELOPERS:
         found = tuple(each for each in found if each.rule and each.rule.does in _POINTED_OUT)
@@ -121,28 +121,28 @@ def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
         return
     found = tuple(each for each in found if not _names_culprit(each, at.culprit))
     asides = {each.rule.name for each in found if each.rule and each.rule.aside}
-    effects = sorted(_ruled(found), key=lambda effect: effect.rule in asides)  # what decides stands first
+    effects = sorted(_ruled(found), key=lambda effect: effect.rule in asides)  # the deciding effect first
     answer = Effect(EventKind.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
         yield answer
     yield from effects
     if deciding.happening is not EventKind.RESPONDED or deciding.mode is Mode.SUGGEST:
-        yield answer  # the silence is over, whatever becomes of the rest
+        yield answer  # it is a response, whatever becomes of the rest
     if deciding.rule == "will_look":
-        # Whoever says that he looks has made the next move his own, whatever the reporter was asked for.
+        # A promise to look takes over the next step, whatever the reporter was asked for.
         yield replace(deciding, happening=EventKind.ANSWERED)
 
 
 def _names_culprit(found: FoundIntent, culprit: str) -> bool:
-    """Whether what is named as the fix is the culprit itself, which may have fixed something else."""
+    """Whether the commit named as the fix is the culprit itself, which may have fixed something else."""
     if not culprit or not found.rule or found.rule.does not in (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED):
         return False
     return any(culprit.startswith(sha.lower()) for sha in _SHA.findall(found.evidence))
 
 
 def _ruled(found: Sequence[FoundIntent]) -> Iterator[Effect]:
-    """The effects that rules lead to, each kind once: the first may act by itself, those after it suggest."""
+    """Yield the effects of rules, each event kind once: the first may be automatic, later ones are suggestions."""
     seen: set[EventKind] = set()
     decided = False
     for each in found:
@@ -159,7 +159,7 @@ def _ruled(found: Sequence[FoundIntent]) -> Iterator[Effect]:
 
 
 def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
-    """What the lab's people say: the outcome of a test, an answer, or that they were wrong."""
+    """Yield the effects of a lab operator's reply: a test result, an answer, or a retraction."""
     if reading.patches:
         yield from _patch(reading, at)
         return
@@ -171,7 +171,7 @@ def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
     outcome = next(_ruled(found), None)
     tested = next((each for each in reading.trailers if each.key == "Tested-by"), None)
     if Intent.BOT_WILL_TEST in intents and not table:
-        tested = None  # it is offered for the day when that is true
+        tested = None  # the tag is offered for when the test has passed
         if outcome and outcome.happening is EventKind.FIX_CONFIRMED:
             outcome = None
     if tested and (outcome is None or outcome.happening is EventKind.ANSWERED):
@@ -191,7 +191,7 @@ def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
 
 
 def _answer(reading: Reading, *, asks: bool) -> Iterator[Effect]:
-    """What the lab tells without a measurement; who asks back may not have told all."""
+    """Yield the effect of an answer without a measurement; if the lab also asks something, it is only suggested."""
     if answer := answers(reading.sentences):
         yield Effect(EventKind.ANSWERED, Mode.SUGGEST if asks else Mode.AUTO, "operator_answers", quote=answer.text)
     elif not asks and (told := tells(reading.sentences)):
@@ -199,7 +199,7 @@ def _answer(reading: Reading, *, asks: bool) -> Iterator[Effect]:
 
 
 def _weighed(outcome: Effect, reading: Reading, found: Sequence[FoundIntent]) -> Effect:
-    """An outcome; one that is good in one sentence and bad in another is for a person to weigh."""
+    """Return the outcome of a test; as a suggestion if other sentences contradict it."""
     good = next((each for each in found if each.rule and each.rule.name == "operator_confirms"), None)
     if good and outcome.rule == "operator_ineffective" and good.evidence != outcome.quote:
         return Effect(EventKind.FIX_CONFIRMED, Mode.SUGGEST, "operator_confirms_with_caveat", quote=good.evidence)
@@ -207,7 +207,7 @@ def _weighed(outcome: Effect, reading: Reading, found: Sequence[FoundIntent]) ->
 
 
 def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
-    """Whether a confirmation is taken back in part by the sentence after it."""
+    """Whether the next sentence qualifies a confirmation."""
     if outcome.happening is not EventKind.FIX_CONFIRMED:
         return False
     texts = [each.text for each in reading.sentences]
@@ -216,7 +216,7 @@ def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
 
 
 def _has_substance(reading: Reading) -> bool:
-    """Whether anything is said but courtesy and commands; a command alone is an answer, too."""
+    """Whether the mail says more than courtesy; a command alone is an answer, too."""
     commanded_lines = {command.line for command in reading.commands.good}
     if commanded_lines:
         return True
@@ -225,6 +225,6 @@ def _has_substance(reading: Reading) -> bool:
 
 
 def _first_words(reading: Reading) -> str:
-    """The first sentence that says something, for people to see what was relied on."""
+    """Return the first sentence that says something, as evidence."""
     texts = [each.text for each in reading.sentences] or [" ".join(reading.own_text[:2000].split())[:300]]
     return first_that_says_more(texts)

@@ -9,8 +9,8 @@ _SHA = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
 
 
 def named_commit(sentence: str) -> tuple[str, str]:
-    """Title and sha, each "" where it is not named. A title has a subsystem before its colon; a sha has a letter and a
-    digit, so that neither a number nor a word is taken for one.
+    """Return title and sha, each "" if not named. A title has a subsystem before its colon; a sha has a letter and a
+    digit, so that no number or word is taken for one.
     """
     title, sha = _TITLE.search(sentence), _SHA.search(sentence)
     return (title[1].strip() if title else "", sha[0] if sha else "")

@@ -1,4 +1,4 @@
-"""What a reply may mean: the names that its sentences are read as."""
+"""Intents: the names of what a sentence in a reply can mean."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Intent(StrEnum):
-    """The intents of the labelled threads of 2022 to 2025; docs/reading.md says how each is found."""
+    """The intents labelled in threads of 2022 to 2025; docs/reading.md shows how each is found."""
 
     ACK_WILL_LOOK = "ack_will_look"
     HYPOTHESIS = "hypothesis"

@@ -1,4 +1,4 @@
-"""What the sentences of a mail mean: every rule asked of every sentence, in the order of the table."""
+"""Match the rules against the sentences of a mail: every rule on every sentence, in order of the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.replies.sender_kind import SenderKind
 
 @dataclass(frozen=True, slots=True)
 class FoundIntent:
-    """An intent, the words that it was read from, and the rule; None for what needs no sentence, such as a patch."""
+    """An intent, the text it was read from, and the rule: None where no sentence is needed, such as for a patch."""
 
     intent: Intent
     evidence: str
@@ -23,7 +23,7 @@ class FoundIntent:
 
 
 def found_in(reading: Reading, *, improvement: bool = False) -> tuple[FoundIntent, ...]:
-    """Everything that the mail means, in the order of the rules; each rule once, with its first sentence."""
+    """Return all intents of a mail in order of the rules; each rule once, with the first sentence that matched."""
     found = (*_facts(reading), *_read(reading, improvement))
     if reading.kind is SenderKind.PERSON and reading.sentences and all(each.intent is Intent.THANKS for each in found):
         talk = next((each.text for each in reading.sentences if len(each.text) > 30), "")
@@ -32,7 +32,7 @@ def found_in(reading: Reading, *, improvement: bool = False) -> tuple[FoundInten
 
 
 def _facts(reading: Reading) -> Iterator[FoundIntent]:
-    """What can be read without understanding a sentence."""
+    """Yield the intents that need no sentence."""
     for patch in reading.patches:
         intent = Intent.PATCH_INLINE if patch.source == "inline" else Intent.PATCH_ATTACHED
         yield FoundIntent(intent, patch.title or ", ".join(patch.files[:3]))
@@ -59,7 +59,7 @@ def _read(reading: Reading, improvement: bool) -> Iterator[FoundIntent]:
 
 
 def _told(reading: Reading) -> str:
-    """What the lab tells: its comparison, or an answer below a question; "" for neither."""
+    """Return what a lab's reply provides: a comparison, or an answer below a question; "" for neither."""
     if holds_table(reading.own_text):
         return "a comparison of measurements"
     answer = answers(reading.sentences)

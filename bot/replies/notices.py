@@ -1,4 +1,4 @@
-"""Notices by robots that a patch entered a tree: patchwork-bot's "was applied to", tip-bot's "has been merged into"."""
+"""Robots' notices that a patch was applied: patchwork-bot's "was applied to", tip-bot's "has been merged into"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMMIT_ID = re.compile(r"^Commit-ID:\s+([0-9a-f]{8,40})\b", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A commit that entered a branch of a maintainer's tree."""
+    """A commit in a branch of a maintainer's tree."""
 
     tree: str
     branch: str
@@ -24,7 +24,7 @@ class Notice:
 
 
 def find_notice(own_text: str) -> Notice | None:
-    """The notice in a robot's mail, or None. Who sent it is for the caller to know."""
+    """Return the notice in a mail, or None. The caller checks that a robot sent it."""
     if found := _PATCHWORK.search(own_text):
         commit = _COMMIT_LINK.search(own_text)
         return Notice(found[1], found[2], commit[1] if commit else "", " ".join(found[0].split()))

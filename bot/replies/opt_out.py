@@ -1,4 +1,4 @@
-"""Whether a mail to us asks for no more mail, or for mail again: `unsubscribe` as its subject or its first line."""
+"""Requests to get no more mail, or mail again: `unsubscribe` or `subscribe` as subject or first line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.replies.sender_kind import SenderKind
 
 
 class MailWish(StrEnum):
-    """What somebody wants of us."""
+    """What the sender asks for."""
 
     LEAVE = "unsubscribe"
     COME_BACK = "subscribe"
@@ -21,7 +21,7 @@ _WISH = re.compile(r"(?:please )?(un-?)?subscribe(?: me)?(?: please)?[\s.!]*", r
 
 
 def wish_of(reading: Reading, identity: BotIdentity) -> MailWish | None:
-    """The wish of a person who wrote to our own address; mail to a list alone is about the list."""
+    """Return the request of a person who wrote to our address, or None; mail only to a list is about that list."""
     to_us = any(identity.is_own(each.email) for each in (*reading.mail.recipients, *reading.mail.delivered_to))
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
         return None

@@ -1,4 +1,4 @@
-"""Mail to Reading: everything that a mail says, before it is known which reports it is about."""
+"""Mail to Reading: everything that a mail says, before it is matched to reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REVERT = re.compile(r'Revert "(.{1,400})"')
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One mail, read. `tags` are the report tags in our own addresses among its recipients."""
+    """Everything that one mail says. `tags` are the report tags in our own addresses among its recipients."""
 
     mail: ParsedMail
     kind: SenderKind
@@ -41,11 +41,11 @@ class Reading:
     problems: tuple[str, ...]
     trust: Trust = UNPROVEN
     rules_off: frozenset[str] = frozenset()
-    bounce: Bounce = field(default_factory=Bounce)  # what came back, where it is one
+    bounce: Bounce = field(default_factory=Bounce)  # empty if it is not a bounce
 
     @property
     def closes(self) -> tuple[MailLink, ...]:
-        """What its Closes: and Link: trailers lead to."""
+        """The links in its Closes: and Link: trailers."""
         return tuple(
             link
             for trailer in self.trailers
@@ -56,35 +56,35 @@ class Reading:
 
     @property
     def fixes(self) -> tuple[str, ...]:
-        """The shas that its Fixes: trailers name."""
+        """The shas in its Fixes: trailers."""
         return fixed_commits(self.trailers)
 
     @property
     def reverts(self) -> str:
-        """The title that it posts a revert of, "" for every other mail."""
+        """The title of the commit that it posts a revert of, "" for any other mail."""
         found = _REVERT.fullmatch(posted_title(self.mail.subject))
         return found[1] if found else ""
 
     @property
     def obeyed(self) -> bool:
-        """Whether its commands may run at all: only people command, and only in their own words."""
+        """Whether its commands may run at all: only those of people do, never a robot's."""
         return self.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) and bool(self.mail.author.email)
 
     @property
     def deserves_answer(self) -> bool:
-        """Whether a failed command in it is answered: never to a robot, an auto-reply or a bounce."""
+        """Whether its failed commands get an answer: never those of a robot, an auto-reply or a bounce."""
         return self.obeyed and bool(self.commands.bad or self.commands.too_many)
 
 
 def understand(raw: bytes, identity: BotIdentity) -> Reading:
-    """Everything that a mail says, of its bytes, with whether it is proven who wrote it."""
+    """Parse and read the bytes of a mail, and verify who wrote it."""
     mail = parse(raw)
     reading = read(mail, identity, judge(raw, mail, identity.believed))
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
 
 
 def read(mail: ParsedMail, identity: BotIdentity, trust: Trust = UNPROVEN) -> Reading:
-    """Everything that the mail says. Pure; the same mail always reads the same."""
+    """Read a parsed mail. Pure: the same mail always gives the same Reading."""
     in_context = quoting.lines_in_context(mail.text)
     lines = [line.text for line in in_context]
     own = quoting.own_of(lines)

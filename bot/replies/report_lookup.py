@@ -1,4 +1,4 @@
-"""Which reports a mail belongs to: by the thread it stands in, by what it links to, by its address."""
+"""Match a mail to tracked reports: by its thread, its links, the addresses it was sent to."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tracker.domain.events import Role, Verdict
 
 @dataclass(frozen=True, slots=True)
 class KnownReport:
-    """A tracked report as far as reading mail needs it. `authors` None: nobody told us who they are.
+    """What reading mail needs to know of a tracked report. `authors` None: unknown.
 
-    People are known by address and by name, as `known_as` writes them.
+    People are listed by address and by name, as `known_as` returns them.
     """
 
     id: str
@@ -31,7 +31,7 @@ class KnownReport:
     verdict: str = Verdict.REGRESSION
 
     def standpoint(self, reading: Reading, relation: Relation, identity: BotIdentity) -> Standpoint:
-        """What a mail is to this report. A name proves nobody: anyone may write under it from an address of his own."""
+        """Return how a mail relates to this report. A name proves nothing, since anyone can write under it."""
         improvement = self.verdict == Verdict.IMPROVEMENT
         author = reading.mail.author.email
         known = identity.aliases.of(author) & ((self.authors or frozenset()) | self.people)
@@ -39,9 +39,9 @@ class KnownReport:
         return Standpoint(relation, self.role_of(reading, identity), improvement, self.culprit, by_address)
 
     def role_of(self, reading: Reading, identity: BotIdentity) -> Role | None:
-        """What the writer is to this report: its author (by address), one it was sent to, the lab, or none of them.
+        """Return the writer's role in this report: author, maintainer (a recipient), lab, machine or third party.
 
-        None where the report's people are not known.
+        None if the report's people are unknown.
         """
         author = reading.mail.author
         if reading.kind in (SenderKind.SELF, SenderKind.BOT_OPERATOR) or author.email in identity.operators:
@@ -57,9 +57,9 @@ class KnownReport:
 
 
 def known_as(addresses: Iterable[Address]) -> list[str]:
-    """What people go by: their addresses, and their full names in lower case.
+    """Return the addresses of people, and their full names in lower case.
 
-    One in three authors answers from another address than the one in his commit (seen in 2020-2025 threads).
+    One in three authors replies from an address other than the one in the commit (seen in 2020-2025 threads).
     """
     found: list[str] = []
     for address in addresses:
@@ -72,33 +72,33 @@ def known_as(addresses: Iterable[Address]) -> list[str]:
 
 @dataclass(slots=True)
 class KnownReports:
-    """The tracked reports by every key that mail may name them with. Grows as mail is filed."""
+    """The tracked reports by every key that mail can name. Grows as mail is filed."""
 
     reports: dict[str, KnownReport] = field(default_factory=dict)
     by_message: dict[str, str] = field(default_factory=dict)
 
     def add(self, report: KnownReport) -> None:
-        """Track a report, or learn more of one."""
+        """Add or update a report."""
         self.reports[report.id] = report
         for message_id in report.message_ids:
             self.by_message[message_id] = report.id
 
     def file(self, message_id: str, report_id: str) -> None:
-        """A mail is of a report's thread: answers to it are too."""
+        """Record that a mail is in a report's thread, and so are the replies to it."""
         if message_id:
             self.by_message.setdefault(message_id, report_id)
 
     def file_under(self, message_id: str, report_id: str) -> None:
-        """A mail is of another report's thread than was thought."""
+        """Move a mail to another report's thread."""
         self.by_message[message_id] = report_id
 
     def thread_of(self, reading: Reading) -> str:
-        """The report in whose thread the mail stands, the nearest ancestor first; "" for none."""
+        """Return the report whose thread the mail is in, nearest ancestor first; "" for none."""
         line = (*reading.mail.ancestors, reading.mail.message_id, *reading.bounce.message_ids)
         return next((self.by_message[each] for each in line if each in self.by_message), "")
 
     def relations(self, reading: Reading) -> dict[str, Relation]:
-        """The reports that a mail is about, and how: of its +tags, its Closes:, its thread, and its links."""
+        """Return the reports that a mail is about, and how: by +tag, Closes:, thread or link."""
         found: dict[str, Relation] = {}
         for tag in reading.tags:
             if tag in self.reports:
@@ -116,7 +116,7 @@ class KnownReports:
         return found
 
     def _culprits(self, reading: Reading) -> Iterator[str]:
-        """The reports about commits that a patch says to fix or to revert."""
+        """Yield the reports whose culprit the patch says it fixes or reverts."""
         fixes, title = reading.fixes, reading.reverts
         for report in self.reports.values() if fixes or title else ():
             named = any(report.culprit.startswith(sha) or sha.startswith(report.culprit) for sha in fixes)

@@ -1,4 +1,4 @@
-"""Who or what wrote a mail: a person, we ourselves, an operator of the lab, a robot, a bounce, an auto-reply."""
+"""Who or what wrote a mail: a person, the bot itself, a lab operator, a robot, a mail server, an auto-responder."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _ROBOT_NAME = re.compile(
     r"|functional testing)\b",
     re.I,
 )
-# RFC 3834, and what mail programs wrote before it: the phrase alone, or with the subject that it answers.
+# Subjects of auto-replies: the phrase alone, or with the subject that it answers.
 _AWAY = re.compile(
     rf"[\s\[(]*{any_of(AWAY)}[\])]*\s*(?:[:：]|\Z|\b(?:until|from|autoreply|re:))|[\s]*\[{any_of(AWAY)}\]", re.I
 )
 _DAEMON = re.compile(
     r"(?:mailer-daemon|postmaster|mail-daemon|microsoftexchange[0-9a-f]{8,40})(?:\+[^@]*)?(?:@|\Z)", re.I
 )
-# How mail systems open that write no report: qmail, Exim, sendmail, Exchange.
+# First words of bounces without a delivery status: qmail, Exim, sendmail, Exchange.
 _UNDELIVERED = re.compile(
     r"\s*(?:hi\. this is the qmail-send program|this is the mail (?:system|delivery)|this message was created"
     r" automatically by mail|delivery has failed to these recipients|your message (?:could not|wasn't able to) be"
@@ -49,7 +49,7 @@ _UNDELIVERED = re.compile(
 
 
 def kind_of(mail: ParsedMail, identity: BotIdentity) -> SenderKind:
-    """What wrote the mail. A lab's people often share the robot's address: the shown name tells them apart."""
+    """Return what wrote the mail. Operators often share the robot's address: the display name tells them apart."""
     if not mail.author.email and not mail.message_id and not mail.text.strip():
         return SenderKind.UNREADABLE
     if identity.is_own(mail.author.email) or mail.mark("x-perfwork-report"):
@@ -58,7 +58,7 @@ def kind_of(mail: ParsedMail, identity: BotIdentity) -> SenderKind:
         return SenderKind.BOUNCE
     if _is_auto_reply(mail):
         return SenderKind.AUTO_REPLY
-    if mail.mark("return-path") == "<>":  # vacations have it too
+    if mail.mark("return-path") == "<>":  # vacation replies have it too
         return SenderKind.BOUNCE
     if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot") or _by_machine(mail):
         return SenderKind.ROBOT
@@ -74,7 +74,7 @@ _STATUS = frozenset({"message/delivery-status", "message/disposition-notificatio
 
 
 def _is_bounce(mail: ParsedMail) -> bool:
-    """RFC 3464 and its kin: a multipart/report, a delivery status, or a mail of the mail system itself."""
+    """Whether it is a multipart/report, a delivery status (RFC 3464), or a mail from the mail system itself."""
     reports = mail.mark("content-type").lower().startswith("multipart/report")
     status = any(part.content_type in _STATUS for part in mail.attachments)
     sender = mail.author.email or mail.mark("from").strip("<> ")
@@ -91,7 +91,7 @@ def _is_auto_reply(mail: ParsedMail) -> bool:
 
 
 def _by_machine(mail: ParsedMail) -> bool:
-    """RFC 3834 section 5: whatever is not "no" was not written by a person."""
+    """Whether Auto-Submitted is anything but "no", so that no person wrote it (RFC 3834 section 5)."""
     return _submitted(mail) not in ("", "no")
 
 

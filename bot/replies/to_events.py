@@ -1,4 +1,4 @@
-"""From an effect to an event of the report, with the mail as its evidence."""
+"""Turn effects into events of a report, with the mail as evidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracker.domain.events import EventData, EventKind, Role
 
 
 def event_of(effect: Effect, mail: ParsedMail, role: Role | None, at: datetime, number: int = 0) -> EventData | None:
-    """The event that an effect makes, or None. `number` tells several effects of one mail apart."""
+    """Return the event of an effect, or None. `number` distinguishes several effects of one mail."""
     if effect.happening is None:
         return None
     suffix = f"#{number}" if number else ""
@@ -18,7 +18,7 @@ def event_of(effect: Effect, mail: ParsedMail, role: Role | None, at: datetime, 
         key=f"{effect.happening}:{mail.message_id}{suffix}",
         kind=effect.happening,
         at=at,
-        by=role or Role.AUTHOR,  # of a report whose people nobody told us, whoever answers counts
+        by=role or Role.AUTHOR,  # if the report's people are unknown, any reply counts
         message_id=mail.message_id,
         commit=effect.commit,
         title=effect.title,
@@ -29,12 +29,12 @@ def event_of(effect: Effect, mail: ParsedMail, role: Role | None, at: datetime, 
 
 
 def reported_event(mail: ParsedMail, at: datetime, tree: str = "") -> EventData:
-    """The report mail itself. A culprit reported twice has two; the first one counts."""
+    """Return the event of the report mail itself. A culprit reported twice has two; the first one counts."""
     key = f"{EventKind.REPORTED}:{mail.message_id}"
     return EventData(key, EventKind.REPORTED, at, Role.REPORTER, message_id=mail.message_id, tree=tree)
 
 
 def in_mainline_event(mail: ParsedMail, at: datetime) -> EventData:
-    """A report on the mainline proves that the culprit is in it, though not since which version."""
+    """Return a landing: a report against mainline proves that the culprit is there, but not since which version."""
     key = f"{EventKind.LANDED}:{mail.message_id}"
     return EventData(key, EventKind.LANDED, at, Role.MACHINE, message_id=mail.message_id)

@@ -1,4 +1,4 @@
-"""What a mail may do by itself, by how far it is proven who wrote it (DESIGN rule 8)."""
+"""Which effects of a mail may be automatic, given the proof of who wrote it (DESIGN rule 8)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tracker.domain.events import Role
 
 def may_act(policy: str, trust: Trust, role: Role | None, *, asks_much: bool, by_address: bool = True) -> bool:
     """Whether an effect of a mail needs no click. `asks_much`: it is a command, or would close the report.
-    `by_address`: the writer is known here by the address that is proven, and not by a name.
+    `by_address`: the writer is known by the verified address, not only by name.
 
-    `open`: all mail counts. `verified`: unproven mail may move a report among its open states; what closes it, and
-    commands, need proof; mail that a proof speaks against moves nothing. `maintainers`: only proven mail of author and
+    `open`: all mail acts. `verified`: unverified mail may move a report between open states; closing it, and
+    commands, need proof; mail whose proof fails does not act. `maintainers`: only verified mail from author and
     maintainers acts.
     """
     if policy == "open":

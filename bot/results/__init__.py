@@ -1,5 +1,6 @@
-"""Bisect results in: one adapter a format, all giving the same value, one way in for all.
+"""Import of bisect and release results: one adapter per format, one common value, one entry point.
 
-`formats` recognises files and streams, `intake.take_in` takes what it finds, `store` keeps each result once and
-`batch` puts it in its place. The adapters (perf_bisect_result, lkp, bisect_log, kcidb) are functions of values.
+`formats` detects the format of files and streams, `intake.take_in` imports what it yields, `store` keeps each result
+once and `batch` turns it into findings, reports and events. The adapters (perf_bisect_result, lkp, bisect_log, kcidb)
+are pure functions.
 """

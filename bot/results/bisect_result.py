@@ -1,4 +1,4 @@
-"""A bisect result as a value: what every adapter gives, and what is stored."""
+"""A bisect result as a value: what every adapter returns and what is stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracker.domain.statistics.samples import SampleSummary
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """A commit as the lab tells of it; only the sha is sure to be there."""
+    """A commit as the lab describes it; only the sha is always given."""
 
     sha: str
     title: str = ""
@@ -25,7 +25,7 @@ class CommitInfo:
 
 @dataclass(frozen=True, slots=True)
 class MachineInfo:
-    """The box of a test; what is not told is None or ""."""
+    """The machine of a test; unknown values are None or ""."""
 
     id: str
     cpus: int | None = None
@@ -37,7 +37,7 @@ class MachineInfo:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementData:
-    """One metric on both sides. `direction`: higher, lower or unknown. Samples are empty where only sums are told."""
+    """One metric on both sides. `direction`: higher, lower or unknown. Samples are empty if only a summary is given."""
 
     metric: str
     unit: str
@@ -51,7 +51,7 @@ class MeasurementData:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """One scenario on one machine, and what was measured there."""
+    """One scenario on one machine, with its measurements."""
 
     suite: str
     params: Mapping[str, str]
@@ -61,7 +61,7 @@ class TestRun:
 
 @dataclass(frozen=True, slots=True)
 class RecheckData:
-    """The same test on another commit, later. `state`: still-bad, good, good-after-revert; `ref`: "v6.12-rc4"."""
+    """The same test on a later commit. `state`: still-bad, good, good-after-revert; `ref`: "v6.12-rc4"."""
 
     ref: str
     sha: str
@@ -70,12 +70,12 @@ class RecheckData:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A bisect result. `runs` begins with the one that was bisected; its headline is the report's.
+    """A bisect result. The first of `runs` was bisected; its headline is the report's.
 
-    `payload` is what the lab handed in, in canonical JSON, as `format` has it; (producer, id) is the lab's key
-    for it. `created_at` None: nothing tells when, so that it is when we got it. `doubt`: what the adapter had to
-    guess, which an operator must look at. `may_be_reversed`: which side is the parent is among that, so a git
-    tree may turn it round. `parent_is_told`: that it is the culprit's parent is said, and not only likely.
+    `payload` is the lab's data as canonical JSON, in the format named by `format`; (producer, id) is the lab's key.
+    `created_at` is None if no date is given; then the time of import counts. `doubt`: what the adapter had to guess,
+    for an operator to check. `may_be_reversed`: it guessed which side is the parent, so a git tree may swap them.
+    `parent_is_told`: the input says that `parent` is the culprit's parent; otherwise that is only likely.
     """
 
     producer: str

@@ -1,4 +1,4 @@
-"""The drop directory: what a lab puts there is taken, and moved to done/ or refused/ with the reason beside it."""
+"""The drop directory: what is put there is imported, then moved to done/, or to refused/ with the reason beside it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from bot.results.intake import take_in
 from bot.results.recognise import partner_of, read_path
 
 log = logging.getLogger(__name__)
-_SETTLED = 1.0  # seconds that a file must have been left alone: it may still be written
-_PATIENCE = 60.0  # seconds that a log and its samples may come apart
+_SETTLED = 1.0  # seconds without a change: until then the file may still be written to
+_PATIENCE = 60.0  # seconds that may pass between a log and its samples
 _OURS = ("done", "refused")
 
 
 def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
-    """Take every settled file and directory, in order of name. Names that begin with a dot are not finished."""
+    """Import settled files and directories in order of name; return the number of results. Names with a leading dot
+    are unfinished and skipped.
+    """
     if not drop.is_dir():
         return 0
     taken = 0
@@ -30,9 +32,9 @@ def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
         try:
             if _is_settled(entry) and not _waits(entry):
                 taken += _take_entry(entry, trees, now)
-        except FileNotFoundError:  # another worker was faster
+        except FileNotFoundError:  # another worker took it
             continue
-        except OSError as error:  # this one's trouble, or the directory's: the next one is taken
+        except OSError as error:  # logged; the other entries are still imported
             log.error("%s: %s", entry.name, error)
     return taken
 
@@ -45,7 +47,7 @@ def _is_settled(entry: Path) -> bool:
 
 
 def _waits(entry: Path) -> bool:
-    """Whether a file goes with another one: samples go with their log, and each waits for the other."""
+    """Whether a file must wait for its partner: a log and its samples are imported together."""
     if entry.is_symlink() or not entry.is_file():
         return False
     head = head_of(entry, entry.parent)
@@ -53,11 +55,11 @@ def _waits(entry: Path) -> bool:
         return False
     if partner := partner_of(entry):
         return entry.suffix == ".csv" or not _is_settled(partner)
-    return time.time() - entry.lstat().st_ctime < _PATIENCE  # the time of its renaming, not of its writing
+    return time.time() - entry.lstat().st_ctime < _PATIENCE  # ctime: when it was renamed, not written
 
 
 def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
-    """Take the results of one entry, then move it. A death before the move repeats it, which does no harm."""
+    """Import the results of one entry, then move it. A crash before the move only repeats the import."""
     taken = 0
     refusals: list[RejectedInput] = []
     company = _company(entry) if entry.is_file() and not entry.is_symlink() else []
@@ -69,10 +71,10 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
                 taken += answer.refusal is None
                 if answer.refusal:
                     refusals.append(answer.refusal)
-                    log.warning("refused: %s", answer.refusal)
+                    log.warning("rejected: %s", answer.refusal)
         except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
-            log.exception("%s", entry.name)  # a fault of ours: out of the way with it, so that the next one is taken
-            refusals.append(RejectedInput(entry.name, f"can't be understood: {str(error) or type(error).__name__}"))
+            log.exception("%s", entry.name)  # a bug: move it out of the way
+            refusals.append(RejectedInput(entry.name, f"a bug, please report it: {str(error) or type(error).__name__}"))
     folder = entry.parent / ("refused" if refusals else "done")
     folder.mkdir(exist_ok=True)
     for each in (entry, *company):
@@ -84,6 +86,6 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
 
 
 def _company(entry: Path) -> list[Path]:
-    """The samples that are read with a log, and go where it goes."""
+    """Return the samples that are imported and moved together with a log."""
     samples = partner_of(entry) if bisect_log.is_log(head_of(entry, entry.parent)) else None
     return [samples] if samples else []

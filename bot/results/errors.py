@@ -1,4 +1,4 @@
-"""Why an input is refused: where it is wrong, what was expected, what was found."""
+"""Why an input is rejected: where it is wrong, what was expected and what was found."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 
 class RejectedInput(Exception):
-    """One input that is not taken. `where`: a file with a line or a JSON pointer; `why`: one sentence.
+    """An input was rejected. `where`: a file with a line or a JSON pointer; `why`: one sentence.
 
-    `faults`: every fault as (JSON pointer, why); a place that ends in a pointer tells one.
+    `faults`: every fault as (JSON pointer, why); by default the one fault, if `where` ends in a pointer.
     """
 
     def __init__(self, where: str, why: str, faults: Sequence[tuple[str, str]] = ()) -> None:
@@ -22,15 +22,15 @@ class RejectedInput(Exception):
         return f"{self.where}: {self.why}" if self.where else self.why
 
     def at(self, where: str) -> RejectedInput:
-        """The same, said of an input: `where` names it."""
+        """Return the same error with `where` set, unless it has one already."""
         return self if self.where else type(self)(where, self.why, self.faults)
 
 
 def _one_line(text: str) -> str:
-    """A text from outside on one line of a terminal or a log: nothing that moves a cursor, and not for ever."""
+    """Return untrusted text as one line of bounded length, with control characters escaped."""
     text = text if len(text) <= 600 else f"{text[:400]} … {text[-150:]}"
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 class Conflict(RejectedInput):
-    """A result that was taken before with another content."""
+    """A result whose key is known already, with different content."""

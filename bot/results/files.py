@@ -1,4 +1,4 @@
-"""Files that a lab hands in: of a bounded size, inside of the directory they came in, decoded or refused."""
+"""Files handed in by a lab: bounded in size, inside their directory and decoded as UTF-8, or rejected."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from bot.results.errors import RejectedInput
 from bot.results.formats import perf_bisect_result as perf
 
-HEAD = 20_000  # bytes of a file that tell its format
+HEAD = 20_000  # bytes read to detect a file's format
 
 
 def inside(path: Path, top: Path) -> None:
-    """Refused where a path leads out of the directory that was handed in, by a symbolic link, or is no file."""
+    """Raise RejectedInput if a path leads out of `top` by a symbolic link, or is not a file or directory."""
     try:
         real = path.resolve(strict=True)
         kind = real.stat().st_mode
-    except RuntimeError:  # a link to itself
-        raise RejectedInput(str(path), "a symbolic link that leads nowhere") from None
+    except RuntimeError:  # a symbolic link loop
+        raise RejectedInput(str(path), "a symbolic link loop") from None
     except OSError as error:
         raise RejectedInput(str(path), error.strerror or str(error)) from None
     if not real.is_relative_to(top.resolve()):
-        raise RejectedInput(str(path), f"a symbolic link that leaves {top}")
+        raise RejectedInput(str(path), f"a symbolic link that leads out of {top}: copy the file there")
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
         raise RejectedInput(str(path), "expected a file, found a pipe or a device; `ingest -` reads standard input")
 
 
 def read_text(path: Path, top: Path, limit: int = perf.MAX_BYTES) -> str:
-    """The text of a file; Refused where it is too large, no UTF-8 or not there."""
+    """Return the text of a file. Raise RejectedInput if it is missing, too large or not UTF-8."""
     inside(path, top)
     try:
         with path.open("rb") as stream:
@@ -38,7 +38,7 @@ def read_text(path: Path, top: Path, limit: int = perf.MAX_BYTES) -> str:
 
 
 def head_of(path: Path, top: Path) -> str:
-    """The beginning of a file, enough to know its format by."""
+    """Return the beginning of a file, enough to detect its format."""
     inside(path, top)
     with path.open("rb") as stream:
         return stream.read(HEAD).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
@@ -49,9 +49,9 @@ def read_json(path: Path, top: Path) -> Any:
 
 
 def text(raw: bytes, where: str, limit: int = perf.MAX_BYTES) -> str:
-    """Bytes as UTF-8, a byte order mark left out."""
+    """Decode UTF-8 without a byte order mark. Raise RejectedInput if it is too large or not UTF-8."""
     if len(raw) > limit:
-        raise RejectedInput(where, f"expected at most {limit:,} bytes a result; hand in JSON Lines, a result a line")
+        raise RejectedInput(where, f"expected at most {limit:,} bytes per result; use JSON Lines, one result per line")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""The one way in: whatever was handed in, by command, by directory or over the network, is taken here."""
+"""The single entry point for results, whether from the command, the drop directory or the network."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bot.results.recognise import Input
 from bot.results.storage.bisect_results import Receipt, take_all
 from bot.results.storage.kernel_results import ReleaseReceipt, take
 
-_BATCH = 200  # results in one transaction
-_BATCH_BYTES = 4 << 20  # and not much more of their payload: memory stays flat
+_BATCH = 200  # results per transaction
+_BATCH_BYTES = 4 << 20  # of payload per transaction, roughly, to bound memory
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeAnswer:
-    """What became of one input: a receipt, or the refusal, with the bytes that nobody else keeps."""
+    """The outcome of one input: a receipt, or the error, with the bytes if there is no other copy."""
 
     where: str
     result: Result | KernelResult | None
@@ -31,9 +31,9 @@ class IntakeAnswer:
 
 
 def take_in(inputs: Iterable[Input], trees: Sequence[Path], now: datetime) -> Iterator[IntakeAnswer]:
-    """Take every input, in batches; the answers come in the order of the inputs.
+    """Import every input, in batches; yield the answers in the order of the inputs.
 
-    `trees`: git repositories that are asked who wrote a culprit and what it changes, before the database is locked.
+    `trees`: git repositories that are asked for a culprit's author and changes before the database is locked.
     """
     for batch in _batches(inputs):
         yield from _take(batch, trees, now)
@@ -60,7 +60,7 @@ def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iter
     for each in inputs:
         if each.result is None:
             yield IntakeAnswer(
-                each.where, None, None, each.refusal or RejectedInput(each.where, "nothing to take"), each.raw
+                each.where, None, None, each.refusal or RejectedInput(each.where, "no result found"), each.raw
             )
             continue
         result: Result | KernelResult
@@ -81,7 +81,7 @@ def _commits(results: Iterable[Result]) -> Iterator[str]:
 
 
 def _settled(result: Result, seen: dict[str, CommitInspection]) -> Result:
-    """The result the right way round, where only a guess said which side is the parent and a tree knows better."""
+    """Return the result with its sides swapped if its parent was only guessed and a git tree says otherwise."""
     if not result.may_be_reversed or result.culprit is None or result.parent is None:
         return result
     parent = seen.get(result.parent.sha)

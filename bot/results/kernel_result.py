@@ -1,4 +1,4 @@
-"""A result of a kernel as a whole, as a value: what it was measured to do, with no other kernel beside it."""
+"""A release result as a value: the measurements of one kernel, without another one to compare with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracker.domain.statistics.samples import SampleSummary
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """`name`: "v5.6", or a sha of 40 digits; `variant`: how it was set up."""
+    """A kernel. `name`: "v5.6", or a sha of 40 digits; `variant`: how it was configured."""
 
     name: str
     variant: str = ""
@@ -21,7 +21,7 @@ class KernelInfo:
 
 @dataclass(frozen=True, slots=True)
 class KernelMeasurement:
-    """One metric. `direction`: higher, lower or unknown. Samples are empty where only sums are told."""
+    """One metric. `direction`: higher, lower or unknown. `samples` is empty if only a summary is given."""
 
     metric: str
     unit: str
@@ -33,7 +33,7 @@ class KernelMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioInfo:
-    """One scenario on one machine, and what was measured there."""
+    """One scenario on one machine, with its measurements."""
 
     suite: str
     params: Mapping[str, str]
@@ -43,7 +43,7 @@ class ScenarioInfo:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputInfo:
-    """A file that a tool wrote while the first test ran."""
+    """A file written by a tool while the first test ran."""
 
     name: str
     text: str
@@ -51,7 +51,7 @@ class ToolOutputInfo:
 
 @dataclass(frozen=True, slots=True)
 class KernelResult:
-    """What a lab hands in about a kernel. `payload` is that, in canonical JSON; (producer, id) is its key."""
+    """A lab's result for one kernel. `payload` is its canonical JSON; (producer, id) is its key."""
 
     producer: str
     id: str

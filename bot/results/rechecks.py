@@ -1,4 +1,4 @@
-"""What a result says of reports that we have: a fix measured, the change still there, or gone. Pure."""
+"""Events that a result adds to existing reports: a fix was measured, the change is still there, or gone. Pure."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tracker.domain.events import EventData, EventKind, Grade
 
 
 def named(commit: CommitInfo) -> str:
-    """What people call a commit: its description from git, or ten digits."""
+    """Return the `git describe` name of a commit, or the first ten digits of its sha."""
     return commit.describe or commit.sha[:10]
 
 
 def recheck_events(result: Result, at: datetime) -> Iterator[EventData]:
-    """Of the report of the result's own culprit: what the lab's rechecks on other commits showed."""
+    """Yield events for the report of the result's own culprit, from the lab's rechecks on other commits."""
     kinds = {"still-bad": EventKind.STILL_THERE, "good": EventKind.DISAPPEARED}
     for number, recheck in enumerate(_in_order(result.rechecks)):
         if kind := kinds.get(recheck.state):
-            moment = at + timedelta(microseconds=number)  # one after the other: the last one has the word
+            moment = at + timedelta(microseconds=number)  # distinct times, so that the last one decides
             yield _event(result, kind, moment, recheck.sha, recheck.ref, f"recheck-{recheck.ref}-{recheck.sha}")
 
 
 def _in_order(told: Sequence[RecheckData]) -> list[RecheckData]:
-    """By version where all of them name one; else as the lab told them."""
+    """Sort by version if every ref names one, else keep the lab's order."""
     ranked = [(versions.parse(each.ref), each) for each in told]
     if any(version is None for version, _ in ranked):
         return list(told)
@@ -35,13 +35,13 @@ def _in_order(told: Sequence[RecheckData]) -> list[RecheckData]:
 
 
 def later_event(result: Result, at: datetime) -> EventData:
-    """Of a report that we had already, measured again in the same place up to a later commit."""
+    """Return the event for an existing report whose place was measured again up to a later commit."""
     kind = EventKind.STILL_THERE if result.outcome == "conclusive" else EventKind.DISAPPEARED
     return _event(result, kind, at, result.bad.sha, named(result.bad))
 
 
 def fix_event(result: Result, shown: Grade, at: datetime) -> EventData | None:
-    """Of a report whose fix was measured against the fix's parent: did it help? None where nobody can tell."""
+    """Return the event for a report whose fix was compared with the fix's parent; None if the grade says nothing."""
     fix = result.culprit or result.bad
     kind = {
         Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
@@ -52,7 +52,7 @@ def fix_event(result: Result, shown: Grade, at: datetime) -> EventData | None:
 
 
 def fixes_named(commit: CommitInfo) -> tuple[str, ...]:
-    """The beginnings of the shas in its `Fixes:` trailers (Documentation/process/submitting-patches.rst)."""
+    """Return the abbreviated shas in its `Fixes:` trailers (Documentation/process/submitting-patches.rst)."""
     trailers = [Trailer("Fixes", value) for tag, value in commit.trailers if tag.lower() == "fixes"]
     return tuple(sha for sha in fixed_commits(trailers) if len(sha) >= 10)
 
@@ -61,6 +61,6 @@ def _event(
     result: Result, kind: EventKind, at: datetime, sha: str, tag: str = "", part: str = "", title: str = ""
 ) -> EventData:
     evidence = "/".join(result.key)
-    name = "/".join(quote(each, safe=" ") for each in result.key)  # so that no two results share one
+    name = "/".join(quote(each, safe=" ") for each in result.key)  # escaped, so that no two results share a key
     key = ":".join(each for each in (kind.value, name, part) if each)
     return EventData(key=key, kind=kind, at=at, commit=sha, result=evidence, tag=tag, title=title)

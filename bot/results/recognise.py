@@ -1,7 +1,7 @@
-"""Inputs by their content: files, directories and streams, one result at a time, whatever the format.
+"""Detect the format of files, directories and streams by content, and yield their results one at a time.
 
-To add a format: a module with FORMAT and `parse(payload, where) -> Result` of a JSON value that holds all it needs,
-a line in ADAPTERS, and the way that its files are recognised below.
+To add a format: write a module with FORMAT and `parse(payload, where) -> Result`, where the payload is a JSON value
+with everything needed; add it to ADAPTERS; and detect its files below.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bot.results.formats.limits import checked, checked_release
 from bot.results.formats.schema import canonical
 from bot.results.kernel_result import KernelResult
 
-# By the name that a stored payload has for its format.
+# By the format name that is stored with a payload.
 ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
     perf.FORMAT: perf.parse,
     lkp.FORMAT: lkp.parse,
@@ -37,7 +37,7 @@ _SUFFIXES = (*_JSON, ".log", ".txt", ".bisect", ".csv", "")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One result found in an input, or why it is refused, with the bytes that were refused where they are a stream's.
+    """One result found in an input, or the error; `raw` holds the rejected bytes if they came from a stream.
 
     `where` names the file, and the line or the index.
     """
@@ -49,12 +49,12 @@ class Input:
 
 
 def reread(format_name: str, payload: str, where: str) -> Result:
-    """The result of a stored payload, as today's code understands it."""
+    """Parse a stored payload with today's code."""
     return ADAPTERS[format_name](json.loads(payload), where)
 
 
 def read_paths(paths: Sequence[Path]) -> Iterator[Input]:
-    """Every result of these paths. Two LKP result roots named one after the other are a parent and its culprit."""
+    """Yield every result of these paths. Two LKP result roots in succession are a parent and its culprit."""
     paired: set[int] = set()
     for number, (one, other) in enumerate(pairwise([*paths, Path()])):
         if number in paired:
@@ -69,16 +69,16 @@ def read_paths(paths: Sequence[Path]) -> Iterator[Input]:
 def _is_root(path: Path) -> bool:
     try:
         return path.is_dir() and lkp_roots.is_root(path.resolve())
-    except (OSError, RuntimeError):  # what is wrong with it is told when it is read
+    except (OSError, RuntimeError):  # reported when the path is read
         return False
 
 
 def read_path(path: Path) -> Iterator[Input]:
-    """Every result in a file or below a directory, in order of name."""
+    """Yield every result in a file or below a directory, in order of name."""
     try:
         yield from _directory(path) if path.is_dir() else _file(path, path.resolve().parent)
     except RuntimeError:
-        yield _refused(str(path), "a symbolic link that leads nowhere")
+        yield _refused(str(path), "a symbolic link loop")
     except OSError as error:
         yield _refused(str(path), error.strerror or str(error))
 
@@ -94,11 +94,11 @@ def _directory(top: Path) -> Iterator[Input]:
         found += 1
         yield each
     if not found:
-        yield _refused(str(top), "expected results: JSON, LKP result roots, a git bisect log with its CSV; found none")
+        yield _refused(str(top), "expected JSON, LKP result roots or a git bisect log with its CSV, found none")
 
 
 def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
-    """The files that may hold results, in order of name: none of a result root's own, no samples that a log has."""
+    """Yield the files that may hold results, in order of name, except those of result roots and samples of a log."""
     for path in sorted(top.rglob("*")):
         if path.suffix.lower() not in _SUFFIXES or path.is_dir() or path.name.startswith("."):
             continue
@@ -117,7 +117,7 @@ def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]
 
 
 def _file(path: Path, top: Path, *, sure: bool = True) -> Iterator[Input]:
-    """The results of one file. Not `sure`: a file of a directory that may as well be something else."""
+    """Yield the results of one file. `sure` false: a file of a directory, skipped unless it is a bisection."""
     try:
         beginning = head_of(path, top)
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
@@ -132,7 +132,7 @@ def _file(path: Path, top: Path, *, sure: bool = True) -> Iterator[Input]:
 
 
 def _bisection(path: Path, top: Path) -> Iterator[Input]:
-    """A log and its samples, which lie beside each other: NAME.log with NAME.csv, or the only CSV there."""
+    """Yield the result of a log and the samples beside it: NAME.log with NAME.csv."""
     folder = path.parent
     if path.suffix == ".csv":
         log = partner_of(path)
@@ -147,13 +147,13 @@ def _bisection(path: Path, top: Path) -> Iterator[Input]:
 
 
 def partner_of(path: Path) -> Path | None:
-    """The samples of a log, or the log of samples: the file of the same name beside it."""
+    """Return the samples of a log, or the log of samples: the file with the same stem beside it; None if missing."""
     wanted = (".log", ".txt", ".bisect", "") if path.suffix == ".csv" else (".csv",)
     return next((path.with_suffix(suffix) for suffix in wanted if path.with_suffix(suffix).is_file()), None)
 
 
 def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
-    """The results of one JSON value or array, or of JSON Lines, which are read a line at a time."""
+    """Yield the results of one JSON value or array, or of JSON Lines, which are read one line at a time."""
     first = stream.readline(perf.MAX_BYTES + 1).removeprefix(_BOM)
     lines = 1
     while first and not first.strip():
@@ -165,7 +165,7 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     try:
         if bisect_log.is_log(raw[:HEAD].decode("utf-8", "replace")):
             raise RejectedInput(
-                name, "a git bisect log needs its samples: hand in the file, with NAME.csv beside NAME.log"
+                name, "a git bisect log needs its samples: pass the file NAME.log, with NAME.csv beside it"
             )
         value = perf.decode(text(raw, name), name)
     except RejectedInput as refusal:
@@ -181,12 +181,12 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
 
 
 def read_bytes(raw: bytes, name: str) -> Iterator[Input]:
-    """The results of what was sent in one piece."""
+    """Yield the results held in `raw`."""
     return read_stream(io.BytesIO(raw), name)
 
 
 def _is_whole_object(line: bytes) -> bool:
-    """Whether the first line is a JSON object by itself, as in JSON Lines; else the file is one value."""
+    """Whether the first line is a complete JSON object, as in JSON Lines; otherwise the input is one value."""
     return line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}") and line.endswith(b"\n")
 
 
@@ -195,7 +195,7 @@ def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[
     while line:
         where = f"{name}, line {number}"
         if len(line) > perf.MAX_BYTES:
-            yield _refused(where, f"expected at most {perf.MAX_BYTES:,} bytes a result")
+            yield _refused(where, f"expected at most {perf.MAX_BYTES:,} bytes per result")
             while line and not line.endswith(b"\n"):  # skip the rest of it without keeping it
                 line = stream.readline(1 << 20)
         elif line.strip():
@@ -207,7 +207,7 @@ def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[
 
 
 def _value(value: Any, where: str) -> Iterator[Input]:
-    """The results of one JSON value; what is refused of it goes along."""
+    """Yield the results of one JSON value, or why they are rejected."""
     answers: Iterable[Result | KernelResult | RejectedInput] = (
         kcidb.parse_all(value, where) if kcidb.is_report(value) else [_parsed(value, where)]
     )
@@ -221,13 +221,13 @@ def _value(value: Any, where: str) -> Iterator[Input]:
             else:
                 yield Input(where, checked(answer, where))
         except RejectedInput as refusal:
-            # Of a report that is refused in many places, the bytes are kept once.
+            # The bytes of a report with many errors are kept once.
             kept, before = kept or _bytes_of(value), kept
             yield Input(where, None, refusal.at(where), b"" if before else kept)
 
 
 def _bytes_of(value: Any) -> bytes:
-    """A refused value, to be kept; what is nested too deeply to be written is too deep to be kept."""
+    """Return a rejected value as bytes to keep; b"" if it is nested too deeply to serialise."""
     try:
         return canonical(value).encode("utf-8", "replace")
     except RejectedInput:
@@ -242,7 +242,7 @@ def _parsed(value: Any, where: str) -> Result | KernelResult | RejectedInput:
     except RejectedInput as refusal:
         return refusal
     except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
-        return RejectedInput(where, f"can't be understood: {str(error) or type(error).__name__}")
+        return RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}")
 
 
 def _refused(where: str, why: str) -> Input:

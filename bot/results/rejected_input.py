@@ -1,4 +1,4 @@
-"""The refused/ folder: what could not be taken, as it came, with the reason beside it."""
+"""The refused/ folder: rejected input as received, with the reason beside it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 from bot.results.errors import RejectedInput
 
 log = logging.getLogger(__name__)
-_MOST = 10_000  # files; after that somebody has to look before more is kept (DESIGN rule 10)
+_MOST = 10_000  # files; no more are kept until an operator removes some (DESIGN rule 10)
 _MOST_BYTES = 4 << 30
 
 
 def keep(raw: bytes, refusal: RejectedInput, drop: Path, now: datetime) -> Path | None:
-    """Keep the bytes of a refused input that nobody else has. None where there is no room for more."""
+    """Keep the bytes of rejected input that has no other copy. Return the path, or None if the folder is full."""
     folder = drop / "refused"
     folder.mkdir(parents=True, exist_ok=True)
     sizes = [each.lstat().st_size for each in folder.iterdir()]
     if len(sizes) >= _MOST or sum(sizes) + len(raw) > _MOST_BYTES:
-        log.error("%s is full: look through it; refused and not kept: %s", folder, refusal)
+        log.error("%s is full: check and remove files in it; rejected and not kept: %s", folder, refusal)
         return None
     name = re.sub(r"[^\w.-]+", "-", refusal.where)[:60].strip("-.") or "input"
     target = free_name(folder, f"{name}.json", now)
@@ -30,13 +30,13 @@ def keep(raw: bytes, refusal: RejectedInput, drop: Path, now: datetime) -> Path 
 
 
 def tell(target: Path, refusals: list[RejectedInput]) -> None:
-    """Write the reason beside a refused file."""
+    """Write the reasons beside a rejected file."""
     reason = "".join(f"{refusal}\n" for refusal in refusals).encode("utf-8", "backslashreplace")
     target.with_name(target.name + ".reason").write_bytes(reason)
 
 
 def free_name(folder: Path, name: str, now: datetime) -> Path:
-    """A name in a folder that nothing has yet: the wanted one, else with the time before it, and a number."""
+    """Return an unused path in a folder: the name itself, else with a timestamp and a number before it."""
     name = name.encode("utf-8", "replace")[-150:].decode("utf-8", "ignore").lstrip(".") or "input"
     stamp = f"{now:%Y%m%dT%H%M%S%f}"
     wanted = (name, f"{stamp}-{name}", *(f"{stamp}-{number}-{name}" for number in range(2, 2 * _MOST)))

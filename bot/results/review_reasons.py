@@ -1,4 +1,4 @@
-"""Why an operator has to look at a result before anybody is told of it. Pure."""
+"""Why an operator must check a result before any mail is sent. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from tracker.domain.statistics.significance import Graded, overlap
 
 MERGE = "the culprit is a merge commit"
 NO_CODE = "the culprit changes comments or documentation only"
-OF_THE_CULPRIT = frozenset({MERGE, NO_CODE})  # which no other result about it takes away
+OF_THE_CULPRIT = frozenset({MERGE, NO_CODE})  # other results about the same culprit don't clear these
 
 
 def why_held(
     result: Result, graded: Graded, direction: str, author: str, seen: CommitInspection | None
 ) -> Iterator[str]:
-    """The reasons, a line each; none where nobody has to look. `direction` of the headline's metric and `author` of
-    the culprit are what we know of them by now, `seen` is what a git tree says of the culprit.
+    """Yield the reasons, one line each; none if no check is needed.
+
+    `direction` (of the headline's metric) and `author` (of the culprit) are as known by now; `seen` is the culprit as
+    a git tree has it.
     """
     yield from _about_commit(result, author, seen)
     yield from _about_numbers(result.headline, graded, direction)
@@ -35,16 +37,16 @@ def _about_commit(result: Result, author: str, seen: CommitInspection | None) ->
     if not author:
         yield "the culprit's author is not known"
     if not result.parent_is_told and seen and result.parent and result.parent.sha not in seen.parents:
-        yield f"{result.parent.sha[:10]} is no parent of the culprit in a tree of ours"
+        yield f"{result.parent.sha[:10]} is not a parent of the culprit in git"
     if result.doubt and not (seen and result.parent and result.parent.sha in seen.parents):
         yield result.doubt
 
 
 def _about_numbers(headline: MeasurementData, graded: Graded, direction: str) -> Iterator[str]:
     if graded.verdict is Grade.NOT_TESTABLE:
-        yield "the change can't be tested: one run a side, or no spread told"
+        yield "the change can't be tested: one run per side, or no standard deviation"
     elif graded.verdict is Grade.NOT_SIGNIFICANT:
-        yield f"chance alone makes such a difference (p = {graded.p_value:.2g})"
+        yield f"the change is not significant (p = {graded.p_value:.2g})"
     if headline.old_samples and headline.new_samples and overlap(headline.old_samples, headline.new_samples):
         yield "the samples of both sides overlap"
     if direction == "unknown":

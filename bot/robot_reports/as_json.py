@@ -1,4 +1,4 @@
-"""A robot's report as a JSON object: `report` of `explain` (DESIGN section 5), with every field that may be told."""
+"""A robot report as a JSON object: the field `report` of `explain` (DESIGN section 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 def report_json(told: RobotReport, mail: ParsedMail, *, rows: bool = False) -> Json:
-    """All that a report tells; null for what it does not tell. `rows`: each row of each table, too."""
+    """Return every field of a report, null if it is missing. `rows`: include the rows of each table."""
     return {
         **_mail(told, mail),
         **_commit(told),
@@ -165,12 +165,12 @@ def _side(value: Value | None) -> Json | None:
 
 
 def _finite(value: float) -> float | None:
-    """A number that JSON knows; a table may print "nan" and "inf"."""
+    """Return a number that JSON can hold, or None: a table may print "nan" and "inf"."""
     return value if math.isfinite(value) else None
 
 
 def _flags(told: RobotReport) -> list[str]:
-    """What readers of reports trip over."""
+    """Return the names of oddities that readers of reports trip over."""
     flags = {
         "hand-written-preamble": told.preamble,
         "text-between-noticed-and-commit": told.between,

@@ -14,29 +14,31 @@ _NOTICED = re.compile(
     r"\bnoticed\s+an?\s+(?P<percent>[-+]?\d+(?:\.\d+)?(?:e\+?\d+)?)%\s+(?P<verdict>regression|improvement)\s+of\s+"
     r"(?P<metric>\S{1,200}?),?\s+(?:due\s+to\s+(?:the\s+)?(?:following\s+)?commit|on)\s{0,3}:"
 )
-_QUOTED = re.compile(r"[^\n]*[>|]|[^\n]{121}")  # what stands before it in its line
+_QUOTED = re.compile(r"[^\n]*[>|]|[^\n]{121}")  # the text before it on its line
 _COMMIT = re.compile(r'^[ \t]{0,4}commit:[ \t]+(?P<sha>[0-9a-f]{40})\s+\("(?P<title>.{0,300}(?:\n.{1,100})?)"\)', re.M)
-_MOST = 20  # sentences that are looked at
+_MOST = 20  # sentences examined
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One sentence and its commit. `percent` as written; `start` of the sentence, `end` of the commit in the text."""
+    """One sentence and its commit. `percent` is as written; `start` and `end` are offsets of the sentence's start and
+    the commit's end in the text.
+    """
 
     percent: str
     verdict: str
     metric: str
     culprit: str
     title: str
-    between: str  # what stands between them
+    between: str  # the text between them
     start: int
     end: int
 
 
 def find_claims(text: str) -> tuple[Claim, ...]:
-    """The claims of a text in order, one a commit: the sentence that stands nearest above it.
+    """Return the claims of a text in order, one per commit: the nearest sentence above it.
 
-    What stands in an older mail below ("-----Original Message-----") is quoted, whatever its lines begin with.
+    Text below "-----Original Message-----" is quoted, whatever its lines begin with.
     """
     found: dict[int, Claim] = {}
     for noticed, _ in zip(_NOTICED.finditer(text), range(_MOST), strict=False):
@@ -62,7 +64,9 @@ def find_claims(text: str) -> tuple[Claim, ...]:
 
 
 def chosen(claims: Sequence[Claim], subject: ReportSubject) -> tuple[Claim, bool]:
-    """The claim that the mail is about, and whether that is sure: the only one, or the one that the subject names."""
+    """Return the claim that the mail is about, and whether that is certain: it is the only one, or the subject names
+    it.
+    """
     if len(claims) == 1:
         return claims[0], True
     named = [

@@ -15,7 +15,7 @@ _CHANGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """One further test that moved. `change_pct`: plus is better."""
+    """One more test that changed. `change_pct`: plus is better."""
 
     suite: str
     metric: str
@@ -27,7 +27,7 @@ class Impact:
 
 
 def find_impacts(lines: Sequence[str]) -> tuple[tuple[Impact, ...], tuple[str, ...]]:
-    """The entries of the box, each from one `+---+` line to the next; and what those say that can't be read."""
+    """Return the entries of the box, which `+---+` lines separate, and the text of those that can't be parsed."""
     entries: list[list[tuple[str, str]]] = [[]]
     for line in lines:
         if line.startswith("+--"):

@@ -1,6 +1,6 @@
-"""What is doubtful in a robot's report: where it contradicts itself, or lacks what it should have. Pure.
+"""Inconsistencies in a robot's report: where it contradicts itself, or lacks what it should have. Pure.
 
-To add a doubt: write a generator of its own, and name it in `doubts_of`.
+To add a check: write a generator, and call it in `inconsistencies_of`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from bot.robot_reports.table import ReportRow, ReportTable, is_sha
 if TYPE_CHECKING:
     from bot.robot_reports.report import RobotReport
 
-ROUNDING = 0.11  # points of per cent: both numbers are printed with one digit
+ROUNDING = 0.11  # percentage points; both numbers are printed with one decimal
 MOST = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Inconsistency:
-    """A code and what it is about. `unsure`: the culprit or the metric may be another, so an operator has to look."""
+    """An inconsistency: a code and its detail. `unsure`: culprit or metric may be wrong, so an operator must check."""
 
     code: str
     about: str = ""
@@ -31,7 +31,7 @@ class Inconsistency:
 
 
 def inconsistencies_of(told: RobotReport, one_claim: bool) -> tuple[Inconsistency, ...]:
-    """Every doubt about a report. `one_claim`: it is clear which of its sentences it is about."""
+    """Return the inconsistencies in a report. `one_claim`: it is clear which of its claims it is about."""
     every = (_about_culprit(told, one_claim), _about_metric(told), _about_test(told), _about_impacts(told))
     tables = (doubt for number, table in enumerate(told.tables) for doubt in _about_table(number + 1, table))
     found = [doubt for doubts in (*every, tables) for doubt in doubts]
@@ -40,7 +40,7 @@ def inconsistencies_of(told: RobotReport, one_claim: bool) -> tuple[Inconsistenc
 
 def _about_culprit(told: RobotReport, one_claim: bool) -> Iterator[Inconsistency]:
     if not one_claim:
-        yield Inconsistency("two_claims", "the mail tells of more than one commit", unsure=True)
+        yield Inconsistency("two_claims", "the mail reports more than one commit", unsure=True)
     if told.subject.sha and not told.culprit.startswith(told.subject.sha):
         yield Inconsistency("culprit_disagrees", f"the subject names {told.subject.sha}", unsure=True)
     name = told.tables[0].commits[1].name if told.tables else ""
@@ -55,10 +55,10 @@ def _about_metric(told: RobotReport) -> Iterator[Inconsistency]:
     if subject.verdict and subject.verdict != told.verdict:
         yield Inconsistency("verdict_disagrees", f"the subject says {subject.verdict}", unsure=True)
     if told.row is None:
-        # Nothing but the sentence names the metric, though there is a table that should.
+        # Only the sentence names the metric, although there is a table that should.
         yield Inconsistency("no_headline_row", unsure=bool(told.tables) and subject.metric != told.metric)
     elif (gap := _gap(told.row, told.change_pct)) is not None:
-        yield Inconsistency("headline_disagrees", f"{told.metric} {told.change_pct:g}%, its table {gap}")
+        yield Inconsistency("headline_disagrees", f"{told.metric} {told.change_pct:g}%, in its table {gap}")
 
 
 def _about_test(told: RobotReport) -> Iterator[Inconsistency]:
@@ -81,11 +81,13 @@ def _about_impacts(told: RobotReport) -> Iterator[Inconsistency]:
         if place is None:
             yield Inconsistency("impact_without_row", impact.metric)
         elif (gap := _gap(place[1], impact.change_pct)) is not None:
-            yield Inconsistency("impact_disagrees", f"{impact.metric} {impact.change_pct:g}%, its table {gap}")
+            yield Inconsistency("impact_disagrees", f"{impact.metric} {impact.change_pct:g}%, in its table {gap}")
 
 
 def _gap(row: ReportRow, change_pct: float) -> str | None:
-    """What a row prints, where that is not what was said of it. The sign is the metric's own, and so no evidence."""
+    """Return the change printed in a row if it differs from the claimed one, else None. Signs are ignored: the row's
+    is the metric's own.
+    """
     printed = row.change_pct
     if printed is None or abs(abs(printed) - abs(change_pct)) <= ROUNDING:
         return None
@@ -97,6 +99,6 @@ def _about_table(number: int, table: ReportTable) -> Iterator[Inconsistency]:
         yield Inconsistency("axes_unread", f"table {number}")
     if table.unread:
         first = table.unread[0].strip()[:60]
-        yield Inconsistency("rows_unread", f"{len(table.unread)} of table {number}, the first is {first!r}")
+        yield Inconsistency("rows_unread", f"{len(table.unread)} of table {number}, first {first!r}")
     if not table.is_whole:
-        yield Inconsistency("cut_table", f"table {number} has no end")
+        yield Inconsistency("cut_table", f"table {number} is truncated")

@@ -1,4 +1,4 @@
-"""A machine's description in parts: "128 threads 2 sockets Intel(R) … @ 2.60GHz (Ice Lake) with 128G memory". Pure."""
+"""Parse a machine description: "128 threads 2 sockets Intel(R) … @ 2.60GHz (Ice Lake) with 128G memory". Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MachineParts:
-    """What a description tells; None and "" where it is silent. `memory` as written: "256G"."""
+    """The parts of a description; missing ones are None or "". `memory` is as written: "256G"."""
 
     threads: int | None = None
     sockets: int | None = None
@@ -23,7 +23,7 @@ class MachineParts:
 
 
 def machine_parts(text: str) -> MachineParts:
-    """The parts, white space folded; what doesn't look so is all CPU."""
+    """Return the parts, with white space collapsed; text that doesn't match is all `cpu`."""
     found = _PARTS.match(" ".join(text[:500].split()))
     if not found:
         return MachineParts()

@@ -1,4 +1,4 @@
-"""Where a report's commit comes from: a repository and branch, or a patch series that the robot applied itself."""
+"""Where a report's commit comes from: a repository and branch, or a patch series applied by the robot."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _PATCH = re.compile(r"(?P<name>url|base|patch link|patch subject):\s*(?P<value>\
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`repo_url` and `repo_branch` of a tree; or of a patch its series (`patch_url`), what it was applied to, its mail
-    (`patch_link`) and that mail's subject. What is not told is "".
+    """`repo_url` and `repo_branch` of a tree; or, for a patch, its series (`patch_url`), its base, its mail
+    (`patch_link`) and that mail's subject. Missing values are "".
     """
 
     repo_url: str = ""
@@ -26,7 +26,7 @@ class Origin:
 
 
 def find_origin(prose: Sequence[str]) -> Origin:
-    """The lines below `commit:`, down to the first one that is of the test."""
+    """Parse the lines below `commit:`, up to the first one about the test."""
     told: dict[str, str] = {}
     for line in prose[:30]:
         if line.startswith(("in testcase", "testcase")):

@@ -1,4 +1,4 @@
-"""A performance report by the kernel test robot, recognised by its body and read into one value."""
+"""A performance report of the kernel test robot, recognised by its body and parsed into one value."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ class ReportRecheck:
 
 @dataclass(frozen=True, slots=True)
 class RobotReport:
-    """What a report says. `change_pct`: plus is better; `change_pct_raw`: the metric's own movement."""
+    """The contents of a report. `change_pct`: plus is better; `change_pct_raw`: the metric's own change."""
 
     subject: ReportSubject
     culprit: str
     culprit_title: str
     metric: str
     verdict: str
-    percent: str  # as the sentence prints it
+    percent: str  # as printed in the sentence
     change_pct: float
     change_pct_raw: float
     test: Testing
     row: ReportRow | None  # of the metric, in the first table
     additional: tuple[Impact, ...]
-    impact_rows: tuple[tuple[ReportTable, ReportRow] | None, ...]  # of each of `additional`
+    impact_rows: tuple[tuple[ReportTable, ReportRow] | None, ...]  # for each of `additional`
     unread_impacts: tuple[str, ...]
     rechecks: tuple[ReportRecheck, ...]
-    rechecks_other: tuple[str, ...]  # lines in brackets beside them, as written
+    rechecks_other: tuple[str, ...]  # other bracketed lines, as written
     origin: Origin
     tags: Tags
     between: str  # what a person wrote between the sentence and the commit
     preamble: str  # what a person wrote above the robot's greeting
-    other_commits: tuple[str, ...]  # that he names there
-    plots: int  # drawn in letters below the tables, until 2021
+    other_commits: tuple[str, ...]  # named in the preamble
+    plots: int  # ASCII plots below the tables, until 2021
     tables: tuple[ReportTable, ...]
-    head: ReportTable | None  # the first of them, or what stands for it
+    head: ReportTable | None  # the first of `tables`, or else one pasted by a person
     doubts: tuple[Inconsistency, ...] = ()
 
     @property
@@ -77,7 +77,7 @@ class RobotReport:
 
     @property
     def machine(self) -> str:
-        """The lab's name of it ("lkp-csl-2sp5"), "" where no table tells."""
+        """The lab's name of the machine ("lkp-csl-2sp5"), "" if no table names it."""
         return self.head.axis("tbox_group") if self.head else ""
 
     @property
@@ -86,17 +86,17 @@ class RobotReport:
 
     @property
     def parent(self) -> str:
-        """The first digits of the parent's sha, "" where the table names a tag."""
+        """The abbreviated sha of the parent, "" if the table names a tag."""
         return "" if self.base or not self.head else self.head.parent
 
     @property
     def base(self) -> str:
-        """The tag that it was compared with, where it was no commit."""
+        """The tag that it was compared with, "" if it was a commit."""
         return self.head.parent if self.head and not is_sha(self.head.parent) else ""
 
     @property
     def direction(self) -> str:
-        """Which way of the metric is better, by the robot's word; "" where no row shows which way it moved."""
+        """Which direction is better according to the robot, "" if no row shows how the metric moved."""
         moved = self.row.moved if self.row else None
         if not moved:
             return ""
@@ -104,7 +104,7 @@ class RobotReport:
 
     @property
     def unsure(self) -> tuple[str, ...]:
-        """Why an operator has to look at it first; nothing where its culprit and its metric are clear."""
+        """Why an operator must check the report first; empty if its culprit and metric are clear."""
         return tuple(str(doubt) for doubt in self.doubts if doubt.unsure)
 
     @property
@@ -113,9 +113,9 @@ class RobotReport:
 
 
 def find_report(mail: ParsedMail) -> RobotReport | None:
-    """The report in a mail, or None. Whether its sender is a robot that we follow is for the caller to ask.
+    """Return the report in a mail, or None. The caller checks that the sender is a robot that we follow.
 
-    The sentence "noticed a N% regression of METRIC" must stand unquoted, and a `commit:` line below it.
+    The sentence "noticed a N% regression of METRIC" must be unquoted, with a `commit:` line below it.
     """
     text = mail.text
     claims = find_claims(text)
@@ -123,13 +123,13 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
         return None
     subject = read_subject(mail.subject)
     claim, one_claim = chosen(claims, subject)
-    below = text[claim.end :]  # above it stands what a person wrote, tables and all
+    below = text[claim.end :]  # a person's text above it may hold tables as well
     prose = below.split("\nDetails are as below", 1)[0].split("\n")
     test = find_testing(prose)
     impacts, unread_impacts = find_impacts(prose)
     values = [value for each in (test.parameters, *(impact.parameters for impact in impacts)) for _, value in each]
     found = tuple(find_tables(below.split("\n"), values))
-    # A table that a person pasted has no axes above it.
+    # A table pasted by a person has no axes above it.
     tables = tuple(each for each in found if each.axes_text)
     head = next(iter(tables or found), None)
     row = head.row(claim.metric) if head else None
@@ -165,7 +165,7 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
 
 
 def _rechecks(prose: Sequence[str]) -> tuple[tuple[ReportRecheck, ...], tuple[str, ...]]:
-    """What was seen on later heads, and the lines in brackets that tell something else."""
+    """Return the rechecks on later heads, and the other bracketed lines."""
     told = _IN_BRACKETS.findall("\n".join(prose))
     read = [(_RECHECK.fullmatch(each), each) for each in told]
     return (
@@ -175,13 +175,13 @@ def _rechecks(prose: Sequence[str]) -> tuple[tuple[ReportRecheck, ...], tuple[st
 
 
 def _preamble(above: str) -> str:
-    """The lines above the greeting, which stands by itself or begins the sentence."""
+    """Return the lines above the greeting, which has its own line or begins the sentence."""
     kept = [line for line in above.split("\n") if not _GREETING.match(line)]
     return "\n".join(kept).strip()
 
 
 def _raw_change(row: ReportRow | None, percent: float) -> float:
-    """The movement as the table prints it; where it prints none, the sentence's, by the table's sign."""
+    """Return the change printed in the table, or else the sentence's change with the table's sign."""
     if row is None:
         return percent
     if row.change_pct is not None:
@@ -190,7 +190,7 @@ def _raw_change(row: ReportRow | None, percent: float) -> float:
 
 
 def _impact_row(tables: Sequence[ReportTable], impact: Impact) -> tuple[ReportTable, ReportRow] | None:
-    """The table of a further impact, which has its parameters among its axes, and its row there."""
+    """Return the table of an additional impact, whose axes include its parameters, and its row there."""
     wanted = set(impact.parameters)
     found = [
         (table.machine_line.endswith(impact.machine), -len(table.axes), -number, table, row)
@@ -202,5 +202,5 @@ def _impact_row(tables: Sequence[ReportTable], impact: Impact) -> tuple[ReportTa
 
 
 def clean_title(report: RobotReport) -> str:
-    """The culprit's title without "[PATCH v2 1/3]"."""
+    """Return the culprit's title without "[PATCH v2 1/3]"."""
     return bare_title(report.culprit_title)

@@ -17,10 +17,10 @@ _NO_NAMES = ("LKP", "LKP-ROBOT", "PATCH", "EXTERNAL")
 
 @dataclass(frozen=True, slots=True)
 class ReportSubject:
-    """What a subject tells; "" where it is silent, as the `Re: [PATCH …]` of an answer is of all."""
+    """The parts of a subject, "" if missing; all are missing in a reply, `Re: [PATCH …]`."""
 
-    list_tag: str = ""  # "f2fs-dev", of a list that marks its subjects
-    prefix: str = ""  # "linus:master", as it stands
+    list_tag: str = ""  # "f2fs-dev", added by a mailing list
+    prefix: str = ""  # "linus:master", as written
     tree: str = ""
     branch: str = ""
     subsystem: str = ""
@@ -31,12 +31,12 @@ class ReportSubject:
 
 
 def read_subject(subject: str) -> ReportSubject:
-    """The parts of a subject, white space folded."""
+    """Parse a subject, with white space collapsed."""
     found = _SUBJECT.match(_ANSWER.sub("", " ".join(subject.split()), count=1))
     if not found:
         return ReportSubject()
     prefix = ""
-    marks: list[str] = []  # of lists, which stand before the tree
+    marks: list[str] = []  # list tags, which come before the tree
     names: list[str] = []
     for bracket in _BRACKET.findall(found["brackets"]):
         if ":" in bracket and " " not in bracket.strip() and not prefix:

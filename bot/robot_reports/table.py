@@ -1,4 +1,4 @@
-"""The comparison tables of a robot's report: the axes above each, the two commits, and its rows."""
+"""The comparison tables of a robot's report: the axes, the two commits, and the rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from itertools import pairwise
 _HEADS = re.compile(r"\s*(\S{3,16})\s+([0-9a-f]{7,27}|v\d\S{0,26})\s*\Z")
 _RULE = re.compile(r"-{16} -{27}\s*\Z")
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+|nan|inf)"
-# "±" in the wrong charset is two letters or a mark; the spread of a negative mean is negative.
+# In the wrong charset "±" is two characters or one mark; the stddev of a negative mean is negative.
 _SPREAD = r"(?:\u00c2?\u00b1|\ufffd|\?)\s*(?P<{}>-?[\d.]{{1,12}}(?:e[+-]?\d+)?|nan)%"
-# Columns are told apart by what they hold: a spread of four digits shifts all that stands right of it.
+# Columns are recognised by content, not position: a stddev of four digits shifts everything right of it.
 _ROW = re.compile(
     rf"\s*(?P<old>{_NUMBER})\s*(?:{_SPREAD.format('oldsd')})?"
     rf"\s*(?P<change>[-+](?:\d[\d.e+-]*|inf|nan)%?|(?<=\s)\d[\d.]*%)(?:(?<=%)\s*|\s+)"
@@ -47,12 +47,12 @@ class ReportRow:
 
     @property
     def change_pct(self) -> float | None:
-        """The printed change, where it is in per cent; changes of shares are printed in points."""
+        """The printed change in per cent; None if it is in percentage points, as for shares."""
         return self.moved if self.change.endswith("%") else None
 
     @property
     def moved(self) -> float | None:
-        """The printed change, in per cent or in points."""
+        """The printed change, in per cent or percentage points; None if it is not a finite number."""
         try:
             change = float(self.change.removesuffix("%"))
         except ValueError:  # "+1.2.3%"
@@ -62,7 +62,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class FailRow:
-    """How many of the runs failed on both sides, as printed: ":4", "50%", "2:4"."""
+    """How many of the runs failed on each side, as printed: ":4", "50%", "2:4"."""
 
     name: str
     old: str
@@ -72,7 +72,7 @@ class FailRow:
 
 @dataclass(frozen=True, slots=True)
 class TableSide:
-    """One commit of a table, as the line below `commit:` names it: a short sha or a tag, and its title."""
+    """One commit of a table, as named below `commit:`: a short sha or a tag, and its title."""
 
     name: str = ""
     title: str = ""
@@ -80,35 +80,35 @@ class TableSide:
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """One table: its axes by name, the parent as its head names it (16 digits or a tag), both commits, and its rows."""
+    """One table: its axes by name, the parent as in its header (16 digits or a tag), both commits, and its rows."""
 
     axes: tuple[tuple[str, str], ...]
-    axes_text: str  # the axes as printed, "" where none stand above it, as above a table that a person pasted
+    axes_text: str  # the axes as printed, "" if there are none, as above a table pasted by a person
     parent: str
     commits: tuple[TableSide, TableSide]
-    machine_line: str  # "lkp-icl-2sp6: 128 threads …", above the tables of further impact
+    machine_line: str  # "lkp-icl-2sp6: 128 threads …", above the tables of additional impacts
     rows: tuple[ReportRow, ...]
     fails: tuple[FailRow, ...]
-    unread: tuple[str, ...]  # lines among the rows that are none
-    is_whole: bool  # an empty line ends it
+    unread: tuple[str, ...]  # lines among the rows that can't be parsed
+    is_whole: bool  # ends with an empty line
 
     def axis(self, name: str) -> str:
         return dict(self.axes).get(name, "")
 
     def row(self, metric: str) -> ReportRow | None:
-        """The row of one metric, or None."""
+        """Return the row of a metric, or None."""
         return next((row for row in self.rows if row.name == metric), None)
 
 
 def is_sha(name: str) -> bool:
-    """Whether a table names a commit, and not a tag."""
+    """Whether a table names a commit rather than a tag."""
     return _SHA.fullmatch(name) is not None
 
 
 def find_tables(lines: Sequence[str], values: Collection[str] = ()) -> Iterator[ReportTable]:
-    """The tables of a mail. Each begins at the rule below its two heads, and ends before the next one.
+    """Yield the tables of a mail. Each begins at the rule below its two column heads and ends before the next one.
 
-    `values` are those of parameters that the mail tells elsewhere: one that holds a "/" is one axis value.
+    `values`: parameter values found elsewhere in the mail; one that contains a "/" is a single axis value.
     """
     slashed = sorted((value for value in set(values) if "/" in value), key=len, reverse=True)
     starts = [n for n, line in enumerate(lines) if _RULE.match(line) and n and _HEADS.match(lines[n - 1])]
@@ -139,7 +139,7 @@ def _body(lines: Sequence[str]) -> tuple[tuple[ReportRow, ...], tuple[FailRow, .
 
 
 def _commits(lines: Sequence[str], start: int) -> tuple[TableSide, TableSide]:
-    """The two lines below the nearest `commit:` above a table."""
+    """Return the commits on the two lines below the nearest `commit:` above a table."""
     for number in range(start - 1, max(-1, start - 10), -1):
         if lines[number].startswith("commit:"):
             return _side(lines, number + 1), _side(lines, number + 2)
@@ -152,7 +152,7 @@ def _side(lines: Sequence[str], number: int) -> TableSide:
 
 
 def _machine_line(lines: Sequence[str], start: int) -> str:
-    """The line below a row of stars, between the table before and the axes."""
+    """Return the line below a row of asterisks, between the previous table and the axes; "" if there is none."""
     for number in range(start, max(0, start - 16), -1):
         if lines[number - 1].startswith("*****"):
             return lines[number].strip()
@@ -160,7 +160,7 @@ def _machine_line(lines: Sequence[str], start: int) -> str:
 
 
 def _axes(lines: Sequence[str], start: int, slashed: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The line of axis names and the line of values, some lines above a table: as printed, and as pairs."""
+    """Return the axes above a table, as printed and as (name, value) pairs."""
     for number in range(start, max(-1, start - 14), -1):
         if lines[number].startswith("====") and number + 2 < len(lines):
             names, values = lines[number + 1].strip(), lines[number + 2].strip()
@@ -175,7 +175,7 @@ def _axes(lines: Sequence[str], start: int, slashed: Sequence[str]) -> tuple[str
 
 
 def parse_row(line: str) -> ReportRow | None:
-    """One row of a table, or None for any other line."""
+    """Parse one row of a table; None for any other line."""
     found = _ROW.match(line[:_LONGEST])
     if not found:
         return None

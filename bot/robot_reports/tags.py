@@ -1,4 +1,4 @@
-"""The lines of a report that ask for something or lead somewhere: the tag block, and the archive of its artifacts."""
+"""The tag block of a report (Reported-by, Closes, Link, #regzbot) and the link to its artifacts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _ARTIFACTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """The values as written; "" where a report has none."""
+    """The values as written, "" if missing."""
 
     reported_by: str = ""
     closes: str = ""
     link: str = ""
-    regzbot: str = ""  # what the robot tells another tracker
+    regzbot: str = ""  # a command to regzbot
     artifacts_url: str = ""
 
 
 def find_tags(text: str) -> Tags:
-    """The first of each, in the text from the commit on."""
+    """Return the first of each in the text from the commit on."""
     told: dict[str, str] = {}
     for found in _TAG.finditer(text):
         told.setdefault(found[1].capitalize(), found[2])

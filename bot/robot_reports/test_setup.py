@@ -1,4 +1,4 @@
-"""How a report's numbers came to be: the testcase and its parameters, the machine, config and compiler."""
+"""How a report's numbers were measured: the testcase and its parameters, machine, config and compiler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARAMETER = re.compile(r"\s+(?:([\w.:-]{1,80})|([^\s:][^:\n]{0,80})):(?:\s(.*)|
 
 @dataclass(frozen=True, slots=True)
 class Testing:
-    """The fields as written; "" for those that are not told."""
+    """The fields as written, "" if missing."""
 
     testcase: str = ""
     config: str = ""
@@ -26,7 +26,7 @@ class Testing:
 
 
 def find_testing(prose: Sequence[str]) -> Testing:
-    """The fields of the lines below `commit:`, the first of each; parameters are the indented lines below theirs."""
+    """Parse the lines below `commit:`: the first of each field; parameters are the indented lines below their head."""
     told = dict.fromkeys(("testcase", "config", "compiler", "test machine", "test-url"), "")
     parameters: list[tuple[str, str]] = []
     within = False
@@ -38,7 +38,7 @@ def find_testing(prose: Sequence[str]) -> Testing:
         elif within and line[:1].isspace() and line.strip():
             if pair := _PARAMETER.match(line):
                 parameters.append((pair[1] or pair[2], (pair[3] or "").strip()))
-            elif parameters:  # a value that was wrapped
+            elif parameters:  # a wrapped value
                 name, value = parameters.pop()
                 parameters.append((name, f"{value} {line.strip()}".strip()))
         elif within and line.strip():

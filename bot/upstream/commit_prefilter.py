@@ -1,6 +1,6 @@
-"""Which commits of a million to look at: those whose title, author or names may have to do with a report. Pure.
+"""Prefilter for a million commits: those whose title, author or names may relate to a report. Pure.
 
-Says yes too often rather than no, in some microseconds a commit; what it means is for naming.py and matching.py.
+Prefers false positives, at some microseconds per commit; naming.py and matching.py decide.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-DIGITS = 7  # of a sha: the least that anybody writes
+DIGITS = 7  # of a sha: the shortest abbreviation in use
 _HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/mail/links.py)
 _BEFORE_SHA = (b"ixes:", b"ommit")
 _LONGEST = 500  # bytes of a path
@@ -17,27 +17,27 @@ _AROUND = b".,;:!*()[]{}'\"<>"
 _QUOTED = (b'revert "', b'reapply "')
 _ODD_BEGINNINGS = frozenset(
     {b"r", b"[", b"\n", b" ", b"\t"}
-)  # of reverts, of titles with marks, of messages with blanks
+)  # of reverts, titles with tags, messages with leading white space
 
 
 @dataclass(frozen=True, slots=True)
 class CommitPrefilter:
-    """What a commit may name, in lower case. `mails`: what stands behind the last slash of Message-IDs."""
+    """What a commit may name, in lower case. `mails`: the part of Message-IDs after the last slash."""
 
     shas: frozenset[bytes]
     mails: frozenset[bytes]
     titles: frozenset[bytes]
     authors: frozenset[bytes]  # "seconds address", as the log writes it
-    marks: tuple[bytes, ...]  # the local part of our tagged addresses, and the place of our pages
+    marks: tuple[bytes, ...]  # the local part of our tagged addresses, and the URL of our pages
 
     def __call__(self, author: bytes, message: bytes) -> bool:
-        """Whether a commit with this author line and this message may have to do with a report."""
+        """Whether a commit with this author line and this message may relate to a report."""
         low = message.lower()
         end = low.find(b"\n")
         if low[:end] in self.titles or author.lower() in self.authors or self._names_something(low):
             return True
         if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in low[:end]:
-            # Whatever is reverted passes: it may be a fix that this very walk finds.
+            # Every revert passes: it may revert a fix found in this same walk.
             return low.startswith(_QUOTED) or _title(low) in self.titles
         return False
 
@@ -63,23 +63,23 @@ class CommitPrefilter:
         return False
 
     def _leads_here(self, path: bytes) -> bool:
-        """Whether what follows the host of a link, to the end of its line, may name one of our mails."""
+        """Whether the text after the host of a link, to the end of its line, may name one of our mails."""
         path = path.strip()
         if b"%" in path or b"#" in path or b"?" in path or b" " in path:
             path = path.split(b" ", 1)[0].partition(b"#")[0].partition(b"?")[0]
             path = unquote_to_bytes(path)
         if b"@" not in path:
-            return path.endswith(b"/")  # its id may stand on the next line
+            return path.endswith(b"/")  # its Message-ID may be on the next line
         return not self.mails.isdisjoint([piece.strip(_AROUND) for piece in path.split(b"/")])
 
 
 def _sha(rest: bytes) -> bytes:
-    """The first digits of a sha that follows "Fixes:" or "commit", with another "commit" or a colon between."""
+    """Return the first digits of a sha after "Fixes:" or "commit", skipping another "commit" or a colon."""
     return rest[:30].lstrip(b"s: \t\n").removeprefix(b"commit ").lstrip()[:DIGITS]
 
 
 def _title(low: bytes) -> bytes:
-    """The title on one line, bare of "[PATCH …]"."""
+    """Return the title on one line, without "[PATCH …]"."""
     title = b" ".join(low.lstrip(b"\n").partition(b"\n\n")[0].split())
     return title.partition(b"] ")[2] if title.startswith(b"[patch") else title
 
@@ -92,7 +92,7 @@ def wanted(
     authors: Iterable[tuple[int, str]],
     marks: Iterable[str],
 ) -> CommitPrefilter:
-    """What to look for, from names as they are stored."""
+    """Return the prefilter for names as they are stored."""
     return CommitPrefilter(
         shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
         mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_AROUND) for mail in mails),

@@ -1,4 +1,4 @@
-"""Places of commits in a tree, from and into the database."""
+"""Landing states of commits in a tree, from and into the database."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
 
 
 def known_states(tree: Tree) -> dict[str, LandingState]:
-    """What is known of this tree, by sha."""
+    """Return the landing states stored for this tree, by sha."""
     rows = Landing.objects.filter(tree=tree).values_list("commit__sha", *_FIELDS)
     return {sha: LandingState(*values) for sha, *values in rows.iterator(chunk_size=2000)}
 
 
 def in_mainline(shas: Collection[str]) -> set[str]:
-    """Those of these commits that the mainline has."""
+    """Return those of these commits that a mainline tree holds."""
     found: set[str] = set()
     for some in in_parts(shas):
         rows = Landing.objects.filter(tree__role=TreeRole.MAINLINE, gone_at=None, commit__sha__in=some)
@@ -29,7 +29,7 @@ def in_mainline(shas: Collection[str]) -> set[str]:
 
 
 def ensure_commits(wanted: Mapping[str, Commit]) -> dict[str, int]:
-    """The keys of these commits; those that are not known yet are made as wanted."""
+    """Return the ids of these commits by sha; unknown ones are created as given."""
     known = _keys(wanted)
     missing = [commit for sha, commit in sorted(wanted.items()) if sha not in known]
     Commit.objects.bulk_create(missing, ignore_conflicts=True, batch_size=500)
@@ -44,7 +44,7 @@ def _keys(shas: Collection[str]) -> dict[str, int]:
 
 
 def store(tree: Tree, places: Mapping[str, LandingState], keys: Mapping[str, int], now: datetime) -> None:
-    """Write places that are new or changed."""
+    """Store landing states that are new or changed."""
     rows = [
         Landing(
             commit_id=keys[sha],

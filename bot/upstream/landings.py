@@ -1,4 +1,4 @@
-"""Where a commit is in a tree: the first tag that holds it, or since when it waits for one, or is gone. Pure."""
+"""The landing state of a commit in a tree: its first tag, since when it waits for one, or that it is gone. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LandingState:
 
 
 def landing_states(walked: Walked, shas: Collection[str], after: str) -> dict[str, LandingState]:
-    """The places of those commits that the walk came by, in a tag or in a branch."""
+    """Return the landing states of those commits that the walk saw in a tag or in a branch."""
     found: dict[str, LandingState] = {}
     for sha in shas:
         number, merge = walked.graph.tag_of(sha), walked.graph.merge_of(sha)
@@ -55,10 +55,10 @@ def revised(
     *,
     needs_branch: bool,
 ) -> dict[str, LandingState]:
-    """The places that are new or other than they were.
+    """Return the landing states that are new or changed.
 
-    A first tag stays the first, unless it was deleted. `needs_branch`: in linux-next a commit is there as long as
-    today's branch has it, whatever the days of before had.
+    A first tag stays the first, unless it was deleted. `needs_branch`: in linux-next a commit is there only as long as
+    today's branch has it, whatever the earlier days had.
     """
     changed: dict[str, LandingState] = {}
     for sha in {*known, *found}:
@@ -83,7 +83,7 @@ def _revised(
     first = old if old.merge and (needs_branch or not new.merge) else new
     merge, merged_at = first.merge, first.merged_at
     came_back = old.gone_at is not None and new.is_there
-    # Days of linux-next are deleted as they grow old: the first one that was seen stays. Versions the walk knows best.
+    # linux-next deletes its old day tags, so the first one seen stays. For versions the walk is authoritative.
     keeps = old.tag and old.tag not in lost_tags and not (came_back and new.tag) and (needs_branch or not new.tag)
     tag, at = (old.tag, old.at) if keeps else (new.tag, new.at)
     return replace(

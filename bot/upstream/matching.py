@@ -1,6 +1,6 @@
-"""What a commit has to do with our reports, and how sure that is. Pure, but that what is sure is told to `Tracked`.
+"""How a commit relates to our reports, and how certain that is. Pure, except that certain matches go into `Tracked`.
 
-One rule a function, the surest first; the first that speaks for a report decides. CONTRIBUTING.md has the recipe.
+One function per rule, the most certain first; the first that matches a report decides. CONTRIBUTING.md has the recipe.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bot.upstream.references import MessageReferences
 from bot.upstream.tracked import Related, Tracked, plain
 from tracker.domain.events import Part
 
-# What the revert of each part is.
+# The part of a revert, by the part of what it reverts.
 REVERSE = {Part.CULPRIT: Part.REVERT, Part.FIX: Part.UNDO, Part.REVERT: Part.UNDO, Part.UNDO: Part.FIX}
 _PASSES = 5  # over reverts of reverts of reverts
 
@@ -28,7 +28,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A commit and its part in a report. What is not `sure` is a suggestion; `quote` is the evidence."""
+    """A commit and its part in a report. Unless `sure`, it is a suggestion; `quote` is the evidence."""
 
     report: int
     part: Part
@@ -41,9 +41,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What matching needs beside a commit. `patch_ids` of commits that look like a culprit or a fix, and of those
-    themselves ("" where there is none, though a tree has the commit); `here`: the shas named in reverts that lead to a
-    commit of this tree.
+    """What matching needs besides a commit. `patch_ids`: of commits that look like a culprit or a fix, and of those
+    themselves ("" if there is none, although a tree has the commit); `here`: the shas named in reverts that exist in
+    this tree.
     """
 
     tracked: Tracked
@@ -53,9 +53,9 @@ class Context:
 
 
 def match_all(seen: Sequence[Seen], context: Context) -> list[Match]:
-    """The matches of commits that stand in the order of the log, the newest first.
+    """Return the matches of commits, which are in the order of the log, newest first.
 
-    The oldest is read first, since a revert can only be understood once we know what its commit was.
+    The oldest is matched first, since a revert can be understood only once its commit is known.
     """
     found: list[Match] = []
     waiting = list(reversed(seen))
@@ -70,7 +70,7 @@ def match_all(seen: Sequence[Seen], context: Context) -> list[Match]:
 
 
 def _best(found: Sequence[Match]) -> list[Match]:
-    """One match for a commit and a report: a sure one before a suggestion."""
+    """Return one match per commit and report: a certain one rather than a suggestion."""
     best: dict[tuple[int, str], Match] = {}
     for match in found:
         known = best.get((match.report, match.commit.sha))
@@ -80,7 +80,7 @@ def _best(found: Sequence[Match]) -> list[Match]:
 
 
 def _matches(seen: Seen, context: Context) -> Iterator[Match]:
-    """For each report that the commit is not known to, the first sure match, else the first of all."""
+    """Yield the first certain match, or else the first one, for each report that the commit isn't related to yet."""
     known = context.tracked.related.get(seen.commit.sha, {})
     told = [match for rule in RULES for match in rule(seen, context) if match.report not in known]
     first: dict[int, Match] = {}
@@ -94,7 +94,7 @@ def _matches(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def taken_from(seen: Seen, context: Context) -> Iterator[Match]:
-    """A backport or a cherry-pick is to a report what the commit is that it names; the revert of one names it, too."""
+    """A backport or cherry-pick has the part of the commit it names. Reverts are skipped: they name it, too."""
     if seen.named.reverts or seen.named.reverted_title:
         return
     for sha, quote in seen.named.upstream:
@@ -103,7 +103,7 @@ def taken_from(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
-    """The culprit or a fix under another sha: by its patch-id; a culprit that only mail knows, by title and author."""
+    """The culprit or a fix under another sha: by patch-id; a culprit known only from mail, by title and author."""
     commit, title = seen.commit, seen.commit.title
     mine = context.patch_ids.get(commit.sha, "")
     for sha, related in _alike(commit, context.tracked):
@@ -121,7 +121,7 @@ def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]:
-    """The related commits that this one may be under another sha. A merge is no patch."""
+    """Yield the related commits that this one may be under another sha. A merge is not a patch."""
     if len(commit.parents) <= 1:
         for sha, related in tracked.like(commit.title, commit.authored):
             if sha != commit.sha and related.part in (Part.CULPRIT, Part.FIX):
@@ -129,7 +129,7 @@ def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]
 
 
 def reverts(seen: Seen, context: Context) -> Iterator[Match]:
-    """A revert of the culprit, of a fix, or of a revert: by sha; by title where no sha leads to a commit here."""
+    """A revert of the culprit, of a fix, or of a revert: by sha, or by title if none of its shas is in this tree."""
     for sha, quote in seen.named.reverts:
         for known, related in context.tracked.called(sha):
             yield Match(related.report, REVERSE[related.part], seen.commit, "reverts", quote, undoes=known)
@@ -162,7 +162,7 @@ def closes(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def expected(seen: Seen, context: Context) -> Iterator[Match]:
-    """A commit of a title that mail told us to wait for."""
+    """A commit whose title was announced in mail."""
     title = seen.commit.title
     for each in context.tracked.expected.get(title, ()):
         sure = each.authors is None or _wrote(seen.commit, each.authors)
@@ -171,7 +171,7 @@ def expected(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def fixes(seen: Seen, context: Context) -> Iterator[Match]:
-    """`Fixes:` the culprit: a fix of the report where the robot is credited, else perhaps of something else."""
+    """`Fixes:` the culprit: a fix of the report if the robot is credited, otherwise a suggestion."""
     credited = seen.named.reporters & context.robots
     for sha, quote in seen.named.fixes:
         called = [each for each in context.tracked.called(sha) if each[1].part is Part.CULPRIT]
@@ -191,7 +191,7 @@ def _wrote(commit: LogCommit, authors: frozenset[str]) -> bool:
 
 
 def lookalikes(seen: Sequence[Seen], tracked: Tracked) -> set[str]:
-    """The shas whose patch-ids are worth knowing: commits that look like a culprit or a fix, and those themselves."""
+    """Return the shas whose patch-ids are needed: commits that look like a culprit or a fix, and those themselves."""
     found: set[str] = set()
     for each in seen:
         for sha, related in _alike(each.commit, tracked):

@@ -11,7 +11,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.links import MailLink, find_links
 from bot.mail.trailers import Trailer, find_trailers, fixed_commits
 
-MAX_NAMED = 200  # of a kind, in one message
+MAX_NAMED = 200  # per kind and message
 # Documentation/process/stable-kernel-rules.rst ("commit <sha> upstream.", "[ Upstream commit <sha> ]"), and what
 # `git cherry-pick -x` writes.
 _UPSTREAM = re.compile(
@@ -19,8 +19,8 @@ _UPSTREAM = re.compile(
     r"|\(cherry[ -]picked from commit ([0-9a-f]{12,40})\))\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
-# What `git revert` writes, and what people write; only at the beginning of a line, or under such a title, it is said of
-# the commit itself and of the whole of the other.
+# What `git revert` writes, and what people write. Only at the start of a line, or below a revert title, does it mean
+# that this commit reverts all of the other one.
 _REVERTS = re.compile(
     r"(?P<whole>^This\s+)?\breverts\s+(?:the\s+)?commits?:?\s+(?P<shas>[0-9a-f]{7,40}\b"
     r"(?:(?:\s*,|\s+and)\s+(?:commit\s+)?[0-9a-f]{7,40}\b){0,50})",
@@ -33,23 +33,21 @@ _ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MessageReferences:
-    """What a message names; each with the words that say so. Shas are in lower case, and may be abbreviated."""
+    """What a message names, each with the quoted words. Shas are in lower case and may be abbreviated."""
 
-    mails: tuple[tuple[str, str], ...] = ()  # Message-IDs that its Closes: and Link: lead to
-    pages: tuple[tuple[str, str], ...] = ()  # our own pages there (a sha or a tag), and the tags of Reported-by:
+    mails: tuple[tuple[str, str], ...] = ()  # Message-IDs linked by Closes: and Link:
+    pages: tuple[tuple[str, str], ...] = ()  # our own pages linked there (a sha or a tag), and the tags in Reported-by:
     fixes: tuple[tuple[str, str], ...] = ()
     reverts: tuple[tuple[str, str], ...] = ()
-    perhaps_reverts: tuple[tuple[str, str], ...] = ()  # in part, or another commit does
+    perhaps_reverts: tuple[tuple[str, str], ...] = ()  # partly, or another commit does
     reverted_title: str = ""
     upstream: tuple[tuple[str, str], ...] = ()  # the commits that it was taken from
     reporters: frozenset[str] = frozenset()
 
 
 def names_in(message: str, identity: BotIdentity) -> MessageReferences:
-    """Read a message. Trailers count wherever they stand, folded or not; links of other places than ours and lore's
-    lead nowhere.
-    """
-    # Nothing is cut off a commit's message, as a patch's notes are below its dashes.
+    """Parse a message. Trailers count anywhere, folded or not; only links to our pages and to lore count."""
+    # Unlike a patch, a commit message has no notes to cut off below a row of dashes.
     trailers = find_trailers(_ROWS_OF_DASHES.sub("", message).split("\n"))
     reporters = [each for each in trailers if each.key.startswith("Reported-")]
     addresses = [(_line(each), address.email) for each in reporters for address in parse_addresses(each.value)]
@@ -78,7 +76,7 @@ def names_in(message: str, identity: BotIdentity) -> MessageReferences:
 
 
 def _links(trailer: Trailer, identity: BotIdentity) -> Iterator[MailLink]:
-    """The links of a trailer; one that is a part of another place's address is none."""
+    """Yield the links in a trailer, except those that are part of another site's URL."""
     for word in trailer.value.split():
         for link in find_links(word, identity.base_url):
             if word.lstrip("<([").startswith(link.url):
@@ -90,7 +88,7 @@ def _line(trailer: Trailer) -> str:
 
 
 def _some(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Each name once, with the first words that say it."""
+    """Return each name once, with the first words for it; at most MAX_NAMED."""
     first: dict[str, str] = {}
     for name, words in pairs:
         if len(first) < MAX_NAMED:

@@ -1,4 +1,4 @@
-"""What the places of commits in a tree say about reports: events as values. Pure."""
+"""From landing states to events: what the commits in a tree mean for reports, as values. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.upstream.tracked import Related, Tracked
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Part, TreeRole
 
-# In a version, and in the mainline before any version; what is not here tells nothing there.
+# In a version, and in the mainline before any version; parts that are missing here cause no event.
 _IN_VERSION = {
     Part.CULPRIT: EventKind.LANDED,
     Part.FIX: EventKind.FIX_LANDED,
@@ -31,15 +31,15 @@ _IN_NEXT = {
     Part.UNDO: EventKind.FIX_GONE,
 }
 _ELSEWHERE = {Part.FIX: EventKind.FIX_QUEUED, Part.REVERT: EventKind.DROPPED, Part.UNDO: EventKind.FIX_GONE}
-NEXT = "linux-next"  # what the tree is called in a sentence
+NEXT = "linux-next"  # the name of the tree in status text
 _MOMENT = timedelta(milliseconds=1)
 _DEEPEST = 50  # reverts of reverts
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedCommit:
-    """A commit, its part in a report, and how many commits stand before it in a chain of reverts. `own`: it is the very
-    commit that was reported. `not_before`: it stands in a tree for what has left it then.
+    """A commit and its part in a report. `depth`: how many commits precede it in a chain of reverts; `own`: it is the
+    very commit that was reported; `not_before`: when the commit that it replaces in a tree left.
     """
 
     sha: str
@@ -53,7 +53,9 @@ class TrackedCommit:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What is so for a commit and a report: the event to tell, None for none. `is_there`: the tree has the commit."""
+    """What currently holds for a commit and a report. `event`: to be stored, or None; `is_there`: the tree has the
+    commit.
+    """
 
     report: int
     sha: str
@@ -64,8 +66,8 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A tree after a walk. `places`: of all followed commits in it; `mainline`: the commits that a mainline has;
-    `day`: the newest of linux-next's days.
+    """A tree after a walk. `places`: the landing states of all followed commits; `mainline`: the commits that a
+    mainline has; `day`: the newest day of linux-next.
     """
 
     tree: str
@@ -78,7 +80,7 @@ class View:
     now: datetime
 
     def now_so(self, shas: Collection[str]) -> Iterator[Now]:
-        """What is to be told of these commits, for each report that one has to do with."""
+        """Yield what holds for these commits and each report that they relate to."""
         for sha in sorted(shas):
             place = self.places.get(sha)
             if place is None:
@@ -88,7 +90,7 @@ class View:
                 yield Now(related.report, sha, event, related.part, place.is_there)
 
     def suggested(self, sha: str, title: str, part: Part, undoes: str = "") -> EventData | None:
-        """What a click would make of a commit that is not sure to have this part."""
+        """Return the event that accepting a suggestion would store, for a commit that may have this part."""
         place = self.places.get(sha)
         event = told(TrackedCommit(sha, title, part, undoes), place, self.tree, self.role, self.now) if place else None
         if part is Part.CULPRIT and event:
@@ -119,18 +121,18 @@ class View:
         alike = [sha for sha, each in self.tracked.commits[report].items() if each.part is subject.part]
         merged = any(sha in self.mainline for sha in alike)
         if subject.sha in self.mainline or (subject.part is Part.CULPRIT and merged):
-            return None  # it is past this tree
+            return None  # it has moved on to the mainline
         if place.is_there:
             return told(subject, place, self.tree, self.role, self.now)
         if merged or any((other := self.places.get(sha)) and other.is_there for sha in alike):
-            return None  # under another sha it is on its way
+            return None  # it is still there under another sha
         return told_gone(subject, self.tree, self.role, self.day, place.gone_at or self.now)
 
 
 def told(subject: TrackedCommit, place: LandingState, tree: str, role: TreeRole, now: datetime) -> EventData | None:
-    """The event of a commit that is in a tree; None where that tells nothing.
+    """Return the event of a commit that is in a tree, or None if that causes none.
 
-    A revert is told a moment after what it reverts, though one version may have brought both.
+    A revert is dated a moment after what it reverts, although one version may have brought both.
     """
     kinds = {TreeRole.MAINLINE: _IN_MAINLINE, TreeRole.NEXT: _IN_NEXT, TreeRole.MAINTAINER: _ELSEWHERE}.get(role, {})
     if role is TreeRole.MAINLINE and place.tag:
@@ -158,7 +160,7 @@ def told(subject: TrackedCommit, place: LandingState, tree: str, role: TreeRole,
 
 
 def _is_backport(subject: TrackedCommit, place: LandingState) -> bool:
-    """Whether a clone of the mainline has it by the tags of stable trees alone."""
+    """Whether a clone of the mainline has it only by the tags of stable trees."""
     version = versions.parse(place.tag)
     return version is not None and version.is_stable and not subject.own
 
@@ -173,8 +175,8 @@ def _tag(place: LandingState, role: TreeRole) -> str:
 
 
 def told_gone(subject: TrackedCommit, tree: str, role: TreeRole, day: str, at: datetime) -> EventData | None:
-    """The event of a culprit that left linux-next, or a fix that left any tree, though the mainline does not have it.
-    `day`: linux-next's newest. A revert that left was never there: what it told is taken back.
+    """Return the event of a culprit that left linux-next, or of a fix that left any tree, without being in the
+    mainline. `day`: the newest day of linux-next. For a revert that left, the earlier event is reversed instead.
     """
     kinds = {Part.CULPRIT: EventKind.GONE, Part.FIX: EventKind.FIX_GONE}
     kind = kinds.get(subject.part)

@@ -1,4 +1,4 @@
-"""Which stable series there are, and what one carries, by the tags of landings. Pure."""
+"""The stable series that are alive, and what each carries, judged by the tags of landings. Pure."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from bot.git.commits import Tag
 from tracker.domain import versions
 from tracker.domain.versions import Version
 
-# A series without a release for so long before the newest of all has come to its end (kernel.org/category/releases).
+# A series whose last release is this much older than the newest of all is end of life (kernel.org/category/releases).
 _LIVES = timedelta(days=180)
 
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """The tags that a fix or a revert landed at, in the mainline and in stable trees, and those that took it back."""
+    """A fix or a revert: the tags it landed at, in the mainline and in stable trees, and those of its own reverts."""
 
     tags: Collection[str]
     undone: Collection[str] = ()
 
 
 def live_series(tags: Sequence[Tag]) -> dict[str, str]:
-    """The series that still get releases, each with its newest: {"v6.6": "v6.6.12"}."""
+    """Return the series that still get releases, each with its newest: {"v6.6": "v6.6.12"}."""
     newest: dict[str, tuple[Version, Tag]] = {}
     for tag in tags:
         version = versions.parse(tag.name)
@@ -36,8 +36,8 @@ def live_series(tags: Sequence[Tag]) -> dict[str, str]:
 
 
 def carried(cycle: str, culprits: Collection[str], cures: Collection[Cure]) -> str | None:
-    """Whether a series carries a culprit that landed at these tags: None where it does not, "" where its cure is
-    missing, else the release that brought it.
+    """Return None if a series doesn't carry a culprit that landed at these tags, "" if it does and its fix is missing,
+    else the release that brought the fix.
     """
     base = versions.parse(cycle)
     since = min(_inside(base, culprits), default=None) if base else None
@@ -51,12 +51,12 @@ def carried(cycle: str, culprits: Collection[str], cures: Collection[Cure]) -> s
 
 
 def _standing(base: Version, cure: Cure) -> Version | None:
-    """The first release of a series with a cure, unless the series took it back."""
+    """Return the first release of a series with a fix; None if it has none, or reverted it."""
     return min(_inside(base, cure.tags), default=None) if not _inside(base, cure.undone) else None
 
 
 def _inside(base: Version, tags: Collection[str]) -> list[Version]:
-    """The releases of a series that brought what landed at these tags; its base for all that was there before."""
+    """Return the releases of a series that brought what landed at these tags; its base for all that is older."""
     found = [version for tag in tags if (version := versions.parse(tag))]
     updates = [each for each in found if each.is_stable and each.cycle == base.cycle]
     return [*updates, *(base for each in found if each <= base and not each.is_stable)]

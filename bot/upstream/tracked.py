@@ -1,4 +1,4 @@
-"""What we follow in git: reports, the commits that have to do with them, and what names them in a message. Pure."""
+"""What we follow in git: reports, the commits related to them, and what names them in a message. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracker.domain.events import Part
 
 @dataclass(frozen=True, slots=True)
 class TrackedReport:
-    """A report as git needs it. `authors`: addresses and names in lower case; `born`: no fix of it is older."""
+    """A report as needed for git. `authors`: addresses and names in lower case; `born`: no fix of it is older."""
 
     pk: int
     sha: str
@@ -27,7 +27,7 @@ class TrackedReport:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """What a commit is to a report; `undoes` is the sha of what it reverts."""
+    """The part of a commit in a report; `undoes` is the sha of what it reverts."""
 
     report: int
     part: Part
@@ -37,7 +37,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A title that mail told us to wait for. `authors` None: whoever wrote it, it is the fix; a command said so."""
+    """A title of a fix, announced in mail. `authors` None: any author counts, since a command named the title."""
 
     report: int
     title: str
@@ -47,14 +47,14 @@ class Expected:
 
 @dataclass(slots=True)
 class Tracked:
-    """All of it, by every key; grows while a walk finds more."""
+    """Everything followed, by every key; grows while a walk finds more."""
 
     reports: dict[int, TrackedReport] = field(default_factory=dict)
     mails: dict[str, int] = field(default_factory=dict)
     pages: dict[str, int] = field(default_factory=dict)
     expected: dict[str, list[Expected]] = field(default_factory=dict)
     related: dict[str, dict[int, Related]] = field(default_factory=dict)
-    titles: dict[str, dict[str, list[Related]]] = field(default_factory=dict)  # of related commits, then their shas
+    titles: dict[str, dict[str, list[Related]]] = field(default_factory=dict)  # title → sha → related
     merges: dict[str, list[int]] = field(default_factory=dict)  # that brought culprits into a mainline
     commits: dict[int, dict[str, Related]] = field(default_factory=dict)  # of each report, by sha
     _authored: dict[tuple[int, str], list[int]] = field(default_factory=dict, init=False)
@@ -68,9 +68,9 @@ class Tracked:
             self._authored.setdefault(report.authored, []).append(report.pk)
 
     def relate(self, sha: str, related: Related) -> None:
-        """A commit has to do with a report that is followed; what was known of it first stays."""
+        """Relate a commit to a followed report; the first relation stays."""
         if related.report not in self.reports:
-            return  # it was made while the others were loaded: the next walk knows it
+            return  # created during loading: the next walk knows it
         if self.related.setdefault(sha, {}).setdefault(related.report, related) is related:
             self._beginnings.setdefault(sha[:DIGITS], set()).add(sha)
             self.commits.setdefault(related.report, {})[sha] = related
@@ -78,7 +78,7 @@ class Tracked:
                 self.titles.setdefault(related.title, {}).setdefault(sha, []).append(related)
 
     def learn(self, short: str, whole: str) -> None:
-        """What was known by the beginning of its sha is known by all of it from now on."""
+        """Replace an abbreviated sha by the full one."""
         self._beginnings[short[:DIGITS]].discard(short)
         for related in self.related.pop(short).values():
             del self.commits[related.report][short]
@@ -90,20 +90,20 @@ class Tracked:
             self.relate(whole, related)
 
     def expect(self, expected: Expected) -> None:
-        """Wait for a commit of this title, as told and bare of "[PATCH …]"."""
+        """Expect a commit of this title, as given and without "[PATCH …]"."""
         for title in dict.fromkeys((plain(expected.title), plain(bare_title(expected.title)))):
             if title and expected.report in self.reports:
                 self.expected.setdefault(title, []).append(expected)
 
     def called(self, sha: str) -> Iterator[tuple[str, Related]]:
-        """The related commits that a sha, or its beginning, may mean."""
+        """Yield the related commits that a full or abbreviated sha may mean."""
         for known in self._beginnings.get(sha[:DIGITS], ()):
             if known.startswith(sha) or sha.startswith(known):
                 for related in self.related[known].values():
                     yield known, related
 
     def like(self, title: str, authored: tuple[int, str]) -> Iterator[tuple[str, Related]]:
-        """The related commits of this title, and the culprits that this address wrote in this second."""
+        """Yield the related commits of this title, and the culprits that this address wrote in this second."""
         for sha, parts in self.titles.get(title, {}).items():
             for related in parts:
                 yield sha, related
@@ -113,7 +113,7 @@ class Tracked:
                 yield report.sha, self.related[report.sha][pk]
 
     def wanted(self, marks: Iterable[str]) -> CommitPrefilter:
-        """What the walk has to look at. `marks`: our own address and pages."""
+        """Return the prefilter for a walk. `marks`: our own address and pages."""
         return wanted(
             shas=(*self.related, *self.pages, *self.merges),
             mails=self.mails,
@@ -124,5 +124,5 @@ class Tracked:
 
 
 def plain(title: str) -> str:
-    """A title with its white space made even."""
+    """Return a title with its white space collapsed."""
     return " ".join(title.split())

@@ -1,6 +1,6 @@
-"""One walk over what is new in a tree: the commits that may concern us, and the graph that tells where they landed.
+"""One walk over what is new in a tree: the commits that may concern us, and the graph of where they landed.
 
-Pure but for git: nothing here knows the database.
+Uses git, but not the database.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tracker.domain import versions
 from tracker.domain.events import TreeRole
 from tracker.domain.versions import Version
 
-# A tag counts as older than a commit only with so much to spare: clocks differ.
+# A tag counts as older than a commit only by this margin: clocks differ.
 _MARGIN = timedelta(days=14)
-_MOST_SEEN = 500_000  # commits that are kept for a closer look
+_MOST_SEEN = 500_000  # commits kept for matching
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What a walk came by. `tags`: those that landings are told by."""
+    """The result of a walk. `tags`: those that landings are named by."""
 
     graph: Graph
     seen: list[Seen]
@@ -41,7 +41,7 @@ class Walked:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A tree as it stands, and where its last walk ended."""
+    """A tree in its current state, and where its last walk ended."""
 
     repository: Path
     role: TreeRole
@@ -51,12 +51,14 @@ class Route:
 
     @property
     def tags(self) -> tuple[Tag, ...]:
-        """The tags that tell landings: days of linux-next, else versions."""
+        """The tags that landings are named by: days of linux-next, else versions."""
         return self.refs.days if self.role == TreeRole.NEXT else self.refs.versions
 
     @property
     def branches(self) -> dict[str, str]:
-        """Of the mainline and of linux-next one branch is meant, elsewhere every one; a pattern chooses others."""
+        """The followed branches: the main one of the mainline and of linux-next, all of other trees; a pattern chooses
+        others.
+        """
         return self.refs.followed(self.pattern, every=self.role in (TreeRole.STABLE, TreeRole.MAINTAINER))
 
     @property
@@ -64,20 +66,20 @@ class Route:
         return tuple(dict.fromkeys(self.branches.values()))
 
     def remember(self, marks: Marks) -> WalkCheckpoint:
-        """What the next walk has to know of this one. Of linux-next's versions it is enough to know them."""
+        """Return the checkpoint for the next walk."""
         tags = (*self.refs.versions, *self.refs.days) if self.role == TreeRole.NEXT else self.refs.versions
         return WalkCheckpoint(self.branches, {tag.name: tag.commit for tag in tags}, marks)
 
     @property
     def late_tags(self) -> list[Version]:
-        """New versions that are older than some that were known: they may be the first of what landed in those."""
+        """New versions that are older than known ones: they may be the first to hold what landed in those."""
         known = [version for name in self.memory.tags if (version := versions.parse(name))]
         new = (versions.parse(tag.name) for tag in self.refs.versions if tag.name not in self.memory.tags)
         return [each for each in new if each and not each.is_stable and known and each < max(known)]
 
     @property
     def lost_tags(self) -> frozenset[str]:
-        """The version tags that were deleted or moved since; linux-next's days are deleted as they grow old."""
+        """The version tags deleted or moved since; not linux-next's days, which are deleted as they grow old."""
         now = {tag.name: tag.commit for tag in self.refs.versions}
         known = self.memory.tags.items()
         return frozenset(name for name, sha in known if now.get(name) != sha and not name.startswith("next-"))
@@ -86,7 +88,7 @@ class Route:
 def walk(
     route: Route, tracked: Tracked, identity: BotIdentity, behind: Collection[str], progress: Callable[[int], None]
 ) -> Walked:
-    """Walk all that is not in the history of the commits `behind`."""
+    """Walk everything that is not in the history of the commits `behind`."""
     graph = Graph()
     looked_for = tracked.wanted(
         (identity.address.partition("@")[0] + "+", identity.base_url.partition("://")[2] + "/r")
@@ -95,22 +97,22 @@ def walk(
     seen: list[Seen] = []
     for commit in read_log(route.repository, tips, behind, graph, looked_for, progress):
         named = names_in(commit.message, identity)
-        seen.append(Seen(replace(commit, message=""), named))  # a revert in fifty: their messages would weigh
+        seen.append(Seen(replace(commit, message=""), named))  # without messages, to save memory: 1 in 50 is a revert
         if len(seen) > _MOST_SEEN:
-            raise Unreadable(f"{route.repository}: more than {_MOST_SEEN} commits name what we follow; is this a tree?")
+            raise Unreadable(f"{route.repository}: more than {_MOST_SEEN} commits match reports; is it a kernel tree?")
     graph.mark_tags(route.tags)
     graph.mark_merges(route.heads)
     return Walked(graph, seen, route.tags)
 
 
 def border(route: Route, since: datetime | None) -> list[str]:
-    """The commits whose history need not be walked.
+    """Return the commits whose history need not be walked.
 
-    Nothing that is new since a date is in a tag of long before. Else what was walked last time; while a new tag has to
-    be told of older commits too, what was in a tag then.
+    With a date, those are the tags from well before it. Otherwise it is what was walked last time; if a new tag may be
+    the first to hold older commits, only what was in a tag then.
     """
     known = route.memory
-    if known.is_empty and since is None:  # without anything to look for, nothing is walked
+    if known.is_empty and since is None:  # nothing to look for
         return [*route.heads, *(tag.commit for tag in route.tags)]
     if since is not None:
         old = [tag for tag in route.refs.versions if tag.at < since - _MARGIN]
@@ -121,7 +123,7 @@ def border(route: Route, since: datetime | None) -> list[str]:
 
 
 def hidden(route: Route, walked: Walked, shas: Collection[str], behind: Collection[str]) -> bool:
-    """Whether one of these commits lies behind the border, since it is older than anybody told us."""
+    """Whether one of these commits is behind the border, since it is older than its known date."""
     missing = resolve(route.repository, [sha for sha in shas if sha not in walked.graph]).values()
     here = {sha for sha in missing if sha not in walked.graph}
     return bool(here and behind and here - reachable_only_from(route.repository, here, behind))
@@ -130,13 +132,13 @@ def hidden(route: Route, walked: Walked, shas: Collection[str], behind: Collecti
 def reachable_only_from(
     repository: Path, shas: Collection[str], without: Collection[str], *, most: int = -1
 ) -> set[str]:
-    """The commits that lead to `shas` and are in the history of none of the others; at `most` so many."""
+    """Return the commits reachable from `shas` but not from `without`; at most `most`, -1 for all."""
     asked = "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without))).encode("ascii")
     return set(git.run(repository, "rev-list", f"--max-count={most}", "--stdin", stdin=asked).decode("ascii").split())
 
 
 def left_behind(route: Route, shas: Collection[str]) -> set[str]:
-    """Which of these commits, that were in the followed branches, are there no longer."""
+    """Return those of these commits, once in the followed branches, that are no longer there."""
     if not shas or not _rewound(route):
         return set()
     here = resolve(route.repository, shas)
@@ -147,7 +149,7 @@ def left_behind(route: Route, shas: Collection[str]) -> set[str]:
 
 
 def _rewound(route: Route) -> bool:
-    """Whether a followed branch was rebuilt, or deleted, since the last walk."""
+    """Whether a followed branch was rebuilt or deleted since the last walk."""
     before = set(route.memory.branches.values())
     here = set(resolve(route.repository, before).values())
     if before != here or not route.heads:
@@ -156,7 +158,7 @@ def _rewound(route: Route) -> bool:
 
 
 def last_version(route: Route) -> str:
-    """The version that the mainline stands behind: "v6.12-rc3"; "" before the first one."""
+    """Return the last version below the mainline's head ("v6.12-rc3"), "" before the first one."""
     nearest = ("--first-parent", "--abbrev=0", "--candidates=1", "--match", "v[0-9]*")
     unlike = (f"--exclude={name}" for name in route.refs.odd)
     try:

@@ -1,4 +1,4 @@
-"""Where the last walk of a tree ended: what its refs were, and what was followed then. Pure; kept in `Tree.cursor`."""
+"""The checkpoint of a tree: its refs and what was followed at the last walk. Pure; kept in `Tree.cursor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FORM = 1
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The newest rows that a walk knew: what has a higher key is looked for in older commits too."""
+    """The highest ids that a walk knew; rows with higher ones are looked for in older commits, too."""
 
     report: int = 0
     message: int = 0
@@ -33,13 +33,15 @@ class WalkCheckpoint:
         return not self.branches and not self.tags
 
     def dump(self) -> str:
-        """One line of JSON."""
+        """Return one line of JSON."""
         told = {"form": _FORM, "branches": self.branches, "tags": self.tags, "marks": asdict(self.marks)}
         return json.dumps(told, separators=(",", ":"), sort_keys=True)
 
 
 def load(cursor: str) -> WalkCheckpoint:
-    """What `dump` wrote; nothing of anything else, and so the tree is walked from its beginning."""
+    """Parse what `dump` returned. Anything else gives an empty checkpoint, so that the tree is walked from its
+    beginning.
+    """
     try:
         told = json.loads(cursor)
         if told["form"] != _FORM:

@@ -1,1 +1,1 @@
-"""Where the outside pushes in. The pages' urls include this room by its name only."""
+"""Endpoints that take data from outside. The pages' URLconf includes this package only by its name."""

@@ -1,4 +1,4 @@
-"""`POST /api/v1/results`: bisect results over the network, for those who hold a token."""
+"""`POST /api/v1/results`: import results over the network, for clients with a token."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ from bot.results.storage.bisect_results import Taken
 from bot.results.storage.kernel_results import ReleaseReceipt
 from bot.web.tokens import problem, stranger
 
-MAX_BYTES = 16 * 1024 * 1024  # of a body; larger ones go by `ingest` or the drop directory
+MAX_BYTES = 16 * 1024 * 1024  # per body; use `ingest` or the drop directory for larger ones
 
 
-@csrf_exempt  # who posts shows a token, and no cookie is looked at
+@csrf_exempt  # authenticated by token, without cookies
 @require_POST
 def take_results(request: HttpRequest) -> JsonResponse:
-    """202: taken; 200: all of it was known; 400: refused, with the places; 409: known with another content.
+    """Return 202 if anything is new; 200: all known; 400: rejected, with the faults; 409: known with different
+    content.
 
-    Where a body holds several results, the good ones are taken even if others are refused: sending it again does no
-    harm. A 401 asks for a token, a 403 says that this installation has none, a 413 that the body is too large.
+    From a body with several results, the valid ones are taken even if others are rejected; sending it again does no
+    harm. 401: token missing or wrong; 403: this installation has no tokens; 413: body too large.
     """
     if refusal := stranger(request):
         return refusal
     body = request.read(MAX_BYTES + 1)
     if len(body) > MAX_BYTES:
-        return problem(413, f"expected at most {MAX_BYTES:,} bytes; hand in larger files by `ingest`")
+        return problem(413, f"expected at most {MAX_BYTES:,} bytes; use `ingest` for larger files")
     now = timezone.now()
     answers = list(take_in(read_bytes(body, "body"), tree_paths(), now))
     for answer in answers:
@@ -57,7 +58,7 @@ def _status(answers: Sequence[IntakeAnswer]) -> int:
 
 
 def _told(answer: IntakeAnswer) -> dict[str, Any]:
-    """What became of one result, as JSON."""
+    """Return the outcome of one result as JSON."""
     if answer.receipt is None or answer.refusal:
         assert answer.refusal
         return {

@@ -1,4 +1,4 @@
-"""`POST /api/v1/evidence?report=SHA&side=culprit&name=perf.txt`: a file over the network; its text is the body."""
+"""`POST /api/v1/evidence?report=SHA&side=culprit&name=perf.txt`: attach a file; its text is the request body."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tracker.pages.tool_output.target import attach, find
 from tracker.services import tool_output
 
 
-@csrf_exempt  # who posts shows a token, and no cookie is looked at
+@csrf_exempt  # authenticated by token, without cookies
 @require_POST
 def take_evidence(request: HttpRequest) -> JsonResponse:
-    """202 with the page of the file: taken, or there already. `kernel=v6.12` instead of `report` and `side`, perhaps
-    with `machine`. 400: what is wrong; 404: no such report, kernel or machine; 413: too large.
+    """Return 202 with the page of the file, whether it is new or known. `kernel=v6.12` can replace `report` and
+    `side`, with or without `machine`. 400: invalid; 404: no such report, kernel or machine; 413: too large.
     """
     if refusal := stranger(request):
         return refusal
     body = request.read(4 * tool_output.MOST + 1)
-    if len(body) > 4 * tool_output.MOST:  # four bytes a letter at most
+    if len(body) > 4 * tool_output.MOST:  # at most four bytes per character
         return problem(413, f"expected at most {tool_output.MOST:,} letters")
     asked = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
     name = request.GET.get("name", "")

@@ -1,4 +1,4 @@
-"""The addresses that take something in."""
+"""URLs that take data from outside."""
 
 from django.urls import path
 

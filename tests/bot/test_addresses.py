@@ -1,4 +1,4 @@
-"""Addresses: what RFC 5322 allows, what people type, and junk."""
+"""Addresses: valid ones by RFC 5322, what people type, and junk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People by their other addresses: a mailmap, and the roles that follow from it."""
+"""People with several addresses: mailmap, and the roles that follow from it."""
 
 from __future__ import annotations
 

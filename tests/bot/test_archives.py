@@ -1,4 +1,4 @@
-"""Archives: every format gives its mails whole, in order, once; what is broken says so in a line."""
+"""Archive formats: each yields its mails completely, in order and once; broken ones give a one-line error."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_broken_repository_names_itself_and_what_is_lost(tmp_path: Path) -> No
     (inbox.epoch / "objects" / blob[:2] / blob[2:]).chmod(0o644)
     (inbox.epoch / "objects" / blob[:2] / blob[2:]).write_bytes(b"junk")
     read: list[bytes] = []
-    with pytest.raises(Unreadable, match="1 mail can't be had from git") as trouble:
+    with pytest.raises(Unreadable, match="1 mail can't be read from git") as trouble:
         for mail in read_epoch(inbox.epoch):
             read.append(mail.raw)
     assert read == [*MAILS[:2], *MAILS[3:]]  # the others are read all the same
@@ -131,7 +131,7 @@ def test_a_broken_repository_names_itself_and_what_is_lost(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda place: None, "no archive of mail"),
+        (lambda place: None, "not a mail archive"),
         (lambda place: (place / "git" / "0.git").mkdir(parents=True), "not a git repository"),
         (lambda place: place.rmdir(), "no such file"),
     ],

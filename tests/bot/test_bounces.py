@@ -1,4 +1,4 @@
-"""What comes back: whom a mail did not reach, in the words of the server, in the forms that mail systems write."""
+"""Bounces: the failed recipients and the server's reason, in the formats of various mail systems."""
 
 from __future__ import annotations
 

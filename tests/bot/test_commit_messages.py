@@ -1,4 +1,4 @@
-"""What commit messages name, in all their shapes; and that the quick look overlooks nothing the long one finds."""
+"""References in commit messages, in all their forms; and that the prefilter misses none that the full parser finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mirrors are fetched, whatever kind of clone they are; of a server that hangs, what is there is walked."""
+"""Fetching mirrors, whatever kind of clone they are; if a server hangs, the existing commits are walked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes by what their messages say, and the same patch under other shas."""
+"""Fixes found by their commit messages, and the same patch under other shas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of commits that move: from next to the mainline, rebased, dropped, taken back."""
+"""Commits that move: from linux-next to mainline, rebased, dropped, reverted."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_leaves_next_without_the_mainline_is_gone_and_may_come_back(kernel:
     )
     asked = Suggestion.objects.get()
     assert (asked.kind, asked.rule, asked.commit) == ("dropped", "left_next", sha)
-    assert asked.quote == f"{sha[:12]} is gone from linux-next since next-20260911"
+    assert asked.quote == f"{sha[:12]} gone from linux-next since next-20260911"
     kernel.git.pick(sha, on="next")
     kernel.git.tag("next-20260915", "next")
     kernel.walk("linus", "next")
@@ -112,7 +112,7 @@ def test_a_deleted_tag_takes_its_landings_back(kernel: Kernel) -> None:
     kernel.git.untag("v9.1-rc2")
     kernel.walk("linus")
     assert standing(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc1"
-    assert Event.objects.get(kind="reversed").quote == "v9.1-rc2 holds it no longer"
+    assert Event.objects.get(kind="reversed").quote == "v9.1-rc2 no longer has it"
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
     assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"

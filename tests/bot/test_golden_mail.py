@@ -1,4 +1,4 @@
-"""The twelve mails of tests/mail/composed: byte by byte what is composed today, sound, and read in one screen."""
+"""The twelve mails of tests/mail/composed: still composed byte for byte, valid, and readable on one screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs obey at the beginning of a line of our mail is ours, whatever labs, trees and people have named."""
+"""Lines of our mail that programs act on are always ours, whatever text comes from labs, trees and people."""
 
 from __future__ import annotations
 

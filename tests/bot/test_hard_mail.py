@@ -1,4 +1,4 @@
-"""Mail as it really comes: broken encodings, other languages, machines, and the worst that a pattern can be fed."""
+"""Real-world mail: broken encodings, other languages, automatic mail, and worst cases for the patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /api/v1/results`: who may, what is answered, and where the answer leads."""
+"""`POST /api/v1/results`: authorisation, responses, and the Location header."""
 
 from __future__ import annotations
 

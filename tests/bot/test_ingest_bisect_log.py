@@ -1,4 +1,4 @@
-"""`git bisect log` with samples: git's own output, its older and newer words, and what is refused."""
+"""`git bisect log` with samples: the output of old and new versions of git, and what is rejected."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_bisection_that_is_not_over_is_inconclusive() -> None:
 
 def test_a_parent_without_samples_is_a_doubt() -> None:
     result = parsed(samples="\n".join(line for line in CSV.splitlines() if not line.startswith("aaaa")))
-    assert result.doubt == "the last good commit has no samples, 1111111111 stands for the parent"
+    assert result.doubt == "the last good commit has no samples; 1111111111 is used as the parent"
 
 
 def test_without_any_telling_the_name_of_the_metric_tells_the_suite() -> None:
@@ -141,7 +141,7 @@ def test_without_any_telling_the_name_of_the_metric_tells_the_suite() -> None:
     ("samples", "words"),
     [
         ("", "in, samples: expected samples, found none"),
-        ("sha;metric;value\n", "in, samples, line 1: expected the head sha,metric,value, found 'sha;metric;value'"),
+        ("sha;metric;value\n", "in, samples, line 1: expected the header sha,metric,value, found 'sha;metric;value'"),
         ("sha,metric,value\nHEAD,m,1\n", "line 2: expected a sha, a metric and a value, found 'HEAD,m,1'"),
         ("sha,metric,value\nbbbbbbb,m\n", "line 2: expected a sha, a metric and a value"),
         ("sha,metric,value\nbbbbbbb,m,fast\n", "line 2: expected a finite number, found 'fast'"),
@@ -151,7 +151,7 @@ def test_without_any_telling_the_name_of_the_metric_tells_the_suite() -> None:
         ("sha,metric,value\nbbbbbbb,m,1\n", "expected samples of a commit that was marked good, found none"),
         ("sha,metric,value\naaaaaaa,m,1\n", "expected samples of bbbbbbbbbbbb, the first bad commit of the log"),
         ("sha,metric,value\nbbbbbbb,m,1\naaaaaaa,n,1\n", "expected a metric that aaaaaaaaaa and bbbbbbbbbb have"),
-        ("sha,metric,value\nbbbbbbb,m,1\nbbbbbbbb,m,1\naaaaaaa,m,1\n", "expected one way to write bbbbbbbbbbbb"),
+        ("sha,metric,value\nbbbbbbb,m,1\nbbbbbbbb,m,1\naaaaaaa,m,1\n", "bbbbbbbbbbbb is written in two ways"),
         (CSV.replace("cpus: 64", "cpus: many"), "in, samples: expected # cpus: a number, found 'many'"),
         (CSV.replace("2026-03-01T09:12:44Z", "today"), "expected # date: a date (ISO 8601), found 'today'"),
         (CSV + "bbbbbbbbbb,m,1\0\n", "in, samples: expected text, found a NUL"),

@@ -1,4 +1,4 @@
-"""What an operator has to look at first, why, and how he lets it go."""
+"""Results that an operator has to check first, the reasons, and how they are released."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def measured(old: list[float], new: list[float], **more: Any) -> dict[str, Any]:
 
 
 CLEAR = ([1000.0, 1010.0, 990.0], [700.0, 705.0, 695.0])
-UNTESTABLE = "the change can't be tested: one run a side, or no spread told"
+UNTESTABLE = "the change can't be tested: one run per side, or no standard deviation"
 CASES = [
     ({"first_bad": {"is_merge": True}}, "the culprit is a merge commit"),
-    (measured([1000.0], [700.0]), "the change can't be tested: one run a side, or no spread told"),
+    (measured([1000.0], [700.0]), "the change can't be tested: one run per side, or no standard deviation"),
     (
         measured([1, 2], [1, 2], good={"mean": 9.0, "n": 3}),
-        "the change can't be tested: one run a side, or no spread told",
+        "the change can't be tested: one run per side, or no standard deviation",
     ),
     (
         measured([1000, 900, 1100], [990, 1050, 930]),
-        "chance alone makes such a difference (p = 0.89)\nthe samples of both sides overlap",
+        "the change is not significant (p = 0.89)\nthe samples of both sides overlap",
     ),
     (measured([100, 101, 102, 101, 100, 101], [103, 104, 101.5, 105, 104, 103]), "the samples of both sides overlap"),
     (
         measured(*CLEAR, metric="vm-scan.p99_latency"),
-        "the result says higher is better of vm-scan.p99_latency, but we know it as lower",
+        "the result says higher is better for vm-scan.p99_latency, but it is set to lower here",
     ),
 ]
 
@@ -72,9 +72,7 @@ def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> No
     take(bisect_log.parse({"log": LOG, "samples": samples}, "in"), world.now)
     report = Report.objects.get()
     assert report.held == "the culprit's author is not known"
-    assert (
-        "nobody is told yet: the culprit&#x27;s author is not known" in client.get(f"/report/{SHA}/").content.decode()
-    )
+    assert "not reported yet: the culprit&#x27;s author is not known" in client.get(f"/report/{SHA}/").content.decode()
 
 
 def test_a_direction_that_nobody_told_says_neither_word(world: World, client: Client) -> None:
@@ -88,7 +86,7 @@ def test_a_direction_that_nobody_told_says_neither_word(world: World, client: Cl
     world.ingest({**told, "measurements": [headline]})
     report = Report.objects.get(culprit__sha="c" * 40)
     assert report.verdict == "unknown"
-    assert report.held.startswith("nobody has told which direction of vm-scan.widgets is better")
+    assert report.held.startswith("no direction is set for vm-scan.widgets")
     finding = report.findings.get()
     assert (finding.verdict, finding.change_pct, finding.change_pct_raw) == ("unknown", None, pytest.approx(-30.0))
     page = client.get(f"/report/{'c' * 40}/").content.decode()

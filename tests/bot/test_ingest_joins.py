@@ -1,4 +1,4 @@
-"""One culprit, one report: further results, the same patch in another tree, fixes that are measured, rechecks."""
+"""One culprit, one report: additional results, the same patch in another tree, measured fixes, rechecks."""
 
 from __future__ import annotations
 

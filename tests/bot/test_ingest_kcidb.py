@@ -1,4 +1,4 @@
-"""KCIDB reports: pairs of tests with numbers, which commit is the parent, and what is refused."""
+"""KCIDB reports: pairs of tests with numbers, which commit is the parent, and what is rejected."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def test_commits_apart_or_undescribed_are_doubtful() -> None:
     by_time = result(report(checkouts=[checkout(OLD, "next-2"), earlier]))
     assert by_time.culprit
     assert (by_time.culprit.sha, by_time.may_be_reversed) == (OLD, True)
-    assert "checked out first is taken for the parent" in by_time.doubt
+    assert "checked out first is assumed to be the parent" in by_time.doubt
     blind = result(report(checkouts=[checkout(OLD, "x"), checkout(NEW, "y")]))
-    assert "nothing tells which of aaaaaaaaaa and bbbbbbbbbb is the parent" in blind.doubt
+    assert "unknown which of aaaaaaaaaa and bbbbbbbbbb is the parent" in blind.doubt
 
 
 def test_failed_tests_and_tests_without_numbers_are_no_samples() -> None:

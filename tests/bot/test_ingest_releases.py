@@ -1,4 +1,4 @@
-"""`perf-release-result/1`: what is taken, what is refused and in which words, and what becomes of it."""
+"""`perf-release-result/1`: what is accepted, what is rejected with which message, and what is stored."""
 
 from __future__ import annotations
 
@@ -97,15 +97,15 @@ def test_beside_bisect_results_of_one_file(db: None, tmp_path: Path) -> None:
         ({"measurements": []}, "/measurements"),
         ({"measurements": [MEASURED[1]]}, "/measurements"),  # no headline
         ({"measurements": [MEASURED[0], MEASURED[0]]}, "/measurements"),  # two of them
-        ({"measurements": [MEASURED[0], {**MEASURED[0], "role": "kpi"}]}, "is told twice of this test"),
+        ({"measurements": [MEASURED[0], {**MEASURED[0], "role": "kpi"}]}, "is given twice for this test"),
         ({"measurements": [{**MEASURED[0], "samples": []}]}, "/measurements/0/samples"),
         ({"measurements": [{k: v for k, v in MEASURED[0].items() if k != "direction"}]}, "/measurements/0"),
         ({"created_at": "yesterday"}, "/created_at"),
         ({"good": {"sha": "a" * 40}}, "good"),
         ({"evidence": [{"name": "a", "text": "x" * (5 << 20)}]}, "/evidence"),
         ({"evidence": [{"name": "a", "text": " "}]}, "/evidence/0/text"),
-        ({"test": {"suite": "s" * 501, "params": {}}}, "expected a suite of at most 500 characters"),
-        ({"id": "x\u0085y"}, "expected a id on one line"),
+        ({"test": {"suite": "s" * 501, "params": {}}}, "suite: expected at most 500 characters"),
+        ({"id": "x\u0085y"}, "id: expected a single line"),
     ],
 )
 def test_what_is_refused_and_where(changed: dict[str, Any], words: str) -> None:

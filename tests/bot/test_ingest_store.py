@@ -1,4 +1,4 @@
-"""Results into the database: whole or not at all, once, in few queries, by two workers at a time."""
+"""Storing results: all or nothing, once, in few queries, with two concurrent workers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytes
     assert isinstance(one, Receipt)
     assert isinstance(three, Receipt)
     assert isinstance(two, RejectedInput)
-    assert str(two) == "the database can't hold it: integer out of range"
+    assert str(two) == "the database can't store it: integer out of range"
     assert sorted(BisectResult.objects.values_list("external_id", flat=True)) == ["r0", "r2"]
     assert Report.objects.count() == Finding.objects.count() == 2  # nothing half-written
 

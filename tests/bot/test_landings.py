@@ -1,4 +1,4 @@
-"""The first tag of a commit is what git says it is, however the history looks, and however it is walked."""
+"""The first tag of a commit is the one that git reports, for any shape of history and any order of walks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last look at a mail: a sound one passes, and each seeded fault is found and named."""
+"""The checks before a mail is sent: a sound mail passes, and each seeded fault is found and named."""
 
 from __future__ import annotations
 

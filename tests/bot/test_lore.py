@@ -1,4 +1,4 @@
-"""A thread from a lore server, played by a web server on loopback."""
+"""Fetching a thread from a lore server, simulated by a web server on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hard mails: bytes in, what `explain` and the reading say of them out."""
+"""The collection of hard mails: for given bytes, the expected output of `explain` and of reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MAINTAINERS: who looks after a file; compared with get_maintainer.pl on the kernel that Debian ships."""
+"""MAINTAINERS: who maintains a file; compared with get_maintainer.pl on Debian's kernel."""
 
 from __future__ import annotations
 

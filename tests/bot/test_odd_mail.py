@@ -1,4 +1,4 @@
-"""Mail as odd programs write it: each case is a mail, and what a careful person reads in it."""
+"""Mail from unusual programs: each case is a mail, and what a careful person reads in it."""
 
 from __future__ import annotations
 

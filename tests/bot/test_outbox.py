@@ -1,4 +1,4 @@
-"""The outbox against a real mail server on loopback: every mail once, whatever the server does."""
+"""The outbox with a real mail server on loopback: every mail is sent once, whatever the server does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may go by itself: rules, limits, and what holds a report whatever they say."""
+"""The sending policy: rules, limits, and what holds a report regardless of the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast mail may go: no place ever gets more than its rate, and nobody waits longer than needed."""
+"""Rate limits: no destination gets more than its rate, and no mail waits longer than needed."""
 
 from __future__ import annotations
 

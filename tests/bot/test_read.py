@@ -1,4 +1,4 @@
-"""`read` and `export` on real archives and on bad ones, as an operator runs them."""
+"""`read` and `export` on real and on broken archives, as an operator runs them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_one_bad_archive_does_not_keep_the_others_from_being_read(world: World, 
     errors = io.StringIO()
     with pytest.raises(CommandError, match="1 of 2"):
         run("read", str(tmp_path / "nothing"), str(world.inbox.path), stderr=errors)
-    assert "no archive of mail" in errors.getvalue()
+    assert "not a mail archive" in errors.getvalue()
     assert errors.getvalue().count("\n") == 1
     assert Message.objects.filter(report=report).count() == 2
 

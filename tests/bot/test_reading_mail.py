@@ -1,4 +1,4 @@
-"""Bytes to Mail to Reading: headers, bodies, own words, commands, trailers, patches, links."""
+"""From bytes to Mail to Reading: headers, bodies, own text, commands, trailers, patches, links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets a report, and why: each once, and nobody who must not."""
+"""Recipients of a report and the reasons: each once, and none of the excluded addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What replies are taken to mean, against the labels of a careful reader; and the page that tells the rules."""
+"""How replies are read, compared with hand-made labels; and the generated page of the rules."""
 
 from __future__ import annotations
 

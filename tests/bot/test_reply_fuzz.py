@@ -1,4 +1,4 @@
-"""Damaged real replies: whatever happens to the bytes of a mail, it is read, the same each time, and in no time."""
+"""Damaged real replies: whatever happens to the bytes of a mail, it is read, deterministically and quickly."""
 
 from __future__ import annotations
 

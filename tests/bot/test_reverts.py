@@ -1,4 +1,4 @@
-"""Reverts, reverts of reverts, and reports that several commits cure."""
+"""Reverts, reverts of reverts, and reports that are fixed by several commits."""
 
 from __future__ import annotations
 

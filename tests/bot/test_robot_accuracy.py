@@ -1,4 +1,4 @@
-"""Every field of every real report, as a careful reader found it; and mutated reports, which must break nothing."""
+"""Every field of every real robot report, compared with hand-made labels; and mutated reports, which must not crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel test robot's reports: every one found, with its headline; nothing else taken for one."""
+"""The kernel test robot's reports: all are found, with their headline; no other mail is taken for one."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def read(text: str) -> RobotReport:
     [
         ("test machine: 64 threads 2 sockets Example CPU with 256G memory\n", "", "no_machine", False),
         ("testcase: vm-scan\n", "", "no_testcase", False),
-        ("        682128        vm-scan.ops_per_sec\n", "", "cut_table: table 1 has no end", False),
+        ("        682128        vm-scan.ops_per_sec\n", "", "cut_table: table 1 is truncated", False),
         ("\n  50%/30s/", "\n  50%/30s/more/", "axes_unread: table 1", False),
         ("778685 ±  3%     -12.4%", "778685 ±  3%     -19.4%", "headline_disagrees: vm-scan", False),
         ("      4752 ± 13%     -18.1%", "      4752 ± 13%     -x-", "rows_unread: 1 of table 1", False),
@@ -184,7 +184,7 @@ def test_of_two_claims_the_subject_chooses_and_else_an_operator() -> None:
     told = read(two)
     assert (told.culprit[:4], told.metric, told.unsure) == ("3b1f", "vm-scan.ops_per_sec", ())
     silent = read(two.replace("Subject: [linus:master] [mm/vmscan]  3b1f0c9d2e:", "Subject: Re: [PATCH] mm:"))
-    assert "two_claims: the mail tells of more than one commit" in silent.unsure
+    assert "two_claims: the mail reports more than one commit" in silent.unsure
 
 
 @pytest.mark.parametrize(

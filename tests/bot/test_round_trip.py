@@ -1,4 +1,4 @@
-"""What goes into a report comes out of it: read as anybody's tools read such mail, every number is there again."""
+"""Composed reports can be parsed again, by our and by common tools, without losing a number."""
 
 from __future__ import annotations
 

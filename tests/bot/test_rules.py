@@ -1,4 +1,4 @@
-"""The rules of plain English: sentences that they read, sentences that look like them, and junk."""
+"""The rules for plain English: sentences that they match, similar sentences that they must not match, and junk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists on servers, for real: Debian's public-inbox serves a small list over HTTP, IMAP and NNTP on loopback."""
+"""Lists on real servers: Debian's public-inbox serves a small list over HTTP, IMAP and NNTP on loopback."""
 
 from __future__ import annotations
 

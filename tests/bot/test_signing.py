@@ -1,4 +1,4 @@
-"""Mail is signed as it leaves: whoever verifies it with the public key finds it as it was."""
+"""Signatures are added when mail is sent, and verify with the public key."""
 
 from __future__ import annotations
 

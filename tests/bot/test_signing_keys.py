@@ -1,4 +1,4 @@
-"""The cache of mail domains' keys: what is known is asked of nobody, and nothing unless that is switched on."""
+"""The cache of DKIM keys: known keys are not looked up again, and DNS is only used if enabled."""
 
 from __future__ import annotations
 

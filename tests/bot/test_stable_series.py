@@ -1,4 +1,4 @@
-"""What stable series carry, the bases of findings, and how pages show what git says."""
+"""Culprits and fixes in stable series, the bases of findings, and how pages show them."""
 
 from __future__ import annotations
 

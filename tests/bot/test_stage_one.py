@@ -1,4 +1,4 @@
-"""Stage one against reading everything: whatever a mail is made like, what the reader relates to a report passes."""
+"""The prefilter compared with full reading: every mail that is related to a report passes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two stages of reading: the first loses nothing relevant, and no order of reading changes what comes of it."""
+"""The two stages of reading: the prefilter loses nothing relevant, and the order of reading has no influence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a mail of ours stands: below the patch that it is about, with complete References, or at the top."""
+"""Threading of our mail: a reply to the patch that it is about, with complete References, or a new thread."""
 
 from __future__ import annotations
 

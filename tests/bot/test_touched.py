@@ -1,4 +1,4 @@
-"""Whom a culprit's own tree names for what it changes: MAINTAINERS and .mailmap of the very commit, in a bare clone."""
+"""Recipients from the culprit's own tree: MAINTAINERS and .mailmap at that commit, in a bare clone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way out: what is known of a mail after each thing that a server, a program or a disk can do."""
+"""All transports: what is known of a mail after each possible failure of a server, a program or a disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote a mail: signatures made with keys of this test, forged ones, and the headers of trusted servers."""
+"""Who wrote a mail: signatures with test keys, forged ones, and the headers of trusted servers."""
 
 from __future__ import annotations
 

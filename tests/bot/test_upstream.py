@@ -1,4 +1,4 @@
-"""Git: versions, landings and telling commits, as git itself says; and trees that are none."""
+"""Git: versions, landings and commits, compared with git's own output; and paths that are no repositories."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_shallow_clone_is_refused_with_what_to_do(world: World, tmp_path: Path
     subprocess.run(["git", "clone", "-q", "--bare", "--depth=1", f"file://{world.git.path}", place], check=True)
     tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(place))
     with pytest.raises(
-        Unreadable, match=r"shallow\.git: a shallow clone tells no landings: run `git fetch --unshallow`"
+        Unreadable, match=r"shallow\.git: a shallow clone lacks the history: run `git fetch --unshallow`"
     ):
         track(tree, world.identity, world.now)
 

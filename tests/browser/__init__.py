@@ -1,1 +1,1 @@
-"""The pages in a real browser: Debian's Chromium, driven by Playwright, against a server of its own on loopback."""
+"""Tests of the pages in a real browser: Debian's Chromium, driven by Playwright, with a private server on loopback."""

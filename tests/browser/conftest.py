@@ -1,4 +1,4 @@
-"""A browser, a site, and people who are signed in. A browser a file of tests, since Django wants no loop beside it."""
+"""Fixtures: a browser, a site, signed-in users. One browser per module: Django rejects a running event loop."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Open = Callable[..., Page]
 
 @pytest.fixture
 def visit(browser: Browser, site: Site) -> Iterator[Open]:
-    """Open a page, as `user` if one is told; whatever the browser complains of fails the test."""
+    """Return a function that opens a page, as `user` if given. Any error in the browser fails the test."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
@@ -80,11 +80,11 @@ def visit(browser: Browser, site: Site) -> Iterator[Open]:
 
 
 def _is_ours(said: ConsoleMessage) -> bool:
-    """Whether it is about the page; what could not be loaded is told with its address besides."""
+    """Whether a console message is about the page. Failed loads are reported with their URL elsewhere."""
     return said.type in ("error", "warning") and not said.text.startswith("Failed to load resource")
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds: its rule, and the first element that breaks it."""
+    """Return the violations that axe finds: the rule, and the first element that breaks it."""
     found = Axe().run(page).response["violations"]
     return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]

@@ -1,4 +1,4 @@
-"""The data of the site: the report of v5.6, results, a thread, and a report in which every text is hostile."""
+"""The data of the test site: the report of v5.6, results, a thread, and a report in which every text is hostile."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import django
 
-django.setup()  # this file is a program: `python -m tests.browser.made`
+django.setup()  # this file runs as a program: `python -m tests.browser.made`
 
 from django.contrib.auth.models import Group, User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 
 from tests.browser.site import PASSWORD  # noqa: E402
-from tracker import models
+from tracker import models  # noqa: E402
 from tracker.domain.events import EventKind  # noqa: E402
 from tracker.models import Report  # noqa: E402
 
@@ -46,7 +46,7 @@ def _people() -> None:
 
 
 def _hostile() -> None:
-    """Every text that pages show, in one report: what it is made of would run if anything forgot to escape it."""
+    """Create a report in which every displayed text is markup that would run if it were not escaped."""
     report = _report()
     _measured(report)
     _said(report)
@@ -90,7 +90,7 @@ def _measured(report: Report) -> None:
 
 
 def _said(report: Report) -> None:
-    """By mail, by git, by people; what is suggested, and what could not be read."""
+    """Add messages, events, a suggestion and quarantined mail, with hostile texts."""
     h = HOSTILE
     archive = models.Archive.objects.create(path=h, error=h)
     kept = {"archive": archive, "compressed": b"", "received_at": NOW}
@@ -108,7 +108,7 @@ def _said(report: Report) -> None:
 
 
 def _compared(report: Report) -> None:
-    """Kernels side by side, a study, a release report, the index: with every text of theirs hostile."""
+    """Add measured kernels, a study, a release report and the index, with hostile texts."""
     h = HOSTILE
     metric = models.Metric.objects.create(name=f"compared {h}", unit=h, direction="higher")
     place = {

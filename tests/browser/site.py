@@ -1,4 +1,4 @@
-"""A site to look at: a database that is made once and copied for every test, and a web server in front of it."""
+"""A test site: a database that is created once and copied for every test, and a web server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHROMIUM = "/usr/bin/chromium"
 
 
 class Site:
-    """`fresh` puts the database back as it was made; `url` is where pages are."""
+    """A web server and its database. `fresh` restores the initial database; `url` is the base URL of the pages."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -42,16 +42,16 @@ class Site:
         return self.place / "perfwork.sqlite3"
 
     def run(self, *arguments: str) -> str:
-        """A command of ours on this site's database; what it prints."""
+        """Run a Python command on this site's database, and return its output."""
         command = [sys.executable, *arguments]
         done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def start(self, made: Path) -> None:
-        """Serve a copy of `made`, the database that all tests begin with; whoever is first makes it."""
+        """Serve a copy of `made`, the initial database of all tests. The first process to get here creates it."""
         with Path(f"{made}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait: they would only make the same
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait: they would create the same
             if not made.exists():
                 self.run("-m", "tests.browser.made")
                 shutil.copy(self.database, made)

@@ -1,4 +1,4 @@
-"""Stories of the index, a study and a release report, in a real browser."""
+"""The index, a study and a release report in a real browser."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_a_click_on_a_point_and_a_comment_on_it(visit: Open) -> None:
     page = visit("/index/", "toni")
     page.locator('svg a[aria-label^="v5.6: "] circle.hit').click()
     page.fill("#text", "The *pipe* change did it.")
-    page.click("text=Say it")
+    page.click("button:text-is('Comment')")
     expect(page.locator(".comment em")).to_have_text("pipe")
-    page.click(".comment >> text=change")
+    page.click(".comment >> text=edit")
     page.fill("#text", "")
-    page.click("button:text-is('Change')")
-    expect(page.locator("#comments + p")).to_have_text("Nobody has said anything yet.")
+    page.click("button:text-is('Save')")
+    expect(page.locator("#comments + p")).to_have_text("No comments yet.")
 
 
 def test_without_javascript_a_point_opens_all_the_same(visit: Open) -> None:
@@ -48,10 +48,10 @@ def test_kernels_are_chosen_and_kept_as_a_study(visit: Open) -> None:
     page.click("main button:text-is('Compare')")
     expect(page.locator("h1")).to_have_text("v5.10/1G beside v5.10/4K")
     expect(page.locator("#main")).to_contain_text("How often each is best")
-    page.click("text=Keep it as a study")
+    page.click("text=Save as a study")
     page.fill("input[name=title]", "Large pages or small")
     page.fill("input[name=slug]", "pages")
-    page.click("button:text-is('Keep')")
+    page.click("button:text-is('Save')")
     expect(page.locator("h1")).to_have_text("Large pages or small")
 
 
@@ -69,7 +69,7 @@ def test_a_release_report_is_printed(visit: Open) -> None:
 
 def test_a_report_is_told_in_detail(visit: Open) -> None:
     page = visit("/report/8019ad13ef/", "toni")
-    page.click("button:text-is('Tell it in detail')")
+    page.click("button:text-is('Highlight')")
     expect(page.locator("#told li")).to_have_text("Told in detail in the report of v5.6.")
     page.goto(page.url.partition("/report/")[0] + "/v5.6/report/")
     expect(page.locator("h3", has_text="will-it-scale.per_process_ops, process futex2")).to_have_count(1)

@@ -1,4 +1,4 @@
-"""Markup in every text that pages show: nothing of it runs, in a real browser."""
+"""Markup in every text that pages show: none of it runs in a real browser."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
         assert "owned" in text or path == "/", f"{path} shows nothing hostile, so it proves nothing"
         assert page.evaluate("document.title") != "owned", path
         assert page.locator("main img, main script").count() == 0, path
-        assert "amp;49" not in text, path  # what a template that is read twice would make of the end of it
+        assert "amp;49" not in text, path  # what {{7*7}} becomes if a template is rendered twice
         policy = answer.header_value("content-security-policy") or ""
         assert "script-src 'self'" in policy
         assert "unsafe" not in policy

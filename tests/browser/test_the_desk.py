@@ -1,4 +1,4 @@
-"""Stories of a release manager at the table of v5.6, in a real browser."""
+"""The triage page of v5.6 in a real browser, as a release manager uses it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPEN = "/v5.6/?state=no_response&section=shifted"
 
 
 def state_of(page: Page, row: int) -> str:
-    """The sentence of a row, counted from 0."""
+    """Return the status text of a row, counted from 0."""
     return page.locator("table.desk tbody tr[data-row] td.status").nth(row).inner_text()
 
 
@@ -51,10 +51,10 @@ def test_many_at_once_and_back(visit: Open) -> None:
     expect(page.locator("#told li").first).to_contain_text("4 reports changed.")
     expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(4)
     page.keyboard.press("u")
-    expect(page.locator("#told li").first).to_contain_text("4 taken back.")
+    expect(page.locator("#told li").first).to_contain_text("4 undone.")
     expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(0)
     page.goto(page.url.partition("/v5.6")[0] + f"/report/{page.locator(f'.r{first} code').inner_text()}/")
-    expect(page.locator(".timeline")).to_contain_text("taken back")
+    expect(page.locator(".timeline")).to_contain_text("undone")
     expect(page.locator(".timeline")).to_contain_text("said by toni")
 
 
@@ -64,7 +64,7 @@ def test_a_note_and_a_name_are_asked_for_in_a_field(visit: Open) -> None:
     row = here(page)
     page.keyboard.press("n")
     assert page.evaluate("document.activeElement.id") == "argument"
-    page.keyboard.type("waits for j and x")  # keys of verbs, which a field must not obey
+    page.keyboard.type("waits for j and x")  # contains keys of actions, which must not work inside a field
     page.keyboard.press("Enter")
     expect(page.locator(f".r{row} td.status")).to_contain_text("waits for j and x")
     page.keyboard.press("k")
@@ -76,7 +76,7 @@ def test_a_note_and_a_name_are_asked_for_in_a_field(visit: Open) -> None:
 
 
 def test_what_it_needs_is_told_in_words(visit: Open) -> None:
-    page = visit(OPEN, "toni", complains=True)  # a browser lists a refused request
+    page = visit(OPEN, "toni", complains=True)  # the browser logs a rejected request as an error
     page.keyboard.press("j")
     page.fill("#argument", "tomorrow")
     page.keyboard.press("Escape")
@@ -90,7 +90,7 @@ def test_who_was_slower_is_told(visit: Open) -> None:
         page.keyboard.press("j")
         page.keyboard.press(key)
         expect(page.locator("#told li")).to_have_count(1)
-    expect(other.locator("#told li")).to_contain_text("was changed meanwhile, and is left as it is")
+    expect(other.locator("#told li")).to_contain_text("was changed in the meantime, so this action was not applied")
     expect(other.locator("#told li")).to_contain_text("the report is disputed")
     assert "the report is disputed" in state_of(other, 0)
 
@@ -120,13 +120,13 @@ def test_filters_work_by_mouse(visit: Open) -> None:
     page.select_option("select[name=state]", "working")
     page.click("text=Show")
     expect(page.locator("table.desk tbody tr[data-row]")).to_have_count(2)
-    page.click("a[aria-label^='turn round']")
+    page.click("a[aria-label^='invert']")
     assert "state!=working" in page.url
     expect(page.locator("td.status", has_text="is working")).to_have_count(0)
     page.click("text=show all")
     page.check("input[name=improvements]")
     page.click("text=Show")
-    expect(page.locator("table.desk tbody tr.improvement")).to_have_count(26)  # one stands in both
+    expect(page.locator("table.desk tbody tr.improvement")).to_have_count(26)  # one is in both sections
 
 
 def test_a_view_is_saved_and_shared(visit: Open) -> None:
@@ -147,7 +147,7 @@ def test_the_same_without_a_line_of_script(visit: Open) -> None:
     page.click("button[value=disputed]")
     expect(page.locator("#told")).to_contain_text("2 reports changed.")
     page.click("#told button")
-    expect(page.locator("#told")).to_contain_text("2 taken back.")
+    expect(page.locator("#told")).to_contain_text("2 undone.")
     page.locator("th a").first.click()
     page.select_option("select[name=do]", "note")
     page.fill("textarea", "**bold** words")
@@ -173,7 +173,7 @@ def test_a_row_is_one_line(visit: Open) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing(visit: Open, site: Site, scheme: str, width: int) -> None:
-    page = visit("/", "kim", width=width, color_scheme=scheme, complains=True)  # of the worn-out link
+    page = visit("/", "kim", width=width, color_scheme=scheme, complains=True)  # about the expired link
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")
     found = {path: faults for path in PAGES if (faults := _faults(page, f"{site.url}{path}", width))}
@@ -191,7 +191,7 @@ PAGES = (
 
 
 def _faults(page: Page, url: str, width: int) -> list[str]:
-    """What keeps people out of a page: what axe finds, and what has to be scrolled sideways to be seen."""
+    """Return accessibility faults: what axe finds, and horizontal scrolling."""
     page.goto(url)
     wide = page.evaluate("document.documentElement.scrollWidth")
     return [*violations(page), *([f"{wide} pixels wide"] if wide > width else [])]
@@ -201,14 +201,14 @@ def test_a_maintainer_signs_in_by_the_link_in_a_mail(visit: Open, site: Site) ->
     page = visit("/sign-in/")
     page.fill("input[name=address]", "dana@dev.example")
     page.click("main button")
-    expect(page.locator("h1")).to_have_text("Look into your mail")
+    expect(page.locator("h1")).to_have_text("Check your email")
     site.run("manage.py", "shell", "-v0", "-c", "from bot.tasks import send_mail; send_mail()")
     (mail,) = (site.place / "mail" / "new").iterdir()
     link = next(line for line in mail.read_text().splitlines() if line.startswith(site.url))
     page.goto(link)
     page.click("main button")
     expect(page.locator(".who")).to_contain_text("dana@dev.example")
-    page.goto(f"{site.url}/report/d8c90a1f3e/")  # his own
+    page.goto(f"{site.url}/report/d8c90a1f3e/")  # their own
     page.select_option("select[name=do]", "working")
     page.click("button:text-is('Set')")
     expect(page.locator(".standing").first).to_contain_text("the author is working on it")
@@ -221,15 +221,15 @@ def test_a_slip_of_the_hand_changes_nothing(visit: Open) -> None:
     box = page.locator("input[name=row]").first
     box.click()
     page.fill("#argument", "v5.6-rc4")
-    page.keyboard.press("Enter")  # a browser would press the first button
+    page.keyboard.press("Enter")  # by default, a browser presses the first button
     page.wait_for_timeout(200)
     expect(page.locator("#told li")).to_have_count(0)
     page.keyboard.press("Escape")
     box.click()
-    page.click("button[value=working]")  # nothing is chosen but the row that one was at last
+    page.click("button[value=working]")  # no row is selected, so the current one counts
     expect(page.locator("#told li")).to_have_count(1)
     for _ in range(4):
-        page.keyboard.down("d")  # held down: one press, and repeats
+        page.keyboard.down("d")  # held down: one key press, and repeats
     page.keyboard.up("d")
     expect(page.locator("#told li")).to_have_count(2)
     page.wait_for_timeout(200)

@@ -1,1 +1,1 @@
-"""Workers that are killed while they send: `make crash-test` (docs/reliability.md tells how, and what came of it)."""
+"""Kills workers while they send: `make crash-test` (docs/reliability.md has the method and the results)."""

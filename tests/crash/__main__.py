@@ -1,6 +1,6 @@
-"""All runs, one after the other, as the tables of docs/reliability.md: `make crash-test` (half an hour).
+"""Does all runs in sequence and prints the tables of docs/reliability.md: `make crash-test` (half an hour).
 
-Exits with 1 where a mail was lost, or came twice without the policy's or a person's word.
+Exits with 1 if a mail was lost, or was sent twice without a decision of the policy or an operator.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.crash.run import ROOT
 MAILS = os.environ.get("PERFWORK_CRASH_MAILS", "1000")
 KILLS = os.environ.get("PERFWORK_CRASH_KILLS", "200")
 EVERY = os.environ.get("PERFWORK_CRASH_EVERY", "1")
-NEVER = ("lost", "twice_unasked", "other_bytes", "unrecorded")  # what must be nought
+NEVER = ("lost", "twice_unasked", "other_bytes", "unrecorded")  # figures that must be 0
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The course of a run: nudges come, mails go, the worker dies; at the end everything is counted."""
+"""The steps of a run: wake the worker, kill it, wait until the outbox is idle, and count."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tracker.models import MailTransition, OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
 
 S = OutgoingState
-BEAT = 0.25  # seconds between two nudges
+BEAT = 0.25  # seconds between two wake-ups
 PERSON = "the operator"
 
 
 class Course:
-    """Needs Django's settings to be those of the run."""
+    """A run in progress. Django must be configured for it."""
 
     def __init__(self, receiver: Receiver, worker: Any, dice: random.Random, number: int) -> None:
         self.receiver, self.worker, self.dice, self.number = receiver, worker, dice, number
@@ -35,14 +35,14 @@ class Course:
         self._beat.start()
 
     def _ring(self) -> None:
-        """What beat does, more often: nudges that nobody hears in time are of no use."""
+        """Enqueue tasks like beat, but more often; they expire, since outdated ones are of no use."""
         assert app.conf.task_acks_late
         while not self._over.wait(BEAT):
             for task in (tasks.send_mail, tasks.read_archives):
                 task.apply_async(expires=2)
 
     def kill_again_and_again(self, kills: int) -> int:
-        """Kill the worker after some mails and some milliseconds; returns how often it was."""
+        """Kill the worker after random numbers of mails and milliseconds, and return how often it was killed."""
         killed = 0
         self.worker.start()
         while killed < kills and (left := self.number - len(self.receiver.taken)) > 0:
@@ -58,7 +58,7 @@ class Course:
         return killed
 
     def come_to_rest(self, patience: float) -> None:
-        """Until nothing waits but for a person; he then sends again what the receivers, whom he asks, do not have."""
+        """Wait until only decisions by an operator are left; then resend what the receiver does not have."""
         until = time.monotonic() + patience
         quiet = 0
         while quiet < 3:
@@ -84,14 +84,14 @@ class Course:
             time.sleep(0.2)
 
     def close(self) -> None:
-        """No more nudges, and nobody at the database."""
+        """Stop waking the worker, and close the database connection."""
         self._over.set()
         self._beat.join(5)
         connection.close()
 
 
 def count(receiver: Receiver) -> dict[str, int]:
-    """What the receiver took, held against what the records say."""
+    """Compare what the receiver accepted with the records, and return the figures."""
     ids = dict(OutgoingMail.objects.values_list("pk", "message_id"))
     again = set(MailTransition.objects.filter(by__in=(THE_POLICY, PERSON)).values_list("mail", flat=True))
     doubtful = set(

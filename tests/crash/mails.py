@@ -1,4 +1,4 @@
-"""Approved mails by the thousand, made without a lab: each about a report of its own."""
+"""Thousands of approved mails, created without a lab: each about its own report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINE = "vm-scan.ops_per_sec went from 1000 to 700 on lab7-m1, of which this line
 
 
 def make(number: int, at: datetime, first: int = 0, lines: int = 30) -> None:
-    """So many mails of a usual size (3 KB), in slices that stay small."""
+    """Create `number` mails of typical size (3 KB), in batches of at most 1000."""
     for start in range(first, first + number, 1000):
         _make(range(start, min(start + 1000, first + number)), at, lines)
 

@@ -1,4 +1,4 @@
-"""The other side: a mail server that is slow here and there, counts what it takes, and files the list's copies."""
+"""The receiving mail server: it has random delays, counts what it accepts, and archives the list's copies."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.mail_server import free_port
 
 
 class Receiver:
-    """A handler of aiosmtpd. Of the copies that it files into an mbox, one in `lost` gets lost, as on real lists."""
+    """An aiosmtpd handler. Of the copies for its mbox archive, one in `lost` gets lost, as on real lists."""
 
     def __init__(self, archive: Path, slow: float = 0.02, lost: int = 10, seed: int = 0) -> None:
         self.archive, self.slow, self.lost = archive, slow, lost
         self.taken: Counter[str] = Counter()
         self.unlisted: set[str] = set()
-        self.differs: set[str] = set()  # Message-IDs that came with other bytes the second time
+        self.differs: set[str] = set()  # Message-IDs whose second copy had different bytes
         self._first: dict[str, bytes] = {}
         self._dice = random.Random(seed)
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ class Receiver:
         raw = envelope.original_content or b""
         await asyncio.sleep(self._dice.random() * self.slow)
         self._take(parse(raw).message_id, raw)
-        await asyncio.sleep(self._dice.random() * self.slow)  # taken, and not said yet
+        await asyncio.sleep(self._dice.random() * self.slow)  # accepted, but not answered yet
         return "250 taken"
 
     def _take(self, message_id: str, raw: bytes) -> None:
@@ -58,7 +58,7 @@ class Receiver:
 
 
 def serve(receiver: Receiver) -> Controller:
-    """A running server; `stop()` ends it."""
+    """Start a server and return its controller; `stop()` ends it."""
     controller = Controller(receiver, hostname="127.0.0.1", port=free_port())
     controller.start()
     return controller

@@ -30,8 +30,8 @@ PATIENCE = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What came of a run. `doubtful`: mails that were in doubt at any time; each was then found in the archive, sent
-    again by the policy, or left to a person. `twice_unasked`: what must never be.
+    """The figures of a run. `doubtful`: mails that were in doubt at any time; each was then found in the archive,
+    resent by the policy, or left to a person. `twice_unasked` must be 0.
     """
 
     database: str
@@ -60,7 +60,7 @@ class Worker:
         self._pid = 0
 
     def ask(self, words: str) -> int:
-        """Have one more forked; its number."""
+        """Have the zygote fork a process, and return its pid."""
         assert self._zygote.stdin
         assert self._zygote.stdout
         self._zygote.stdin.write(f"{words}\n")
@@ -71,7 +71,7 @@ class Worker:
         self._pid = self.ask("worker")
 
     def kill(self) -> None:
-        """As the machine would in an emergency: with all that it started, without a word."""
+        """Kill the worker and its children with SIGKILL, as the OOM killer would."""
         try:
             os.killpg(self._pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -100,12 +100,12 @@ def environment_of(place: Path, database: str, broker: str, port: int, archive: 
         "PERFWORK_RESEND": "on",
         "PERFWORK_APPROVE_FIRST": "off",
         "LOG_LEVEL": "ERROR",
-        "PYTHONWARNINGS": "ignore",  # Celery wonders at root
+        "PYTHONWARNINGS": "ignore",  # Celery warns when run as root
     }
 
 
 def database_of(kind: str, place: Path, stack: ExitStack) -> str:
-    """SQLite in a file, or a PostgreSQL of its own from a wheel."""
+    """Return the URL of an SQLite file, or of a private PostgreSQL from a wheel."""
     if kind == "sqlite":
         return f"sqlite:///{place}/crash.sqlite3"
     os.environ["XDG_RUNTIME_DIR"] = str(place)
@@ -117,7 +117,7 @@ def database_of(kind: str, place: Path, stack: ExitStack) -> str:
 
 
 def broker_of(kind: str, place: Path, stack: ExitStack) -> str:
-    """The file system, a Redis of its own from a wheel, or one that is there already, by its URL."""
+    """Return the URL of the file system, of a private Redis from a wheel, or of an existing broker."""
     if kind == "filesystem":
         return "filesystem://"
     if kind != "redis":
@@ -135,7 +135,7 @@ def broker_of(kind: str, place: Path, stack: ExitStack) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a run takes place, and with whom; Django is set up for it."""
+    """The environment of a run; Django is set up for it."""
 
     place: Path
     receiver: Receiver
@@ -145,7 +145,7 @@ class Scene:
 
 @contextmanager
 def scene(database: str, broker: str = "filesystem", lease: float = LEASE, **receiver: Any) -> Iterator[Scene]:
-    """A receiver, an empty database, a broker, and workers to be had. Once a process: settings are read once."""
+    """Set up a receiver, an empty database, a broker and workers. Only once per process: settings are read once."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
         receives = Receiver(place / "list.mbox", **receiver)
@@ -169,7 +169,7 @@ def scene(database: str, broker: str = "filesystem", lease: float = LEASE, **rec
 
 
 def run(mails: int, kills: int, database: str, broker: str, seed: int) -> Figures:
-    """One run from nothing to a quiet outbox."""
+    """Do one run, from an empty database to an idle outbox, and return its figures."""
     with scene(database, broker, seed=seed) as here:
         from tests.crash.course import Course, count
 

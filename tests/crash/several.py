@@ -1,4 +1,4 @@
-"""Several workers at one queue, the last of them started midway: who claims what, and what the receiver took.
+"""Several workers on one queue, the last one started midway: who claims what, and what the receiver accepted.
 
 `python -m tests.crash.several --mails 10000`
 """
@@ -17,7 +17,7 @@ PATIENCE = 600.0
 
 
 def run(number: int, database: str) -> dict[str, Any]:
-    """Two workers, and a third when a third of the mails has gone; then count."""
+    """Run two workers, and a third after a third of the mails; return the figures."""
     with scene(database, lease=300, slow=0, lost=0) as here:
         from django.utils import timezone
 
@@ -33,7 +33,7 @@ def run(number: int, database: str) -> dict[str, Any]:
 
 
 def _shares() -> dict[str, int]:
-    """How many workers there were, and how many mails the one had who sent the fewest."""
+    """Return the number of workers, and the smallest number of mails that one of them sent."""
     from django.db.models import Count
 
     from tracker.models import MailTransition

@@ -1,4 +1,4 @@
-"""Killed between every two statements of the way that mail takes out, one process after the other.
+"""Kills one process after the other, between every two statements of the sending code.
 
 `python -m tests.crash.statements [--every 1] [--database sqlite]`
 """
@@ -15,13 +15,13 @@ from typing import Any
 
 from tests.crash.run import Worker, scene
 
-TOGETHER = 2  # mails of one process
+TOGETHER = 2  # mails per process
 HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What came of it: processes killed, mails in all, and of these what must not be, and what was in doubt."""
+    """The figures: processes killed, mails in all, and how many of these were in doubt, lost, resent and so on."""
 
     database: str
     killed: int
@@ -36,8 +36,8 @@ class Statements:
 
 
 def run(every: int, database: str) -> Statements:
-    """Kill before each N-th line; then let time pass, and count."""
-    # An hour: what a dead process held is nobody's until all are dead.
+    """Kill a process before each N-th line; then let time pass, and return the figures."""
+    # A lease of an hour: nobody takes over a dead process's mails before all processes are dead.
     with scene(database, lease=3600, slow=0, lost=0) as here:
         killed = _kill_at_every_line(here.worker, here.place, every)
         _recover()
@@ -62,7 +62,7 @@ def _kill_at_every_line(worker: Worker, place: Path, every: int) -> int:
 
 
 def _recover() -> None:
-    """An hour later: what the dead held is swept, the list is read, and the policy decides on what is left."""
+    """Simulate an hour later: expired leases are swept, the list is read, and the policy decides on what is left."""
     from django.core.management import call_command
     from django.db.models import F
     from django.utils import timezone

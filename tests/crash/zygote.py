@@ -1,8 +1,8 @@
-"""Workers without the seconds that a start takes: everything is imported once, and each worker is a fork of that.
+"""Starts workers fast: everything is imported once, and each worker is a fork.
 
 Reads words from standard input: "worker" forks a Celery worker, which leads a process group of its own; "send" a
 process that sends until nothing is due; "line N" one that does so and is killed before its N-th line. Answers each with
-the number of the process.
+the pid.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ WATCHED = ("/bot/outbox/", "/tracker/services/mail_transitions.py", "/tracker/se
 
 
 def be_a_worker() -> None:
-    """A real worker with one process, which takes nudges from the broker."""
+    """Run a real Celery worker with one process, which takes tasks from the broker."""
     app.worker_main(["--quiet", "worker", "--pool=solo", "--loglevel=ERROR", "--without-gossip", "--without-mingle"])
 
 
 def send_up_to(line: int) -> None:
-    """Send what is due, and die as by kill -9 before the N-th line that runs in the rooms of the outbox."""
+    """Send what is due, and die as by kill -9 before the N-th executed line of the files in WATCHED."""
     left = line
 
     def count(frame: FrameType, event: str, argument: Any) -> Any:
@@ -51,17 +51,17 @@ def send_up_to(line: int) -> None:
     recovery.resolve(recovery_policy(), timezone.now())
     sender.send_due(configured_transport(), send_config(run=5))
     sys.settrace(None)
-    (settings.VAR / "done").write_text(f"{line - left} lines")  # there are no more than that
+    (settings.VAR / "done").write_text(f"{line - left} lines")  # the run ended before line N: all lines are covered
 
 
 def main() -> None:
-    assert tasks  # the worker knows them
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the dead
+    assert tasks  # imported, so that the worker knows the tasks
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped automatically
     for command in sys.stdin:
         word, _, argument = command.strip().partition(" ")
         if pid := os.fork():
             try:
-                os.setpgid(pid, pid)  # here, too: it may be killed before it comes to do that itself
+                os.setpgid(pid, pid)  # here, too: the child may be killed before it gets to its own setpgid
             except ProcessLookupError:
                 pass
             print(pid, flush=True)

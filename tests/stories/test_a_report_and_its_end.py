@@ -1,4 +1,4 @@
-"""Stories from bytes to what a person reads in the table."""
+"""From the bytes of a mail to the text in the triage table."""
 
 from __future__ import annotations
 

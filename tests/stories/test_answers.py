@@ -1,4 +1,4 @@
-"""A command that failed gets one short answer; nothing else ever does."""
+"""A command that failed gets one short reply; no other mail does."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_answer_quotes_the_line_and_says_why(world: World) -> None:
     assert mail["To"].addresses[0].addr_spec == DANA.email
     body = mail.get_content()
     assert "> #lkp fixx: mm: a" in body
-    assert "Line 3: there is no command 'fixx'." in body
+    assert "Line 3: unknown command 'fixx'." in body
     assert "> #lkp dup" in body
     assert max(map(len, body.splitlines())) <= 78
     assert row.state == "composed"

@@ -1,4 +1,4 @@
-"""The same nudges over another broker: Redis, from a wheel, over a unix socket."""
+"""The same tasks over another broker: Redis, from a wheel, on a Unix socket."""
 
 from __future__ import annotations
 

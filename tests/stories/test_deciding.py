@@ -1,4 +1,4 @@
-"""A person decides in the inbox: what a reply may mean becomes an event, is changed, rejected, or taken back."""
+"""Decisions in the review queue: a suggestion is accepted, changed, rejected or undone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_page_shows_the_words_in_their_context_and_what_would_change(mira: C
     assert "I have looked at it. <mark>This is expected.</mark> We do more now." in page
     assert "Now: currently not merged, the author has responded." in page
     assert "<b>currently not merged, the regression is expected</b>" in page
-    assert "Dana Brook, author, not proven" in page
+    assert "Dana Brook, author, not verified" in page
 
 
 def test_accepted_it_is_an_event_of_the_person(mira: Client, report: Report) -> None:

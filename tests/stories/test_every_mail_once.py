@@ -1,4 +1,4 @@
-"""Stories of mail that leaves: what a server, a person, a policy or a full disk makes of it, and what is known then."""
+"""Sending with failing servers, operators, policies and full disks: what happens, and what is recorded."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_a_worker_that_dies_between_sending_and_telling_leaves_the_telling_to_th
 ) -> None:
     (mail,) = compose(world)
     with monkeypatch.context() as dying:
-        dying.setattr(sender.telling, "tell_of_sent", lambda *words: None)
+        dying.setattr(sender.record_sent, "record_sent", lambda *words: None)
         assert send(moody[1]) == {SendStatus.SENT: 1}
     assert again(mail).untold
     assert not Report.objects.get().reported_at

@@ -1,4 +1,4 @@
-"""Stories of a profile: handed in by command and over the network, seen on the page of its report and side by side."""
+"""A profile: submitted by command and over the network, shown on its report's page and side by side."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_nobody_knows_is_kept_as_text(report: Report, tmp_path: Path, clien
     row = ToolOutput.objects.get()
     assert "We looked at it for long." in client.get(f"/evidence/{row.pk}/").content.decode()
     beside = client.get(f"/evidence/beside/?old={row.pk}&new={row.pk}").content.decode()
-    assert "Nothing in them can be read as numbers." in beside
+    assert "No numbers could be read from these files." in beside
 
 
 def test_wrong_ones_are_refused(report: Report, tmp_path: Path, client: Client) -> None:
@@ -81,7 +81,7 @@ def test_wrong_ones_are_refused(report: Report, tmp_path: Path, client: Client) 
     files = [str(tmp_path / "empty.txt"), str(tmp_path / "missing.txt"), str(good)]
     with pytest.raises(CommandError, match="2 of 3 refused"):
         call_command("evidence", *files, "--report", "b" * 12, "--side", "parent", stderr=err, stdout=err)
-    assert "refused: empty.txt: it is empty" in err.getvalue()
+    assert "refused: empty.txt: the file is empty" in err.getvalue()
     assert "attached: good.txt" in err.getvalue()
     for path, status in (
         ("/evidence/999/", 404),

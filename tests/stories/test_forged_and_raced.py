@@ -1,4 +1,4 @@
-"""Stories of mail that others would bend, and of hands that reach for one mail at the same moment."""
+"""Forged copies of our mail, hostile bounces, and concurrent changes to the same mail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A forger writes in the author's name, and nothing happens by itself; her own signed mail acts."""
+"""Mail forged in the author's name has no automatic effect; the author's own signed mail has."""
 
 from __future__ import annotations
 
@@ -92,5 +92,6 @@ def test_who_wrote_it_is_shown(world: World, client: object) -> None:
     report = world.report()
     world.inbox.add(signed(world.letter(DANA, "It is the lock.", to=message_id(report))))
     world.read()
-    page = client.get(f"/report/{Report.objects.get(pk=report.pk).culprit.sha}/").content.decode()  # type: ignore[attr-defined]
-    assert "proven by dkim dev.example" in page
+    culprit = Report.objects.get(pk=report.pk).culprit
+    page = client.get(f"/report/{culprit.sha}/").content.decode()  # type: ignore[attr-defined]
+    assert "verified by dkim dev.example" in page

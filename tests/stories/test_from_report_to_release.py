@@ -1,4 +1,4 @@
-"""From a report to the release that fixes it: every step read by the real commands, and the sentence after each."""
+"""From a report to the release that fixes it, with the real commands, and the status text after each step."""
 
 from __future__ import annotations
 
@@ -124,6 +124,6 @@ def test_a_tree_that_fails_keeps_no_other_from_being_followed(
     lines = said.err.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["nowhere", str(lab.world.place / "mm.git"), "next"]
     assert "set PERFWORK_TREES to a clone of it" in lines[0]
-    assert "no branch is called next" in lines[2]
+    assert "no branch matches next" in lines[2]
     assert Tree.objects.get(name="nowhere").error == lines[0]
     assert Tree.objects.get(name="linus").error == ""

@@ -1,4 +1,4 @@
-"""Stories of what follows a report: each mail once, in its thread, and none to who has answered."""
+"""Follow-up mail: each is sent once, in its thread, and not to people who have replied."""
 
 from __future__ import annotations
 

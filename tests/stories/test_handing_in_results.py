@@ -1,4 +1,4 @@
-"""docs/results.md, done as it says: by command, through a pipe, and with curl against what `up` serves."""
+"""docs/results.md, executed as written: by command, through a pipe, and with curl against `up`."""
 
 from __future__ import annotations
 

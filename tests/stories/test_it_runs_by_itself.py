@@ -1,4 +1,4 @@
-"""`up`: without a command typed, results are mailed and replies change the table; a killed worker loses nothing."""
+"""`up`: results are mailed and replies change the table without any command; a killed worker loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reading that is killed in the middle, again and again, leaves what one that nobody disturbed would have left.
+"""An archive reading that is killed again and again leaves the same database as an undisturbed one.
 
 `make crash` kills it 50 times; `make test` a few times.
 """
@@ -39,7 +39,8 @@ TABLES = {
     "events": "SELECT key, kind, at, by, message_id, quote FROM tracker_event",
     "suggestions": "SELECT key, quote, rule FROM tracker_suggestion",
     "findings": "SELECT headline, verdict, change_pct, old_mean, new_mean, base FROM tracker_finding",
-    "waiting": 'SELECT o.key, own, digest FROM tracker_pendingreference o JOIN tracker_rawmessage r ON r.id = o.source_id',
+    "waiting": "SELECT o.key, own, digest FROM tracker_pendingreference o"
+    " JOIN tracker_rawmessage r ON r.id = o.source_id",
 }  # fmt: skip
 
 

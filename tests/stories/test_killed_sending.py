@@ -1,4 +1,4 @@
-"""Workers that are killed while they send lose no mail and send none twice. `make crash-test` does it at length."""
+"""Workers that are killed while sending lose no mail and send none twice. `make crash-test` is the long version."""
 
 from __future__ import annotations
 

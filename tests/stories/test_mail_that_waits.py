@@ -1,4 +1,4 @@
-"""Stories of mail that waits in the outbox while the world goes on: it is looked at again before it goes."""
+"""Mail that waits in the outbox is checked again before it is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of a fix that the lab measured, and of a report that it withdraws: what people are told of it, and where."""
+"""Fixes measured by the lab, and withdrawn reports: who is informed, and in which thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of operators: what they see of mail that waits, failed or is in doubt, and what they do to it."""
+"""Operators: what they see of mail that waits, failed or is in doubt, and what they can do about it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_mail_is_approved_after_a_second_look(world: World, operator: Client, mo
     assert "sent" in operator.get(f"/outbox/{first.pk}/").content.decode()
     assert record_of(first) == ["composed", "approved", "sending", "sent"]
     late = act(operator, "cancel", first)
-    assert "0 mails cancelled; 1 left as they are" in late
+    assert "0 mails cancelled; 1 not changed" in late
     assert again(first).state == S.SENT
 
 
@@ -78,7 +78,7 @@ def test_what_a_server_said_of_a_failed_mail_is_shown_and_it_is_sent_again(
     send(moody[1])
     page = operator.get("/outbox/").content.decode()
     assert "554 5.7.1 &lt;b&gt;we&lt;/b&gt; do not like it" in page
-    assert "A server refused them, in these words." in page
+    assert "A server rejected these, with this error." in page
     moody[0].answer = "250 fine"
     assert "may see it twice" in ask(operator, "resend", mail)
     assert "1 mail queued again." in act(operator, "resend", mail)
@@ -90,16 +90,16 @@ def test_of_a_doubt_it_is_said_what_is_known(world: World, operator: Client, moo
     (mail,) = compose(world, approve_first=False)
     moody[0].vanish = True
     send(moody[1])
-    assert "No archive is read in which a copy could turn up" in operator.get("/outbox/").content.decode()
+    assert "No archive that could hold a copy is being read" in operator.get("/outbox/").content.decode()
     Archive.objects.create(path="/srv/lore/perf", read_at=timezone.now(), newest_at=timezone.now())
     Archive.objects.create(path="/srv/lore/broken", error="no such file")
     for page in (operator.get("/outbox/"), operator.get(f"/outbox/{mail.pk}/")):
         text = page.content.decode()
         assert "the connection broke after the last dot" in text
-        assert "/srv/lore/perf</code> read on" in text
+        assert "/srv/lore/perf</code> last read" in text
         assert "can't be read: no such file" in text
-    assert "Its last byte was about to leave on" in operator.get(f"/outbox/{mail.pk}/").content.decode()
-    assert "Nobody knows whether these went out already" in ask(operator, "resend", mail)
+    assert "Transmission was about to complete at" in operator.get(f"/outbox/{mail.pk}/").content.decode()
+    assert "These may already have been sent" in ask(operator, "resend", mail)
 
 
 def test_a_stop_is_one_click_and_says_who_and_why(
@@ -130,7 +130,7 @@ def test_who_may_not_act_does_not(world: World, client: Client, operator: Client
     assert mail_transitions.stopped() is None
     page = client.get("/outbox/").content.decode()
     assert "checkbox" not in page
-    assert "sign in</a>" in page
+    assert "Sign in</a> to act on mail" in page
 
 
 def test_odd_requests_are_refused_in_a_line(world: World, operator: Client) -> None:
@@ -144,14 +144,14 @@ def test_odd_requests_are_refused_in_a_line(world: World, operator: Client) -> N
         assert answer.status_code == 400
         assert answer.content.startswith(words)
     assert operator.get("/outbox/stop/").status_code == 405
-    assert "Nothing is chosen" in ask(operator, "approve")
+    assert "No selected mail allows this" in ask(operator, "approve")
 
 
 def test_what_is_about_to_be_composed_again_is_not_approved(world: World, operator: Client) -> None:
     (mail,) = compose(world)
     OutgoingMail.objects.update(stale=True)
-    assert "about to be composed again" in ask(operator, "approve", mail)
-    assert "0 mails approved; 1 left" in act(operator, "approve", mail)
+    assert "about to be recomposed" in ask(operator, "approve", mail)
+    assert "0 mails approved; 1 not changed" in act(operator, "approve", mail)
 
 
 def test_operators_see_who_gets_no_mail(world: World, operator: Client, client: Client) -> None:

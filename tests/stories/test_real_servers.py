@@ -1,6 +1,6 @@
-"""Mail through servers of Debian: Postfix delivers and bounces, RabbitMQ carries nudges, Dovecot keeps what was sent.
+"""Mail through real servers: Postfix delivers and bounces, RabbitMQ carries tasks, Dovecot stores sent mail.
 
-`.ci/run` installs them; where one is missing, its test is skipped with a line that says so.
+`.ci/run` installs them; if one is missing, its test is skipped with a message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stories of the robot's reports: from the bytes of a mail to what a release manager sees."""
+"""The robot's reports: from the bytes of a mail to what a release manager sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of signing in: by a link in a mail that works once and soon, and by roles that say who may what."""
+"""Signing in: with a mailed link that works once and for a short time, and the permissions of each role."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_strangers_get_the_same_answer_and_no_mail(
     for address in ("nobody@dev.example", "kim@lab.example", "gone@lab.example", "", "x\r\nBcc: y@z", "a" * 5000):
         page = client.post("/sign-in/", {"address": address})
         assert page.status_code == 200
-        assert "a link is on its way" in page.content.decode()
+        assert "a sign-in link has been mailed to it" in page.content.decode()
     assert mail(moody, identity) == 0
     assert not SignIn.objects.exists()
 
@@ -150,7 +150,7 @@ def test_roles_say_who_may_what(db: None, client: Client, role: str, may: set[st
 def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) -> None:
     User.objects.create_user("toni", password="a-long-password")
     told = {"username": "toni", "password": "a-long-password", "next": "https://evil.example/"}
-    assert "no name and password" in client.post("/sign-in/password/", {**told, "password": "x"}).content.decode()
+    assert "username or password" in client.post("/sign-in/password/", {**told, "password": "x"}).content.decode()
     assert client.post("/sign-in/password/", told)["Location"] == "/"
 
 

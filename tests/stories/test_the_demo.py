@@ -1,4 +1,4 @@
-"""The demo, played with the real commands on SQLite and on PostgreSQL: the same reports in the same states."""
+"""The demo, run with the real commands on SQLite and on PostgreSQL: the same reports in the same states."""
 
 from __future__ import annotations
 

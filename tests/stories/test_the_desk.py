@@ -1,4 +1,4 @@
-"""Stories of the triage desk: what its pages show, what they cost, and what becomes of odd questions and odd data."""
+"""The triage pages: what they show, what they cost, and how they handle invalid queries and odd data."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_report_takes_twelve_queries_whatever_its_thread(world: World, toni: C
     page = text(toni, f"/report/{report.culprit.sha}/")
     assert ("Writer 1999" in page, "Writer 1900" in page, "Writer 1899" in page) == (True, True, False)
     assert len(page) < 1_500_000
-    assert "All that was measured" in page  # which the first mail told, far up the thread
+    assert "All measurements" in page  # which the first mail told, far up the thread
     older = page.partition('href="?mails=')[2].partition("#")[0]
     assert "Writer 1899" in text(toni, f"/report/{report.culprit.sha}/?mails={older}")
     assert text(toni, f"/report/{report.culprit.sha}/?mails=x", 400) == "mails: expected a number; found 'x'"
@@ -134,7 +134,7 @@ def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: 
         ({"do": "working"}, "row: expected 1 to 500 rows; found 0"),
         ({"do": "working", "row": ["x"]}, "row: expected KEY:REVISION; found 'x'"),
         ({"do": "working", "row": ["1:-1"]}, "row: expected KEY:REVISION"),
-        ({"do": "note", "row": ["1:0"], "argument": "\0"}, "Note: expected some words"),
+        ({"do": "note", "row": ["1:0"], "argument": "\0"}, "Note: expected some text; found none"),
         ({"do": "block", "row": ["1:0"], "release": "<b>"}, "release: expected a version like v6.12; found '<b>'"),
         ({"do": "fixed", "row": ["1:0"], "argument": "soon"}, "Fixed: expected a version like v6.12-rc4"),
     ],
@@ -246,10 +246,10 @@ def test_a_machine_tells_how_it_went(world: World, client: Client) -> None:
     world.post(DANA, "I am working on a fix.", to=message_id(report))
     world.read()
     page = text(client, "/machine/lab7-m1/")
-    for words in ("64", "half within", "100 % were answered", "nothing has come to an end yet", "Release by release"):
+    for words in ("64", "100% answered", "90% within", "no settled reports yet", "By release"):
         assert words in page
     assert report.culprit.sha10 in page
-    assert "higher, says lab" in text(client, "/metric/vm-scan.ops_per_sec/")
+    assert "higher is better (source: lab)" in text(client, "/metric/vm-scan.ops_per_sec/")
     assert report.culprit.sha10 in text(client, "/author/dana@dev.example/")
     assert report.culprit.sha10 in text(client, "/subsystem/mm/vmscan/")
 
@@ -269,7 +269,7 @@ def test_a_report_as_data(world: World, client: Client) -> None:
     assert b"\n>From here on" in mbox
     page = text(client, f"/report/{report.culprit.sha}/")
     assert f"b4 mbox {message_id(report)}" in page
-    assert "vm-scan.ops_per_sec is 30.0 % worse: 1,000 before, 700 1/s since" in page
+    assert "vm-scan.ops_per_sec is 30.0% worse: 1,000 before, 700 1/s after" in page
     assert "<mark>" in page
     brief = text(client, f"/report/{report.culprit.sha}/brief/")
     assert "I can reproduce it." in brief
@@ -347,7 +347,7 @@ def test_a_timeline_is_taken_back_by_triagers(toni: Client, world: World) -> Non
     toni.post(f"/report/{report.culprit.sha}/take-back/", {"key": event.key})
     assert Report.objects.get().state != "working"
     page = text(toni, f"/report/{report.culprit.sha}/")
-    assert "Taken back." in page
+    assert "Undone." in page
     assert 'class="reversed"' in page
 
 
@@ -421,7 +421,7 @@ def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, mo
 
     monkeypatch.setattr(app, "send_task", gone)
     enqueue("send_mail")
-    assert "send_mail: no worker could be told: nobody there" in caplog.text
+    assert "send_mail: could not wake a worker: nobody there" in caplog.text
 
 
 def test_a_long_name_is_there_whatever_else_is_asked(client: Client, db: None) -> None:

@@ -1,4 +1,4 @@
-"""The stories of the desk, of releases and of kernels once more, on a real PostgreSQL."""
+"""The tests of the triage, release and kernel pages again, on a real PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of the inbox: what waits for a person, what could not be understood, and how reading goes."""
+"""The review queue: suggestions, mail that could not be parsed, and the progress of reading."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def as_in_the_world(world: World, settings: Any) -> None:
 
 def test_an_inbox_of_nothing(client: Client, db: None) -> None:
     page = client.get("/inbox/").content.decode()
-    assert "Nothing waits." in page
-    assert "Every mail was understood." in page
-    assert "None was read yet" in page
+    assert "No suggestions to review." in page
+    assert "No mail in quarantine." in page
+    assert "No archive has been read yet" in page
 
 
 @pytest.mark.usefixtures("as_in_the_world")
@@ -55,7 +55,7 @@ def test_a_mail_that_broke_the_reader_is_shown_and_read_again(
     assert "2 mails read again: none in quarantine, 1 report with another status" in replay()
     assert Message.objects.filter(report=report).count() == 2
     assert Report.objects.get(pk=report.pk).state == "responded"
-    assert "Every mail was understood." in client.get("/inbox/").content.decode()
+    assert "No mail in quarantine." in client.get("/inbox/").content.decode()
     assert "0 mails read again" in replay()
 
 

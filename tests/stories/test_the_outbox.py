@@ -1,4 +1,4 @@
-"""Stories of the outbox's pages: a mail as its receiver sees it, why each of them is one, and why it is held."""
+"""The outbox pages: a mail as its recipient sees it, the reason for each recipient, and why it is held."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def mail(world: World) -> OutgoingMail:
 
 def test_a_mail_as_its_receiver_sees_it(world: World, mail: OutgoingMail, client: Client, admin_client: Client) -> None:
     hidden = client.get(f"/outbox/{mail.pk}/").content.decode()
-    assert "shown once it has gone out" in hidden
+    assert "shown once it has been sent" in hidden
     assert "Perfwork noticed" not in hidden
     assert "dana@dev.example" not in hidden
     assert client.get(f"/outbox/{mail.pk}/raw/").status_code == 403

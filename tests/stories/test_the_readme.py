@@ -1,4 +1,4 @@
-"""Every command that the README shows runs, in its order, on an empty installation."""
+"""All commands in the README run, in order, on an empty installation."""
 
 from __future__ import annotations
 

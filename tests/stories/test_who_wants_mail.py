@@ -1,4 +1,4 @@
-"""Stories of those who get mail no more: it bounced, they asked to be left alone, and how they come back."""
+"""Addresses that get no more mail: they bounced or opted out; and how they come back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The administrator sees every table, changes no record of the past, and decides on suggestions."""
+"""The admin shows all tables, changes no past records, and decides on suggestions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def click(client: Client, action: str, suggestion: Suggestion) -> None:
 
 def test_a_click_makes_a_suggestion_an_event(admin_client: Client, suggestion: Suggestion) -> None:
     assert state(suggestion.report) == "responded"
-    assert "Suggested" in admin_client.get(f"/report/{suggestion.report.tag}/").content.decode()
+    assert "Suggestions" in admin_client.get(f"/report/{suggestion.report.tag}/").content.decode()
     click(admin_client, "accept", suggestion)
     assert state(suggestion.report) == "invalid"
     assert suggestion.report.events.get(kind="invalid").said_by == "admin"

@@ -1,4 +1,4 @@
-"""What people do to reports: an event each, in few statements, with a way back, and nobody overwrites anybody."""
+"""Actions on reports: one event each, in few statements, can be undone, and never overwrite another user's."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def test_blocking_assigning_and_reopening(report: Report) -> None:
         (H.FIX_LANDED, "soon", "expected a version like v6.12-rc4; found 'soon'"),
         (H.DUPLICATE, "", "expected the sha of another report's culprit; found ''"),
         (H.DUPLICATE, "mm: charge", "expected the sha of another report's culprit; found 'mm: charge'"),
-        (H.NOTED, " \n ", "expected some words beside it"),
-        (H.ASSIGNED, "", "expected some words beside it"),
+        (H.NOTED, " \n ", "expected some text; found none"),
+        (H.ASSIGNED, "", "expected some text; found none"),
     ],
 )
 def test_what_does_not_fit_is_told_before_anything_is_done(
@@ -142,7 +142,7 @@ def test_who_saw_an_older_state_changes_nothing_and_is_told(report: Report) -> N
     report_actions.change(old, act(H.DISPUTED), anybody)
     outcome = report_actions.change(old, act(H.WORKING, batch="b" * 12), anybody)
     assert (outcome.changed, [each.pk for each in outcome.overtaken]) == ([], [report.pk])
-    assert "0 reports changed. 0000000002 was changed meanwhile, and is left as it is" in outcome.words()
+    assert "0 reports changed. 0000000002 was changed in the meantime, so this action was not" in outcome.words()
     assert "now: currently not merged, the report is disputed" in outcome.words()
     assert Event.objects.count() == 1
 
@@ -151,7 +151,7 @@ def test_what_moves_nothing_is_not_written_down(report: Report) -> None:
     report_actions.change(seen(report), act(H.FIX_PROPOSED, "mm: a"), anybody)
     outcome = report_actions.change(seen(report), act(H.WORKING, batch="b" * 12), anybody)  # no promise moves it back
     assert [each.pk for each in outcome.idle] == [report.pk]
-    assert "stays as it is: this moves nothing there" in outcome.words()
+    assert "is unchanged: this action has no effect there" in outcome.words()
     again = report_actions.change(seen(report), act(H.UNBLOCKED, batch="c" * 12), anybody)
     assert again.idle
     assert Event.objects.count() == 1
@@ -162,7 +162,7 @@ def test_who_may_not_is_told(report: Report) -> None:
     mine = {report.pk: Role.AUTHOR}
     outcome = report_actions.change(seen(report, other), act(H.WORKING), lambda each: mine.get(each.pk))
     assert (outcome.changed, [each.pk for each in outcome.forbidden]) == ([report.pk], [other.pk])
-    assert "is not yours to change" in outcome.words()
+    assert "is unchanged: you do not have permission" in outcome.words()
     assert Event.objects.get().by == "author"
     assert report_actions.undo(BATCH, "eve", NOW, lambda each: None) == []
 

@@ -1,4 +1,4 @@
-"""The cycle of a release: its candidates, the next of them, and what was open at each."""
+"""The cycle of a release: its release candidates, the expected next one, and what was open at each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directions and units of metrics: names with what they mean, and the words of real reports."""
+"""Directions and units of metrics: names with the expected values, and the wording of real reports."""
 
 from __future__ import annotations
 

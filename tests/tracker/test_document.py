@@ -1,4 +1,4 @@
-"""Documents in their three forms: what stands in them, whatever foreign text holds, no wider than a terminal."""
+"""Documents in their three forms: same content, safe with hostile text, no wider than a terminal."""
 
 from __future__ import annotations
 
@@ -65,13 +65,23 @@ ROWS: list[tuple[Block, str, str, str]] = [
     (Heading(3, "All", aside="of v1"), "All of v1", "### All of v1", "<h3>All <small>of v1</small></h3>"),
     (Paragraph("a_b is *new*"), "a_b is *new*", r"a_b is \*new\*", "<p>a_b is *new*</p>"),
     (Prose("It is *new*."), "It is *new*.", "It is *new*.", "<p>It is <em>new</em>.</p>"),
-    (Bullets(["one", DocumentLink("two", "/x/")]), "- one\n- two", "- one\n- [two](/x/)", '<li><a href="/x/">two</a></li>'),
+    (
+            Bullets(["one", DocumentLink("two", "/x/")]),
+            "- one\n- two",
+            "- one\n- [two](/x/)",
+            '<li><a href="/x/">two</a></li>',
+        ),
     (Facts([("cpu_number", "8"), ("memory", "64G")]), "  cpu_number  8\n  memory      64G", "- cpu_number: 8",
      "<dt>cpu_number</dt><dd>8</dd>"),
     (TableBlock("t", ("Name", "N"), [("a", "1"), (DocumentLink("bb", "/b/"), "22")], frozenset({1})),
      "Name   N\n----  --\na      1\nbb    22", "| Name | N |\n| --- | ---: |\n| a | 1 |\n| [bb](/b/) | 22 |",
      '<th scope="row"><a href="/b/">bb</a></th><td class="n">22</td>'),
-    (TableBlock("t", ("Name", "N", "M"), [("a", "1", "")], as_records=True), "1. a\n   N  1", "| a | 1 |  |", "<td>1</td>"),
+    (
+            TableBlock("t", ("Name", "N", "M"), [("a", "1", "")], as_records=True),
+            "1. a\n   N  1",
+            "| a | 1 |  |",
+            "<td>1</td>",
+        ),
     (chart(), "  v1    100.0  ##################\n  v2    200.0  " + "#" * 36, "    v2    200.0",
      'aria-label="s.ops, v1 as 100: v1 100.0, v2 200.0, v3 not measured"'),
     (Verbatim(["x  y", "z"]), "x  y\nz", "    x  y\n    z", "<pre"),

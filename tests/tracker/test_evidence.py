@@ -1,4 +1,4 @@
-"""What tools print is read as tables, laid side by side, and kept as it came; junk is text."""
+"""Output of tools: parsed as tables, compared side by side, and stored as received; junk is text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ FILES = [
      ListingRow("native_queued_spin_lock_slowpath", (30.10,), "[kernel.kallsyms]")),
     ("perf-annotate.txt", "perf annotate", "shrink_folio_list, vmlinux, cycles", 2,
      ListingRow("lock cmpxchg %edx,(%rdi)", (62.50,), "shrink_folio_list")),
-    ("opreport.txt", "opreport", "CPU_CLK_UNHALTED", 4, ListingRow("Page::lock(unsigned int)", (71002, 4.489), "ledgerd")),
+    (
+            *("opreport.txt", "opreport", "CPU_CLK_UNHALTED", 4),
+            ListingRow("Page::lock(unsigned int)", (71002, 4.489), "ledgerd"),
+        ),
     ("opreport-images.txt", "opreport", "CPU_CLK_UNHALTED", 2, ListingRow("vmlinux", (701345, 71.221))),
     ("vmstat.txt", "vmstat", "mean of 3 lines, the one since boot left out", 17, ListingRow("cs", (43500,))),
     ("slabinfo.txt", "slabinfo -AD", "caches", 3,
@@ -195,7 +198,7 @@ def test_a_file_is_kept_once_and_whole(db: None) -> None:
     first = tool_output.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "kim", NOW)
     assert tool_output.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "toni", NOW) == first
     assert (ToolOutput.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
-    for bad, why in ((" ", "it is empty"), ("x" * (tool_output.MOST + 1), "expected at most")):
+    for bad, why in ((" ", "the file is empty"), ("x" * (tool_output.MOST + 1), "expected at most")):
         with pytest.raises(InvalidInput, match=why):
             tool_output.attach_to_kernel(kernel, "a", bad, "kim", NOW)
     tool_output.attach_to_kernel(kernel, "odd", "NUL \0 and half \ud800", "kim", NOW)

@@ -1,4 +1,4 @@
-"""The filters of a table: each with a value that shows a row, one that does not, and its opposite."""
+"""The filters of the triage table: each with a value that matches, one that does not, and its negation."""
 
 from __future__ import annotations
 
@@ -94,15 +94,15 @@ def test_a_filter_shows(rows: None, query: str, expected: str) -> None:
         ("state!=sleeping", "state!: expected open"),
         ("kind=worse", "kind: expected regression, improvement, unknown; found 'worse'"),
         ("awaiting=god", "awaiting: expected author"),
-        ("age=soon", "age: expected a length of time like 36h, 3d, 2w, 6m or 1y; found 'soon'"),
+        ("age=soon", "age: expected a duration like 36h, 3d, 2w, 6m or 1y; found 'soon'"),
         ("blocking=maybe", "blocking: expected yes; found 'maybe'"),
         ("stable=there", "stable: expected missing"),
         ("order=beauty", "order: expected one of urgency, effect"),
         ("group=colour", "group: expected one of state, subsystem"),
         ("section=middle", "section: expected one of merged, shifted"),
         ("after=x", "section: expected one of merged, shifted beside after"),
-        ("after=x&section=merged", "after: expected a place in this table; found 'x'"),
-        ("before=eyJ9&section=merged", "before: expected a place in this table"),
+        ("after=x&section=merged", "after: expected a cursor of this table; found 'x'"),
+        ("before=eyJ9&section=merged", "before: expected a cursor of this table"),
         ("colour=red", "'colour': there is no such filter; expected one of state, kind"),
         ("machine=" + "x" * 501, "machine: expected one name"),
         ("machine=a%00b", "machine: expected one name"),

@@ -1,4 +1,4 @@
-"""Keyset paging: pages put together are the whole, whatever the order, from either end."""
+"""Keyset paging: all pages together are the whole table, in any order, from either end."""
 
 from __future__ import annotations
 

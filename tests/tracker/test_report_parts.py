@@ -1,4 +1,4 @@
-"""What a report's page is made of: the chart of a bisection, a mail with its readings, the record of a machine."""
+"""Parts of a report's page: the chart of the bisection, mails with their readings, a machine's track record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def test_a_bisection_is_drawn_in_its_order() -> None:
     ]
     drawn = chart(groups, "1/s")
     assert drawn is not None
-    assert drawn.words.startswith("Samples in 1/s: parent (good): mean 10.1 of 2; aaaaaaaaaa (bad): mean 8 of 1; ")
+    assert drawn.words.startswith(
+        "Samples in 1/s: parent (good): mean 10.1 (n = 2); aaaaaaaaaa (bad): mean 8 (n = 1); "
+    )
     assert [column.x for column in drawn.columns] == sorted(column.x for column in drawn.columns)
     assert drawn.columns[0].mean < drawn.columns[2].mean  # more is higher up
     assert drawn.grid[0][1] == "8"

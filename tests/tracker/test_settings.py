@@ -1,4 +1,4 @@
-"""Settings refuse what would be unsafe, in one line, and commands say what is missing."""
+"""Unsafe settings are rejected with a one-line message, and commands say what is missing."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def manage(place: Path, *arguments: str, **env: str) -> subprocess.CompletedProc
         ({"PERFWORK_APPROVE_FIRST": "enabled"}, "PERFWORK_APPROVE_FIRST: expected on or off, found 'enabled'"),
         ({"PERFWORK_PERIOD": "abc"}, "PERFWORK_PERIOD: expected a number of seconds, found 'abc'"),
         ({"PERFWORK_LEASE": "-1"}, "PERFWORK_LEASE: expected a number of seconds, found '-1'"),
-        ({"PERFWORK_TREES": "foo"}, "PERFWORK_TREES: expected name=path pairs"),
-        ({"PERFWORK_TREES": "=/x"}, "PERFWORK_TREES: expected name=path pairs"),
+        ({"PERFWORK_TREES": "foo"}, "PERFWORK_TREES: expected comma-separated name=path pairs"),
+        ({"PERFWORK_TREES": "=/x"}, "PERFWORK_TREES: expected comma-separated name=path pairs"),
         ({"PERFWORK_BOT_ADDRESS": "perfbot"}, "PERFWORK_BOT_ADDRESS: expected an address"),
         ({"DATABASE_URL": "garbage"}, "DATABASE_URL: expected sqlite:///path or postgres://"),
-        ({"PERFWORK_VAR": "/proc/nowhere"}, "PERFWORK_VAR: /proc/nowhere can't be made"),
-        ({"PERFWORK_ENV": "/nowhere"}, "PERFWORK_ENV: there is no file /nowhere"),
+        ({"PERFWORK_VAR": "/proc/nowhere"}, "PERFWORK_VAR: cannot create /proc/nowhere"),
+        ({"PERFWORK_ENV": "/nowhere"}, "PERFWORK_ENV: no such file: /nowhere"),
     ],
 )
 def test_what_is_unsafe_or_wrong_is_refused_in_a_line(tmp_path: Path, env: dict[str, str], words: str) -> None:

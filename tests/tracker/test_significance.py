@@ -1,4 +1,4 @@
-"""Samples to grades: the numbers against scipy and numpy, and what may never depend on what."""
+"""From samples to grades: the statistics compared with scipy and numpy, and their invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events fold to a standing, and a standing to a sentence."""
+"""Events fold to a report state, and a report state to a status text."""
 
 from __future__ import annotations
 

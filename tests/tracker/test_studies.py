@@ -1,4 +1,4 @@
-"""Kernels side by side: who wins, how versions follow each other, and the two studies of the fixtures."""
+"""Kernels side by side: wins of variants, speedups of versions, and the two studies in the fixtures."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_where_lower_is_better_the_average_is_of_performance() -> None:
     assert average_pct([slower], 1) == pytest.approx(-50)  # and does half as much in a time
     drawn = bars(slower, ("v1", "v2"))
     assert drawn
-    assert drawn.note == letters(slower, ("v1", "v2"))[-1] == "(less is better)"
+    assert drawn.note == letters(slower, ("v1", "v2"))[-1] == "(lower is better)"
 
 
 def test_the_average_is_geometric_and_leaves_zeros_out() -> None:
@@ -374,7 +374,7 @@ def test_a_large_study_says_what_it_leaves_out(db: None, tmp_path: Path, client:
     assert ToolOutput.objects.count() == 220
     page = client.get("/compare/?of=v6.1&of=v6.2").content.decode()
     assert "The first 100 of 110 tests." in page
-    assert "180 files more: what is shown is limited." in page
+    assert "180 files not shown (limit reached)." in page
     assert page.count("43,500") >= 2  # vmstat of both
     assert page.index('<td class="n">30220</td>') < page.rindex('<td class="n">30220</td>')  # and both in the columns
 

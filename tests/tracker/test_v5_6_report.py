@@ -1,4 +1,4 @@
-"""The 0-Day report of v5.6, from the fixture's events to the table, against the published one."""
+"""The 0-Day report of v5.6, from the fixture's events to the table, compared with the published one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others wrote and we serve is what they released."""
+"""Vendored files are identical to their releases."""
 
 from __future__ import annotations
 

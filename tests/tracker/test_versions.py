@@ -1,4 +1,4 @@
-"""Kernel versions sort as kernels are released, and nothing else is a version."""
+"""Kernel versions sort in release order, and nothing else is accepted as a version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every table, for the administrator's eyes; what is a record of the past cannot be changed there."""
+"""The Django admin: every table, with records of the past read-only."""
 
 from tracker.admin import comparisons, reports
 

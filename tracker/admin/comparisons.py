@@ -1,4 +1,4 @@
-"""The tables behind comparisons and release reports, for the administrator's eyes."""
+"""The admin of comparisons and release reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MeasurementAdmin(ReadOnly):
 
 
 class _Described(ModelForm):
-    """Prose needs room."""
+    """Give the description a larger field."""
 
     description = CharField(widget=Textarea(attrs={"rows": 4, "cols": 100}), required=False)
 

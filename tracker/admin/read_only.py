@@ -1,4 +1,4 @@
-"""A table that the administrator looks at, and changes nothing in."""
+"""A read-only ModelAdmin."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 
 class ReadOnly(admin.ModelAdmin):
-    """Raw mail, results and events are what they are (DESIGN rules 1 and 2)."""
+    """For records that never change, such as raw mail, results and events (DESIGN rules 1 and 2)."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""The tables of reports, mail and people; and what an administrator decides there."""
+"""The admin of reports, mail and people, and the actions of administrators on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TreeAdmin(admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: models.Tree, form: ModelForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        refresh(obj.reports.values_list("pk", flat=True))  # a role says in which section they stand
+        refresh(obj.reports.values_list("pk", flat=True))  # the tree's role determines their section
 
 
 @admin.register(models.Landing)
@@ -62,7 +62,7 @@ class ScenarioAdmin(admin.ModelAdmin):
 
 @admin.register(models.Metric)
 class MetricAdmin(admin.ModelAdmin):
-    """Where a direction is told: an operator's word stands against the lab's and the table's."""
+    """Sets directions: an operator overrides labs, and labs override the built-in table."""
 
     list_display = ("name", "unit", "direction", "direction_by")
     list_filter = ("direction", "direction_by")
@@ -70,7 +70,7 @@ class MetricAdmin(admin.ModelAdmin):
     readonly_fields = ("direction_by",)
 
     def save_model(self, request: HttpRequest, obj: models.Metric, form: ModelForm, change: bool) -> None:
-        if "direction" in form.changed_data:  # an operator who says unknown lets others tell again
+        if "direction" in form.changed_data:  # unknown hands the choice back to labs and the table
             obj.direction_by = DirectionBy.NOBODY if obj.direction == Direction.UNKNOWN else DirectionBy.OPERATOR
         super().save_model(request, obj, form, change)
         changed = regrading.regrade([obj])
@@ -89,7 +89,7 @@ class ReleaseAdmin(admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: models.Release, form: ModelForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        refresh_since(None)  # a cycle has another end
+        refresh_since(None)  # the end of a cycle may have changed
 
 
 @admin.register(models.ReleaseCandidate)
@@ -118,7 +118,7 @@ class BisectResultAdmin(ReadOnly):
 
 @admin.register(models.Report)
 class ReportAdmin(ReadOnly):
-    """The click that lets a held report go its way."""
+    """Releases held reports."""
 
     list_display = ("title", "state", "status", "reported_at", "held")
     list_filter = ("state", "verdict", ("held", admin.EmptyFieldListFilter))
@@ -126,13 +126,13 @@ class ReportAdmin(ReadOnly):
     search_fields = ("title", "culprit__sha")
     actions = ("release",)
 
-    @admin.action(description="Hold no longer: its mail may be composed", permissions=["release"])
+    @admin.action(description="Release: its mail may be composed", permissions=["release"])
     def release(self, request: HttpRequest, rows: QuerySet[models.Report]) -> None:
         for row in rows:
             if regrading.release(row):
-                self.log_change(request, row, f"held no longer: {row.held}")
+                self.log_change(request, row, f"released; was held: {row.held}")
             elif row.held:
-                self.message_user(request, f"{row} still waits: tell the direction of its metric", messages.WARNING)
+                self.message_user(request, f"{row} is still held: set the metric direction", messages.WARNING)
 
     def has_release_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("tracker.change_report")
@@ -140,7 +140,7 @@ class ReportAdmin(ReadOnly):
 
 @admin.register(models.Finding)
 class FindingAdmin(ReadOnly):
-    """The click that makes another finding the headline."""
+    """Makes another finding the headline."""
 
     list_display = ("report", "metric", "machine", "verdict", "change_pct", "headline")
     list_select_related = ("report__culprit", "metric", "machine")
@@ -153,7 +153,7 @@ class FindingAdmin(ReadOnly):
             if regrading.set_headline(row):
                 self.log_change(request, row, "made the headline")
             else:
-                self.message_user(request, f"{row}: people were told already", messages.WARNING)
+                self.message_user(request, f"{row}: already reported by mail", messages.WARNING)
 
     def has_lead_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("tracker.change_finding")
@@ -173,7 +173,7 @@ class RuleRecordAdmin(ReadOnly):
 
 @admin.register(models.SigningKey)
 class SigningKeyAdmin(admin.ModelAdmin):
-    """Where a key can be pinned by hand: a record that stands here is asked of nobody."""
+    """Pins signing keys: a key stored here is not looked up in DNS."""
 
     list_display = ("name", "fetched_at")
     search_fields = ("name",)
@@ -181,7 +181,7 @@ class SigningKeyAdmin(admin.ModelAdmin):
 
 @admin.register(models.Suggestion)
 class SuggestionAdmin(ReadOnly):
-    """The click: accept makes the suggestion an event, in the name of who clicks."""
+    """Accepts or rejects suggestions; accepting one makes it an event by the signed-in user."""
 
     list_display = ("report", "kind", "quote", "by", "rule", "decision", "decided_by")
     list_filter = ("decision", "rule")
@@ -269,7 +269,7 @@ class CorrespondentAdmin(admin.ModelAdmin):
         self._who_gets_mail_changed()
 
     def _who_gets_mail_changed(self) -> None:
-        """Who is welcome again is told by what waits."""
+        """Recompose waiting reports, so that an address that may get mail again is a recipient."""
         waiting = (models.OutgoingState.COMPOSED, models.OutgoingState.HELD)
         models.OutgoingMail.objects.filter(state__in=waiting, purpose=models.Purpose.REPORT).update(
             stale=True, looked_at=None

@@ -1,1 +1,1 @@
-"""What is known, as JSON for programs."""
+"""The JSON API."""

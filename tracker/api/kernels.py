@@ -1,4 +1,4 @@
-"""`/api/v1/kernels/v6.12`: what a kernel was measured to do."""
+"""`/api/v1/kernels/v6.12`: the measurements of a kernel."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from django.http import HttpRequest, JsonResponse
 from tracker.models import Measurement
 from tracker.pages.kernels.queries import named
 
-MOST = 20_000  # measurements of an answer
+MOST = 20_000  # measurements per response
 
 
 def kernel(request: HttpRequest, handle: str) -> JsonResponse:
-    """Every measurement of a kernel ("v6.12", "v6.12/2M"), in the order in which they came in."""
+    """Return the measurements of a kernel ("v6.12", "v6.12/2M"), oldest first; 404 if none was measured."""
     (found,) = named([handle])
     if found is None:
         return JsonResponse({"error": f"no kernel {handle[:100]} was measured"}, status=404)

@@ -1,4 +1,4 @@
-"""`/api/v1/results/17`: one bisect result, what became of it, and what it found."""
+"""`/api/v1/results/17`: one bisect result, its outcome and its findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tracker.pages.results import queries
 
 
 def result(request: HttpRequest, pk: int) -> JsonResponse:
-    """The result without its payload, which is the lab's own and large; the lab has it."""
+    """Return a result without its payload, which is large and which the lab already has."""
     try:
         page = queries.page(pk)
     except Http404 as missing:

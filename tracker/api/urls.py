@@ -1,4 +1,4 @@
-"""`/api/v1/`: what may be read there."""
+"""URLs of `/api/v1/` for reading."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""A test as bars, the first kernel as 100: numbers of an SVG, and the same in letters for a terminal. Pure."""
+"""A test as a bar chart, the first kernel as 100: SVG coordinates, and plain text for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tracker.domain.kernel_comparison import ComparisonLine
 
 _WIDTH, _LEFT, _STEP, _THICK = 460, 96, 20, 12
 _LETTERS = 36
-_LABEL = 24  # letters of a kernel's name
-_LESS = "(less is better)"
+_LABEL = 24  # characters of a kernel's name
+_LESS = "(lower is better)"
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One kernel: where its bar stands and ends, and the ends of its interval where there is one."""
+    """The bar of one kernel: its position and its end, and the ends of its interval if there is one."""
 
     label: str
     value: str
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """The whole chart; `words` says it for those who don't see it, `hundred`: where 100 is."""
+    """The whole chart; `words` describes it for screen readers, `hundred`: where 100 is."""
 
     bars: Sequence[Bar]
     width: int
@@ -48,7 +48,7 @@ class Bars:
 
 
 def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
-    """None where fewer than two kernels can be compared."""
+    """Return the chart; None if fewer than two kernels can be compared."""
     values = line.relative
     known = [each for each in values if each is not None and each >= 0]
     if len(known) < 2:
@@ -74,7 +74,7 @@ def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
 
 
 def _interval(line: ComparisonLine, place: int) -> tuple[float, float] | None:
-    """The interval of a kernel's value, with the first kernel as 100."""
+    """Return the interval of a kernel's value, with the first kernel as 100."""
     change = line.changes[place]
     if change is None or change.low is None or change.high is None:
         return None
@@ -84,7 +84,7 @@ def _interval(line: ComparisonLine, place: int) -> tuple[float, float] | None:
 
 
 def letters(line: ComparisonLine, labels: Sequence[str]) -> list[str]:
-    """The same for a terminal: "v5.6   91.3  #################"."""
+    """Return the chart as lines of text: "v5.6   91.3  #################"."""
     values = line.relative
     known = [each for each in values if each is not None and each >= 0]
     if len(known) < 2:

@@ -1,4 +1,4 @@
-"""The bisection as a chart: every sample of the good side, each step and the bad side as a dot, with means. Pure."""
+"""The bisection chart: each sample of the good side, the steps and the bad side as a dot, with means. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from statistics import fmean
 from typing import Any
 
 MOST_GROUPS = 24
-MOST_DOTS = 40  # of a group
+MOST_DOTS = 40  # per group
 _LEFT, _TOP, _HEIGHT, _STEP = 70, 14, 150, 58
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Samples of one commit. `verdict`: good, bad or skip."""
+    """The samples of one commit. `verdict`: good, bad or skip."""
 
     name: str
     verdict: str
@@ -25,7 +25,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A group as it is drawn: its middle, its dots (x, y), the height of its mean, and its words."""
+    """A drawn group: its center `x`, its dots (x, y), and its mean line from `left` to `right`."""
 
     group: Group
     x: int
@@ -37,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BisectionChart:
-    """Numbers of an SVG, and the same in words. `grid`: heights with the values that they stand for."""
+    """The numbers of the SVG. `grid`: y coordinates with their values; `words`: the text alternative."""
 
     width: int
     height: int
@@ -49,8 +49,9 @@ class BisectionChart:
 def groups_of(
     good: Sequence[float], bad: Sequence[float], payload: Mapping[str, Any], later: Sequence[Group] = ()
 ) -> list[Group]:
-    """The good side, the steps of the bisection in their order, the bad side, and what was measured later: rechecks and
-    fixes. What holds no samples is left out.
+    """Return the good side, the bisect steps in order, the bad side, and later measurements (rechecks and fixes).
+
+    Groups without samples are left out.
     """
     steps = payload.get("bisect")
     told = [Group("parent", "good", _finite(good)), *_steps(steps if isinstance(steps, Mapping) else {})]
@@ -59,7 +60,7 @@ def groups_of(
 
 
 def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Group]:
-    """What a later result, which became no finding, says of the same metric: its mean alone is kept."""
+    """Return the same metric's mean from a later result that became no finding; only its mean is stored."""
     return [
         Group(name, "bad" if each.get("verdict") == "regression" else "good", _finite([each.get("new")]))
         for each in measured
@@ -79,7 +80,7 @@ def _steps(bisect: Mapping[str, Any]) -> Iterator[Group]:
 
 
 def _finite(samples: Sequence[Any]) -> tuple[float, ...]:
-    """What can be drawn; of many, some from all along."""
+    """Return the drawable samples; if there are too many, an evenly spaced subset."""
     told = [each for each in samples if isinstance(each, (int, float)) and not isinstance(each, bool)]
     kept = [float(each) for each in told if -1e300 < each < 1e300]
     if len(kept) > MOST_DOTS:
@@ -88,7 +89,7 @@ def _finite(samples: Sequence[Any]) -> tuple[float, ...]:
 
 
 def read_payload(text: str) -> Mapping[str, Any]:
-    """A result as its lab handed it in; nothing where it is no JSON object."""
+    """Parse a result's payload; return {} if it is not a JSON object."""
     try:
         found = json.loads(text) if text else {}
     except ValueError:
@@ -97,7 +98,7 @@ def read_payload(text: str) -> Mapping[str, Any]:
 
 
 def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
-    """The chart; None where there is nothing to compare."""
+    """Return the chart; None if there is nothing to compare."""
     every = [each for group in groups for each in group.samples]
     if len(groups) < 2:
         return None
@@ -112,7 +113,7 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
     columns = [_column(group, _LEFT + 24 + _STEP * place, y) for place, group in enumerate(groups)]
     values = sorted({low, (low + high) / 2, high})
     told = "; ".join(
-        f"{group.name} ({group.verdict}): mean {short(fmean(group.samples))} of {len(group.samples)}"
+        f"{group.name} ({group.verdict}): mean {short(fmean(group.samples))} (n = {len(group.samples)})"
         for group in groups
     )
     return BisectionChart(
@@ -125,7 +126,7 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
 
 
 def _column(group: Group, x: int, y: Any) -> Column:
-    """Dots side by side, so that equal ones show."""
+    """Place the dots side by side, so that equal ones are visible."""
     many = len(group.samples)
     dots = [
         (x + round((place - (many - 1) / 2) * min(3.0, 34 / many)), y(value))
@@ -135,5 +136,5 @@ def _column(group: Group, x: int, y: Any) -> Column:
 
 
 def short(value: float) -> str:
-    """A value for an axis: "184,436", "3.052"."""
+    """Format a value for an axis: "184,436", "3.052"."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"

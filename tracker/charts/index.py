@@ -1,4 +1,4 @@
-"""The index over releases, as numbers of an SVG whose points are links. Pure."""
+"""The index over releases, as coordinates of an SVG whose points are links. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STEP, _LEAST = 64, 560
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One point: where it is, the ends of its interval, and what it says."""
+    """One point: its position, the ends of its interval, and its description."""
 
     name: str
     x: int
@@ -37,7 +37,7 @@ class IndexChart:
 
 
 def chart(points: Sequence[IndexPoint]) -> IndexChart | None:
-    """None where there are no two points to draw a line between."""
+    """Return the chart; None for fewer than two points."""
     known = [point for point in points if point.value is not None]
     if len(known) < 2:
         return None
@@ -66,10 +66,10 @@ def chart(points: Sequence[IndexPoint]) -> IndexChart | None:
 
 
 def words(point: IndexPoint) -> str:
-    """ "v5.6: 104.2, 95 % interval 103.1 to 105.0, 18 of 20 benchmarks"."""
+    """ "v5.6: 104.2, 95% CI 103.1 to 105.0, 18 of 20 benchmarks"."""
     if point.value is None:
         return f"{point.name}: no index, 0 of {point.total} benchmarks"
     told = f"{point.name}: {point.value:.1f}"
     if point.low != point.high:
-        told += f", 95 % interval {point.low:.1f} to {point.high:.1f}"
+        told += f", 95% CI {point.low:.1f} to {point.high:.1f}"
     return f"{told}, {point.matched} of {point.total} benchmarks"

@@ -1,1 +1,1 @@
-"""Documents as values: blocks in their order, written as a page, as Markdown, or as text of 78 columns."""
+"""Documents as values: a sequence of blocks, rendered as a web page, Markdown, or text of 78 columns."""

@@ -1,4 +1,4 @@
-"""What a document is made of. Pure; foreign text may stand anywhere, each form escapes it in its own way."""
+"""The blocks that a document is made of. Pure; any text may be untrusted: each output format escapes it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tracker.charts.bars import Bars
 
 @dataclass(frozen=True, slots=True)
 class DocumentLink:
-    """A text that leads somewhere: a path of ours, a whole address, or "#s2" within the document."""
+    """A text that links to a path of ours, an absolute URL, or "#s2" within the document."""
 
     text: str
     url: str
 
     def at(self, base_url: str) -> str:
-        """Where it leads, with `base_url` before a path of ours."""
+        """Return the URL, with `base_url` before a path of ours."""
         return f"{base_url}{self.url}" if self.url.startswith("/") else self.url
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ Cell = str | DocumentLink
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """`number`: "3.1", "" for none; `level` counts from 2, since the title is the first."""
+    """`number`: "3.1", "" for none; `level` starts at 2, since the title is level 1."""
 
     kind: ClassVar = "heading"
     level: int
@@ -56,7 +56,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """What a person wrote, in Markdown. `name`: which of the texts of this place, so that it can be edited."""
+    """What a person wrote, in Markdown. `name`: which of the page's texts it is, for editing."""
 
     kind: ClassVar = "prose"
     text: str
@@ -71,7 +71,7 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names with their values, a line each."""
+    """Names with their values, one per line."""
 
     kind: ClassVar = "facts"
     pairs: Sequence[tuple[str, Cell]]
@@ -79,8 +79,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class TableBlock:
-    """`numeric`: the columns, counted from 0, that stand to the right. `as_records`: its cells are too long for columns
-    of a terminal, which gets each row as a record instead.
+    """`numeric`: the right-aligned columns, counted from 0. `as_records`: its cells are too long for the columns of a
+    terminal, so the text output has each row as a record instead.
     """
 
     kind: ClassVar = "table"
@@ -92,7 +92,7 @@ class TableBlock:
 
     @property
     def marked(self) -> list[list[tuple[Cell, str, bool]]]:
-        """Every cell with the address that it leads to and whether it is a number, row by row."""
+        """Every cell with its URL and whether it is numeric, row by row."""
         return [
             [(str(cell), cell.url if isinstance(cell, DocumentLink) else "", place in self.numeric)
              for place, cell in enumerate(row)]
@@ -106,7 +106,7 @@ class TableBlock:
 
 @dataclass(frozen=True, slots=True)
 class ChartBlock:
-    """Bars, as numbers of an SVG and in letters."""
+    """A bar chart, as SVG coordinates and as lines of text."""
 
     kind: ClassVar = "chart"
     bars: Bars
@@ -115,7 +115,7 @@ class ChartBlock:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Lines that stay as they are, up to 78 columns."""
+    """Preformatted lines of up to 78 columns."""
 
     kind: ClassVar = "verbatim"
     lines: Sequence[str]
@@ -126,7 +126,7 @@ Block = Heading | Paragraph | Prose | Bullets | Facts | TableBlock | ChartBlock 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A title, a line below it, and the blocks."""
+    """A title, a subtitle, and the blocks."""
 
     title: str
     aside: str

@@ -1,4 +1,4 @@
-"""Listings side by side as one table of a document: a column each, and the changes against the first. Pure."""
+"""Listings side by side as one table: a column each, and the changes against the first. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracker.domain.tool_output.diff import CellState, Diff, DiffRow
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Files of one kind: `labels` name the sides, `files` lead to them, `where` all were taken."""
+    """Files of one kind: `labels` name the sides, `files` link to them, `where`: where all were taken."""
 
     kind: str
     where: str
@@ -21,7 +21,7 @@ class Beside:
 
 
 def table(each: Beside) -> TableBlock:
-    """The name, what each side tells of it, the changes; where the tool has several columns, all sides in a cell."""
+    """Return the table: name, value on each side, changes; if the tool has several columns, all sides in one cell."""
     caption = f"{each.kind} of {' and '.join(each.labels)}"
     found = each.diff
     if not found.is_share and len(found.columns) > 1:
@@ -58,5 +58,5 @@ def _in_a_cell(place: CellState) -> str:
 
 
 def written(value: float) -> str:
-    """A measured value with four digits, or all that stand before its point."""
+    """Return a measured value with four significant digits, or all those before the decimal point."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""The forms in which a document leaves: text, Markdown, and JSON for programs. Pure."""
+"""The download formats of a document: text, Markdown, and JSON for programs. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tracker.documents.blocks import (
 
 
 def as_json(document: Document, base_url: str = "") -> str:
-    """The title and the blocks, each with its kind and what it holds."""
+    """Return the title and the blocks, each with its kind and contents."""
     told = {
         "title": document.title,
         "aside": document.aside,
@@ -55,7 +55,7 @@ def _cell(cell: Cell, base_url: str) -> Any:
     return {"text": cell.text, "url": cell.at(base_url)}
 
 
-# By the ending of an address: how it is written, and what it is to a browser.
+# By the extension in the URL: the renderer and the content type.
 FORMS: Mapping[str, tuple[Callable[[Document, str], str], str]] = {
     "txt": (text.render, "text/plain"),
     "md": (markdown.render, "text/markdown"),

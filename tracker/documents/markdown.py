@@ -22,14 +22,14 @@ from tracker.documents.blocks import (
 )
 from tracker.documents.text import line, verbatim
 
-# An underline within a word means nothing (CommonMark, 6.2): names of metrics stay readable.
+# An underscore within a word means nothing (CommonMark, 6.2): names of metrics stay readable.
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-_STARTS = re.compile(r"^(?:([-+])(?=\s|$|-[-\s]*$)|(\d+)([.)])(?=\s|$))")  # what would begin a list, or be a rule
-_UNDERLINE = re.compile(r"^=(?==*$)")  # what would make a heading of what stands above
+_STARTS = re.compile(r"^(?:([-+])(?=\s|$|-[-\s]*$)|(\d+)([.)])(?=\s|$))")  # what would start a list or be a rule
+_UNDERLINE = re.compile(r"^=(?==*$)")  # what would turn the line above into a heading
 
 
 def render(document: Document, base_url: str = "") -> str:
-    """The whole text; `base_url` stands before the paths of links."""
+    """Return the whole text; `base_url` is put before the paths of links."""
     parts = [f"# {escaped(document.title)}"]
     if document.aside:
         parts.append(escaped(document.aside))
@@ -38,7 +38,7 @@ def render(document: Document, base_url: str = "") -> str:
 
 
 def escaped(text: str) -> str:
-    """Foreign text on one line, which Markdown shows as it is."""
+    """Return untrusted text on one line, escaped so that Markdown shows it as it is."""
     shown = _SPECIAL.sub(r"\\\1", line(text)).replace("&", "&amp;")
     return _UNDERLINE.sub("&#61;", _STARTS.sub(_set_back, shown))
 
@@ -77,6 +77,6 @@ def _numbered(heading: Heading) -> str:
 
 
 def _cell(cell: Cell, base_url: str) -> str:
-    if not isinstance(cell, DocumentLink) or cell.url.startswith("#"):  # headings have other anchors there
+    if not isinstance(cell, DocumentLink) or cell.url.startswith("#"):  # Markdown renderers give headings other anchors
         return escaped(str(cell))
     return f"[{escaped(cell.text)}]({quote(cell.at(base_url), safe='/:?&=%#@+,;~.-_')})"

@@ -1,4 +1,4 @@
-"""One test over some kernels, told: a sentence for each, and the chart with the first kernel as 100. Pure."""
+"""One test over some kernels as blocks: a sentence for each, and the chart with the first kernel as 100. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tracker.domain.kernel_comparison import ComparisonLine, summary
 
 
 def tell(line: ComparisonLine, labels: Sequence[str]) -> Iterator[Block]:
-    """A sentence for each kernel but the first, which the others are compared with; then the chart."""
+    """Yield a sentence for each kernel but the first, which is the baseline; then the chart."""
     said = []
     for label, cell, change in zip(labels[1:], line.cells[1:], line.changes[1:], strict=True):
         if change is None:
             said.append(f"{line.test.metric} was not measured on {labels[0] if cell else label}.")
         else:
             words = summary(line.test, change, label, labels[0])
-            said.append(f"{words} (95 % interval {change.interval})." if change.interval else f"{words}.")
+            said.append(f"{words} (95% CI {change.interval})." if change.interval else f"{words}.")
     yield Paragraph(" ".join(dict.fromkeys(said)))
     if chart := bars(line, labels):
         yield ChartBlock(chart, letters(line, labels))

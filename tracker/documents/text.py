@@ -1,4 +1,4 @@
-"""A document as plain text of 78 columns, for a terminal and for mail. Pure."""
+"""A document as plain text of 78 columns, for terminals and mail. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tracker.documents.blocks import (
 )
 
 WIDTH = 78
-_NARROW = 28  # columns that a column with sentences needs
+_NARROW = 28  # least width of a column with sentences
 _UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def render(document: Document, base_url: str = "") -> str:
-    """The whole text. `base_url`: what stands before paths of ours, which are told where it is given."""
+    """Return the whole text. `base_url` is put before paths of ours; without it, their links are left out."""
     parts = ["\n".join([*_wrapped(document.title), "=" * min(WIDTH, len(line(document.title)))])]
     if document.aside:
         parts.append("\n".join(_wrapped(document.aside)))
@@ -37,17 +37,17 @@ def render(document: Document, base_url: str = "") -> str:
 
 
 def line(text: str) -> str:
-    """Foreign text on one line, with nothing in it that moves a cursor."""
+    """Return untrusted text on one line, without control characters."""
     return " ".join(_UNSAFE.sub(" ", text).split())
 
 
 def verbatim(lines: Iterable[str]) -> Iterator[str]:
-    """Lines as they are, but for what moves a cursor and what is too long."""
+    """Return lines as they are, but without control characters and cut to WIDTH."""
     return (_UNSAFE.sub(" ", each)[:WIDTH].rstrip() for each in lines)
 
 
 def width(text: str) -> int:
-    """Columns that a text takes on a terminal: two for a wide letter, none for a combining one."""
+    """Return the columns that a text takes on a terminal: two for a wide character, none for a combining one."""
     return sum(
         0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
     )
@@ -108,7 +108,7 @@ def _facts(pairs: Sequence[tuple[str, Cell]], base_url: str, indent: str = "  ")
 def _table(table: TableBlock, base_url: str) -> Iterator[str]:
     cells = [[line(str(cell)) for cell in row] for row in table.rows]
     widths = [max(map(width, column)) for column in zip(*([list(table.columns), *cells]), strict=True)]
-    room = WIDTH - sum(widths[:-1]) - 2 * (len(widths) - 1)  # of the last column, whose cells may take some lines
+    room = WIDTH - sum(widths[:-1]) - 2 * (len(widths) - 1)  # for the last column, whose cells may wrap
     if table.as_records or room < min(widths[-1], _NARROW):
         yield from _records(table, base_url)
         return
@@ -130,7 +130,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], numeric: frozenset[int]) -
 
 
 def _records(table: TableBlock, base_url: str) -> Iterator[str]:
-    """A row a record: its first cell above the others."""
+    """Yield each row as a record: its first cell above the others."""
     digits = len(str(len(table.rows)))
     for number, row in enumerate(table.rows, 1):
         if number > 1:

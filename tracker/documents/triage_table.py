@@ -1,15 +1,15 @@
-"""The tables of a release as they are printed: on a terminal, in a release report. Pure."""
+"""The tables of a release for print: on a terminal, in a release report. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-LIMIT = 5000  # rows a section: a release of the lab has some fifty
+LIMIT = 5000  # rows per section; a real release has about fifty
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedRow:
-    """One line, with the columns of the 0-Day report."""
+    """One row, with the columns of the 0-Day report."""
 
     indicator: str
     report: str
@@ -24,7 +24,7 @@ class PrintedRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedTable:
-    """The two sections of a release (DESIGN 4.3). A report may stand in both."""
+    """The two sections of a release (DESIGN 4.3). A report may be in both."""
 
     merged: tuple[PrintedRow, ...]
     shift_left: tuple[PrintedRow, ...]

@@ -1,4 +1,4 @@
-"""A robot's comparison tables as they are kept: packed, since one report may have three thousand rows. Pure."""
+"""A robot's comparison tables as stored: compressed, since one report may have three thousand rows. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-MAX_ROWS = 20_000  # of one report; the longest real one has 3,000
+MAX_ROWS = 20_000  # per report; the longest real one has 3,000
 _MAX_BYTES = 16 << 20
 
 
@@ -26,7 +26,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class FailedRuns:
-    """How many runs failed in a way, as printed: "0:4", "25%", "1:4"."""
+    """How many runs failed in one way, as printed: "0:4", "25%", "1:4"."""
 
     name: str
     old: str
@@ -36,7 +36,7 @@ class FailedRuns:
 
 @dataclass(frozen=True, slots=True)
 class KeptTable:
-    """One table: what its test was ("nr_task=50%, …"), on which commits, its rows, and the failures of runs."""
+    """One table: its test ("nr_task=50%, …"), its two commits, its rows, and the failed runs."""
 
     test: str
     parent: str
@@ -46,7 +46,7 @@ class KeptTable:
 
 
 def pack(tables: Sequence[KeptTable]) -> bytes:
-    """Tables in a tenth of the space that their mail takes; the rows past MAX_ROWS are left to the mail."""
+    """Compress tables to a tenth of the size of their mail; rows beyond MAX_ROWS are only in the mail."""
     room = MAX_ROWS
     kept = []
     for table in tables:
@@ -58,7 +58,7 @@ def pack(tables: Sequence[KeptTable]) -> bytes:
 
 
 def unpack(packed: bytes) -> tuple[KeptTable, ...]:
-    """What `pack` kept; nothing of nothing."""
+    """Return the tables that `pack` stored; () for empty bytes."""
     if not packed:
         return ()
     told = json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES))
@@ -68,6 +68,6 @@ def unpack(packed: bytes) -> tuple[KeptTable, ...]:
 def _table(
     test: str, parent: str, culprit: str, rows: Sequence[Sequence[Any]], fails: Sequence[Sequence[str]] = ()
 ) -> KeptTable:
-    """One table as it was packed, before failures were kept or since."""
+    """Return one table, packed with or (in the past) without failed runs."""
     told = tuple(TableRow(*row) for row in rows)
     return KeptTable(test, parent, culprit, told, tuple(FailedRuns(*fail) for fail in fails))

@@ -1,4 +1,4 @@
-"""English that a reader does not stumble over. Pure."""
+"""Helpers for English text: plurals and articles. Pure."""
 
 
 def counted(number: int, thing: str) -> str:
@@ -7,6 +7,6 @@ def counted(number: int, thing: str) -> str:
 
 
 def article(follows: str) -> str:
-    """ "a" or "an" before a word or a number as it is spoken: an improvement, an 8.8 %, an 11.0 %, an 18 %; a 1.1 %."""
+    """ "a" or "an" before a word or a number, as spoken: an improvement, an 8.8 %, an 11.0 %, an 18 %; a 1.1 %."""
     whole = follows.partition(".")[0]
     return "an" if whole[:1] in tuple("8aeiou") or whole in ("11", "18") else "a"

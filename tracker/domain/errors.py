@@ -1,5 +1,5 @@
-"""What somebody has handed in and can't be taken."""
+"""The exception for rejected input."""
 
 
 class InvalidInput(ValueError):
-    """Its words say what was expected, and what was found."""
+    """Rejected input; the message says what was expected and what was found."""

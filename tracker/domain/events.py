@@ -1,4 +1,4 @@
-"""The words of what happens to a report: verdicts, states, roles, parts, kinds of events, and an event. Pure."""
+"""The event of a report, and the enums around it: verdicts, states, roles, parts, kinds of events. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What a moved metric means, by its direction and never by its sign alone."""
+    """What a change means, by the metric's direction and never by its sign alone."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
@@ -16,17 +16,17 @@ class Verdict(StrEnum):
 
 
 class Grade(StrEnum):
-    """What one measurement shows. It is no verdict on a culprit: that takes the headline's direction."""
+    """What one measurement shows. Not a verdict on the culprit, which is decided by the headline."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
-    UNKNOWN = "unknown"  # it moved, and nobody has told which direction is better
+    UNKNOWN = "unknown"  # it changed, but the direction is unknown
     NOT_SIGNIFICANT = "not significant"
-    NOT_TESTABLE = "not testable"  # one run a side, or no spread told
+    NOT_TESTABLE = "not testable"  # one run per side, or no spread given
 
 
 class State(StrEnum):
-    """The states of DESIGN 4.3."""
+    """The report states (DESIGN 4.3)."""
 
     NO_RESPONSE = "no_response"
     RESPONDED = "responded"
@@ -60,7 +60,7 @@ OPEN = frozenset(State) - CLOSED
 
 
 class Awaited(StrEnum):
-    """Who owes the next move."""
+    """Who has to act next."""
 
     AUTHOR = "author"
     REPORTER = "reporter"
@@ -69,7 +69,7 @@ class Awaited(StrEnum):
 
 
 class Role(StrEnum):
-    """Who made an event happen."""
+    """Who caused an event."""
 
     AUTHOR = "author"
     MAINTAINER = "maintainer"
@@ -79,16 +79,16 @@ class Role(StrEnum):
 
 
 class EventKind(StrEnum):
-    """The kinds of events, in the order in which they are told where times are equal."""
+    """The kinds of events, in the order in which those of equal time are applied."""
 
     REPORTED = "reported"
-    # Of the culprit, in git: in linux-next since a day, gone from there, in the mainline after a version, in a version.
+    # The culprit in git: in linux-next since a day, gone from it, in the mainline after a version, in a version.
     SAME_PATCH = "same_patch"
     IN_NEXT = "in_next"
     GONE = "gone"
     MERGED = "merged"
     LANDED = "landed"
-    # What one mail says at once: what takes back comes before what goes on.
+    # When one mail says several things: what withdraws a fix is applied before what proposes one.
     FIX_GONE = "fix_gone"
     FIX_FAILED = "fix_failed"
     FIX_WITHDRAWN = "fix_withdrawn"
@@ -124,7 +124,7 @@ class EventKind(StrEnum):
 
 
 class TreeRole(StrEnum):
-    """What a commit's being in a tree means."""
+    """What kind of tree it is: what it means that a commit is in it."""
 
     MAINLINE = "mainline"
     NEXT = "next"
@@ -133,7 +133,7 @@ class TreeRole(StrEnum):
 
 
 class Part(StrEnum):
-    """What a commit is to a report."""
+    """How a commit relates to a report."""
 
     CULPRIT = "culprit"  # the culprit itself, or the same patch under another sha
     FIX = "fix"
@@ -146,7 +146,7 @@ _RANK = {happening: rank for rank, happening in enumerate(EventKind)}
 
 @dataclass(frozen=True, slots=True)
 class EventData:
-    """A fact that happened to a report. `key` names it within the report; `reverses` is such a key."""
+    """A fact about a report. `key` identifies it within the report; `reverses` is such a key."""
 
     key: str
     kind: EventKind
@@ -164,6 +164,6 @@ class EventData:
     answers: str = ""  # the Message-ID of the mail that this one replies to
 
     def order(self) -> tuple[object, ...]:
-        """A total order by content, so that the order in which facts were learned never matters."""
+        """Return a sort key by content: a total order, so that the order in which events arrive never matters."""
         rest = tuple(str(getattr(self, field.name)) for field in fields(self) if field.name not in ("at", "kind"))
         return (self.at, _RANK[self.kind], rest)

@@ -1,4 +1,4 @@
-"""Kernels side by side, test by test: each kernel's measurement, and how it differs from the first one's. Pure."""
+"""Kernels side by side, test by test: each kernel's measurement and its change against the first one. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tracker.domain.statistics.change import better_pct, change_pct
 from tracker.domain.statistics.samples import SampleSummary, summarise
 from tracker.domain.statistics.significance import grade_all
 
-ALMOST = 1.0  # per cent: a smaller movement is none, however sure it is
+ALMOST = 1.0  # per cent: a smaller change counts as none, however significant it is
 
 
 class Word(StrEnum):
-    """What a comparison comes to."""
+    """The verdict of a comparison."""
 
     IMPROVEMENT = "improvement"
     REGRESSION = "regression"
     SAME = "same"
-    UNKNOWN = "unknown"  # it moved, and nobody has told which direction is better
+    UNKNOWN = "unknown"  # it changed, but the direction is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A machine with as much of its parts as was told."""
+    """A machine, with its hardware details as far as known."""
 
     name: str
     model: str = ""
@@ -37,7 +37,7 @@ class Box:
 
     @property
     def memory(self) -> str:
-        """ "256G", "" where it was not told."""
+        """ "256G"; "" if unknown."""
         if not self.memory_bytes:
             return ""
         gigabytes = self.memory_bytes / (1 << 30)
@@ -45,7 +45,7 @@ class Box:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Its parts under the names that release reports give them."""
+        """Its details, under the names used in release reports."""
         told = (("model", self.model), ("brand", self.brand), ("cpu_number", str(self.cpus or "")))
         return tuple(pair for pair in (*told, ("memory", self.memory)) if pair[1])
 
@@ -68,7 +68,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one kernel did there. Samples are empty where only means were told."""
+    """The result of one kernel in a test. Samples are empty if only means were given."""
 
     side: SampleSummary
     samples: tuple[float, ...] = ()
@@ -80,9 +80,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How a kernel differs from the first. `pct`: plus is better, the metric's own movement where no direction is
-    known, None from zero. `low` to `high`: the 95 % bootstrap interval of `pct`, None where there are no samples.
-    `tested`: chance was reckoned with; else the size alone decides.
+    """How a kernel differs from the first. `pct`: plus is better, the metric's own change if the direction is unknown,
+    None from zero. `low` to `high`: the 95% bootstrap interval of `pct`, None without samples. `tested`: a significance
+    test was possible; otherwise the size alone decides.
     """
 
     word: Word
@@ -94,19 +94,19 @@ class Change:
 
     @property
     def percent(self) -> str:
-        """ "-8.68%": two digits and no zeros behind; "" where there is no such number."""
+        """ "-8.68%": two decimals, no trailing zeros; "" if there is no number."""
         return "" if self.pct is None else f"{_plain(self.pct)}%"
 
     @property
     def interval(self) -> str:
-        """ "-9.1 … -8.2 %", or ""."""
-        return "" if self.low is None or self.high is None else f"{self.low:+.1f} … {self.high:+.1f} %"
+        """ "-9.1 to -8.2%", or ""."""
+        return "" if self.low is None or self.high is None else f"{self.low:+.1f} to {self.high:+.1f}%"
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonLine:
     """A test over all kernels: `cells` in their order, None where nothing was measured; `changes` likewise, None for
-    the first kernel and where one of both is missing.
+    the first kernel and where either result is missing.
     """
 
     test: Test
@@ -115,8 +115,8 @@ class ComparisonLine:
 
     @property
     def relative(self) -> tuple[float | None, ...]:
-        """Each kernel with the first as 100, by the metric's own movement; None where one of both is missing, and all
-        of it where something is zero or less: a hundred has no such parts.
+        """Each kernel's mean relative to the first as 100; None where either is missing, and for all kernels if any
+        mean is zero or negative.
         """
         base = self.cells[0]
         if base is None or any(cell is not None and cell.mean <= 0 for cell in self.cells):
@@ -136,13 +136,13 @@ class _Pair:
 
 
 def pooled(cells: Sequence[Cell]) -> Cell:
-    """What several results tell of one place, oldest first: all samples together; of bare means the newest."""
+    """Combine the results for one place, oldest first: all samples pooled; of bare means, the newest."""
     samples = tuple(sample for cell in cells for sample in cell.samples)
     return Cell(summarise(samples), samples) if samples else cells[-1]
 
 
 def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[ComparisonLine]:
-    """Every test with its changes, all of them tested at once."""
+    """Return every test with its changes, all of them graded at once."""
     told = [(test, tuple(cells)) for test, cells in tests]
     places = [
         (row, column)
@@ -196,7 +196,7 @@ def _plain(value: float) -> str:
 
 
 def summary(test: Test, change: Change, kernel: str, base: str) -> str:
-    """A change in the words of release reports: "… on kernel v5.6 has -8.68% regression when comparing to v5.5"."""
+    """Describe a change as release reports do: "… on kernel v5.6 has -8.68% regression when comparing to v5.5"."""
     said = f"{test.metric} on kernel {kernel}"
     if change.word is Word.SAME:
         return f"{said} is almost the same as that in {base}"

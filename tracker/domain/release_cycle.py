@@ -1,4 +1,4 @@
-"""The cycle of a release: its candidates, the day of the next, and how many reports were open at each. Pure."""
+"""A release cycle: its release candidates, the date of the next one, and the open reports at each. Pure."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# Documentation/process/2.Process.rst: the merge window is open for two weeks and ends with -rc1; a candidate follows
+# Documentation/process/2.Process.rst: the merge window is open for two weeks and ends with -rc1; a new -rc follows
 # about every week, and the release after six to ten of them.
 MERGE_WINDOW = timedelta(days=14)
 WEEK = timedelta(days=7)
-USUAL = 8  # the last candidate that is reckoned with
+USUAL = 8  # a cycle usually has no later -rc than this: the release may come instead
 
 
 @dataclass(frozen=True, slots=True)
 class CyclePoint:
-    """A candidate, or another moment by its name."""
+    """A release candidate, or another named moment."""
 
     version: str
     at: datetime
@@ -23,7 +23,7 @@ class CyclePoint:
 
 @dataclass(frozen=True, slots=True)
 class ReportSpan:
-    """When a report was told and closed, as far as it was; and whether it is open now."""
+    """When a report was sent and closed, if it was, and whether it is open now."""
 
     reported_at: datetime | None
     closed_at: datetime | None
@@ -33,7 +33,7 @@ class ReportSpan:
 
 @dataclass(frozen=True, slots=True)
 class CycleStep:
-    """What happened up to a point since the one before, and what was open then."""
+    """What was reported and closed since the previous point, and what was open at this one."""
 
     point: CyclePoint
     new: int
@@ -42,12 +42,12 @@ class CycleStep:
 
 
 def points(version: str, tagged: Mapping[int, datetime]) -> list[CyclePoint]:
-    """The candidates of a cycle in their order, as tags tell them."""
+    """Return the release candidates of a cycle in order, from their tags."""
     return [CyclePoint(f"{version}-rc{number}", at) for number, at in sorted(tagged.items())]
 
 
 def upcoming(version: str, began: datetime | None, tagged: Mapping[int, datetime], now: datetime) -> CyclePoint | None:
-    """The next candidate of a cycle that goes on, a week after the last; None where nobody can know."""
+    """Return the next -rc of a running cycle, a week after the last one; None if it can't be predicted."""
     if tagged:
         last = max(tagged)
         name = f"{version}-rc{last + 1}" if last < USUAL - 1 else f"{version} or {version}-rc{last + 1}"
@@ -60,7 +60,7 @@ def upcoming(version: str, began: datetime | None, tagged: Mapping[int, datetime
 
 
 def steps(found: Sequence[CyclePoint], lives: Iterable[ReportSpan]) -> list[CycleStep]:
-    """The burn-down: regressions alone, point by point."""
+    """Return the burn-down of regressions, point by point."""
     counted = [life for life in lives if life.is_regression]
     told = []
     for place, point in enumerate(found):
@@ -87,7 +87,7 @@ def _was_open(life: ReportSpan, at: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CycleChart:
-    """A burn-down as the numbers of an SVG: the line, its points, and what it says in words."""
+    """A burn-down as SVG coordinates: the line, its points, and a description in words."""
 
     width: int
     height: int
@@ -97,7 +97,7 @@ class CycleChart:
 
 
 def chart(told: Sequence[CycleStep], width: int = 420, height: int = 96) -> CycleChart | None:
-    """The open regressions at each point; None where there is no line to draw."""
+    """Return the chart of open regressions; None for fewer than two points."""
     if len(told) < 2:
         return None
     most = max(step.open for step in told) or 1

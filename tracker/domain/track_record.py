@@ -1,4 +1,4 @@
-"""How it went with the reports of a subsystem, a machine, a metric or an author: answers, false alarms, noise. Pure."""
+"""Statistics over the reports of a subsystem, machine, metric or author: replies, false alarms, noise. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FALSE = frozenset({State.INVALID, State.DISPUTED})
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is needed of one report."""
+    """The columns of a report that the statistics need."""
 
     release: str
     state: str
@@ -27,7 +27,7 @@ class Past:
 
 @dataclass(slots=True)
 class RecordTally:
-    """Some reports. Times are from the report to the first answer of the author or a maintainer."""
+    """Counts over some reports. `answers`: times from the report to the author's or a maintainer's first reply."""
 
     name: str
     reports: int = 0
@@ -46,7 +46,7 @@ class RecordTally:
         self.improvements += past.verdict == Verdict.IMPROVEMENT
         self.open += past.state in OPEN
         self.fixed += past.state == State.FIXED
-        # What was disputed and never settled counts as ended: nobody works on it any more.
+        # A disputed report counts as settled even if it is still open.
         self.ended += past.verdict != Verdict.IMPROVEMENT and (past.state in CLOSED or past.state in FALSE)
         self.false += past.state in FALSE
         if past.reported_at and past.responded_at and past.responded_at >= past.reported_at:
@@ -56,12 +56,12 @@ class RecordTally:
 
     @property
     def answer(self) -> timedelta | None:
-        """The median time to an answer."""
+        """The median time to the first reply."""
         return timedelta(seconds=median(each.total_seconds() for each in self.answers)) if self.answers else None
 
     @property
     def slow_answer(self) -> timedelta | None:
-        """Nine of ten answers came faster."""
+        """The 90th percentile of the time to the first reply."""
         return sorted(self.answers)[(len(self.answers) * 9 - 1) // 10] if self.answers else None
 
     @property
@@ -70,25 +70,25 @@ class RecordTally:
 
     @property
     def false_pct(self) -> float | None:
-        """The share of what came to an end that ended invalid or disputed."""
+        """The share of settled reports that are invalid or disputed, in per cent."""
         return 100 * self.false / self.ended if self.ended else None
 
     @property
     def noise(self) -> float | None:
-        """The median spread of the headlines, in per cent."""
+        """The median spread of the headline findings, in per cent."""
         return median(self.noises) if self.noises else None
 
 
 @dataclass(frozen=True, slots=True)
 class TrackRecord:
-    """All of them, and release by release, the newest first."""
+    """The totals, and the counts by release, newest first."""
 
     whole: RecordTally
     by_release: Sequence[RecordTally]
 
 
 def record(past: Iterable[Past]) -> TrackRecord:
-    """Count them up."""
+    """Return the statistics over these reports."""
     whole, releases = RecordTally(""), dict[str, RecordTally]()
     for each in past:
         whole.add(each)

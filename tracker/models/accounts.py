@@ -10,7 +10,7 @@ from tracker.models.base import NaturalManager
 
 
 class Mailing(models.TextChoices):
-    """How an address stands to our mail. All but the first keep it away."""
+    """Whether an address gets our mail. All values but the first prevent it."""
 
     OPTED_IN = "opted_in"
     OPTED_OUT = "opted_out"
@@ -19,7 +19,7 @@ class Mailing(models.TextChoices):
 
 
 class Correspondent(models.Model):
-    """An address in lower case. `note` says who told us, or what the server said."""
+    """An address in lower case. `note` says who decided, or what the server said."""
 
     NATURAL = ("address",)
     address = models.TextField(unique=True)
@@ -45,7 +45,7 @@ class Correspondent(models.Model):
 
 
 class SavedView(models.Model):
-    """Holds for every release. Its owner's alone, or shared with everybody."""
+    """Works for every release. Private to its owner, or shared with everyone."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="views")
     name = models.TextField()
@@ -62,12 +62,12 @@ class SavedView(models.Model):
 
 
 class SignIn(models.Model):
-    """One link: mailed once, used once. It holds no secret: the link is signed with the key of the installation."""
+    """One link: mailed once, used once. No secret is stored: the link is signed with the installation's key."""
 
     address = models.TextField()
-    asked_from = models.TextField(blank=True, help_text="the network address of the browser")
+    asked_from = models.TextField(blank=True, help_text="IP address of the browser")
     asked_at = models.DateTimeField()
-    mailed_at = models.DateTimeField(null=True, blank=True, help_text="when it was handed to a mail server")
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="when a mail server accepted it")
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -82,7 +82,7 @@ class SignIn(models.Model):
 
 
 class SigningKey(models.Model):
-    """One DKIM record (RFC 6376 section 3.6). An empty record says that there is none, as of `fetched_at`."""
+    """One DKIM record (RFC 6376 section 3.6). An empty record means that there was none at `fetched_at`."""
 
     name = models.TextField(unique=True, help_text="20230601._domainkey.gmail.com")
     record = models.TextField(blank=True, help_text='the text of the record: "v=DKIM1; k=rsa; p=…"')

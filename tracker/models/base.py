@@ -17,20 +17,20 @@ def values(enum: type[StrEnum]) -> list[str]:
 
 
 class NaturalManager(models.Manager[Row]):
-    """Finds a row by the fields that its class names in NATURAL; `a__b` asks the row behind a."""
+    """Finds a row by the fields in its model's NATURAL; `a__b` follows the relation `a`."""
 
     def get_by_natural_key(self, *values: Any) -> Row:
         return self.get(**dict(zip(self.model.NATURAL, values, strict=True)))  # type: ignore[attr-defined]
 
 
 if TYPE_CHECKING:
-    _Text = models.JSONField  # what may be put into it, and comes out
+    _Text = models.JSONField  # for its types: any JSON value in and out
 else:
     _Text = models.TextField
 
 
 class OrderedJSONField(_Text):
-    """A JSON value, kept as text; nothing can be asked of what is in it."""
+    """A JSON value stored as text; its contents can't be queried."""
 
     def deconstruct(self) -> Any:
         """In migrations it is what the database sees: text."""
@@ -51,7 +51,7 @@ class OrderedJSONField(_Text):
 
 
 class Lease(models.Model):
-    """A row that one worker at a time may hold, for a while; whoever dies leaves it to the next."""
+    """A row that one worker at a time may hold, for a limited time; if the worker dies, the lease expires."""
 
     lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
@@ -61,9 +61,9 @@ class Lease(models.Model):
 
 
 class NamedLease(Lease):
-    """A row whose holder is known, so that one which died is not waited for."""
+    """A row whose holder is known, so that nobody waits for a dead one."""
 
-    holder = models.TextField(blank=True, help_text="the process that reads it, or read it last")
+    holder = models.TextField(blank=True, help_text="the process that reads it, or last read it")
 
     class Meta:
         abstract = True

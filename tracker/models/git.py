@@ -13,7 +13,7 @@ models.TextField.register_lookup(Lower)
 
 
 class Commit(models.Model):
-    """Old reports tell ten digits of a sha; the rest is filled in when a tree shows it."""
+    """Old reports have ten digits of a sha; the rest is filled in when a followed tree has the commit."""
 
     NATURAL = ("sha",)
     sha = models.TextField(unique=True)
@@ -26,16 +26,16 @@ class Commit(models.Model):
     authored_at = models.DateTimeField(null=True, blank=True)
     trailers = models.JSONField(default=list, blank=True, help_text="[[tag, value], …] of the commit message")
     patch_message_id = models.TextField(blank=True, db_index=True, help_text="the mail that carried it as a patch")
-    patch_references = models.JSONField(default=list, blank=True, help_text="what that mail answers, the oldest first")
-    patch_id = models.TextField(blank=True, db_index=True, help_text="git's name for a change, in any tree")
-    base = models.TextField(blank=True, help_text='of a parent: the version before it, by git describe: "v5.5-rc3"')
+    patch_references = models.JSONField(default=list, blank=True, help_text="the References of that mail, oldest first")
+    patch_id = models.TextField(blank=True, db_index=True, help_text="git patch-id: identifies the change in any tree")
+    base = models.TextField(blank=True, help_text='of a parent: the version before it, by git describe ("v5.5-rc3")')
     same_patch_as = models.ForeignKey(
         "self",
         null=True,
         blank=True,
         on_delete=models.SET_NULL,
         related_name="other_commits",
-        help_text="the culprit of the report that it belongs to: the same patch in another tree",
+        help_text="the culprit that is the same patch in another tree, and has the report",
     )
 
     objects = NaturalManager["Commit"]()
@@ -56,7 +56,7 @@ class Commit(models.Model):
 
     @property
     def sha10(self) -> str:
-        """The ten digits that subjects and tables show."""
+        """The ten digits shown in subjects and tables."""
         return self.sha[:10]
 
 
@@ -64,7 +64,7 @@ __all__ = ["Landing", "Tree", "TreeRole"]
 
 
 class Tree(NamedLease):
-    """A git repository that results come from or landings are looked for in."""
+    """A git repository that results come from, or that is searched for landings."""
 
     NATURAL = ("name",)
     name = models.TextField(unique=True)
@@ -73,13 +73,15 @@ class Tree(NamedLease):
     )
     url = models.TextField(blank=True)
     path = models.TextField(blank=True, help_text="the local clone; empty: known by name only")
-    branches = models.TextField(blank=True, help_text="the followed ones, as in linux-6.*; empty: what its role means")
-    cursor = models.TextField(blank=True, help_text="where the last walk ended (bot/upstream/walk_checkpoint.py)")
+    branches = models.TextField(blank=True, help_text="those to follow, as in linux-6.*; empty: the role's default")
+    cursor = models.TextField(
+        blank=True, help_text="checkpoint: where the last walk ended (bot/upstream/walk_checkpoint.py)"
+    )
     error = models.TextField(blank=True)
     series = models.JSONField(
-        default=dict, blank=True, help_text="of a stable tree: each series and its newest release"
+        default=dict, blank=True, help_text="for a stable tree: each series and its newest release"
     )
-    fetched_at = models.DateTimeField(null=True, blank=True, help_text="when its remote was asked last")
+    fetched_at = models.DateTimeField(null=True, blank=True, help_text="when its remote was last fetched")
     walked_at = models.DateTimeField(null=True, blank=True)
 
     objects = NaturalManager["Tree"]()
@@ -97,17 +99,17 @@ class Tree(NamedLease):
 
 
 class Landing(models.Model):
-    """A tracked commit in a tree: the first tag with it ("merged at v5.6-rc1"), or since when it waits for one."""
+    """A tracked commit in a tree: the first tag with it ("merged at v5.6-rc1"), or since when it waits for a tag."""
 
     NATURAL = ("commit__sha", "tree__name")
     commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="landings")
     tree = models.ForeignKey(Tree, on_delete=models.CASCADE, related_name="landings")
-    tag = models.TextField(blank=True, help_text="the first version, or day of linux-next, that holds it")
-    at = models.DateTimeField(help_text="the date of the tag; of the merge while there is none")
+    tag = models.TextField(blank=True, help_text="the first version, or linux-next day, that contains it")
+    at = models.DateTimeField(help_text="the date of the tag, or of the merge while there is none")
     merge = models.TextField(blank=True, help_text="the commit that brought it into the branch")
     merged_at = models.DateTimeField(null=True, blank=True)
-    after = models.TextField(blank=True, help_text="while no version holds it: the last one before it")
-    gone_at = models.DateTimeField(null=True, blank=True, help_text="since when the tree has it no longer")
+    after = models.TextField(blank=True, help_text="while no version contains it: the last version before it")
+    gone_at = models.DateTimeField(null=True, blank=True, help_text="since when the tree no longer has it")
     back_at = models.DateTimeField(null=True, blank=True, help_text="when it came back after that")
 
     objects = NaturalManager["Landing"]()

@@ -11,29 +11,29 @@ from tracker.models.reports import Report
 
 
 class Archive(NamedLease):
-    """A public-inbox epoch, an mbox or a Maildir. `cursor` is the reader's own word for its position."""
+    """A public-inbox epoch, an mbox or a Maildir. `cursor` is the position, in the reader's own format."""
 
     path = models.TextField(unique=True)
     cursor = models.TextField(blank=True)
     read_at = models.DateTimeField(null=True, blank=True, help_text="when it was last read to its end")
-    error = models.TextField(blank=True, help_text="what kept it from being read, and what to do")
+    error = models.TextField(blank=True, help_text="why it could not be read, and what to do")
     seen = models.PositiveBigIntegerField(default=0, help_text="mails read from it")
-    kept = models.PositiveBigIntegerField(default=0, help_text="mails of it that were filed, or wait for their report")
-    newest_at = models.DateTimeField(null=True, blank=True, help_text="when the last mail read was sent")
+    kept = models.PositiveBigIntegerField(default=0, help_text="mails from it that were filed or wait for their report")
+    newest_at = models.DateTimeField(null=True, blank=True, help_text="date of the last mail read")
 
     def __str__(self) -> str:
         return self.path
 
 
-PEOPLE = ("person", "bot_operator")  # the kinds of mail that people write
+PEOPLE = ("person", "bot_operator")  # the kinds of mail written by people
 
 
 class RawMessage(models.Model):
-    """The bytes of one relevant mail, kept before it is understood; with an error: quarantined."""
+    """The bytes of one relevant mail, stored before it is parsed; with an error, it is quarantined."""
 
     digest = models.TextField(unique=True, help_text="sha256 of the bytes")
     archive = models.ForeignKey(Archive, null=True, blank=True, on_delete=models.SET_NULL, related_name="mail")
-    position = models.TextField(blank=True, help_text="where in the archive it stood")
+    position = models.TextField(blank=True, help_text="where in the archive it was")
     compressed = models.BinaryField()
     error = models.TextField(blank=True)
     received_at = models.DateTimeField()
@@ -63,11 +63,11 @@ class Message(models.Model):
     sent_at = models.DateTimeField(null=True, blank=True)
     kind = models.TextField(help_text="who wrote it: a person, ourselves, a robot, …")
     role = models.TextField(blank=True)
-    relation = models.TextField(blank=True, help_text="how it is about the report: in its thread, by a link, …")
-    trust = models.TextField(blank=True, help_text="whether it is proven who wrote it: pass, fail or none")
-    trust_by = models.TextField(blank=True, help_text="what proves it: DKIM of a domain, a trusted server, a key")
+    relation = models.TextField(blank=True, help_text="how it relates to the report: in its thread, by a link, …")
+    trust = models.TextField(blank=True, help_text="whether its author is verified: pass, fail or none")
+    trust_by = models.TextField(blank=True, help_text="what verified it: DKIM of a domain, a trusted server, a key")
     tables = models.BinaryField(
-        default=b"", help_text="the rows of a robot's report (tracker/domain/comparison_tables.py)"
+        default=b"", help_text="the tables of a robot's report (tracker/domain/comparison_tables.py)"
     )
     own_text = models.TextField(blank=True)
 
@@ -82,9 +82,9 @@ class Message(models.Model):
 
 
 class PendingReference(models.Model):
-    """One key of one mail: a Message-ID that it answers or links to, a commit or a title that it says to fix.
+    """One key of one mail: a Message-ID that it replies or links to, or a commit or title that it says it fixes.
 
-    A mail that is filed nowhere yet waits by its own id, too (`own`), since answers to it are worth keeping.
+    A mail that is not filed yet also waits under its own Message-ID (`own`), since replies to it are worth keeping.
     """
 
     key = models.TextField()

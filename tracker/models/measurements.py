@@ -8,7 +8,7 @@ from tracker.models.base import NaturalManager, OrderedJSONField
 
 
 class Machine(models.Model):
-    """Known by the lab's name for it ("lkp-csl-2sp5"); its parts as far as they were told."""
+    """Known by the lab's name for it ("lkp-csl-2sp5"), with its hardware details as far as known."""
 
     NATURAL = ("name",)
     name = models.TextField(unique=True)
@@ -17,7 +17,7 @@ class Machine(models.Model):
     sockets = models.PositiveIntegerField(null=True, blank=True)
     cpu_model = models.TextField(blank=True)
     codename = models.TextField(blank=True)
-    family = models.TextField(blank=True, help_text='"IVB Desktop": its place in the list of a release report')
+    family = models.TextField(blank=True, help_text='"IVB Desktop": its group in the machine list of a release report')
     memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
 
     objects = NaturalManager["Machine"]()
@@ -30,7 +30,7 @@ class Machine(models.Model):
 
 
 class Scenario(models.Model):
-    """ "will-it-scale, mode=process, test=mmap1"; the parameters stay in the order in which they came."""
+    """ "will-it-scale, mode=process, test=mmap1"; the parameters keep the order in which they were received."""
 
     NATURAL = ("key",)
     key = models.TextField(unique=True)
@@ -47,7 +47,7 @@ class Scenario(models.Model):
 
 
 class Direction(models.TextChoices):
-    """Which movement is better."""
+    """Whether higher or lower values are better."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -55,7 +55,7 @@ class Direction(models.TextChoices):
 
 
 class DirectionBy(models.TextChoices):
-    """Who told the direction. An operator's word stands against everybody's, a lab's against our table."""
+    """Who set the direction. An operator overrides everyone, a lab overrides our table."""
 
     OPERATOR = "operator"
     LAB = "lab"
@@ -114,15 +114,15 @@ class NoiseHistory(models.Model):
 
 
 class Kernel(models.Model):
-    """ "v5.6", "v5.6-rc3", a sha of 40 digits, or a version of somebody's own. `variant` tells kernels apart that
-    differ by a parameter or a configuration: "2M", "transparent_hugepage=never".
+    """ "v5.6", "v5.6-rc3", a sha of 40 digits, or a custom version. `variant` distinguishes kernels that differ by a
+    parameter or a configuration: "2M", "transparent_hugepage=never".
     """
 
     NATURAL = ("name", "variant")
     name = models.TextField()
-    variant = models.TextField(blank=True, help_text="how it was set up, where that is what is compared")
-    describe = models.TextField(blank=True, help_text="of a commit: git describe")
-    measured_at = models.DateTimeField(help_text="by its first result")
+    variant = models.TextField(blank=True, help_text="how it was set up, if setups are compared")
+    describe = models.TextField(blank=True, help_text="for a commit: its git describe")
+    measured_at = models.DateTimeField(help_text="date of its first result")
 
     objects = NaturalManager["Kernel"]()
 
@@ -134,7 +134,7 @@ class Kernel(models.Model):
 
     @property
     def label(self) -> str:
-        """What it is called where there is little room: of a commit, its description or its first digits."""
+        """Its short name; for a commit, its git describe or its first digits."""
         name = self.name
         if len(name) == 40 and set(name) <= set("0123456789abcdef"):
             name = self.describe[:40] or name[:12]
@@ -145,7 +145,7 @@ class Kernel(models.Model):
 
 
 class MeasuredRole(models.TextChoices):
-    """What a metric is for: the one that a test is judged by, others of the benchmark, and what watched the machine."""
+    """What a metric is for: a test's headline, another benchmark number, or a machine monitor."""
 
     HEADLINE = "headline"
     KPI = "kpi"
@@ -153,7 +153,7 @@ class MeasuredRole(models.TextChoices):
 
 
 class ReleaseResult(models.Model):
-    """Kept in canonical JSON of what was received (DESIGN rule 1). (producer, external_id) is the lab's key for it."""
+    """Stored as canonical JSON of what was received (DESIGN rule 1). (producer, external_id): the lab's key for it."""
 
     NATURAL = ("producer", "external_id")
     producer = models.TextField()
@@ -179,8 +179,8 @@ class ReleaseResult(models.Model):
 
 
 class Measurement(models.Model):
-    """One metric of one kernel in one scenario on one machine. What several results tell of one place is read together:
-    samples side by side, and of bare means the newest.
+    """One metric of one kernel in one scenario on one machine. Several results for the same place are combined: all
+    samples are pooled; of bare means, the newest counts.
     """
 
     NATURAL = ("kernel__name", "kernel__variant", "scenario__key", "machine__name", "metric__name", "result_id")
@@ -191,7 +191,7 @@ class Measurement(models.Model):
     result = models.ForeignKey(ReleaseResult, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
     role = models.TextField(choices=MeasuredRole.choices)
     mean = models.FloatField()
-    stddev = models.FloatField(null=True, blank=True, help_text="the population's; null: not told")
+    stddev = models.FloatField(null=True, blank=True, help_text="population standard deviation; null: not given")
     runs = models.PositiveIntegerField(default=1)
     samples = models.JSONField(default=list, blank=True)
 

@@ -22,12 +22,12 @@ class OutgoingState(models.TextChoices):
 
 
 class Purpose:
-    """What a mail tells. All but the report's own go on with what they are about: "still_there v9.1-rc5"."""
+    """What a mail is for. All but REPORT are prefixes, followed by what it is about: "still_there v9.1-rc5"."""
 
     REPORT = "report"
     ANSWER = "answer "
     FOLLOW_UP = "follow_up "
-    BULLETIN = "bulletin "  # of no single report: a release report, a digest, a study
+    BULLETIN = "bulletin "  # not about a single report: a release report, a digest, a study
 
 
 # Neither sent nor being sent.
@@ -35,49 +35,49 @@ WAITING = frozenset({OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.A
 
 
 class OutgoingMail(Lease):
-    """One mail of ours. Its Message-ID and its bytes are fixed when it is composed (DESIGN rule 5)."""
+    """An outgoing mail. Its Message-ID and its bytes are fixed when it is composed (DESIGN rule 5)."""
 
     message_id = models.TextField(unique=True)
     report = models.ForeignKey(
         Report, null=True, blank=True, on_delete=models.PROTECT, related_name="outgoing", help_text="none: a bulletin"
     )
-    purpose = models.TextField(default=Purpose.REPORT, help_text="what it tells: a report tells each thing once")
+    purpose = models.TextField(default=Purpose.REPORT, help_text="what it is for: a report has one mail per purpose")
     raw = models.BinaryField()
     sender = models.TextField()
-    recipients = models.JSONField(help_text="the addresses of the envelope")
+    recipients = models.JSONField(help_text="the envelope recipients")
     people = models.JSONField(
-        default=list, blank=True, help_text='[[address, name, "To", "Cc" or "" for left out, why], …]'
+        default=list, blank=True, help_text='[[address, name, "To", "Cc" or "" if left out, reason], …]'
     )
     subject = models.TextField()
-    body = models.TextField(blank=True, help_text="its text, as the receiver reads it")
+    body = models.TextField(blank=True, help_text="its text, as recipients read it")
     newest_finding = models.PositiveBigIntegerField(
-        default=0, help_text="the newest finding when it was composed: later ones are not told by it"
+        default=0, help_text="the newest finding when it was composed: it does not cover later ones"
     )
     state = models.TextField(choices=OutgoingState.choices, default=OutgoingState.COMPOSED)
     reason = models.TextField(blank=True, help_text="why it is held, failed or in doubt")
     withheld = models.JSONField(
-        default=list, blank=True, help_text="the findings up to that one which it could not tell, since they were held"
+        default=list, blank=True, help_text="earlier findings that it leaves out, since they were held"
     )
     news_until = models.DateTimeField(
-        null=True, blank=True, help_text="of a report: what happened until then was looked at for further mails"
+        null=True, blank=True, help_text="of a report: events until then were considered for further mails"
     )
-    by_hand = models.BooleanField(default=False, help_text="a person decided on it: no rule does so after him")
-    looked_at = models.DateTimeField(null=True, blank=True, help_text="when it was looked at again last")
-    stale = models.BooleanField(default=False, help_text="more is known than it says")
+    by_hand = models.BooleanField(default=False, help_text="a user decided on it: no rule overrides that")
+    looked_at = models.DateTimeField(null=True, blank=True, help_text="when it was last checked again")
+    stale = models.BooleanField(default=False, help_text="outdated: more is known than it says")
     composed_at = models.DateTimeField()
     not_before = models.DateTimeField(null=True, blank=True)
-    turn_at = models.DateTimeField(null=True, blank=True, help_text="the moment that the rates gave it")
+    turn_at = models.DateTimeField(null=True, blank=True, help_text="the time that the rate limits assigned to it")
     data_at = models.DateTimeField(
-        null=True, blank=True, help_text="when its bytes began to leave; before that, a death is harmless"
+        null=True, blank=True, help_text="when its bytes began to leave; a crash before that is harmless"
     )
-    sent_at = models.DateTimeField(null=True, blank=True, help_text="when a server took it first, for any of them")
+    sent_at = models.DateTimeField(null=True, blank=True, help_text="when a server first accepted it, for anyone")
     settled = models.JSONField(
-        default=list, blank=True, help_text="with whom it is done, where a server asked to come again for others"
+        default=list, blank=True, help_text="the recipients that are done, if a server deferred others"
     )
     lists = models.JSONField(default=list, blank=True, help_text="which of the recipients are lists")
-    tries = models.PositiveIntegerField(default=0, help_text="refusals for now since it was approved last")
-    knocks = models.PositiveIntegerField(default=0, help_text="times that no server was there since then")
-    untold = models.BooleanField(default=False, help_text="it went out, and its report does not know that yet")
+    tries = models.PositiveIntegerField(default=0, help_text="temporary delivery failures since it was last approved")
+    knocks = models.PositiveIntegerField(default=0, help_text="times that no server was reachable since then")
+    untold = models.BooleanField(default=False, help_text="sent, but its report does not record that yet")
 
     class Meta:
         constraints = [
@@ -104,19 +104,19 @@ class OutgoingMail(Lease):
 
     @property
     def about(self) -> Report:
-        """The report that it tells of: every mail but a bulletin has one."""
+        """The report that it is about: every mail but a bulletin has one."""
         assert self.report
         return self.report
 
 
 class MailTransition(models.Model):
-    """One line in a mail's record. `was` is "" where it came into being; the same in both is a remark."""
+    """One entry in a mail's history. `was` is "" when it was created; equal states mean a remark."""
 
     mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="moves")
     was = models.TextField(blank=True, choices=OutgoingState.choices)
     became = models.TextField(choices=OutgoingState.choices)
     at = models.DateTimeField()
-    by = models.TextField(help_text="a user, or the part of Perfwork that moved it")
+    by = models.TextField(help_text="a user, or the part of Perfwork that did it")
     words = models.TextField(blank=True, help_text="why, or what the server said")
 
     class Meta:
@@ -130,15 +130,15 @@ class MailTransition(models.Model):
 
 
 class FailureSource(models.TextChoices):
-    """Who said so."""
+    """Who reported it."""
 
     SERVER = "server"
     BOUNCE = "bounce"
 
 
 class DeliveryFailure(models.Model):
-    """One address of one mail, with the words against it. `dead` where nobody is at that address, `personal` where they
-    say something of the address at all, rather than of the mail or of us.
+    """One address of one mail, with the error text. `dead`: the address does not exist; `personal`: the error is about
+    the address at all, rather than about the mail or us.
     """
 
     mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="refusals")
@@ -161,7 +161,7 @@ class DeliveryFailure(models.Model):
 
 
 class TokenBucket(models.Model):
-    """One rate in use. `key`: "" for all mail, "@domain", or an address."""
+    """One rate limit in use. `key`: "" for all mail, "@domain", or an address."""
 
     key = models.TextField(unique=True)
     used_until = models.DateTimeField()
@@ -171,7 +171,7 @@ class TokenBucket(models.Model):
 
 
 class SendingStop(models.Model):
-    """Who stopped all sending, when and why; who let it go on, and when. Never deleted."""
+    """Who stopped all sending, when and why; who resumed it, and when. Never deleted."""
 
     at = models.DateTimeField()
     by = models.TextField()

@@ -9,11 +9,11 @@ from tracker.models.reports import Report
 
 
 class Release(models.Model):
-    """ "v5.6". Its cycle is the time after the release before it, up to its own."""
+    """ "v5.6". Its cycle starts after the previous release and ends with this one."""
 
     NATURAL = ("version",)
     version = models.TextField(unique=True)
-    number = models.BigIntegerField(unique=True, help_text="orders versions as kernels are released")
+    number = models.BigIntegerField(unique=True, help_text="sorts versions in release order")
     released_at = models.DateTimeField(null=True, blank=True)
 
     objects = NaturalManager["Release"]()
@@ -29,12 +29,12 @@ class Release(models.Model):
 
 
 class ReleaseCandidate(models.Model):
-    """As a followed tree's tags tell."""
+    """A release candidate, from the tag of a followed tree."""
 
     NATURAL = ("version",)
     version = models.TextField(unique=True)
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="candidates")
-    number = models.PositiveIntegerField(help_text="3 of v6.12-rc3")
+    number = models.PositiveIntegerField(help_text="3 for v6.12-rc3")
     tagged_at = models.DateTimeField()
 
     objects = NaturalManager["ReleaseCandidate"]()
@@ -50,7 +50,7 @@ class ReleaseCandidate(models.Model):
 
 
 class ReportHighlight(models.Model):
-    """Chosen by a person. `heading`: "disk_rr test on btrfs", where the scenario alone would make a poor one."""
+    """Chosen by a user. `heading` replaces the one from the scenario: "disk_rr test on btrfs"."""
 
     NATURAL = ("release__version", "report__culprit__sha")
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="details", db_index=False)
@@ -71,7 +71,7 @@ class ReportHighlight(models.Model):
 
 
 class Suite(models.Model):
-    """A test suite in a sentence or three; `position`: its place in comparisons, the others come behind."""
+    """A test suite, described in one to three sentences; `position`: its place in comparisons, lowest first."""
 
     NATURAL = ("name",)
     name = models.TextField(unique=True)
@@ -91,7 +91,7 @@ class Suite(models.Model):
 
 
 class Parameter(models.Model):
-    """A parameter of tests, or a field of a machine, explained."""
+    """A test parameter or a machine field, explained."""
 
     NATURAL = ("classification", "name")
     classification = models.TextField(help_text='"General", "Test Machine", or a suite')
@@ -113,9 +113,9 @@ class Parameter(models.Model):
 
 
 class TextRevision(models.Model):
-    """One version of one text. The newest of a name is shown, the others are its history; an empty one takes it away.
+    """One version of one text. The newest of a name is shown, the others are its history; an empty one deletes it.
 
-    `place`: the page it stands on, "report v5.6", "index v5.6"; `name`: which text of that place.
+    `place`: the page that it is on, "report v5.6", "index v5.6"; `name`: which text of that page.
     """
 
     place = models.TextField()

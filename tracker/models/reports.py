@@ -9,8 +9,8 @@ from tracker.domain.events import EventData, EventKind, Part, Role, State, Verdi
 from tracker.models.base import NaturalManager, values
 from tracker.models.git import Commit, Tree
 
-# What the tables of releases are filtered and ordered by. An index holds a narrow copy of it, so that a question over
-# ten thousand lines reads none of the rows behind them.
+# What a release's tables are filtered and sorted by. An index holds a narrow copy of these columns, so that a query
+# over ten thousand reports reads none of their rows.
 ASKED = (
     *("state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks"),
     *("lacks_fix", "reported_at", "heard_at", "weight"),
@@ -18,31 +18,31 @@ ASKED = (
 
 
 class ReportSummary(models.Model):
-    """A cache, as the columns of the state are: tracker/services/report_summary.py writes it, and `refold` writes it again.
+    """A cache, like the columns of the state: tracker/services/report_summary.py writes it, and `refold` rebuilds it.
 
     Names are cut to what an index can hold (tracker/services/report_summary.py).
     """
 
-    merged = models.TextField(blank=True, help_text="the release in whose cycle the culprit landed, if it is shown")
-    shifted = models.TextField(blank=True, help_text="the release before which it was reported from another tree")
-    author = models.TextField(blank=True, help_text="the address of the culprit's author")
-    suite = models.TextField(blank=True, help_text="of the headline, as are the next eight")
+    merged = models.TextField(blank=True, help_text="the release in whose cycle the culprit landed, if shown")
+    shifted = models.TextField(blank=True, help_text="the release in whose cycle it was reported from another tree")
+    author = models.TextField(blank=True, help_text="email address of the culprit's author")
+    suite = models.TextField(blank=True, help_text="from the headline finding, like the next eight fields")
     metric = models.TextField(blank=True)
     machine = models.TextField(blank=True)
     scenario = models.TextField(blank=True)
     base = models.TextField(blank=True)
     change_pct = models.FloatField(null=True, blank=True, help_text="plus is better, where the direction is known")
-    noise_pct = models.FloatField(null=True, blank=True, help_text="the larger spread of both sides")
+    noise_pct = models.FloatField(null=True, blank=True, help_text="the larger spread of the two sides")
     spark = models.TextField(blank=True, help_text="the samples of both sides as heights: 3,4,3|17,18")
-    weight = models.FloatField(default=0, help_text="the change in times of the noise")
-    heard_at = models.DateTimeField(null=True, blank=True, help_text="when a person last said something about it")
+    weight = models.FloatField(default=0, help_text="the change in multiples of the noise")
+    heard_at = models.DateTimeField(null=True, blank=True, help_text="when a person last wrote about it")
     closed_at = models.DateTimeField(null=True, blank=True)
-    blocks = models.TextField(blank=True, help_text="the release that must not go out with it")
+    blocks = models.TextField(blank=True, help_text="the release that it blocks")
     assignee = models.TextField(blank=True)
-    lacks_fix = models.BooleanField(default=False, help_text="a stable series carries the culprit without its fix")
-    urgency = models.BigIntegerField(default=0, help_text="blocking, then by weight, then by silence (listing.urgency)")
-    revision = models.BigIntegerField(default=0, help_text="the newest of its events: who saw another saw less")
-    words = models.TextField(blank=True, help_text="what a search in the table looks into, in lower case")
+    lacks_fix = models.BooleanField(default=False, help_text="a stable series has the culprit but not its fix")
+    urgency = models.BigIntegerField(default=0, help_text="sorts by blocking, weight, silence (listing.urgency)")
+    revision = models.BigIntegerField(default=0, help_text="changes with each event; detects stale pages")
+    words = models.TextField(blank=True, help_text="the text that a search in the table looks in, in lower case")
 
     class Meta:
         abstract = True
@@ -58,13 +58,13 @@ class ReportSummary(models.Model):
         ]
 
 
-# What an operator has to look at first is not shown in the tables, unless it was told to people all the same.
+# Held reports are not shown in the tables, unless they were sent to people anyway.
 SHOWN = models.Q(held="") | models.Q(reported_at__isnull=False)
 
 
 class Report(ReportSummary):
-    """What is known of one culprit. The columns from `given_title` on are a cache of its folded events, and those of
-    `Listed` one of its line in the tables.
+    """What is known about one culprit. The columns from `given_title` on are a cache of its folded events; those of
+    `ReportSummary` are the report summary.
     """
 
     NATURAL = ("culprit__sha",)
@@ -76,17 +76,17 @@ class Report(ReportSummary):
     tree = models.ForeignKey(Tree, null=True, blank=True, on_delete=models.SET_NULL, related_name="reports")
     branch = models.TextField(blank=True)
     authors = models.JSONField(default=list, blank=True, help_text="addresses and names of the culprit's author")
-    told = models.JSONField(default=list, blank=True, help_text="addresses and names that the report was sent to")
+    told = models.JSONField(default=list, blank=True, help_text="addresses and names of its recipients")
 
-    held = models.TextField(blank=True, help_text="why nobody is told yet: an operator has to look at it first")
+    held = models.TextField(blank=True, help_text="why it is held: an operator has to check it first")
 
-    given_title = models.TextField(blank=True, help_text="a title that somebody gave it since")
+    given_title = models.TextField(blank=True, help_text="a title that a user gave it later")
     state = models.TextField(choices=[(s.value, s.value) for s in State])
-    status = models.TextField(help_text="the sentence of the triage table")
+    status = models.TextField(help_text="the status text")
     because = models.TextField(blank=True, help_text="the key of the event that decided the state")
     awaited = models.TextField(blank=True)
     landing = models.TextField(blank=True, help_text="the first mainline version with the culprit")
-    cycle = models.TextField(blank=True, db_index=True, help_text="the release that the landing belongs to")
+    cycle = models.TextField(blank=True, db_index=True, help_text="the release in whose cycle the landing is")
     fix_title = models.TextField(blank=True)
     fix_sha = models.TextField(blank=True)
     fix_landing = models.TextField(blank=True)
@@ -116,7 +116,7 @@ class Report(ReportSummary):
         return (self.culprit.sha,)
 
 
-# What those who were told of a report may want to hear (bot/outbox/follow_ups.py).
+# The events that may be worth a further mail to a report's recipients (bot/outbox/follow_ups.py).
 NEWS = (
     EventKind.STILL_THERE,
     EventKind.FIX_CONFIRMED,
@@ -126,18 +126,18 @@ NEWS = (
 
 
 class Event(models.Model):
-    """The stored form of `status.Event`, whose fields it has, and `recorded_at`: when we learned of it."""
+    """The stored form of `status.Event`, with the same fields; `recorded_at`: when we learned of it."""
 
     NATURAL = ("report__culprit__sha", "key")
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="events")
-    key = models.TextField(help_text="names the fact within the report, so that it is told once")
+    key = models.TextField(help_text="identifies the event within the report, so that it is recorded once")
     kind = models.TextField(choices=[(h.value, h.value) for h in EventKind])
     at = models.DateTimeField()
     by = models.TextField(choices=[(r.value, r.value) for r in Role], default=Role.MACHINE.value)
     message_id = models.TextField(blank=True, db_index=True)
     commit = models.TextField(blank=True, db_index=True)
     result = models.TextField(blank=True)
-    said_by = models.TextField(blank=True, help_text="a user, or a person outside of mail and git")
+    said_by = models.TextField(blank=True, help_text="a user, or a person who said so outside of mail and git")
     title = models.TextField(blank=True)
     tag = models.TextField(blank=True)
     tree = models.TextField(blank=True)
@@ -146,8 +146,8 @@ class Event(models.Model):
     answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
     recorded_at = models.DateTimeField()
-    batch = models.TextField(blank=True, help_text="the act of a person that it belongs to")
-    aloud = models.BooleanField(default=False, help_text="who did it wants the thread to hear of it")
+    batch = models.TextField(blank=True, help_text="ID of the report action that it belongs to")
+    aloud = models.BooleanField(default=False, help_text="the user wants it announced in the thread")
 
     objects = NaturalManager["Event"]()
 
@@ -179,7 +179,7 @@ class Event(models.Model):
         return (*self.report.natural_key(), self.key)
 
     def value(self) -> EventData:
-        """The event as the fold takes it."""
+        """Return the event as `fold` takes it."""
         return EventData(
             key=self.key,
             kind=EventKind(self.kind),
@@ -199,7 +199,7 @@ class Event(models.Model):
 
 
 class Decision(models.TextChoices):
-    """What a person made of it."""
+    """What a user decided about it."""
 
     OPEN = "open"
     ACCEPTED = "accepted"
@@ -208,14 +208,14 @@ class Decision(models.TextChoices):
 
 
 class Suggestion(models.Model):
-    """The event that a mail or a commit would make. `key` is the event's, so that it is suggested once."""
+    """The event that a mail or a commit would add. `key` is the event's, so that it is suggested once."""
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="suggestions")
     key = models.TextField()
     kind = models.TextField(choices=[(h.value, h.value) for h in EventKind])
     at = models.DateTimeField()
     by = models.TextField(choices=[(r.value, r.value) for r in Role])
-    message_id = models.TextField(blank=True, help_text="empty: a commit says it")
+    message_id = models.TextField(blank=True, help_text="empty: it is from a commit")
     commit = models.TextField(blank=True)
     title = models.TextField(blank=True)
     tag = models.TextField(blank=True)
@@ -223,7 +223,7 @@ class Suggestion(models.Model):
     remark = models.TextField(blank=True)
     answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
-    rule = models.TextField(help_text="which reading it is")
+    rule = models.TextField(help_text="the rule that read it")
     decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
     decided_by = models.TextField(blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
@@ -246,7 +246,7 @@ class Suggestion(models.Model):
         return f"{self.kind}: {self.quote}"
 
     def value(self) -> EventData:
-        """The event that it would be."""
+        """Return the event that it would become."""
         return EventData(
             key=self.key,
             kind=EventKind(self.kind),
@@ -282,12 +282,12 @@ class RuleRecord(models.Model):
 
     @property
     def accepted_pct(self) -> float | None:
-        """Of what was decided, in per cent; None where nothing was."""
+        """The accepted ones, in per cent of those decided; None if none were."""
         return 100 * self.accepted / self.decided if self.decided else None
 
 
 class RelatedCommit(models.Model):
-    """What git itself is sure of, by a rule of bot/upstream/matching.py. What people said stands in events."""
+    """A relation proven by git itself, by a rule of bot/upstream/matching.py. What people said is in events."""
 
     NATURAL = ("report__culprit__sha", "commit__sha")
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="related")
@@ -295,7 +295,7 @@ class RelatedCommit(models.Model):
     part = models.TextField(choices=[(part.value, part.value) for part in Part])
     undoes = models.TextField(blank=True, help_text="the sha of the commit that it reverts")
     tree = models.ForeignKey("Tree", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
-    rule = models.TextField(help_text="what told us")
+    rule = models.TextField(help_text="the rule that found it")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
 
     objects = NaturalManager["RelatedCommit"]()
@@ -314,13 +314,13 @@ class RelatedCommit(models.Model):
 
 
 class StableSeries(models.Model):
-    """A stable series that carries a culprit: "in v6.6.12, fix missing"."""
+    """A stable series that contains a culprit: "in v6.6.12, fix missing"."""
 
     NATURAL = ("report__culprit__sha", "tree__name", "series")
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="stable")
     tree = models.ForeignKey("Tree", on_delete=models.CASCADE, related_name="+")
     series = models.TextField(help_text='"v6.6"')
-    number = models.BigIntegerField(help_text="orders series as kernels are released")
+    number = models.BigIntegerField(help_text="sorts series in release order")
     newest = models.TextField(help_text='its newest release: "v6.6.12"')
     fixed_in = models.TextField(blank=True, help_text="the first release with the fix; empty: the fix is missing")
 

@@ -13,7 +13,7 @@ from tracker.models.reports import Report
 
 
 class Outcome(models.TextChoices):
-    """How a bisection ended; only a conclusive one is reported."""
+    """How a bisection ended; only conclusive ones are reported."""
 
     CONCLUSIVE = "conclusive"
     INCONCLUSIVE = "inconclusive"
@@ -21,9 +21,9 @@ class Outcome(models.TextChoices):
 
 
 class BisectResult(models.Model):
-    """Kept in canonical JSON of what was received (DESIGN rule 1). (producer, external_id) is the lab's key for it.
+    """Stored as canonical JSON of what was received (DESIGN rule 1). (producer, external_id) is the lab's key for it.
 
-    `held` of a result or a report: the reasons, a line each.
+    `held` of a result or a report: the reasons, one per line.
     """
 
     NATURAL = ("producer", "external_id")
@@ -33,12 +33,12 @@ class BisectResult(models.Model):
     format = models.TextField(default="perf-bisect-result/1", help_text="the adapter that reads the payload")
     payload = models.TextField()
     outcome = models.TextField(choices=Outcome.choices)
-    bad_sha = models.TextField(blank=True, help_text="the commit up to which was measured")
-    measured = models.JSONField(default=list, blank=True, help_text="what was measured and became no finding")
-    created_at = models.DateTimeField(help_text="by the lab's clock; when it came in, where the lab tells no time")
+    bad_sha = models.TextField(blank=True, help_text="the bad end of the bisected range, which was measured")
+    measured = models.JSONField(default=list, blank=True, help_text="what was measured but did not become a finding")
+    created_at = models.DateTimeField(help_text="by the lab's clock; the time of receipt if the lab gives none")
     received_at = models.DateTimeField()
-    held = models.TextField(blank=True, help_text="why an operator has to look at it, if he has to")
-    note = models.TextField(blank=True, help_text="what it became, where it is no finding: an event of another report")
+    held = models.TextField(blank=True, help_text="why an operator has to check it; empty: not held")
+    note = models.TextField(blank=True, help_text="what it became if not a finding: an event of another report")
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.PROTECT, related_name="results")
 
     objects = NaturalManager["BisectResult"]()
@@ -57,10 +57,10 @@ class BisectResult(models.Model):
 
 
 class Finding(models.Model):
-    """`change_pct` is better when positive; `change_pct_raw` is the metric's own movement."""
+    """`change_pct`: plus is better; `change_pct_raw`: the metric's own change."""
 
     NATURAL = ("report__culprit__sha", "metric__name", "scenario__key", "machine__name")
-    # Twenty of these rows come with a result, so each index has to earn its place: the unique one finds a report's.
+    # A result adds about twenty of these rows, so indexes are few: the unique one also serves lookups by report.
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="findings", db_index=False)
     metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="findings", db_index=False)
     scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="findings", db_index=False)
@@ -82,9 +82,9 @@ class Finding(models.Model):
     old_samples = models.JSONField(default=list, blank=True)
     new_samples = models.JSONField(default=list, blank=True)
     p_value = models.FloatField(null=True, blank=True, help_text="of Welch's t-test; null: not testable")
-    low_pct = models.FloatField(null=True, blank=True, help_text="95 % bootstrap interval of change_pct_raw")
+    low_pct = models.FloatField(null=True, blank=True, help_text="95% bootstrap interval of change_pct_raw")
     high_pct = models.FloatField(null=True, blank=True)
-    effect = models.FloatField(null=True, blank=True, help_text="the change, in times the usual noise there")
+    effect = models.FloatField(null=True, blank=True, help_text="the change in multiples of the usual noise")
     result = models.ForeignKey(
         BisectResult, null=True, blank=True, on_delete=models.PROTECT, related_name="findings", db_index=False
     )
@@ -108,16 +108,16 @@ class Finding(models.Model):
 
 
 class CommitSide(models.TextChoices):
-    """Of a report: where it was taken."""
+    """The side of a report on which the file was taken."""
 
     PARENT = "parent"
     CULPRIT = "culprit"
 
 
 class ToolOutput(models.Model):
-    """Of a side of a report, or of a kernel. The text is kept as it came; what it means is read when it is shown.
+    """Belongs to one side of a report, or to a kernel. The text is stored as received and parsed when shown.
 
-    `kind` is the name of a parser of tracker/evidence/kinds, "text" where none knows it.
+    `kind` is the name of a parser in tracker/evidence/kinds, "text" if none matches.
     """
 
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
@@ -126,11 +126,11 @@ class ToolOutput(models.Model):
     machine = models.ForeignKey(Machine, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     scenario = models.ForeignKey(Scenario, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     result = models.ForeignKey(ReleaseResult, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
-    name = models.TextField(help_text="of the file")
+    name = models.TextField(help_text="file name")
     kind = models.TextField()
     text = models.TextField()
-    key = models.TextField(unique=True, help_text="of all that it belongs to and of the text, so that it comes in once")
-    said_by = models.TextField(help_text="who handed it in")
+    key = models.TextField(unique=True, help_text="digest of its owner, name and text, so that it is stored once")
+    said_by = models.TextField(help_text="who uploaded it")
     at = models.DateTimeField()
 
     class Meta:

@@ -9,14 +9,14 @@ from tracker.models.measurements import Kernel, Metric
 
 
 class StudyKind(models.TextChoices):
-    """What it tells: which variant wins how often, or how versions follow each other."""
+    """What it shows: how often each variant wins, or how versions develop."""
 
     VARIANTS = "variants"
     VERSIONS = "versions"
 
 
 class Study(models.Model):
-    """The first of its kernels is the one that the others are compared with. Its prose stands in `Writing`."""
+    """The first of its kernels is the baseline for the others. Its prose is in `TextRevision`."""
 
     NATURAL = ("slug",)
     slug = models.SlugField(unique=True)
@@ -41,7 +41,7 @@ class Study(models.Model):
 
 
 class StudyKernel(models.Model):
-    """A column of a study. `label`: what it is called there: "2M"."""
+    """A column of a study. `label`: its name there: "2M"."""
 
     NATURAL = ("study__slug", "position")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="columns", db_index=False)
@@ -65,9 +65,10 @@ class StudyKernel(models.Model):
 
 
 class BasketEntry(models.Model):
-    """A metric in the scenarios that have the parameters `params`, from the release `since` to the one `until`.
+    """A metric in the scenarios with the parameters `params`, from release `since` up to and including `until`.
 
-    Where the entries that hold for two releases differ, the index is chained there (tracker/domain/performance_index/index_math.py).
+    Where the entries of two successive releases differ, the index is chained
+    (tracker/domain/performance_index/index_math.py).
     """
 
     NATURAL = ("basket", "metric__name", "params", "since")
@@ -75,8 +76,8 @@ class BasketEntry(models.Model):
     metric = models.ForeignKey(Metric, on_delete=models.PROTECT, related_name="+")
     params = models.TextField(blank=True, help_text="mode=process, test=mmap1; empty: every scenario")
     weight = models.FloatField(default=1.0)
-    since = models.TextField(blank=True, help_text="the first release that it counts in; empty: from the beginning")
-    until = models.TextField(blank=True, help_text="the last one; empty: it counts still")
+    since = models.TextField(blank=True, help_text="first release in which it counts; empty: from the beginning")
+    until = models.TextField(blank=True, help_text="last release in which it counts; empty: it still counts")
 
     objects = NaturalManager["BasketEntry"]()
 

@@ -1,4 +1,4 @@
-"""Documents as answers to browsers, and the prose in them as it is edited where it stands."""
+"""HTTP responses with documents, and in-place editing of their prose."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tracker.services.revisions import versions, write
 
 
 def in_form(document: Document, form: str) -> HttpResponse:
-    """The document as text, Markdown or JSON."""
+    """Return the document as text, Markdown or JSON."""
     write_out, kind = FORMS[form]
     return HttpResponse(write_out(document, settings.PERFWORK_BASE_URL), content_type=f"{kind}; charset=utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Editing:
-    """What a page needs to let people write: the texts that there are, the one that is edited, and its versions."""
+    """What a page needs for editing: the editable texts, the one being edited, and its versions."""
 
     places: Mapping[str, str]
     edited: str
@@ -36,7 +36,7 @@ class Editing:
 
 
 def editing(request: HttpRequest, place: str, places: Mapping[str, str]) -> Editing:
-    """By `edit` of the address; Unfit where there is no such text. `place`: where its versions are kept."""
+    """Return the editing state for the query's `edit`; raises InvalidInput for an unknown text."""
     name = request.GET.get("edit", "")
     if name and name not in places:
         raise InvalidInput(f"edit: expected one of {', '.join(places)}; found {name[:40]!r}")
@@ -44,7 +44,7 @@ def editing(request: HttpRequest, place: str, places: Mapping[str, str]) -> Edit
 
 
 def written(request: HttpRequest, place: str, places: Mapping[str, str]) -> HttpResponse | None:
-    """Keep what a form says of one of the texts; a refusal where it can't be kept."""
+    """Save a text from a form. Returns an error response if that is not possible."""
     name = told(request.POST, "name", 30)
     if name not in places:
         return refused(f"name: expected one of {', '.join(places)}; found {name!r}")
@@ -52,5 +52,5 @@ def written(request: HttpRequest, place: str, places: Mapping[str, str]) -> Http
         done = write(place, name, request.POST.get("text", ""), person(request), timezone.now())
     except InvalidInput as unfit:
         return refused(f"text: {unfit}")
-    messages.info(request, "Written." if done else "It says so already.")
+    messages.info(request, "Saved." if done else "Nothing has changed.")
     return None

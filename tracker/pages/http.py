@@ -1,4 +1,4 @@
-"""What the page families read of a request, and how they turn down what they can't read."""
+"""Request parsing and error responses, shared by all pages."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ View = Callable[[HttpRequest], HttpResponse]
 
 
 def is_key(text: str) -> bool:
-    """Whether a text is the key of a row, in digits that every database takes."""
+    """Return whether a text is a primary key that every database accepts."""
     return text.isdecimal() and text.isascii() and len(text) < 19
 
 
 def told(form: QueryDict, name: str, most: int = 2000) -> str:
-    """A text of a form, as every database can hold it: without NULs, and no longer than that."""
+    """Return a form field cleaned for the database: without NULs, and cut to `most` characters."""
     return form.get(name, "")[:most].replace("\0", "")
 
 
 def place(request: HttpRequest) -> str:
-    """The network address of who asks; behind a proxy of ours, the one that it has told last."""
+    """Return the client's network address; behind our proxy, the last one in X-Forwarded-For."""
     if settings.SECURE_PROXY_SSL_HEADER:
         return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def person(request: HttpRequest) -> str:
-    """Who is logged in."""
+    """Return the username of the signed-in user."""
     assert isinstance(request.user, AbstractUser)
     return request.user.get_username()
 
 
 def refused(words: str, status: int = 400) -> HttpResponse:
-    """400 or what else fits, with what is wrong in a line."""
+    """Return a plain-text error response of one line, 400 by default."""
     return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")
 
 
 def signed_in(view: View) -> View:
-    """For those who are signed in. Others are led to the door; what a script asked for is told in a line."""
+    """Like login_required, but an htmx request gets a 401 with a line of text instead of a redirect."""
 
     @wraps(view)
     def inner(request: HttpRequest) -> HttpResponse:
         if request.user.is_authenticated or not request.headers.get("HX-Request"):
             return login_required(view)(request)
-        words = "You are signed out, so nothing was changed: sign in, and do it again."
+        words = "You are signed out, so nothing was changed. Sign in and try again."
         return HttpResponse(words, status=401, content_type="text/plain; charset=utf-8")
 
     return inner
 
 
 def only_who_may(permission: str, words: str) -> Callable[[View], View]:
-    """For those who have a right; who is signed in and has it not is told so in `words`."""
+    """Require a permission; signed-in users without it get a 403 with the text `words`."""
 
     def wrap(view: View) -> View:
         @wraps(view)
@@ -70,7 +70,7 @@ def only_who_may(permission: str, words: str) -> Callable[[View], View]:
 
 
 def back(request: HttpRequest) -> HttpResponse:
-    """To the page that a form was on: `next`, where that is a page of ours."""
+    """Redirect to the page in `next`, or to / if it is not a page of ours."""
     page = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
         page = "/"

@@ -1,4 +1,4 @@
-"""Keyset paging: a page begins behind the values of the last row before it, however far down the table that is."""
+"""Keyset paging: a page starts after the values of the previous page's last row, so deep pages cost no more."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import OrderBy
 
 Row = TypeVar("Row", bound=models.Model)
-MAX_CURSOR = 4000  # characters: an address has to hold it
+MAX_CURSOR = 4000  # characters, since it is part of a URL
 
 
 class CursorError(ValueError):
-    """A place in a table that is none."""
+    """The cursor is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A column to order by. Where it may be empty (`gaps`), such rows come first upwards and last downwards."""
+    """A column to order by. If it is nullable (`gaps`), NULLs come first when ascending, last when descending."""
 
     name: str
     down: bool = False
@@ -40,7 +40,7 @@ class Key:
         return F(self.name).asc(nulls_first=self.gaps or None)
 
     def beyond(self, value: Any) -> Q:
-        """What comes after a value."""
+        """Return a condition for the rows after a value."""
         if value is None:
             return Q(pk__in=()) if self.down else Q(**{f"{self.name}__isnull": False})
         more = Q(**{f"{self.name}__{'lt' if self.down else 'gt'}": value})
@@ -57,14 +57,14 @@ class Order:
     keys: tuple[Key, ...]
 
     def turned(self) -> Order:
-        """From the end."""
+        """Return the reverse order."""
         return Order(tuple(key.turned() for key in self.keys))
 
     def sorted(self, rows: QuerySet[Row]) -> QuerySet[Row]:
         return rows.order_by(*(key.order() for key in self.keys))
 
     def beyond(self, values: Sequence[Any]) -> Q:
-        """What comes after the row with these values."""
+        """Return a condition for the rows after the row with these values."""
         found, same = Q(), Q()
         for key, value in zip(self.keys, values, strict=True):
             found |= same & key.beyond(value)
@@ -72,12 +72,12 @@ class Order:
         return found
 
     def cursor(self, row: Mapping[str, Any]) -> str:
-        """The place of a row, as text for a URL."""
+        """Return the cursor of a row, as text for a URL."""
         values = [_told(row[key.name]) for key in self.keys]
         return base64.urlsafe_b64encode(json.dumps(values, ensure_ascii=False).encode()).decode().rstrip("=")
 
     def values(self, cursor: str, model: type[models.Model]) -> list[Any]:
-        """What a cursor says, as values of the columns. CursorError where it says nothing of these."""
+        """Return a cursor's values, converted to the types of their columns; raise CursorError if it is invalid."""
         try:
             padded = cursor[:MAX_CURSOR] + "=" * (-len(cursor) % 4)
             told = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -93,7 +93,7 @@ def _told(value: Any) -> Any:
 
 
 def _value(model: type[models.Model], name: str, told: Any) -> Any:
-    """A value of JSON as the column has it; a ValueError where it can't have it."""
+    """Convert a JSON value to the type of a column; raise ValueError if it does not fit."""
     if isinstance(told, (list, dict, bool)):
         raise CursorError(name)
     field = model._meta.pk if name == "pk" else model._meta.get_field(name)

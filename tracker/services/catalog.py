@@ -31,7 +31,7 @@ _STABLE_BRANCH = re.compile(r"(?:linux-|stable-)\d+\.\d+(?:\.y)?")
 
 
 def commit_for(sha: str, **told: object) -> Commit:
-    """The commit of this sha. What is told now fills what was not known; a longer sha replaces its beginning."""
+    """Find or create a commit by sha. New values only fill empty fields; a longer sha replaces a shorter one."""
     sha = sha.lower()
     commit = Commit.objects.filter(sha=sha).first() or _abbreviated(sha)
     if commit is None:
@@ -51,7 +51,7 @@ def commit_for(sha: str, **told: object) -> Commit:
 
 
 def _abbreviated(sha: str) -> Commit | None:
-    """The commit that this is the longer or the shorter sha of, where just one can be meant."""
+    """Return the commit of which this is a longer or a shorter sha, if it is unambiguous."""
     beginnings = [sha[:length] for length in range(10, len(sha))]
     if known := Commit.objects.filter(sha__in=beginnings).first():
         return known
@@ -60,7 +60,7 @@ def _abbreviated(sha: str) -> Commit | None:
 
 
 def role_of(name: str, url: str = "") -> TreeRole:
-    """What a tree is, by its usual name or its address."""
+    """Return the role of a tree, from its usual name or its URL."""
     if name in ("linus", "linux", "mainline") or _MAINLINE_URL.search(url):
         return TreeRole.MAINLINE
     if name in ("next", "linux-next"):
@@ -70,7 +70,7 @@ def role_of(name: str, url: str = "") -> TreeRole:
 
 
 def tree_for(name: str, url: str = "") -> Tree | None:
-    """The tree of this name, with the role that its name or address tells; an operator may correct it."""
+    """Find or create the tree of this name, with the role that its name or URL suggests; an operator may change it."""
     if not name:
         return None
     tree, _ = Tree.objects.get_or_create(name=name, defaults={"role": role_of(name, url), "url": url})
@@ -85,7 +85,7 @@ def machine_for(name: str, **told: object) -> Machine:
 
 
 def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, suite: str = "") -> Metric:
-    """A metric as told, not saved; what was not told is what our tables know."""
+    """Return an unsaved metric; a missing unit or direction is taken from our tables."""
     by = DirectionBy.LAB
     if direction == Direction.UNKNOWN:
         direction = direction_of(name, suite)
@@ -94,7 +94,7 @@ def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, su
 
 
 def metric_for(name: str) -> Metric:
-    """The metric of this name, with the direction and the unit that our tables know."""
+    """Find or create the metric of this name, with the direction and unit from our tables."""
     told = new_metric(name)
     facts = {field: getattr(told, field) for field in ("unit", "direction", "direction_by")}
     return Metric.objects.get_or_create(name=name, defaults=facts)[0]
@@ -116,7 +116,7 @@ def report_for(
     authors: Sequence[str] = (),
     told: Sequence[str] = (),
 ) -> Report:
-    """The report about a culprit: one culprit, one report. What is told now fills what was not known."""
+    """Find or create the report about a culprit; one each. New values only fill empty fields."""
     nowhere, subsystem = fold(verdict, ()), clipped(subsystem)
     report, made = Report.objects.get_or_create(
         culprit=culprit,
@@ -145,8 +145,8 @@ def report_for(
 
 
 def add_finding(finding: Finding) -> bool:
-    """Store a finding once; False where the same was found before. A report keeps its first headline."""
-    Report.objects.select_for_update().filter(pk=finding.report.pk).first()  # one at a time decides on the headline
+    """Store a finding once. Returns False if it is already known. A report keeps its first headline."""
+    Report.objects.select_for_update().filter(pk=finding.report.pk).first()  # one worker at a time sets the headline
     same = {name: getattr(finding, name) for name in ("report", "metric", "scenario", "machine")}
     if Finding.objects.filter(**same).exists():
         return False
@@ -158,11 +158,11 @@ def add_finding(finding: Finding) -> bool:
 
 # --- many at once ---
 Row = TypeVar("Row", bound=models.Model)
-_SHORTEST, _WHOLE = 10, 40  # digits of a sha: what reports of old told, and what git gives
+_SHORTEST, _WHOLE = 10, 40  # digits of a sha: in old reports, and in full
 
 
 def _ensure(field: str, wanted: Mapping[str, Row]) -> dict[str, Row]:
-    """The rows that hold these values in a unique field, by that value; those that lack are made as wanted."""
+    """Return the rows with these values in a unique field, by value; missing ones are created as given."""
     if not wanted:
         return {}
     manager = type(next(iter(wanted.values())))._default_manager
@@ -176,7 +176,7 @@ _PARTS = ("cpus", "sockets", "cpu_model", "codename", "memory_bytes")
 
 
 def machines(wanted: Iterable[Machine]) -> dict[str, Machine]:
-    """By name; what is known of a machine already stays, and what was not is learned when it is told."""
+    """Find or create machines, by name. New values only fill empty fields."""
     told = {each.name: each for each in wanted}
     rows = _ensure("name", told)
     for name, row in rows.items():
@@ -189,12 +189,12 @@ def machines(wanted: Iterable[Machine]) -> dict[str, Machine]:
 
 
 def scenarios(wanted: Iterable[Scenario]) -> dict[str, Scenario]:
-    """By key."""
+    """Find or create scenarios, by key."""
     return _ensure("key", {each.key: each for each in wanted})
 
 
 def trees(wanted: Iterable[Tree]) -> dict[str, Tree]:
-    """By name; an address is learned when it is told for the first time."""
+    """Find or create trees, by name. A new URL only fills an empty one."""
     told = {each.name: each for each in wanted}
     rows = _ensure("name", told)
     for row in rows.values():
@@ -205,9 +205,9 @@ def trees(wanted: Iterable[Tree]) -> dict[str, Tree]:
 
 
 def metrics(wanted: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
-    """By name, and those that were known with another direction until now, or without one.
+    """Find or create metrics, by name. Also returns those whose direction has been set or changed.
 
-    A direction told by a lab stands against the table's, and an operator's against both.
+    A lab's direction overrides that of the table, and an operator's overrides both.
     """
     told: dict[str, Metric] = {}
     for each in wanted:
@@ -237,9 +237,9 @@ _TOLD = ("title", "author_name", "author_email", "authored_at", "trailers", "pat
 
 
 def commits(wanted: Iterable[Commit]) -> dict[str, Commit]:
-    """By the sha told, which is whole, and takes the place of its beginning where only that was known.
+    """Find or create commits, by full sha, which replaces an abbreviated one where only that was known.
 
-    What is told now fills what was not known.
+    New values only fill empty fields.
     """
     told: dict[str, Commit] = {}
     for each in wanted:
@@ -254,7 +254,7 @@ def commits(wanted: Iterable[Commit]) -> dict[str, Commit]:
 
 
 def _by_beginning(shas: Collection[str]) -> dict[str, Commit]:
-    """The commits that were known by the beginning of one of these shas only. Few are: old reports told ten digits."""
+    """Return the commits known only by an abbreviation of one of these shas: a few, from old reports."""
     short = Commit.objects.filter(sha_length__gte=_SHORTEST, sha_length__lt=_WHOLE)
     lengths = short.order_by("sha_length").values_list("sha_length", flat=True).distinct()
     whole = {sha[:length]: sha for length in lengths for sha in shas if len(sha) > length}
@@ -262,7 +262,7 @@ def _by_beginning(shas: Collection[str]) -> dict[str, Commit]:
 
 
 def _fill(row: Commit, told: Commit) -> bool:
-    """Take over what was not known; whether there was anything."""
+    """Fill empty fields of `row`. Returns whether there were any to fill."""
     changed = [name for name in _TOLD if getattr(told, name) and not getattr(row, name)]
     for name in changed:
         setattr(row, name, getattr(told, name))

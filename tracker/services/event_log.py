@@ -1,4 +1,4 @@
-"""The one way in for events: append them, fold again, refresh the report's cached columns."""
+"""The event log, the only way to add events: append them, fold again, refresh the report's cached columns."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ CACHE = (
     ),
     *("remark", "reported_at", "responded_at", "changed_at"),
 )
-# Of its line in the tables, what follows from these and from the events.
+# The columns of the report summary that follow from these and from the events.
 LINE = ("closed_at", "blocks", "assignee", "merged", "shifted", "heard_at", "urgency", "words")
 _NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
-# The newest event, and in any case another than before: an event of a lower key may be committed later.
+# The newest event's key, but always higher than before: an event with a lower key may be committed later.
 _REVISION = f"revision = CASE WHEN {_NEWEST} > revision THEN {_NEWEST} ELSE revision + 1 END"
 
 
 def event_row(report: Report, event: EventData, recorded_at: datetime, quote: str = "") -> Event:
-    """The row of an event, not saved yet. `quote` is the sentence that was relied on."""
+    """Return the unsaved row of an event. `quote` is the sentence that it is based on."""
     return Event(
         report=report,
         recorded_at=recorded_at,
@@ -51,9 +51,9 @@ def event_row(report: Report, event: EventData, recorded_at: datetime, quote: st
 
 
 def append(rows: Iterable[Event]) -> set[int]:
-    """Append events without folding; facts that are known already are left as they are.
+    """Append events without folding; events that are already known are skipped.
 
-    Returns the reports whose states may have changed: the caller owes them a `refold`.
+    Returns the reports whose states may have changed: the caller must `refold` them.
     """
     rows = list(rows)
     Event.objects.bulk_create(rows, ignore_conflicts=True)
@@ -61,20 +61,20 @@ def append(rows: Iterable[Event]) -> set[int]:
 
 
 def correct_role(report: Report, event: EventData) -> None:
-    """Correct who told a fact, where that is known better than when its mail was read first."""
+    """Correct who caused an event, where that is known better than when its mail was first read."""
     Event.objects.filter(report=report, key=event.key, said_by="").exclude(by=event.by).update(by=event.by)
 
 
 def rejected_keys(report: Report, message_id: str) -> set[str]:
-    """The keys of what a mail was taken to mean, and a person rejected or changed."""
+    """Return the keys of a mail's suggestions that a user rejected or changed."""
     decided = Suggestion.objects.filter(report=report, message_id=message_id)
     return set(decided.filter(decision__in=(Decision.REJECTED, Decision.CHANGED)).values_list("key", flat=True))
 
 
 def forget_mail(message_ids: models.QuerySet[Any]) -> None:
-    """Take back what was concluded from these mails, since all of them are about to be read again (DESIGN rule 1).
+    """Delete what was concluded from these mails, which are about to be read again (DESIGN rule 1).
 
-    What a person said or decided stays.
+    What a user said or decided is kept.
     """
     Suggestion.objects.filter(decision=Decision.OPEN, message_id__in=message_ids).delete()
     Event.objects.filter(message_id__in=message_ids, said_by="").delete()
@@ -82,7 +82,7 @@ def forget_mail(message_ids: models.QuerySet[Any]) -> None:
 
 @transaction.atomic
 def record(rows: Iterable[Event]) -> int:
-    """Append events and fold. Returns how many were new."""
+    """Append events and fold. Returns the number of new ones."""
     rows = list(rows)
     if not rows:
         return 0
@@ -97,16 +97,16 @@ def record(rows: Iterable[Event]) -> int:
 
 
 def _lock(report_ids: Iterable[int]) -> list[Report]:
-    """These reports, locked until the transaction ends: two workers that add events must not fold past each other.
+    """Return these reports, locked until the transaction ends: concurrent folds must not overwrite each other.
 
-    In the order of their keys, so that nobody waits in a circle. SQLite has one writer at a time anyway.
+    Locked in the order of their keys, to avoid deadlocks. SQLite has a single writer anyway.
     """
     rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
     return list(rows.filter(pk__in=set(report_ids)).order_by("pk"))
 
 
 def _events(reports: Iterable[int]) -> dict[int, list[Event]]:
-    """The events of these reports, by report."""
+    """Return the events of these reports, by report."""
     events: dict[int, list[Event]] = {pk: [] for pk in reports}
     for event in Event.objects.filter(report__in=events):
         events[event.report_id].append(event)
@@ -115,9 +115,9 @@ def _events(reports: Iterable[int]) -> dict[int, list[Event]]:
 
 @transaction.atomic
 def amend(report_ids: Iterable[int], tell: Callable[[Report, list[Event]], Event | None]) -> None:
-    """Let `tell` look at each of these reports and its events, and add the one that it gives, if any.
+    """Call `tell` with each of these reports and its events, and append the event that it returns, if any.
 
-    Five statements for all of them. Nobody else changes them meanwhile. An event must be new.
+    Five statements in all. The reports are locked meanwhile. The event must be new.
     """
     reports = _lock(report_ids)
     events = _events(report.pk for report in reports)
@@ -131,13 +131,13 @@ def amend(report_ids: Iterable[int], tell: Callable[[Report, list[Event]], Event
 
 @transaction.atomic
 def refold(report_ids: Iterable[int]) -> None:
-    """Write the cached columns of these reports from their events: two reads and one write for all."""
+    """Write the cached columns of these reports from their events: two reads and one write in all."""
     reports = _lock(report_ids)
     _write(reports, _events(report.pk for report in reports))
 
 
 def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None:
-    """Fold, and write what is another than before."""
+    """Fold, and write what changed."""
     changed: list[Report] = []
     moved: list[int] = []
     calendar = None
@@ -158,21 +158,21 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
         if has_moved or line != [getattr(report, name) for name in LINE]:
             changed.append(report)
     bulk.update(changed, (*CACHE, *LINE), _REVISION)
-    if moved:  # what was composed of them and has not gone out must be looked at again
+    if moved:  # unsent mails about them must be checked again
         unsent = Q(state__in=WAITING, sent_at__isnull=True)
-        told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # more may be due behind it
+        told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # a follow-up may be due
         mails = OutgoingMail.objects.filter(unsent | told, report__in=moved)
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
 
 
 def _coming(standing: ReportState) -> versions.Version | None:
-    """The cycle of what was merged after a candidate; which release follows a release, only its first tag tells."""
+    """Return the -rc after which it was merged; None after a release, whose next version is not known yet."""
     after = versions.parse(standing.merged_after)
     return after if after and after.is_candidate else None
 
 
 def cached(standing: ReportState) -> Mapping[str, object]:
-    """A standing as the report's columns."""
+    """Return the report's columns from its folded state."""
     landed = versions.parse(standing.landing) or _coming(standing)
     fix = standing.fix or Fix()
     return {

@@ -19,7 +19,7 @@ from tracker.models.outbox import WAITING
 from tracker.services.outgoing import delivery_failures, hot_path, record_sent
 
 S = OutgoingState
-# What a person's word does: the state that it leads to, and the states that it is obeyed in.
+# User actions: the state that each leads to, and the states in which it is allowed.
 ACTIONS: Mapping[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
     "approve": (S.APPROVED, frozenset({S.COMPOSED, S.HELD})),
     "hold": (S.HELD, WAITING),
@@ -41,16 +41,16 @@ class ServerAnswer(Protocol):
 
 
 def record_created(mail: OutgoingMail, by: str) -> None:
-    """The first line of a record; in the transaction that creates the mail."""
+    """Log the creation of a mail, in the transaction that creates it."""
     MailTransition.objects.create(mail=mail, became=mail.state, at=mail.composed_at, by=by, words=mail.reason)
 
 
 def transition(
     rows: QuerySet[OutgoingMail], became: OutgoingState, by: str, at: datetime, words: str = "", **columns: Any
 ) -> list[int]:
-    """Move the mails of a query, whatever states it allows, with one UPDATE; returns the keys of those that moved.
+    """Move the mails selected by a query, in whatever states, with one UPDATE. Returns their keys.
 
-    The rows are locked first, so that what is moved is what the query says, and the record tells where from.
+    The rows are locked first, so that exactly those selected move and their previous states are logged.
     """
     words = words[:MOST_WORDS]
     with transaction.atomic():
@@ -74,7 +74,7 @@ def transition_one(
     words: str = "",
     **columns: Any,
 ) -> bool:
-    """Move one mail from a state that is known; False, and nothing changed, where it is not in it any more."""
+    """Move one mail from a known state. Returns False and changes nothing if it is no longer in that state."""
     words = words[:MOST_WORDS]
     with transaction.atomic():
         if rows.filter(pk=pk, state=was).update(state=became, **columns) != 1:
@@ -84,18 +84,18 @@ def transition_one(
 
 
 def add_note(mail: OutgoingMail, by: str, at: datetime, words: str) -> None:
-    """A line in the record of a mail that stays where it is."""
+    """Log a remark on a mail without changing its state."""
     MailTransition.objects.create(mail=mail, was=mail.state, became=mail.state, at=at, by=by, words=words[:MOST_WORDS])
 
 
 def apply_action(pk: int, verb: str, person: str, now: datetime, words: str = "") -> bool:
-    """Approve, hold, cancel or resend; False where the mail is in no state for it, or is about to be composed again.
+    """Approve, hold, cancel or resend. Returns False if the state does not allow it or the mail is to be recomposed.
 
-    A mail that some have got already is not cancelled, but done: the others do not get it.
+    A mail that some recipients already have is not cancelled but marked sent: the others do not get it.
     """
     became, within = ACTIONS[verb]
     rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
-    if verb == "approve":  # what is about to be composed again is not what was looked at
+    if verb == "approve":  # a stale mail is to be recomposed: the user has not seen the new one
         rows = rows.filter(stale=False)
     words = words.replace("\0", "")
     freed = {"not_before": None, "data_at": None, "lease_until": None, "tries": 0, "knocks": 0}
@@ -108,12 +108,12 @@ def apply_action(pk: int, verb: str, person: str, now: datetime, words: str = ""
 
 
 def stopped() -> SendingStop | None:
-    """The stop that is in force."""
+    """Return the stop in force, or None."""
     return SendingStop.objects.filter(ended_at__isnull=True).first()
 
 
 def stop_sending(person: str, now: datetime, reason: str = "") -> bool:
-    """No mail begins to leave from now on, whoever is at it; False where that is so already."""
+    """Stop all sending from now on, in every worker. Returns False if it is stopped already."""
     with transaction.atomic():
         if stopped():
             return False
@@ -122,7 +122,7 @@ def stop_sending(person: str, now: datetime, reason: str = "") -> bool:
 
 
 def resume_sending(person: str, now: datetime) -> bool:
-    """Let mail go again; False where nothing stopped it."""
+    """Resume sending. Returns False if it was not stopped."""
     return bool(SendingStop.objects.filter(ended_at__isnull=True).update(ended_at=now, ended_by=person))
 
 

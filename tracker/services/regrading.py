@@ -1,4 +1,4 @@
-"""What changes when a metric's direction becomes known, or another: its findings, and the words of their reports."""
+"""What changes when a metric's direction is set or changed: its findings, and the verdicts of their reports."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _COLUMNS = ("verdict", "change_pct")
 
 @transaction.atomic
 def regrade(metrics: Collection[Metric]) -> int:
-    """Grade the findings of results again by the directions that their metrics have now. Returns how many changed.
+    """Grade the findings of results again by the current directions of their metrics. Returns how many changed.
 
-    What a robot's mail told stays: its words were the robot's own. So does the verdict of a report that was told.
+    Findings from a robot's mail keep the robot's verdict. A report that was sent keeps its verdict, too.
     """
     findings = Finding.objects.filter(metric__in=metrics, result__isnull=False).select_related("metric", "report")
     changed: list[Finding] = []
@@ -40,7 +40,7 @@ def regrade(metrics: Collection[Metric]) -> int:
 
 
 def _grade(finding: Finding) -> bool:
-    """Give a finding its grade by its metric's direction; whether that is another than before."""
+    """Grade a finding by its metric's direction. Returns whether that changed it."""
     if finding.old_mean is None or finding.new_mean is None:
         return False
     before = (finding.verdict, finding.change_pct)
@@ -50,13 +50,13 @@ def _grade(finding: Finding) -> bool:
 
 
 def set_verdict(report: Report, headline: Finding) -> None:
-    """The report's word by its headline; a direction that was waited for is waited for no longer."""
+    """Set the report's verdict by its headline; a direction that is now known no longer holds the report."""
     metric = headline.metric
     assert headline.old_mean is not None
     assert headline.new_mean is not None
     report.verdict = word(headline.old_mean, headline.new_mean, metric.direction)
     silence = NO_DIRECTION.format(metric=metric.name)
-    said = {"metric": metric.name, "said": metric.direction}  # what a result said and we know now
+    said = {"metric": metric.name, "said": metric.direction}  # a result said what is now set
     settled = {silence, *(CONTRADICTION.format(known=known, **said) for known in ("higher", "lower"))}
     report.held = _without(report.held, settled)
     if metric.direction == "unknown":
@@ -68,13 +68,13 @@ def set_verdict(report: Report, headline: Finding) -> None:
 
 
 def _without(held: str, reasons: Collection[str]) -> str:
-    """The reasons, a line each, without these."""
+    """Return the held reasons, one per line, without these."""
     return "\n".join(each for each in held.split("\n") if each and each not in reasons)
 
 
 def outdate(report_ids: Collection[int]) -> None:
-    """Note that the mails of these reports say less than we know: those that nobody has approved yet are composed
-    again, and behind those that have gone out a follow-up may be due.
+    """Mark the mails of these reports as outdated: those not yet approved are composed again, and those already sent
+    may need a follow-up.
     """
     if report_ids:
         ended = (OutgoingState.CANCELLED, OutgoingState.FAILED)
@@ -83,7 +83,7 @@ def outdate(report_ids: Collection[int]) -> None:
 
 
 def told_already(report_ids: Iterable[int]) -> set[int]:
-    """Those of these reports that people were told of, or whose mail can't be called back any more."""
+    """Return those of these reports that were sent to people, or whose mail can no longer be called back."""
     ids = list(report_ids)
     at_rest = (OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.CANCELLED)
     mailed = OutgoingMail.objects.filter(report__in=ids).exclude(state__in=at_rest).values_list("report_id", flat=True)
@@ -93,7 +93,7 @@ def told_already(report_ids: Iterable[int]) -> set[int]:
 
 @transaction.atomic
 def set_headline(finding: Finding) -> bool:
-    """Make a finding the headline of its report, by an operator's word. False where people were told already."""
+    """Make a finding the headline of its report, as an operator decided. Returns False if the report was sent."""
     if told_already([finding.report_id]) or finding.old_mean is None or finding.new_mean is None:
         return False
     Finding.objects.filter(report=finding.report_id, headline=True).update(headline=False)
@@ -107,9 +107,9 @@ def set_headline(finding: Finding) -> bool:
 
 @transaction.atomic
 def release(report: Report) -> bool:
-    """Let a report and its held results go their way, by an operator's word; what held them is noted.
+    """Release a held report and its held results, as an operator decided; the reasons are kept in a note.
 
-    False where nothing was held, or where a direction that nobody has told holds it still.
+    Returns False if nothing was held, or if an unknown direction still holds the report.
     """
     silence = NO_DIRECTION.partition("{")[0]
     held = list(report.results.exclude(held="").defer("payload"))

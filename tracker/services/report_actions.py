@@ -1,7 +1,7 @@
-"""What people do to reports: each act is an event with the person, once, and can be taken back by another.
+"""Report actions: what users do to reports. An action adds one event per report, with the user; it can be undone.
 
-Many reports are changed in one transaction of five statements. Who saw an older state than there is changes nothing,
-and is told.
+Many reports are changed in one transaction of five statements. A report that has changed since the user loaded it
+is left unchanged, and the outcome says so.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tracker.domain.report_state.fold import effective_events, fold
 from tracker.models import Event, Report
 from tracker.services import event_log
 
-MOST = 500  # reports of one act
-LONGEST = 2000  # characters of what is told beside it
-IN_A_SENTENCE = 160  # of a note
+MOST = 500  # reports per action
+LONGEST = 2000  # characters of the argument
+IN_A_SENTENCE = 160  # characters of a note in the status text
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
 _BATCH = re.compile(r"[0-9a-f]{12}\Z")
-Permit = Callable[[Report], Role | None]  # in which role a person may change a report; None: he may not
+Permit = Callable[[Report], Role | None]  # the role in which a user may change a report; None: not allowed
 
 
 @dataclass(frozen=True, slots=True)
 class ReportAction:
-    """One act of a person. `batch`: 12 random digits that name it; `aloud`: the threads shall hear of it."""
+    """One action of a user. `batch`: its ID, 12 random hexadecimal digits; `aloud`: announce it in the threads."""
 
     kind: EventKind
     person: str
@@ -44,7 +44,7 @@ class ReportAction:
         return f"hand:{self.batch}"
 
     def event(self, role: Role, release: str) -> EventData:
-        """The event of one report. `release`: what it blocks, where nothing else is told. Unfit for a bad argument."""
+        """Return the event for one report. `release`: what it blocks by default. Raises InvalidInput."""
         event = EventData(self.key, self.kind, self.at, role, said_by=self.person)
         told = " ".join(self.argument.split())[:LONGEST]
         match self.kind:
@@ -67,12 +67,12 @@ class ReportAction:
 
 def _some(told: str) -> str:
     if not told:
-        raise InvalidInput("expected some words beside it")
+        raise InvalidInput("expected some text; found none")
     return told
 
 
 def _first(told: str) -> str:
-    """What stands in the sentence of a long note, which is kept whole beside it."""
+    """Return a note as the status text shows it, shortened; the event keeps all of it."""
     return told if len(told) <= IN_A_SENTENCE else f"{told[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
 
 
@@ -90,31 +90,31 @@ def _sha(told: str) -> str:
 
 @dataclass(slots=True)
 class ActionOutcome:
-    """What became of an act: the keys of the reports that changed, and the others with the reason."""
+    """The outcome of an action: the keys of the reports that changed, and the others by reason."""
 
     changed: list[int] = field(default_factory=list)
-    overtaken: list[Report] = field(default_factory=list)  # somebody was faster
-    idle: list[Report] = field(default_factory=list)  # it would change nothing
+    overtaken: list[Report] = field(default_factory=list)  # changed by someone else in the meantime
+    idle: list[Report] = field(default_factory=list)  # the action would change nothing
     forbidden: list[Report] = field(default_factory=list)
 
     def words(self) -> str:
-        """In a sentence or two."""
+        """Return the outcome in a sentence or two."""
         done = "1 report changed" if len(self.changed) == 1 else f"{len(self.changed)} reports changed"
         told = [f"{done}."]
         for reports, why in (
-            (self.overtaken, "was changed meanwhile, and is left as it is"),
-            (self.idle, "stays as it is: this moves nothing there"),
-            (self.forbidden, "is not yours to change"),
+            (self.overtaken, "was changed in the meantime, so this action was not applied"),
+            (self.idle, "is unchanged: this action has no effect there"),
+            (self.forbidden, "is unchanged: you do not have permission"),
         ):
             told += [f"{each.culprit.sha10} {why} (now: {each.status})." for each in reports[:3]]
-            told += [f"{len(reports) - 3} more likewise."] if len(reports) > 3 else []
+            told += [f"{len(reports) - 3} more for the same reason."] if len(reports) > 3 else []
         return " ".join(told)
 
 
 @transaction.atomic
 def change(seen: Mapping[int, int], act: ReportAction, may: Permit, release: str = "") -> ActionOutcome:
-    """Do it to these reports, each with the revision at which it was looked at. Unfit where it can't be done at all."""
-    act.event(Role.MACHINE, release)  # a bad argument is told before anything is locked
+    """Apply an action to reports, each at the revision that the user saw. Raises InvalidInput if it can't be done."""
+    act.event(Role.MACHINE, release)  # rejects a bad argument before anything is locked
     outcome = ActionOutcome()
 
     def tell(report: Report, events: list[Event]) -> Event | None:
@@ -140,23 +140,23 @@ def change(seen: Mapping[int, int], act: ReportAction, may: Permit, release: str
 
 
 def _moves(report: Report, events: Sequence[EventData], event: EventData) -> bool:
-    """Whether a report would stand elsewhere; who said so does not count."""
+    """Whether the event would change the report state; who caused it does not count."""
     verdict = Verdict(report.verdict)
     before, after = fold(verdict, events), fold(verdict, [*events, event])
     return replace(before, because="", closed_at=None) != replace(after, because="", closed_at=None)
 
 
 def undo(batch: str, person: str, now: datetime, may: Permit) -> list[int]:
-    """Take an act back wherever it still stands. Returns the keys of the reports that changed."""
+    """Undo an action wherever it is still in effect. Returns the keys of the reports that changed."""
     if not _BATCH.match(batch):
-        raise InvalidInput(f"expected the name of an act; found {batch[:40]!r}")
+        raise InvalidInput(f"expected the ID of an action; found {batch[:40]!r}")
     reports = Event.objects.filter(batch=batch).exclude(batch="").values_list("report", flat=True)
     return take_back(reports, f"hand:{batch}", person, now, may)
 
 
 @transaction.atomic
 def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may: Permit) -> list[int]:
-    """Reverse an event where it stands: it stays in the record, and counts no longer."""
+    """Reverse an event where it is in effect: it stays in the event log but no longer counts."""
     changed: list[int] = []
 
     def tell(report: Report, events: list[Event]) -> Event | None:

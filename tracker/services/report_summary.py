@@ -1,6 +1,7 @@
-"""A report's line in the tables (tracker/models/reports.py): written here from what is known of the report.
+"""The report summary (tracker/models/reports.py): the cached columns of a report's table row, written only here.
 
-State and events come by `history.refold`, which calls `put`; findings, mail, git and releases by `relist`.
+`history.refold` calls `put` after a change of state or events; `refresh` follows changes in findings, mail, git and
+releases.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
 from tracker.services import bulk
 
-CLIP = 120  # characters of a name: five of them and the rest of a line must fit an index entry of PostgreSQL, 2.7 kB
+CLIP = 120  # characters of a name: five of them and the other columns must fit a PostgreSQL index entry, 2.7 kB
 WORDS = 1200
-DOTS = 8  # samples of a side in a row
-HEIGHT = 20  # of a row's little chart; 0 is its top
-LEAST_NOISE = 2.0  # per cent: below this, reports print no spread
+DOTS = 8  # samples per side in a sparkline
+HEIGHT = 20  # of the sparkline; 0 is its top
+LEAST_NOISE = 2.0  # per cent: reports print no spread below this
 _BEYOND = (1 << 20) - 1
 _SECONDS = (1 << 32) - 1
 
 
 def urgency(blocking: bool, weight: float, heard_at: datetime | None) -> int:
-    """One number to order a table by: what blocks first, then effect ÷ noise, then the longest silence.
+    """Return one number to sort a table by: blocking first, then effect ÷ noise, then the longest silence.
 
     >>> urgency(True, 1.0, None) > urgency(False, 900.0, None) > urgency(False, 1.0, None) > 0
     True
@@ -44,7 +45,7 @@ def urgency(blocking: bool, weight: float, heard_at: datetime | None) -> int:
 
 
 def spark(old: Sequence[float], new: Sequence[float]) -> str:
-    """The samples of both sides as heights from 0, the highest value, to HEIGHT: "17,18|3,4"; "" where one has none.
+    """Return the samples of both sides as heights, 0 for the highest value: "17,18|3,4"; "" if a side has none.
 
     >>> spark([100, 101], [80])
     '1,0|20'
@@ -62,12 +63,12 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
 
 
 def _some(samples: Sequence[float]) -> Sequence[float]:
-    """At most DOTS of them, from all along."""
+    """Return at most DOTS of them, evenly spaced."""
     return [samples[number * len(samples) // DOTS] for number in range(DOTS)] if len(samples) > DOTS else samples
 
 
 def weight(finding: Finding) -> float:
-    """The change in times of the usual noise; where no history of it is known, of the larger spread that was told."""
+    """Return the change in multiples of the usual noise or, without a noise history, of the larger spread given."""
     if finding.effect is not None and math.isfinite(finding.effect):
         return abs(finding.effect)
     change = finding.change_pct_raw if finding.change_pct_raw is not None else finding.change_pct
@@ -75,13 +76,13 @@ def weight(finding: Finding) -> float:
 
 
 def noise(finding: Finding) -> float | None:
-    """The larger spread of both sides, in per cent of their means."""
+    """Return the larger spread of the two sides, in per cent of their means."""
     return max((each for each in (finding.old_stddev_pct, finding.new_stddev_pct) if each is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCalendar:
-    """The ends of the cycles, in their order, and the one that goes on; "" where nothing names it yet."""
+    """The ends of the cycles, in order, and the current cycle, "" if it is not known."""
 
     versions: tuple[str, ...]
     ends: tuple[datetime, ...]
@@ -93,7 +94,7 @@ class ReleaseCalendar:
 
     @classmethod
     def of(cls, releases: Iterable[Release]) -> ReleaseCalendar:
-        """Of all releases, the oldest first."""
+        """Return the calendar of all releases, given oldest first."""
         releases = list(releases)
         ended = [each for each in releases if each.released_at]
         later = [each for each in releases if not ended or each.number > ended[-1].number]
@@ -101,7 +102,7 @@ class ReleaseCalendar:
         return cls(tuple(each.version for each in ended), ends, later[0].version if later else "")
 
     def cycle_at(self, moment: datetime) -> str:
-        """The release that was in the making: a cycle ends with its release, that moment included."""
+        """Return the release in development at that moment; a cycle includes the moment of its release."""
         place = bisect_left(self.ends, moment)
         return self.versions[place] if place < len(self.versions) else self.current
 
@@ -113,14 +114,14 @@ LINE = (
 
 
 def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
-    """Where the line stands, after the state has changed; without a calendar it was reported when it was before."""
+    """Update the summary after a change of state; no calendar is needed if report time and cycle are unchanged."""
     report.merged = report.cycle if not report.held or report.reported_at else ""
     if calendar:
         at = report.reported_at
         elsewhere = report.tree is None or report.tree.role != TreeRole.MAINLINE or not report.cycle
         report.shifted = calendar.cycle_at(at) if at and elsewhere else ""
     told = (report.heard_at, report.reported_at, report.responded_at)
-    now = timezone.now()  # what says to be of the future was not heard yet
+    now = timezone.now()  # ignore dates in the future
     heard = [each for each in told if each and each <= now]
     report.heard_at = max(heard, default=None)
     blocking = bool(report.blocks) and report.state in OPEN
@@ -129,11 +130,11 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
 
 
 def refresh(report_ids: Iterable[int]) -> None:
-    """Write the lines of these reports again: a handful of queries for five hundred of them."""
+    """Refresh the summaries of these reports: a handful of queries per five hundred reports."""
     calendar = None
     for some in bulk.in_parts(set(report_ids)):
         calendar = calendar or ReleaseCalendar.load()
-        with transaction.atomic():  # locked in the order in which a fold locks them, so that none writes what is old
+        with transaction.atomic():  # locked in the same order as by a fold, so that neither writes stale values
             _relist(some, calendar)
 
 
@@ -154,7 +155,7 @@ def _relist(some: Collection[int], calendar: ReleaseCalendar) -> None:
 
 
 def refresh_since(moment: datetime | None) -> None:
-    """The lines of what was reported since a moment (None: ever), after a cycle has begun or ended."""
+    """Refresh the summaries of reports since a moment (None: all), after a cycle has begun or ended."""
     told = Report.objects.filter(reported_at__isnull=False)
     if moment:
         told = told.filter(reported_at__gt=moment)
@@ -162,7 +163,7 @@ def refresh_since(moment: datetime | None) -> None:
 
 
 def clipped(name: str) -> str:
-    """A name as the tables have it; of what has to be cut, a digest keeps two apart.
+    """Return a name as the tables store it; a name that must be cut gets a digest, to keep it unique.
 
     >>> clipped("lkp-csl-2sp5")
     'lkp-csl-2sp5'
@@ -178,13 +179,13 @@ def _headlines(reports: Collection[int]) -> dict[int, Finding]:
 
 
 def _heard(reports: Collection[int]) -> dict[int, datetime]:
-    """When a person last said something; a mail from the future is as old as its coming."""
+    """Return when a person last wrote about each report; a date in the future counts as the time of receipt."""
     said = Message.objects.filter(report__in=reports, kind__in=PEOPLE).order_by().values_list("report")
     return dict(said.annotate(last=Max(Least("sent_at", "source__received_at"))))
 
 
 def _head(report: Report, head: Finding | None) -> None:
-    """The columns of the headline; empty where there is none."""
+    """Set the columns of the headline; empty if there is none."""
     head = head or Finding(metric=Metric(), scenario=Scenario(), machine=Machine())
     report.suite = clipped(head.scenario.suite)
     report.metric = clipped(head.metric.name)
@@ -202,7 +203,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _mean(value: float | None) -> list[float]:
-    """A side that tells its mean alone."""
+    """Return the samples of a side of which only the mean is known."""
     return [] if value is None else [value]
 
 

@@ -1,4 +1,4 @@
-"""What people write, in versions: the newest text of each name, who wrote it, and what stood there before."""
+"""Texts that people write, with all their versions: who wrote each, and which is the newest."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from datetime import datetime
 from tracker.domain.errors import InvalidInput
 from tracker.models import TextRevision
 
-LONGEST = 20_000  # letters of a text
-MOST = 2_000  # versions of a place
+LONGEST = 20_000  # characters of a text
+MOST = 2_000  # versions per place
 
 
 def texts(place: str) -> Mapping[str, TextRevision]:
-    """The newest version of every text of a place that is not empty, in the order of the first ones. One query."""
+    """Return the newest version of every non-empty text of a place, in order of first appearance. One query."""
     return newest(TextRevision.objects.filter(place=place).order_by("pk")[:MOST])
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A text with who said it first; `row` is what it says now, and who wrote that."""
+    """A text with its original author; `row` is the current version, with its author."""
 
     author: str
     row: TextRevision
 
 
 def comments(place: str, most: int) -> list[Comment]:
-    """The comments of a place in their order, the newest `most` of them. One query."""
+    """Return the newest `most` comments of a place, in order. One query."""
     rows = list(TextRevision.objects.filter(place=place).order_by("pk")[:MOST])
     authors: dict[str, str] = {}
     for row in rows:
@@ -36,7 +36,7 @@ def comments(place: str, most: int) -> list[Comment]:
 
 
 def newest(rows: Iterable[TextRevision]) -> dict[str, TextRevision]:
-    """The last of each name, but for those that are empty. Pure."""
+    """Return the last row of each name, except where it is empty. Pure."""
     found: dict[str, TextRevision] = {}
     for row in rows:
         found[row.name] = row
@@ -44,18 +44,18 @@ def newest(rows: Iterable[TextRevision]) -> dict[str, TextRevision]:
 
 
 def versions(place: str, name: str) -> list[TextRevision]:
-    """Every version of a text, the newest first."""
+    """Return every version of a text, newest first."""
     return list(TextRevision.objects.filter(place=place, name=name).order_by("-pk")[:MOST])
 
 
 def write(place: str, name: str, text: str, by: str, now: datetime) -> TextRevision | None:
-    """Add a version; None where it says what stands there already. Unfit where there is no room for more."""
+    """Add a version. Returns None if the text is unchanged; raises InvalidInput for too long a text or too many."""
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if len(text) > LONGEST:
-        raise InvalidInput(f"expected at most {LONGEST:,} letters, found {len(text):,}")
+        raise InvalidInput(f"expected at most {LONGEST:,} characters, found {len(text):,}")
     last = TextRevision.objects.filter(place=place, name=name).order_by("-pk").first()
     if (last.text if last else "") == text:
         return None
     if TextRevision.objects.filter(place=place).count() >= MOST:
-        raise InvalidInput(f"there are {MOST} versions of texts here already")
+        raise InvalidInput(f"there are already {MOST} versions of texts here")
     return TextRevision.objects.create(place=place, name=name, text=text, by=by, at=now)

@@ -1,4 +1,4 @@
-"""What people make of suggestions: each decision is an event with the person, and can be taken back by another."""
+"""Decisions on suggestions: each adds an event with the user, and can be undone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracker.domain.events import EventData, EventKind
 from tracker.models import Decision, Event, RuleRecord, Suggestion
 from tracker.services import event_log
 
-# What a suggestion may be changed to: what a mail can mean.
+# The kinds of event that a suggestion may be changed to: what a mail can mean.
 OTHERS = (
     EventKind.RESPONDED,
     EventKind.WORKING,
@@ -37,9 +37,9 @@ _OF_A_FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKin
 def decide(
     suggestion: Suggestion, decision: Decision, person: str, now: datetime, instead: EventKind | None = None
 ) -> bool:
-    """Accept, reject or change a suggestion, once; False where somebody was faster.
+    """Accept, reject or change a suggestion, once. Returns False if someone else decided first.
 
-    Accepted or changed it becomes an event of that kind; rejected, an event that says so and moves nothing.
+    Accepted or changed, it becomes an event of that kind; rejected, an event that changes no state.
     """
     open_one = Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN)
     if not open_one.update(decision=decision, decided_by=person, decided_at=now):
@@ -57,7 +57,7 @@ def decide(
 
 @transaction.atomic
 def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
-    """Undo a decision: its event is reversed, and the suggestion waits again. False where it waits already."""
+    """Undo a decision: reverse its event and reopen the suggestion. Returns False if it is open already."""
     decided = Suggestion.objects.filter(pk=suggestion.pk).exclude(decision=Decision.OPEN)
     before = decided.values_list("decision", flat=True).first()
     if before is None or not decided.update(decision=Decision.OPEN, decided_by="", decided_at=None):
@@ -77,14 +77,14 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
 
 
 def _key(suggestion: Suggestion, value: EventData) -> str:
-    """The suggestion's own key at first, so that replaying its mail tells nothing twice; after an undo another."""
+    """Return the suggestion's own key at first, so that a replay adds no second event; after an undo, a new one."""
     times = _events(suggestion).count()
     own = suggestion.key if value.kind == suggestion.kind else f"{value.kind}={suggestion.key}"
     return f"{own}!{times}" if times else own
 
 
 def _events(suggestion: Suggestion) -> QuerySet[Event]:
-    """What was decided of this suggestion before."""
+    """Return the events of earlier decisions on this suggestion."""
     told = Event.objects.filter(report=suggestion.report_id, message_id=suggestion.message_id).exclude(said_by="")
     return told.filter(
         Q(key=suggestion.key)
@@ -96,5 +96,5 @@ def _events(suggestion: Suggestion) -> QuerySet[Event]:
 
 def _count(rule: str, decision: str, by: int) -> None:
     RuleRecord.objects.get_or_create(rule=rule)
-    least = {f"{decision}__gte": max(0, -by)}  # decisions of before these were counted are taken back, too
+    least = {f"{decision}__gte": max(0, -by)}  # decisions from before they were counted can be undone, too
     RuleRecord.objects.filter(rule=rule, **least).update(**{decision: F(decision) + by})

@@ -1,4 +1,4 @@
-"""Files into the database: each once, in one piece, as they came."""
+"""Storing files in the database: each once, in one piece, as received."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tracker.domain.errors import InvalidInput
 from tracker.domain.tool_output.kinds import kind_of
 from tracker.models import Kernel, Machine, ReleaseResult, Report, Scenario, ToolOutput
 
-MOST = 4 << 20  # letters of a file
-MOST_FILES = 200  # that people attach to a report, or to a kernel
+MOST = 4 << 20  # characters of a file
+MOST_FILES = 200  # attached by users to a report, or to a kernel
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
 
 
 def attach_to_report(
     report: Report, side: str, name: str, text: str, said_by: str, now: datetime, machine: Machine | None = None
 ) -> ToolOutput:
-    """A file that was taken on one side of a report; the same again is the one that is there. Unfit says why not."""
+    """Store a file of one side of a report, once. Returns the stored one; raises InvalidInput."""
     row = ToolOutput(report=report, side=side, machine=machine)
     return _attach(row, f"report {report.pk} {side}{_on(machine)}", name, text, said_by, now)
 
@@ -35,7 +35,7 @@ def attach_to_kernel(
     machine: Machine | None = None,
     scenario: Scenario | None = None,
 ) -> ToolOutput:
-    """A file that was taken while a kernel was measured."""
+    """Store a file that was taken while a kernel was measured; otherwise like `attach_to_report`."""
     row = ToolOutput(kernel=kernel, result=result, machine=machine, scenario=scenario)
     where = f"kernel {kernel.pk}{_on(machine)}{f' scenario {scenario.pk}' if scenario else ''}"
     return _attach(row, where, name, text, said_by, now)
@@ -47,21 +47,21 @@ def _on(machine: Machine | None) -> str:
 
 def _attach(row: ToolOutput, owner: str, name: str, text: str, said_by: str, now: datetime) -> ToolOutput:
     if not text.strip():
-        raise InvalidInput(f"{name[:80]}: it is empty")
+        raise InvalidInput(f"{name[:80]}: the file is empty")
     if len(text) > MOST:
-        raise InvalidInput(f"{name[:80]}: expected at most {MOST:,} letters, found {len(text):,}")
+        raise InvalidInput(f"{name[:80]}: expected at most {MOST:,} characters, found {len(text):,}")
     row.name = _UNFIT.sub(" ", name).strip()[:200] or "a file"
     row.text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     row.key = hashlib.sha256(f"{owner}\0{row.name}\0{row.text}".encode()).hexdigest()
     if known := ToolOutput.objects.filter(key=row.key).first():
         return known
     others = ToolOutput.objects.filter(report=row.report, kernel=row.kernel, result=None)
-    if row.result is None and others.count() >= MOST_FILES:  # those of results are as many as their results have
-        raise InvalidInput(f"{row.name[:80]}: there are {MOST_FILES} files already")
+    if row.result is None and others.count() >= MOST_FILES:  # files of results have a limit of their own
+        raise InvalidInput(f"{row.name[:80]}: there are already {MOST_FILES} files")
     row.kind, row.said_by, row.at = kind_of(row.text), said_by, now
     try:
         with transaction.atomic():
             row.save()
-    except IntegrityError:  # somebody hands in the same at this moment
+    except IntegrityError:  # the same file was stored at the same moment
         return ToolOutput.objects.get(key=row.key)
     return row

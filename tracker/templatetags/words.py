@@ -1,4 +1,4 @@
-"""How values are written on the pages."""
+"""Template filters and tags that format values for the pages."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tracker.pages.triage.rows import TriageRow, paths
 from tracker.services.report_summary import spark
 
 register = template.Library()
-# What a note may hold; nothing that is fetched, run or framed.
-_MARKDOWN = MarkdownIt("commonmark", {"html": False})  # in time that grows with the text, whatever it holds
+# The HTML allowed in a note: nothing that is fetched, executed or framed.
+_MARKDOWN = MarkdownIt("commonmark", {"html": False})  # its time is linear in the length of the text
 _TAGS = {"p", "br", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "a", "h3", "h4", "hr"}
 
 
 @register.filter
 def as_markdown(value: str) -> SafeString:
-    """What a person wrote, as HTML: CommonMark, cleaned by nh3."""
+    """Render user-written CommonMark as HTML, sanitized by nh3."""
     made = _MARKDOWN.render(value[:20_000]).strip()
     clean = nh3.clean(made, tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https", "mailto"})
     return mark_safe(clean)
@@ -37,19 +37,19 @@ def as_markdown(value: str) -> SafeString:
 
 @register.filter
 def signed(value: float | None) -> str:
-    """A change with its sign, one decimal and the per cent sign: "-12.4%"; an em dash for none."""
+    """Format a change in per cent: "-12.4%"; an em dash for None."""
     return "—" if value is None else f"{value:+.1f}%"
 
 
 @register.filter
 def spread(value: float | None) -> str:
-    """A spread as the lists write it: "± 3%", and nothing below 2 %."""
+    """Format a spread as reports on the lists do: "± 3%"; "" below 2%."""
     return "" if value is None or value < 2 else f"± {value:.0f}%"
 
 
 @register.filter
 def span(value: timedelta | None) -> str:
-    """A length of time in its largest unit: "3 days", "2 h", "5 min"; an em dash for none."""
+    """Format a duration in its largest unit: "3 days", "2 h", "5 min"; an em dash for None."""
     if value is None:
         return "—"
     if value.days:
@@ -60,7 +60,7 @@ def span(value: timedelta | None) -> str:
 
 @register.filter
 def number(value: float | None) -> str:
-    """A measured value with enough digits and no more."""
+    """Format a measured value with four significant digits, or as an integer from 1,000."""
     if value is None:
         return "—"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
@@ -68,32 +68,32 @@ def number(value: float | None) -> str:
 
 @register.filter
 def sureness(finding: Finding) -> str:
-    """How sure a change is: "-31.2 … -28.7 %, p < 0.0001, 12 × noise"; an em dash where nothing was tested."""
+    """Format the confidence: "95% CI -31.2 to -28.7%, p < 0.0001, 12× noise"; an em dash if untested."""
     parts = []
     if finding.low_pct is not None and finding.high_pct is not None:
-        parts.append(f"{finding.low_pct:+.1f} … {finding.high_pct:+.1f} %")
+        parts.append(f"95% CI {finding.low_pct:+.1f} to {finding.high_pct:+.1f}%")
     if finding.p_value is not None:
         parts.append(chance(finding.p_value))
     if finding.effect is not None:
-        parts.append(f"{finding.effect:.0f} × noise" if finding.effect >= 10 else f"{finding.effect:.1f} × noise")
+        parts.append(f"{finding.effect:.0f}× noise" if finding.effect >= 10 else f"{finding.effect:.1f}× noise")
     return ", ".join(parts) or "—"
 
 
 @register.filter
 def reasons(value: str) -> str:
-    """Reasons, a line each, in one line."""
+    """Join reasons, one per line, with semicolons."""
     return value.replace("\n", "; ")
 
 
 @register.filter
 def words(value: str) -> str:
-    """A state or kind as words: "no response" of "no_response"."""
+    """Format a state or kind: "no response" for "no_response"."""
     return value.replace("_", " ")
 
 
 @register.filter
 def age(value: datetime | None) -> str:
-    """How long ago, in the largest fitting unit: "3 d"."""
+    """Format how long ago a time was, in its largest unit: "3 d"; an em dash for None."""
     if value is None:
         return "—"
     seconds = max(0, int((timezone.now() - value).total_seconds()))
@@ -105,33 +105,33 @@ def age(value: datetime | None) -> str:
 
 @register.simple_tag
 def desk_rows(rows: Sequence[TriageRow], may_change: bool = False, swap: bool = False) -> SafeString:
-    """The rows of the desk, with boxes for those who may change them; `swap`: to take the place of those on a page."""
+    """Render triage rows, with checkboxes if `may_change`; with `swap`, as htmx out-of-band replacements."""
     told = {"rows": rows, "may_change": may_change, "swap": swap}
     return mark_safe(engines["fast"].get_template("desk_rows.html").render(told))
 
 
 @register.simple_tag
 def filter_form(controls: Controls, question: TriageQuery, orders: Iterable[str], groups: Iterable[str]) -> SafeString:
-    """The form above a table, with hundreds of values to choose from."""
+    """Render the filter form above a table."""
     told = {"controls": controls, "question": question, "orders": orders, "groups": groups}
     return mark_safe(engines["fast"].get_template("controls.html").render(told))
 
 
 @register.filter
 def get(mapping: Mapping[str, object], key: str) -> object:
-    """What a mapping has under a key; nothing where it has nothing."""
+    """Return a mapping's value for a key, or None."""
     return mapping.get(key)
 
 
 @register.filter
 def in_words(finding: Finding) -> str:
-    """The headline of a report in a sentence or two."""
+    """Describe the headline finding of a report in a sentence or two."""
     return headline(finding)
 
 
 @register.filter
 def dots(finding: Finding) -> SafeString:
-    """The samples of both sides as a little chart; nothing where there are none."""
+    """Render the samples of both sides as a sparkline; "" without samples."""
     good, bad, width = paths(spark(finding.old_samples, finding.new_samples))
     words = f"samples: {len(finding.old_samples)} before, {len(finding.new_samples)} after"
     svg = '<svg width="{}" height="24" role="img" aria-label="{}">{}</svg>'
@@ -141,5 +141,5 @@ def dots(finding: Finding) -> SafeString:
 
 @register.filter
 def page_of(name: str, kind: str) -> str:
-    """The address of the page of a metric, a machine, a subsystem or an author, whatever its name holds."""
+    """Return the path of the page of a metric, machine, subsystem or author, its name quoted."""
     return f"/{kind}/{quote(name, safe='')}/"

@@ -1,7 +1,6 @@
-"""What a place holds: recognises archives, and opens each as a source of raw mail with a cursor.
+"""Open archives: detect the format of a path or URL, and return sources of raw mail, each with a cursor.
 
-To add a format: a file of its own with a class of this shape, a line in `open_sources`, a test in
-tests/bot/test_archives.py.
+To add a format: a file with a class like `Source`, a line in `open_sources`, a test in tests/bot/test_archives.py.
 """
 
 from __future__ import annotations
@@ -23,53 +22,53 @@ from bot.archives.sources.raw import RawMail
 from bot.errors import Unreadable
 from bot.git import repository as git
 
-_NO_ADDRESS = "no address; in a password write # / ? [ @ : as %23 %2F %3F %5B %40 %3A"
+_NO_ADDRESS = "not a valid URL; in a password write # / ? [ @ : as %23 %2F %3F %5B %40 %3A"
 
 
 class Source(Protocol):
-    """One thing to read, and how far it was read. A cursor is the source's own text; "" is the beginning."""
+    """An archive to read. A cursor says how far it was read, in the source's own format; "" is the beginning."""
 
     @property
     def name(self) -> str:
-        """What it goes by in the database and in messages; never a secret."""
+        """The name in the database and in messages; never contains a password."""
 
     @property
     def place(self) -> str:
-        """What `open_sources` opens it by; it may hold a password, and is never shown."""
+        """The argument of `open_sources` that opens it; may contain a password, and is never shown."""
 
     @property
     def resumes(self) -> bool:
-        """Whether reading can go on from a cursor in its middle. What can't is read whole, when it changed."""
+        """Whether reading can resume from a cursor. Other sources are read whole when they have changed."""
 
     @property
     def exclusive(self) -> bool:
-        """Whether only one worker may read it at a time: what has a cursor."""
+        """Whether only one worker may read it at a time."""
 
     def goal(self) -> str:
-        """What reading it now would come to: the newest commit, the highest number. "" where only reading tells."""
+        """Return where reading it now would end: the newest commit, the highest number. "" if only reading tells."""
 
     def is_done(self, cursor: str, goal: str) -> bool:
         """Whether nothing is new since that cursor."""
 
     def resume(self, cursor: str) -> str:
-        """As much of a cursor as still holds: the place where reading goes on, though the archive was rewritten."""
+        """Return the cursor to resume from: as much of it as is still valid if the archive was rewritten."""
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
-        """The mails after a cursor that `resume` gave, up to the goal."""
+        """Yield the mails after a cursor that `resume` returned, up to the goal."""
 
     def after(self, cursor: str, position: str, seen: int) -> str:
-        """The cursor after `seen` more mails up to a position, or to the goal."""
+        """Return the cursor after `seen` more mails up to a position, or to the goal."""
 
 
 def printable(path: Path) -> str:
-    """A file's name as text that can be shown and stored, whatever its bytes."""
+    """Return a path as text that can be shown and stored, whatever its bytes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def open_sources(name: str) -> list[Source]:
-    """What a place on the command line holds: the epochs of an inbox, or one archive. `-` is standard input.
+    """Return the sources at a path or URL: the epochs of an inbox, or one archive. `-` is standard input.
 
-    Unreadable says in one line why there is nothing to read.
+    Raises Unreadable if there is nothing to read.
     """
     if name == "-":
         return [PipeSource()]
@@ -88,13 +87,13 @@ def open_sources(name: str) -> list[Source]:
                 raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
         return [EpochSource(epoch, printable(epoch)) for epoch in found]
     raise Unreadable(
-        f"{name}: no archive of mail; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox"
+        f"{name}: not a mail archive; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox"
         " or a mail"
     )
 
 
 def _on_a_server(name: str) -> Source:
-    """A folder or a group. What is wrong with the address is said without its password."""
+    """Return a folder or a group. Error messages never contain the password of the URL."""
     scheme = name.partition("://")[0][:20]
     try:
         url = urlsplit(name)
@@ -111,7 +110,7 @@ def _on_a_server(name: str) -> Source:
 
 
 def thread_source(server: str, message_id: str) -> Source:
-    """A thread on a lore server; Unreadable where no server is set."""
+    """Return a thread on a lore server; raises Unreadable if no server is set."""
     if not server.startswith(("http://", "https://")):
-        raise Unreadable("no lore server is set: PERFWORK_LORE=https://lore.kernel.org/all")
+        raise Unreadable("no lore server is set; for example PERFWORK_LORE=https://lore.kernel.org/all")
     return ThreadSource(server, message_id)

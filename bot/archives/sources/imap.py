@@ -16,15 +16,15 @@ from bot.errors import Unreadable
 
 _TIMEOUT = 60.0
 _PORTS = {"imap": 143, "imaps": 993}
-_AT_ONCE = 50  # mails in one answer
-_RANGE = 10_000  # numbers that are asked for at once
+_AT_ONCE = 50  # mails per FETCH
+_RANGE = 10_000  # UIDs per SEARCH
 _SIZE = re.compile(rb"RFC822\.SIZE (\d{1,12})")
 _UID = re.compile(rb"UID (\d{1,10})")
 
 
 @dataclass(frozen=True, slots=True)
 class ImapSource:
-    """One folder, opened read-only. Its cursor is "UIDVALIDITY:UID"; new numbers for all mails make it void."""
+    """One folder, opened read-only. Its cursor is "UIDVALIDITY:UID"; another UIDVALIDITY makes it void."""
 
     url: SplitResult
     resumes: bool = True
@@ -62,13 +62,13 @@ class ImapSource:
                     yield from self._fetch(server, uids[start : start + _AT_ONCE], validity)
 
     def _uids(self, server: imaplib.IMAP4, first: int, last: int) -> list[int]:
-        """The numbers of the mails in a range; one answer of imaplib holds a million bytes at most."""
+        """Return the UIDs in a range; imaplib reads at most a million bytes per answer."""
         found = self._answer(server, "SEARCH", f"UID {first}:{last}")[0]
         told = found.split() if isinstance(found, bytes) else []
         return sorted(uid for uid in map(int, told) if first <= uid <= last)
 
     def _fetch(self, server: imaplib.IMAP4, uids: list[int], validity: str) -> Iterator[RawMail]:
-        """Some mails in the order of their numbers, which the cursor goes by; of the very large ones the beginning."""
+        """Yield mails in the order of their UIDs, which the cursor needs; of very large ones only the beginning."""
         told = self._answer(server, "FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)")
         lines = [each for each in told if isinstance(each, bytes)]
         large = {int(uid[1]) for each in lines if (uid := _UID.search(each)) and _size(each) > LIMIT}
@@ -82,10 +82,10 @@ class ImapSource:
                 yield RawMail(mails[number].replace(b"\r\n", b"\n"), f"{validity}:{number}")
 
     def _answer(self, server: imaplib.IMAP4, *command: str) -> list[Any]:
-        """What a server answers; a NO is no answer, and nothing may be skipped for it."""
+        """Return a server's answer. Raises Unreadable if it is NO or BAD: nothing may be skipped for that."""
         status, told = server.uid(*command)
         if status != "OK":
-            raise Unreadable(f"{self.name}: {command[0]} was refused: {str(told[0])[:150]}")
+            raise Unreadable(f"{self.name}: {command[0]} failed: {str(told[0])[:150]}")
         return list(told)
 
     def after(self, cursor: str, position: str, seen: int) -> str:
@@ -101,7 +101,7 @@ class ImapSource:
                 quoted = self.folder.replace("\\", "\\\\").replace('"', '\\"')
                 status, told = server.select(f'"{quoted}"', readonly=True)
                 if status != "OK":
-                    raise Unreadable(f"{self.name}: {told[0]!r}; is the folder's name right?")
+                    raise Unreadable(f"{self.name}: {told[0]!r}; check the folder's name")
                 yield server
             finally:
                 server.shutdown()
@@ -110,7 +110,7 @@ class ImapSource:
 
 
 def _told(server: imaplib.IMAP4, name: str) -> str:
-    """A number that a server tells of an open folder. UIDVALIDITY: another one makes all numbers mean other mails."""
+    """Return a number that describes the open folder. With another UIDVALIDITY all UIDs stand for other mails."""
     told = server.untagged_responses.get(name, [b""])[-1]
     return told.decode("ascii", "replace") if isinstance(told, bytes) and told.isdigit() else "0"
 

@@ -1,4 +1,4 @@
-"""A thread by Message-ID from a lore server, over the library that b4 fetches with."""
+"""Fetch a thread by Message-ID from a lore server, with the library that b4 uses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ThreadSource(SnapshotSource):
 
 
 def read_thread(server: str, message_id: str) -> Iterator[RawMail]:
-    """The mails of the thread that holds `message_id`. `server` is ours to choose, and never taken from mail."""
+    """Yield the mails of the thread with `message_id`. `server` comes from our settings, never from mail."""
     import liblore
 
     node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 60.0))

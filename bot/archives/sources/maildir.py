@@ -1,4 +1,4 @@
-"""Maildir: a file a mail, in cur/ and new/."""
+"""Maildir: one file per mail, in cur/ and new/."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.archives.sources.snapshot import SnapshotSource, looks
 
 @dataclass(frozen=True, slots=True)
 class MaildirSource(SnapshotSource):
-    """A Maildir, or the one mail of each of its files."""
+    """A Maildir."""
 
     path: Path
     name: str
@@ -34,7 +34,7 @@ def is_maildir(path: Path) -> bool:
 
 
 def read_maildir(path: Path) -> Iterator[RawMail]:
-    """The mails of a Maildir by name, which is by time of delivery; links are not followed."""
+    """Yield the mails of a Maildir by file name, which is by time of delivery; symlinks are not followed."""
     files = [file for folder in ("cur", "new") for file in (path / folder).iterdir()]
     for file in sorted(files, key=lambda each: each.name):
         if file.is_file() and not file.is_symlink():

@@ -1,4 +1,4 @@
-"""mbox files, plain or packed by gzip or xz: mboxrd as lore serves it, and the mboxo of others (RFC 4155, mbox(5))."""
+"""mbox files, plain or compressed with gzip or xz: lore's mboxrd, and the mboxo of others (RFC 4155, mbox(5))."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.archives.sources.raw import LIMIT, RawMail
 from bot.archives.sources.snapshot import SnapshotSource, looks
 from bot.errors import Unreadable
 
-# A separator: "From ", an address of a kind, a date. A body line "From here on" has no year at its end.
+# A separator: "From ", something like an address, a date. A body line "From here on" has no year at its end.
 _SEPARATOR = re.compile(rb"^From [^\n]{0,300}\b\d{4}(?: [+-]\d{4})?\r?\n", re.M)
 _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}  # type: ignore[dict-item]
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
@@ -26,7 +26,7 @@ _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
 
 @dataclass(frozen=True, slots=True)
 class FileSource(SnapshotSource):
-    """An mbox, also packed, or a single mail."""
+    """An mbox, also compressed, or a single mail."""
 
     path: Path
     name: str
@@ -43,10 +43,9 @@ class FileSource(SnapshotSource):
 
 
 def read_mbox(path: str | Path) -> Iterator[RawMail]:
-    """The mails of an mbox; positions are offsets in the uncompressed file.
+    """Yield the mails of an mbox; positions are byte offsets in the uncompressed file.
 
-    Nothing is loaded but the mail at hand. A packed file that is cut off gives what it holds, then
-    raises Unreadable.
+    One mail at a time is in memory. A truncated compressed file yields what it holds, then raises Unreadable.
     """
     path = Path(path)
     if path.stat().st_size == 0:
@@ -58,7 +57,7 @@ def read_mbox(path: str | Path) -> Iterator[RawMail]:
             yield from _read_packed(path, unpack)
             return
         file.seek(0)
-        with tempfile.TemporaryFile() as copy:  # the file may be cut while we read, which no map of it survives
+        with tempfile.TemporaryFile() as copy:  # a file that is truncated while it is mapped would kill us
             shutil.copyfileobj(file, copy, 1 << 20)
             copy.flush()
             with mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -70,7 +69,7 @@ def _read_packed(path: Path, unpack: Callable[..., IO[bytes]]) -> Iterator[RawMa
     with tempfile.TemporaryFile() as plain:
         try:
             with unpack(path, "rb") as packed:
-                while block := packed.read1(1 << 20):  # type: ignore[attr-defined]  # so what is sound before a break is not lost
+                while block := packed.read1(1 << 20):  # type: ignore[attr-defined]  # keeps what is before the damage
                     plain.write(block)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             broken = error
@@ -79,13 +78,13 @@ def _read_packed(path: Path, unpack: Callable[..., IO[bytes]]) -> Iterator[RawMa
             with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 yield from _read(data)
     if broken:
-        raise Unreadable(f"{path}: the packed data is broken ({broken}); fetch the file again")
+        raise Unreadable(f"{path}: the compressed data is damaged ({broken}); fetch the file again")
 
 
 def _read(data: mmap.mmap) -> Iterator[RawMail]:
     first = _SEPARATOR.match(data)
     if not first:
-        # Not an mbox, but perhaps a mail as it stands.
+        # Not an mbox, but perhaps a single mail.
         yield RawMail(data[:LIMIT], "0")
         return
     begin, position = first.end(), first.start()
@@ -99,7 +98,7 @@ def _read(data: mmap.mmap) -> Iterator[RawMail]:
 
 
 def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
-    """The next separator: below an empty line, or in lore's own form, which no body line can have (mboxrd)."""
+    """Return the next separator: below an empty line, or in lore's own form, which no body line has (mboxrd)."""
     place = begin
     while True:
         place = data.find(b"\nFrom ", place - 1 if place else 0)
@@ -113,7 +112,7 @@ def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
 
 
 def _unquoted(raw: bytes) -> bytes:
-    """A mail without the empty line that ends it in the mbox, its ">From " lines as they were sent."""
+    """Return a mail without the empty line that ends it in the mbox, its ">From " lines as they were sent."""
     if b">From " in raw:
         raw = _QUOTED_FROM.sub(rb"\1", raw)
     return raw[:-1] if raw.endswith(b"\n\n") else raw

@@ -1,4 +1,4 @@
-"""Mirrors brought up to date before they are read: `git fetch` of each epoch, and a clone of the one that follows."""
+"""Update mirrors before they are read: `git fetch` the epochs, and clone the next one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from bot.git import repository as git
 
 _NUMBERED = re.compile(r"(?P<base>.*/)(?P<number>\d{1,4})(?P<end>(?:\.git)?)/?\Z")
 _MOST_NEW = 100  # epochs at once
-_PATIENCE = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")  # a server that hangs is given up
+_PATIENCE = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")  # gives up on a server that hangs
 
 
 def refresh(place: Path) -> None:
     """Fetch what is new in an inbox or an epoch; one without a remote is left as it is.
 
-    Unreadable names the epoch that could not be fetched; what is there can be read all the same.
+    Raises Unreadable with the epoch that could not be fetched; what is there can still be read.
     """
     known = epochs(place)
-    for epoch in known[-1:] if _is_inbox(place) else known:  # older epochs of an inbox have come to their end
+    for epoch in known[-1:] if _is_inbox(place) else known:  # older epochs of an inbox are complete
         if _remote(epoch):
             git.run(epoch, *_PATIENCE, "fetch", "--quiet", "origin", timeout=3600)
     if known and _is_inbox(place):
@@ -42,7 +42,7 @@ def _remote(epoch: Path) -> str:
 
 
 def _clone_next(place: Path, epoch: Path) -> bool:
-    """Clone the epoch after this one, where the remote has it."""
+    """Clone the next epoch, if the remote has it. Returns whether it did."""
     found = _NUMBERED.fullmatch(_remote(epoch))
     if not found or int(found["number"]) != int(epoch.stem):
         return False

@@ -51,7 +51,7 @@ class NntpSource:
         return cursor == goal
 
     def resume(self, cursor: str) -> str:
-        """The cursor, unless the group was made anew and counts from the beginning."""
+        """Return the cursor, or "" if the group was recreated and its numbers start over."""
         return cursor if cursor and int(cursor) <= int(self.goal()) else ""
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
@@ -68,8 +68,8 @@ class NntpSource:
                             raise
                         continue
                     except nntplib.NNTPDataError:
-                        log.warning("%s: article %d has a line past all measure; it is left out", self.name, number - 1)
-                        break  # the rest of it still comes: only a new connection gets past it
+                        log.warning("%s: article %d has a line that is too long; it is skipped", self.name, number - 1)
+                        break  # the rest of it is still coming in: only a new connection gets past it
                     yield RawMail((b"\n".join(article.lines) + b"\n")[:LIMIT], str(number - 1))
 
     def after(self, cursor: str, position: str, seen: int) -> str:
@@ -84,4 +84,4 @@ class NntpSource:
             with connect(self.url.hostname or "", port, user, password, timeout=_TIMEOUT) as server:
                 yield server
         except (nntplib.NNTPError, OSError, EOFError, ValueError) as error:
-            raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200] or 'the server hung up'}") from error
+            raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200] or 'connection closed'}") from error

@@ -1,4 +1,4 @@
-"""Standard input: an mbox or a mail, as a mail server hands it to a program."""
+"""Standard input: an mbox or a mail, as a mail server pipes it to a program."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bot.archives.sources.snapshot import SnapshotSource
 
 @dataclass(frozen=True, slots=True)
 class PipeSource(SnapshotSource):
-    """What is piped in, by way of a file of no name, so that a large mbox is not held in memory."""
+    """Standard input by way of a temporary file, so that a large mbox is not held in memory."""
 
     name: str = "-"
-    exclusive: bool = False  # every mail that a server delivers is a reading of its own
+    exclusive: bool = False  # a mail server starts one process per mail
 
     @property
     def place(self) -> str:

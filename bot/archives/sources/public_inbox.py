@@ -1,8 +1,8 @@
 """public-inbox epochs: git repositories in which each commit adds one mail.
 
 public-inbox-v2-format(5): the mail is the file `m`, a removal the file `d`. public-inbox-v1-format(5): the mail is a
-file named by a digest of its Message-ID. One `git log` names the mails, one `git cat-file --batch` unpacks them, beside
-us and not before us: a second one was measured, and is slower where there are two cores.
+file named by a digest of its Message-ID. One `git log` names the mails, one `git cat-file --batch` unpacks them
+in parallel with us. A second one was measured, and is slower on two cores.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from bot.errors import Unreadable
 from bot.git import repository as git
 from tracker.domain.english import counted
 
-_SLICE = 256  # mails that are handed on at once
-_PIPE = 1 << 20  # bytes that wait between git and us; the kernel gives less where it must
+_SLICE = 256  # mails named to the unpacker at once
+_PIPE = 1 << 20  # bytes of pipe buffer between git and us; the kernel may give less
 _SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 # ":100644 100644 <old> <new> M\tm": what a commit added, in both formats; deletions have no new blob.
 _ADDED = re.compile(rb":\d{6} \d{6} [0-9a-f]{40,64} ([0-9a-f]{40,64}) [AM]\t(?:m|[0-9a-f]{2}/[0-9a-f]{38})\n")
@@ -33,7 +33,7 @@ _Named = tuple[str, str]  # a commit, and the blob of its mail
 
 
 def epochs(path: Path) -> list[Path]:
-    """The epochs of an inbox directory (git/0.git, git/1.git, …) in order, or the one that `path` is."""
+    """Return the epochs of an inbox directory (git/0.git, git/1.git, …) in order, or `path` if it is one."""
     if git.is_repository(path):
         return [path]
     numbered = [each for each in (path / "git").glob("*.git") if each.stem.isdecimal()]
@@ -42,7 +42,7 @@ def epochs(path: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class EpochSource:
-    """One epoch. Its cursor is a trail of commits."""
+    """One epoch. Its cursor is a checkpoint, see trail.py."""
 
     epoch: Path
     name: str
@@ -71,31 +71,31 @@ class EpochSource:
 
 
 def head(epoch: Path) -> str:
-    """The newest commit; "" where there is none yet."""
+    """Return the newest commit; "" if there is none yet. Raises Unreadable for a broken repository."""
     if not git.is_repository(epoch):
         raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
     try:
         return git.run(epoch, "rev-parse", "--verify", "--quiet", "HEAD").decode("ascii").strip()
     except Unreadable:
         if git.run(epoch, "for-each-ref", "--count=1"):
-            raise Unreadable(f"{epoch}: HEAD leads nowhere; `git symbolic-ref HEAD` there names the branch") from None
+            raise Unreadable(f"{epoch}: HEAD names a branch that does not exist; see `git symbolic-ref HEAD`") from None
         return ""
 
 
 def last_common(epoch: Path, trail: ReadCheckpoint) -> str:
-    """The newest commit of a trail that is still part of the history, which a purge or an edit may have rewritten."""
+    """Return the newest commit of a checkpoint that is still in the history, which a purge may have rewritten."""
     for _, commit in trail.marks:
         try:
             git.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
         except Unreadable:
-            git.run(epoch, "cat-file", "-e", "HEAD^{commit}")  # a broken repository is no rewritten one
+            git.run(epoch, "cat-file", "-e", "HEAD^{commit}")  # raises if the repository is broken, not rewritten
             continue
         return commit
     return ""
 
 
 def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Iterator[RawMail]:
-    """The mails that were added after the commit `since`, up to `until`, oldest first; positions are commits."""
+    """Yield the mails added after the commit `since`, up to `until`, oldest first; positions are commits."""
     if not until or (until == "HEAD" and not head(epoch)):
         return
     reading = _Reading(epoch, since, until)
@@ -106,11 +106,11 @@ def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Iterator[Ra
 
 
 class _Reading:
-    """The processes of one reading: a log that names mails, and the unpacker that it feeds."""
+    """The processes of one pass: a `git log` that names mails, and the unpacker that it feeds."""
 
     def __init__(self, epoch: Path, since: str, until: str) -> None:
         self.epoch, self.since = epoch, since
-        # A pipe that nobody reads would fill, and git wait for ever.
+        # A file, since a pipe that is not read would fill up and block git.
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
         span = [until, f"^{since}"] if since else [until]
         form = ("--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=%H")
@@ -119,7 +119,7 @@ class _Reading:
         try:
             fcntl.fcntl(_pipe(self.unpacker.stdout), _SET_PIPE_SIZE, _PIPE)
         except OSError:
-            pass  # slower, but as good
+            pass  # only slower
         self.named: SimpleQueue[list[_Named] | None] = SimpleQueue()
         self.feeder = threading.Thread(target=self._feed, daemon=True)
         self.feeder.start()
@@ -138,7 +138,7 @@ class _Reading:
             raise Unreadable("git is not installed: install the package git") from missing
 
     def _feed(self) -> None:
-        """Hand the names on by slices. Ends when all are named, or when nobody takes them any more."""
+        """Pass the names on in slices, until all are named or the unpacker has ended."""
         pipe = _pipe(self.unpacker.stdin)
         try:
             for names in self._slices():
@@ -147,7 +147,7 @@ class _Reading:
                 pipe.flush()
             pipe.close()
         except (OSError, ValueError):
-            pass  # the unpacker ended early, and says why itself
+            pass  # the unpacker ended early; its error output says why
         finally:
             self.named.put(None)
 
@@ -183,47 +183,47 @@ class _Reading:
             raise Unreadable(f"{self.epoch}: git log: {self._complaint()}")
         if lost:
             raise Unreadable(
-                f"{self.epoch}: {counted(len(lost), 'mail')} can't be had from git, the first is that of commit"
-                f" {lost[0]}; mend the repository (`git fsck`), then `read --again`"
+                f"{self.epoch}: {counted(len(lost), 'mail')} can't be read from git, the first in commit"
+                f" {lost[0]}; repair the repository (`git fsck`), then `read --again`"
             )
 
     def _unpacked(self, commit: str) -> bytes | None:
-        """The next mail; None where git has lost it."""
+        """Return the next mail, or None if git does not have it."""
         pipe = _pipe(self.unpacker.stdout)
         told = pipe.readline().split()
         if not told:
             words = self._complaint()
             raise Unreadable(
-                f"{self.epoch}: git ended at commit {commit}: {words}; `git fsck` there says what is broken"
+                f"{self.epoch}: git ended at commit {commit}: {words}; `git fsck` there shows what is broken"
             )
         if told[-1] == b"missing" or len(told) != 3:
             return None
         size = int(told[2])
         raw = pipe.read(min(size, LIMIT))
-        rest = size - len(raw) + 1  # and the line end that cat-file adds
+        rest = size - len(raw) + 1  # including the line end that cat-file adds
         while rest > 0 and (skipped := pipe.read(min(rest, 1 << 20))):
             rest -= len(skipped)
         if rest:
             raise Unreadable(
-                f"{self.epoch}: the mail of commit {commit} is cut off; `git fsck` there says what is broken"
+                f"{self.epoch}: the mail in commit {commit} is truncated; `git fsck` there shows what is broken"
             )
         return raw
 
     def _again(self, blob: str) -> bytes | None:
-        """A mail that was missing, asked for once more: its pack may have been replaced under us."""
+        """Try once more to read a missing mail, whose pack may have been replaced in the meantime."""
         try:
             return git.run(self.epoch, "cat-file", "blob", blob)[:LIMIT]
         except Unreadable:
             return None
 
     def _complaint(self) -> str:
-        """What git said was wrong."""
+        """Return git's error message."""
         self.unpacker.wait(timeout=10)
         self.errors.seek(0)
         return git.last_words(self.errors.read(100_000))
 
     def end(self) -> None:
-        """End all processes, whether they came to their end or not."""
+        """Kill the processes that still run, and close all pipes."""
         for process in (self.log, self.unpacker):
             process.kill()
         self.feeder.join(timeout=5)

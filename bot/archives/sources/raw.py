@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from bot.mail.message import MAX_BYTES
 
-# Of a larger mail only so much is read: one byte more than is looked at, so that it shows that there was more.
+# Of a larger mail only this much is read: one byte more than is parsed, which shows that there was more.
 LIMIT = MAX_BYTES + 1
 
 
 @dataclass(frozen=True, slots=True)
 class RawMail:
-    """The bytes of a mail, and where they stood: a commit, an offset, a number, a file name.
+    """The bytes of a mail, and its position in the archive: a commit, an offset, a number, a file name.
 
-    `read_to`: where reading goes on after it, if not there: before a mail that could not be had.
+    `read_to`: where reading resumes after it, if not at `position`: before a mail that could not be read.
     """
 
     raw: bytes
@@ -23,7 +23,7 @@ class RawMail:
 
 
 def head_of(raw: bytes) -> bytes:
-    """The header block. Searching for two fixed ends is ten times faster than one pattern for both."""
+    """Return the header block. Searching for two fixed ends is ten times faster than one pattern for both."""
     end = raw.find(b"\n\n")
     if raw.find(b"\r", 0, 2000) < 0:
         return raw[:end] if end >= 0 else raw

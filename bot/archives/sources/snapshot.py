@@ -1,4 +1,4 @@
-"""Sources that are read whole or not at all: their cursor says what they looked like when they were read."""
+"""Sources that are read whole or not at all: the cursor holds size and time stamp as of the last reading."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class SnapshotSource:
-    """What such sources have in common."""
+    """Base class of sources that can't resume."""
 
     __slots__ = ()
     resumes = False
@@ -27,6 +27,6 @@ class SnapshotSource:
 
 
 def looks(places: Iterable[Path]) -> str:
-    """Changes whenever there may be something new in a file or a folder."""
+    """Return size and modification time; they change whenever a file or a folder may have something new."""
     stats = [place.stat() for place in places]
     return " ".join(f"{stat.st_size}@{stat.st_mtime_ns}" for stat in stats)

@@ -1,7 +1,7 @@
 """The last look at a mail before the outbox. A mail with a fault is held with the reason.
 
 It is read as its receivers will read it, and held against what it should tell. To add a check: a generator that takes a
-`Look` and yields sentences in every_mail.py or reports.py, its name in `CHECKS` there, a seeded fault in
+`LintContext` and yields sentences in every_mail.py or reports.py, its name in `CHECKS` there, a seeded fault in
 tests/bot/test_lint.py.
 """
 

@@ -1,6 +1,6 @@
 """Developer signatures: X-Developer-Signature as patatt makes them, checked against a keyring of the installation.
 
-Only ed25519: for the other kinds patatt starts gpg or ssh-keygen, which a hostile mail shall not.
+Only ed25519: for the other kinds patatt starts gpg or ssh-keygen, which hostile mail must not trigger.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from bot.mail.auth.dkim import Headers
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 
-# What patatt signs of itself. A mail whose Message-ID is signed is filed once, under whatever it is sent again.
+# What patatt signs by default. With a signed Message-ID, a replayed mail is a duplicate and is not filed again.
 _MUST_SIGN = frozenset({"from", "subject", "message-id"})
 _SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
 _ED25519 = re.compile(r"(?:\A|;)\s*a\s*=\s*ed25519")
 
 
 def signed_by_developer(raw: bytes, headers: Headers, address: str, believed: TrustAnchors) -> Trust:
-    """Whether the writer's own key signed it. FAIL: his key is known, and says that it did not."""
+    """Whether the writer's own key signed the mail. FAIL: their key is known, and the signature is invalid."""
     signatures = [value for name, value in headers if name == "x-developer-signature"]
     if not believed.keyring or len(signatures) != 1 or not _ED25519.search(signatures[0]):
         return UNPROVEN
@@ -29,7 +29,7 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, believed: Tr
         return UNPROVEN
     try:
         found = patatt.validate_message(raw, [believed.keyring])
-    except Exception:  # whatever it thinks of a hostile mail: it proves nothing
+    except Exception:  # patatt may raise anything on hostile mail, which proves nothing
         return UNPROVEN
     for result, identity, _, _, algorithm, _ in found:
         if (identity or "").lower() != address.lower():

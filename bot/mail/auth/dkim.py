@@ -1,4 +1,4 @@
-"""DKIM signatures (RFC 6376), verified with keys that we have: without a question to anybody."""
+"""Verify DKIM signatures (RFC 6376) with keys that we already have, without asking DNS."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 
 Headers = Sequence[tuple[str, str]]  # names in lower case, from top to bottom
-MOST = 5  # signatures of a mail; lists and forwarders add their own
+MOST = 5  # signatures per mail; lists and forwarders add their own
 _TAG = re.compile(r"(?:\A|;)\s*([a-z]+)\s*=\s*([^;]*)")
-# Signed, or it could be sent again into another thread: who, when, and, where they are there, to whom and about what.
-# Not the Message-ID: kernel.org does not sign it.
+# These must be signed where present, or the mail could be replayed into another thread. The Message-ID is not among
+# them, since kernel.org does not sign it.
 MUST_SIGN = frozenset({"from", "date"})
 WHERE_PRESENT = frozenset({"subject", "in-reply-to", "references", "to", "cc"})
 
 
 class _Clock:
-    """The time for dkimpy, which asks `time.time()` whether a signature has expired: the time of the mail, since
-    archives hold signatures that were good when they were made.
+    """The clock of dkimpy, which calls `time.time()` to see whether a signature has expired: the time of the mail,
+    since archives hold signatures that were valid when they were made.
     """
 
     at: ContextVar[float | None] = ContextVar("at", default=None)
@@ -38,7 +38,7 @@ dkim.time = CLOCK
 
 
 def verified(raw: bytes, headers: Headers, address: str, at: float, believed: TrustAnchors) -> Trust:
-    """The first signature of the writer's own domain that holds. FAIL: there is one, its key is known, it does not."""
+    """Return PASS for the first valid signature of the writer's domain; FAIL if its key is known but none is valid."""
     failed = UNPROVEN
     for number, tags in enumerate(_signatures(headers)):
         domain, selector = tags.get("d", "").lower(), tags.get("s", "").lower()
@@ -56,18 +56,18 @@ def verified(raw: bytes, headers: Headers, address: str, at: float, believed: Tr
 
 
 def is_signed_for(address: str, headers: Headers, believed: TrustAnchors) -> bool:
-    """Whether any signature claims to be of the writer's own domain, be its key known or not."""
+    """Whether any signature claims to be of the writer's own domain, whether or not its key is known."""
     return any(believed.aligned(address, tags.get("d", "")) for tags in _signatures(headers))
 
 
 def _signatures(headers: Headers) -> list[dict[str, str]]:
-    """The tags of each signature, in the order in which dkimpy numbers them."""
+    """Return the tags of each signature, in the order in which dkimpy numbers them."""
     values = [value for name, value in headers if name == "dkim-signature"]
     return [{tag: "".join(told.split()) for tag, told in _TAG.findall(value[:8000])} for value in values[:MOST]]
 
 
 def covers(signed: str, headers: Headers) -> bool:
-    """Whether a list of signed headers ("from:date:…") holds all that must not be changed in this mail."""
+    """Whether a list of signed headers ("from:date:…") covers all that must not be changed in this mail."""
     names = {name.strip().lower() for name in signed.split(":")}
     return names >= MUST_SIGN | (WHERE_PRESENT & {name for name, _ in headers})
 
@@ -79,7 +79,7 @@ def _holds(raw: bytes, number: int, record: str, at: float) -> bool:
     token = CLOCK.at.set(at)
     try:
         return bool(dkim.DKIM(raw, minkey=1024).verify(idx=number, dnsfunc=answer))
-    except Exception:  # whatever dkimpy thinks of hostile tags, keys and headers: it does not hold
+    except Exception:  # dkimpy may raise anything on hostile tags, keys and headers: not valid
         return False
     finally:
         CLOCK.at.reset(token)

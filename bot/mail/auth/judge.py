@@ -1,4 +1,4 @@
-"""The verdict on a mail: what proves who wrote it, or shows that he did not."""
+"""The verdict on who wrote a mail, from all proofs together."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def judge(raw: bytes, mail: ParsedMail, believed: TrustAnchors) -> Trust:
-    """Who wrote a mail, as far as it is proven. Never raises.
+    """Return whether the author of a mail is verified. Never raises.
 
-    A pass by any proof counts. Without one: FAIL where a proof speaks against it, or where its domain is known to
-    sign and it carries no signature. A head that two readers may read in two ways proves nothing.
+    Any proof that passes counts. Without one: FAIL if a proof fails, or if the domain is known to sign and the mail
+    has no signature. Headers that parsers may read differently prove nothing.
     """
     address = mail.author.email
     if not address or len(raw) > MAX_BYTES:
@@ -43,11 +43,11 @@ def judge(raw: bytes, mail: ParsedMail, believed: TrustAnchors) -> Trust:
         return proven or against or UNPROVEN
     domain = address.rpartition("@")[2]
     if believed.signs(domain) and not is_signed_for(address, headers, believed):
-        return Trust(AuthVerdict.FAIL, f"not signed, though {domain} signs")
+        return Trust(AuthVerdict.FAIL, f"unsigned, though {domain} signs its mail")
     return UNPROVEN
 
 
-# Twice in a head, each reader may believe another one; and the first may be added to a mail that was signed.
+# If repeated, parsers may use different ones; and one can be added above the headers of a signed mail.
 _ONCE = frozenset(
     {"from", "sender", "reply-to", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references"}
     | {"content-type", "content-transfer-encoding", "mime-version"}
@@ -56,9 +56,9 @@ _HEADER = re.compile(rb"[!-9;-~]{1,200}:")
 
 
 def _headers(raw: bytes) -> list[tuple[str, str]]:
-    """Names in lower case and values unfolded, from top to bottom; none at all of a head with anything odd in it.
+    """Return names in lower case and unfolded values, from top to bottom; [] if any line of the head is irregular.
 
-    Read here once more and strictly: what the stdlib, dkimpy and we would read in different ways, is not proven.
+    Parsed once more here, and strictly: what the stdlib, dkimpy and we may read differently proves nothing.
     """
     head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     if b"\r" in head or b"\0" in head:
@@ -77,7 +77,7 @@ def _headers(raw: bytes) -> list[tuple[str, str]]:
 
 
 def _is_plain(headers: list[tuple[str, str]], address: str) -> bool:
-    """Whether each header that matters stands there once, and From names one person: the one that we read."""
+    """Whether no header that matters is repeated, and From has exactly one address: the one that we parsed."""
     names = Counter(name for name, _ in headers)
     authors = parse_addresses(next((value for name, value in headers if name == "from"), ""))
     alone = len(authors) == 1 and authors[0].email == address

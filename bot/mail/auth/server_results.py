@@ -1,7 +1,7 @@
-"""Authentication-Results (RFC 8601) of a server that we trust, where only that server can have put them.
+"""Authentication-Results headers (RFC 8601) that only a server that we trust can have added.
 
-Anybody can write such a header into his mail. One counts that stands above the Received line with which the trusted
-server took the mail from outside: what is above it was added later, by servers that are trusted, too (so
+Anyone can write such a header into their own mail. It counts only above the Received line with which the trusted
+server accepted the mail from outside: what is above that line was added later, by trusted servers (as
 smtp.subspace.kernel.org does, in the mail of 2024 to 2026).
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 
-MOST = 200  # headers that are looked at
+MOST = 200  # headers
 _BY = re.compile(r"\bby\s+([\w.-]{1,250})", re.I)
-# "from <what it calls itself> (<what DNS calls it> [<its address>])"; a program on the same host: "… by x with LMTP".
+# "from <HELO name> (<DNS name> [<IP address>])"; from a program on the same host: "… by x with LMTP".
 _CLIENT = re.compile(r"\A\s*from\s+[^\s()]{1,250}\s+\(([\w.-]{0,250})\s?\[([\w:.]{2,60})\]\)", re.I)
 _LOCAL = re.compile(r"\A\s*from\s+[^\s()]{1,250}\s+by\s+[\w.-]{1,250}\s+with\s+(?:LMTP|local)\b", re.I)
 _LOOPBACK = re.compile(r"(?:IPv6:)?(?:127\.[\d.]{5,11}|::1)\Z", re.I)
@@ -24,14 +24,14 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def said_by_server(headers: Sequence[tuple[str, str]], address: str, believed: TrustAnchors) -> Trust:
-    """What the trusted server found, of the headers from top to bottom (names in lower case)."""
+    """Return the verdict of the trusted server. `headers`: from top to bottom, names in lower case."""
     domain = address.rpartition("@")[2].lower()
     passed = UNPROVEN
     for result in _results(headers, believed):
         signer, sender = result.told.get("header.d", ""), result.told.get("header.from", "")
         if result.method == "dmarc" and sender == domain:
             if result.outcome == "fail":
-                return Trust(AuthVerdict.FAIL, f"{result.server}: dmarc {domain}")  # whatever else is said
+                return Trust(AuthVerdict.FAIL, f"{result.server}: dmarc {domain}")  # whatever else passed
             if result.outcome == "pass":
                 passed = Trust(AuthVerdict.PASS, f"{result.server}: dmarc {domain}")
         if result.method == "dkim" and result.outcome == "pass" and signer and believed.aligned(address, signer):
@@ -50,7 +50,7 @@ class _Result:
 
 
 def _results(headers: Sequence[tuple[str, str]], believed: TrustAnchors) -> list[_Result]:
-    """The results of trusted servers, down to where the mail came in from outside; none where nothing shows that."""
+    """Return the results of trusted servers, down to where the mail came in from outside; [] if that is not shown."""
     found: list[_Result] = []
     for name, value in headers[:MOST]:
         if name == "authentication-results":
@@ -58,7 +58,7 @@ def _results(headers: Sequence[tuple[str, str]], believed: TrustAnchors) -> list
         elif name == "received":
             by = _BY.search(value)
             if not by or not _is_ours(by[1], believed):
-                return []  # past here it is anybody's word, and nobody whom we trust took it in
+                return []  # no trusted server accepted the mail: anyone may have written these headers
             client = _CLIENT.match(value)
             handed_on = client and (_LOOPBACK.match(client[2]) or _is_ours(client[1], believed))
             if not handed_on and not _LOCAL.match(value):
@@ -67,7 +67,7 @@ def _results(headers: Sequence[tuple[str, str]], believed: TrustAnchors) -> list
 
 
 def _read(value: str) -> Iterator[_Result]:
-    """The results of one header. What is quoted or in comments is the sender's, and is taken out first."""
+    """Yield the results of one header. Quoted strings and comments may be the sender's, and are removed first."""
     server, *results = _bare(_QUOTED.sub('"', value)).split(";")
     for each in results:
         method, *told = each.split() or [""]
@@ -79,7 +79,7 @@ def _read(value: str) -> Iterator[_Result]:
 
 
 def _bare(value: str) -> str:
-    """Without comments, which may be nested; one that is never closed takes all the rest with it."""
+    """Return the value without comments, which may nest; an unclosed one removes all the rest."""
     kept, depth = [], 0
     for letter in value[:20_000]:
         depth += letter == "("

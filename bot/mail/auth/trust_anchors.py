@@ -1,4 +1,4 @@
-"""Whom we believe: servers, keys, and the domains that people sign with besides their own."""
+"""Trust anchors: servers, keys, and the other domains that people sign with."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import datetime
 
 
 def no_keys(name: str) -> str | None:
-    """The key cache of who has none."""
+    """The key lookup without any keys."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class TrustAnchors:
-    """`key` gives the DKIM record of a name ("selector._domainkey.domain"), None where it is not known; `signs` tells
-    whether a domain is known to sign its mail; `warm` looks for the keys of mails beforehand. `signers`: other domains
-    that an address signs with. `keyring`: a directory of developers' keys as patatt lays it out, "" for none.
+    """`key` returns the DKIM record of a name ("selector._domainkey.domain"), None if it is unknown; `signs` returns
+    whether a domain is known to sign its mail; `warm` fetches the keys of mails beforehand. `signers`: other domains
+    that an address signs with. `keyring`: a directory of developers' keys in patatt's layout, "" for none.
     """
 
     servers: frozenset[str] = frozenset()
@@ -27,9 +27,9 @@ class TrustAnchors:
     warm: Callable[[Iterable[bytes], datetime], int] = lambda raws, now: 0
 
     def aligned(self, address: str, domain: str) -> bool:
-        """Whether a domain may sign for an address: its own, one above or below it, or one that it is known to use.
+        """Whether a domain may sign for an address: its own, a parent or a subdomain, or one in `signers`.
 
-        RFC 7489 section 3.1.1, relaxed; without a list of public suffixes, so a domain above needs two labels.
+        Relaxed alignment (RFC 7489 section 3.1.1) without a public suffix list, so a parent needs two labels.
         """
         own, domain = address.rpartition("@")[2].lower(), domain.lower().rstrip(".")
         if domain in self.signers.get(address.lower(), ()):

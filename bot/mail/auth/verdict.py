@@ -1,4 +1,4 @@
-"""What is known of who wrote a mail."""
+"""The result of verifying who wrote a mail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class AuthVerdict(StrEnum):
-    """Proven; contradicted; or neither, as most old mail is."""
+    """Verified; failed; or neither, as for most old mail."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -16,7 +16,7 @@ class AuthVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The verdict, and what it rests on: "dkim gmail.com"."""
+    """The verdict, and its basis: "dkim gmail.com"."""
 
     verdict: AuthVerdict = AuthVerdict.NONE
     by: str = ""

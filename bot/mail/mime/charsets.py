@@ -1,11 +1,11 @@
-"""Bytes to text: as declared, else UTF-8, else windows-1252, else latin-1, which takes every byte."""
+"""Decode bytes: as declared, else UTF-8, else windows-1252, else latin-1, which accepts every byte."""
 
 from __future__ import annotations
 
 import codecs
 import re
 
-# What is declared as the first was mostly written in the second, which holds all of it and more.
+# Text declared as the first is mostly encoded in the second, its superset.
 _SUPERSET = {
     "iso-8859-1": "windows-1252",
     "latin1": "windows-1252",
@@ -18,7 +18,7 @@ _SUPERSET = {
     "shift-jis": "cp932",
     "sjis": "cp932",
 }
-# Python's own codecs that are no charsets of mail: they could make commands out of escapes.
+# Python codecs that are not mail charsets: they could turn escapes into commands.
 _NEVER = frozenset({"unicode-escape", "raw-unicode-escape", "punycode", "idna", "undefined"})
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _SINGLE_BYTE = re.compile(r"(?:iso-?8859-\d+|latin-?\d|windows-125\d|cp125\d|koi8-\w|us-ascii)\Z")
@@ -26,7 +26,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
-    """The text, and whether the declared charset was right (one that is not declared can't be wrong)."""
+    """Return the text, and whether it could be decoded without a guess."""
     charset = declared.strip().strip("\"'").lower()
     for bom, name in _BOMS:
         if raw.startswith(bom):
@@ -34,7 +34,7 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
     if charset.startswith("utf-16") and not raw.startswith(codecs.BOM_UTF16):
         charset = _utf16(raw, charset)
     if _SINGLE_BYTE.match(charset) and _is_utf8(raw):
-        return raw.decode("utf-8"), False  # hardly by chance
+        return raw.decode("utf-8"), False  # valid UTF-8 is hardly an accident
     if charset in ("utf-8", "utf8", "us-ascii", "") and (mended := _mended_utf8(raw)):
         return mended, False
     for name in (_SUPERSET.get(charset, charset) or "us-ascii", charset, "utf-8", "windows-1252"):
@@ -50,7 +50,7 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
 
 
 def _is_utf8(raw: bytes) -> bool:
-    """Whether there are letters beyond ASCII, and all of them are UTF-8."""
+    """Whether the bytes are valid UTF-8 with non-ASCII characters."""
     if raw.isascii():
         return False
     try:
@@ -61,7 +61,7 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def _mended_utf8(raw: bytes) -> str:
-    """UTF-8 with a few damaged bytes in it; "" for what is none, or is whole."""
+    """Return the text of UTF-8 with a few damaged bytes; "" if it is valid, or not UTF-8 at all."""
     if raw.isascii() or _is_utf8(raw):
         return ""
     text = raw.decode("utf-8", "replace")
@@ -71,7 +71,7 @@ def _mended_utf8(raw: bytes) -> str:
 
 
 def _codec(name: str) -> str:
-    """The codec's own name, since it may be asked for in many spellings."""
+    """Return the canonical name of a codec, which has many spellings."""
     try:
         return codecs.lookup(name).name
     except (LookupError, ValueError):
@@ -79,7 +79,7 @@ def _codec(name: str) -> str:
 
 
 def _utf16(raw: bytes, declared: str) -> str:
-    """Which UTF-16 it is: in plain text every other byte is NUL. Without any, it is none."""
+    """Return the UTF-16 variant: in plain text every other byte is NUL. Without any NUL it is UTF-8."""
     sample = raw[:400]
     if b"\0" not in sample:
         return "utf-8"

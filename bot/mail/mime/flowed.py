@@ -1,19 +1,19 @@
-"""format=flowed (RFC 3676): soft line ends joined again, space-stuffing undone, quotes kept."""
+"""Decode format=flowed (RFC 3676): join soft line breaks, undo space-stuffing, keep quotes."""
 
 from __future__ import annotations
 
 import re
 
-# What is no sentence to be joined to the line above: a command, a signature, a trailer.
+# Lines that are never joined to the line above: a command, a signature, a trailer.
 _BEGINS = re.compile(r"#|-- \Z|[A-Z][\w-]{2,30}-by: |(?:Fixes|Closes|Link|Cc): ")
 _DIFF = re.compile(r"^(?:diff --git |--- \S|Index: \S|@@ -)")
 
 
 def unflow(text: str, delsp: bool) -> str:
-    """The text as its writer typed it. A diff, which must not be joined, is left as it stands, to the end."""
+    """Return the text as its writer typed it. From the first line of a diff on it is left unchanged."""
     lines = text.split("\n")
     out: list[str] = []
-    depth, held = 0, ""  # a paragraph whose last line ended softly
+    depth, held = 0, ""  # a paragraph whose last line ended in a soft break
     for number, line in enumerate(lines):
         if _DIFF.match(line.removeprefix(" ")):
             return "\n".join([*out, *([_quoted(depth, held)] if held else []), *lines[number:]])

@@ -1,15 +1,15 @@
-"""HTML as the plain text that its reader would see; nothing in it is obeyed, and quotes stay quotes."""
+"""Convert HTML to the plain text that its reader sees; nothing is executed, and blockquotes become quotes."""
 
 from __future__ import annotations
 
 import html
 import re
 
-# A name as Outlook's <o:p> has it, and attributes whose quoted values may hold anything.
+# The name may have a colon, as in Outlook's <o:p>; quoted attribute values may contain anything.
 _TAG = re.compile(r"</?([A-Za-z][\w:-]{0,30})((?:[\s/](?:\"[^\"<]{0,20000}\"|'[^'<]{0,20000}'|[^<>\"']){0,4000})?)>")
 _HREF = re.compile(r"\bhref\s*=\s*[\"']?(https?://[^\s\"'<>]{3,500})", re.I)
-_BARE = re.compile(r"\"[^\"]*\"|'[^']*'")  # the values of attributes
-# What has no end tag can hide nothing.
+_BARE = re.compile(r"\"[^\"]*\"|'[^']*'")  # attribute values
+# Without an end tag they can hide nothing.
 _VOID = frozenset("br hr img input meta link area base col embed source track wbr".split())  # noqa: SIM905
 _BLOCKS = frozenset(
     "br p div tr li ul ol table h1 h2 h3 h4 h5 h6 blockquote pre hr section article header footer".split()  # noqa: SIM905
@@ -19,7 +19,7 @@ MAX = 2_000_000
 
 
 class _Page:
-    """The text so far: finished lines, the line being written, and how deep in quotes it stands."""
+    """The text so far: finished lines, the current line, and its quote depth."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -47,11 +47,11 @@ class _Page:
 
 
 def as_text(markup: str) -> str:
-    """Plain text with a line for each block, `> ` before what stands in a blockquote, and links in angles."""
+    """Return plain text with a line per block, `> ` before lines of a blockquote, and links in angle brackets."""
     page = _Page()
     position, unseen, inside = 0, "", 0
     markup = markup[:MAX]
-    closes_none = len(markup)  # from where on no ">" stands any more
+    closes_none = len(markup)  # there is no ">" from here on
     while position < len(markup):
         start = markup.find("<", position)
         if start < 0:
@@ -78,7 +78,7 @@ def as_text(markup: str) -> str:
             if name == unseen:
                 inside += -1 if closes else 1
                 unseen = unseen if inside else ""
-            elif unseen == "head" and name == "body":  # a head that was never closed
+            elif unseen == "head" and name == "body":  # an unclosed head
                 unseen, inside = "", 0
         elif not closes and name not in _VOID and (name in _UNSEEN or _is_hidden(tag[2])):
             unseen, inside = name, 1
@@ -89,7 +89,7 @@ def as_text(markup: str) -> str:
 
 
 def _is_hidden(attributes: str) -> bool:
-    """Whether a tag hides what it holds: by style, or by the attribute of that name."""
+    """Whether a tag hides its content: by its style, or by the `hidden` attribute."""
     style = re.search(r"\bstyle\s*=\s*(\"[^\"]*\"|'[^']*'|\S+)", attributes, re.I)
     if style and re.search(r"display\s*:\s*none", style[1], re.I):
         return True

@@ -1,6 +1,6 @@
-"""The MIME parts of a mail as text: what is said in the body, and what is attached.
+"""Decode the MIME parts of a mail: the text of the body, and the attachments.
 
-RFC 2045 to 2049, and what is sent in their name. In doubt a part is shown rather than lost.
+RFC 2045 to 2049, and common violations of them. If in doubt, a part is shown rather than lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 
 @dataclass(frozen=True, slots=True)
 class MimeAttachment:
-    """A part that is not the body: its name and type, and its text where it is text."""
+    """A part that is not the body: its name and type, and its content if that is text."""
 
     filename: str
     content_type: str
@@ -41,7 +41,7 @@ class MimeAttachment:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a mail says, what hangs on it, and what was guessed in reading it."""
+    """The text of a mail, its attachments, and what was guessed in decoding them."""
 
     text: str
     attachments: tuple[MimeAttachment, ...]
@@ -51,7 +51,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A part that holds content. `alternatives` names the group that it is one version of, 0 for none."""
+    """A part with content. `alternatives`: the multipart/alternative that it belongs to, 0 for none."""
 
     part: Part
     alternatives: int
@@ -60,7 +60,7 @@ class _Leaf:
 
 
 def read_body(message: Part) -> Body:
-    """The text of a mail. Plain text is preferred over HTML; forwarded messages stay attachments."""
+    """Return the body of a mail. Plain text is preferred over HTML; forwarded messages stay attachments."""
     texts: list[tuple[int, bool, str]] = []  # (group of alternatives, is it HTML, text)
     attachments: list[MimeAttachment] = []
     problems: list[str] = []
@@ -76,7 +76,7 @@ def read_body(message: Part) -> Body:
         else:
             text = _decode_part(leaf.part, problems) if _may_be_text(kind, name) else ""
             attachments.append(MimeAttachment(name, kind, text))
-    if not any(text.strip() for _, _, text in texts):  # nothing is said, but perhaps something hangs on it
+    if not any(text.strip() for _, _, text in texts):  # without a body, an unnamed text attachment is it
         first = next(
             (each for each in attachments if each.content_type.startswith("text/") and not each.filename), None
         )
@@ -91,7 +91,7 @@ def read_body(message: Part) -> Body:
 
 
 def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
-    """The parts that hold content, in order. A message within the message is somebody else's, and is not entered."""
+    """Yield the parts with content, in order. A message within the message has another writer, and is one part."""
     stack: list[tuple[Part, int, int]] = [(message, 0, 0)]
     count = 0
     met = False
@@ -112,13 +112,13 @@ def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
 
 
 def content_type(part: Part) -> str:
-    """The type of a part; one that cannot be read is plain text (RFC 2045 section 5.2)."""
+    """Return the type of a part; an invalid one means text/plain (RFC 2045 section 5.2)."""
     found = _TYPE.match(str(part.get("Content-Type", "")))
     return found[1].lower() if found else "text/plain"
 
 
 def _is_body(leaf: _Leaf, kind: str, name: str) -> bool:
-    if leaf.is_root:  # a multipart that could not be taken apart is text, too
+    if leaf.is_root:  # a multipart that could not be split is text, too
         return kind.startswith(("text/", "multipart/")) and kind != "multipart/digest"
     disposition = str(leaf.part.get("Content-Disposition", "")).strip().lower()
     if disposition.startswith("attachment") or (name and (disposition.startswith("inline") or not leaf.is_first)):
@@ -138,7 +138,7 @@ def _filename(part: Part) -> str:
         if found:
             return decode(found[1] or found[2])
     try:
-        return decode(part.get_filename("") or "")  # RFC 2231: in pieces, or in a charset of its own
+        return decode(part.get_filename("") or "")  # RFC 2231: in several pieces, or with its own charset
     except (LookupError, ValueError, TypeError, AttributeError):
         return ""
 
@@ -147,9 +147,9 @@ def _decode_part(part: Part, problems: list[str]) -> str:
     encoding = re.sub(r"[^a-z0-9-].*", "", str(part.get("Content-Transfer-Encoding", "")).strip("\"' \t").lower())
     if encoding == "base64":
         raw = _base64(_payload(part), problems)
-    elif encoding == "quoted-printable":  # a soft line end may have blanks behind it (RFC 2045 section 6.7, rule 3)
+    elif encoding == "quoted-printable":  # blanks may follow a soft line break (RFC 2045 section 6.7, rule 3)
         raw = quopri.decodestring(re.sub(rb"=[ \t]+(?=\r?\n)", b"=", _payload(part)))
-    else:  # the parser undoes quoted-printable, and gives the bytes of all else as they stand
+    else:  # the parser decodes uuencode, and returns all else unchanged
         payload = part.get_payload(decode=True)
         raw = payload if isinstance(payload, bytes) else b""
     told = str(part.get("Content-Type", ""))
@@ -161,18 +161,18 @@ def _decode_part(part: Part, problems: list[str]) -> str:
 
 
 def _payload(part: Part) -> bytes:
-    """The bytes of a part as they stand, not decoded."""
+    """Return the bytes of a part, not decoded."""
     return str(part.get_payload()).encode("ascii", "surrogateescape")
 
 
 def _charset(part: Part) -> str:
-    """The charset that a part declares, "" where it declares none."""
+    """Return the charset that a part declares, or ""."""
     found = _CHARSET.search(str(part.get("Content-Type", "")))
     return found[1].lower() if found else ""
 
 
 def _base64(raw: bytes, problems: list[str]) -> bytes:
-    """Base64 as far as it goes: padding is mended, a footer in clear text ends it. What is none stays as it is."""
+    """Decode base64 leniently: padding is repaired, a plain-text footer ends it. Returns `raw` if no text results."""
     try:
         return base64.b64decode(b"".join(raw.split()), validate=True)
     except binascii.Error:
@@ -181,11 +181,11 @@ def _base64(raw: bytes, problems: list[str]) -> bytes:
     for line in raw.decode("ascii", "replace").translate(_URL_SAFE).split("\n"):
         line = line.strip()
         if len(line) > 40 and len(mended := re.sub(r"[^A-Za-z0-9+/=]", "", line)) == len(line) - 1:
-            line = mended  # one letter was damaged
+            line = mended  # one character was damaged
         if line and not _BASE64_LINE.match(line):
             if good:
                 break
-            continue  # what a gateway put above it
+            continue  # text that a gateway put above it
         if line:
             good.append(line)
     joined = "".join(good).replace("=", "")

@@ -1,4 +1,4 @@
-"""What a command does to a report."""
+"""The event that each command makes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 
 
 def effect_of(command: Command) -> Effect:
-    """The effect of one command, as if its writer were proven."""
+    """Return the effect of a command, assuming that its writer is verified."""
     text = command.argument
     return Effect(
         COMMANDED[command.word],

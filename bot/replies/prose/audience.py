@@ -1,6 +1,6 @@
-"""To whom a sentence is addressed: the reporter, or somebody else on the thread.
+"""Whom a sentence addresses: the reporter, or someone else on the thread.
 
-A reply goes To: whom it answers, and others are called by name: "Oliver, can you rerun this?".
+The To: of a reply names whom it answers; others are addressed by name: "Oliver, can you rerun this?".
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _CALLED = re.compile(r"(?:(?:hi|hello|hey|dear|so|and|but|also)[ ,]+)?([A-Z][\w'
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who is asked by default, and the first names of both sides, in lower case."""
+    """Whom a mail addresses by default, and the first names on both sides, in lower case."""
 
     to_reporter: bool
     reporters: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
 
     def is_reporter(self, sentence: Sentence) -> bool:
-        """Whether the sentence is addressed to the reporter: by name, else as the mail is."""
+        """Whether the sentence addresses the reporter: by name, otherwise by the To: of the mail."""
         found = _CALLED.match(sentence.text)
         called = found[1].lower() if found else ""
         if called in self.reporters:
@@ -33,7 +33,7 @@ class Audience:
 
 
 def audience_of(mail: ParsedMail, identity: BotIdentity) -> Audience:
-    """Who the mail talks to."""
+    """Return whom the mail addresses."""
     ours = {each for each in mail.recipients if identity.speaks_for_lab(each.email)}
     return Audience(
         to_reporter=any(each in ours for each in mail.to),
@@ -43,7 +43,7 @@ def audience_of(mail: ParsedMail, identity: BotIdentity) -> Audience:
 
 
 def _first_name(name: str) -> str:
-    """The first name as people call it; "Brook, Dana" has it last."""
+    """Return the first name in lower case; in "Brook, Dana" it follows the comma."""
     last, comma, first = name.partition(",")
     words = (first if comma else last).split()
     return words[0].lower() if words else ""

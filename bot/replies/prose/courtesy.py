@@ -1,4 +1,4 @@
-"""Courtesy: greetings, thanks and good wishes, which say nothing of the report."""
+"""Courtesy: greetings, thanks and good wishes, which say nothing about the report."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ MAX_NAMES = 200
 
 
 def says_more(text: str, names: Iterable[str] = ()) -> bool:
-    """Whether a text says anything but courtesy and the names of people on the thread."""
+    """Whether a text says anything besides courtesy and the names of people on the thread."""
     called = "|".join(re.escape(name) for name in sorted({*names} - {""})[:MAX_NAMES])
     text = text[:MAX_TEXT]
     return bool(_WORDS.sub("", re.sub(rf"\b(?:{called})\b", "", text, flags=re.I) if called else text).strip())
 
 
 def first_that_says_more(texts: list[str]) -> str:
-    """The first of some sentences that is not mere courtesy, else the first."""
+    """Return the first sentence that is more than courtesy, else the first."""
     return next((each for each in texts if len(_WORDS.sub("", each).strip()) > 2), texts[0])
 
 
 def is_polite(sentence: Sentence) -> bool:
-    """Whether a sentence begins as thanks, an excuse or a wish do; it may say more behind that."""
+    """Whether a sentence begins with thanks, an apology or a wish; it may say more after that."""
     return bool(_POLITE.match(sentence.text))
 
 
 def is_greeting(sentence: Sentence) -> bool:
-    """Whether a sentence is a greeting or thanks, and nothing else."""
+    """Whether a sentence is only a greeting or thanks."""
     return bool(_GREETING.match(sentence.text))

@@ -1,7 +1,7 @@
-"""Own sentences: the prose of a reply, one sentence a value, without code, tables, logs and the patch.
+"""Split the prose of a reply into sentences, without code, tables, logs and patches.
 
-What a rule reads is a sentence, since a cue means nothing without the words around it: a question, a condition or a
-"not" elsewhere in the mail says nothing about it.
+Rules read one sentence at a time, since a cue depends on the words around it: a question, a condition or a "not"
+elsewhere in the mail does not concern it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from bot.mail.quoting import TextLine
 
 MAX_SENTENCES = 400
 MAX_LINES = 20_000
-MAX_LENGTH = 600  # letters; the patterns of the rules are asked of no more
+MAX_LENGTH = 600  # characters; the rules match no more of a sentence
 
-# Below these stands the message of a patch, which is no answer: git's head, a scissors line (git-mailinfo(1)).
+# A commit message begins below these, which is not a reply: git's head, a scissors line (git-mailinfo(1)).
 _MESSAGE_BEGINS = re.compile(r"From [0-9a-f]{40} |From: .{1,200}<|Subject: |\s?[-*=]{1,40}\s?(?:8<|>8|%<)")
 _DIFF_BEGINS = re.compile(r"diff --git |Index: \S|--- (?:a/|/dev/null|\S+\.[chS]\b)|@@ -\d")
 _IN_DIFF = re.compile(r"[-+ @\\\t]|diff |index |new file|deleted |similarity |rename |old mode|new mode|\Z")
 _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP")
-# Columns of numbers, rows of signs, shell prompts, list marks of a git graph, code.
+# Columns of numbers, rows of symbols, shell prompts, git graphs, code.
 _NO_PROSE = re.compile(
     r"\s*(?:[|\\/*+#$%~={}<>]|\.{3,}|[-=_*]{3,}|\[[.\s]{2,}\]|\d[\d.,e+]*\s{2,}|-[\w-]+\b.{0,20}\Z|[0-9a-f]{12,40}\b"
     r"|\S*/\S*/\S*\Z)|\t| {6,}"
@@ -31,7 +31,7 @@ _LISTED = re.compile(r"\s{0,3}[-*] (?![0-9a-f]{7}|\W)\S+ \S+ \S")
 _CODE_ENDS = re.compile(r"(?:[;{}]|\*/|\\|\)\s?\{)\s*\Z|\s±|%\s{2,}|\s{4,}\S.{0,200}\s{3,}\S")
 _TRAILER = re.compile(r"[A-Z][A-Za-z-]{2,30}-(?:by|to):|(?:Fixes|Closes|Link|Cc|Message-ID|Subject|Date):\s", re.I)
 _WORD = re.compile(r"[A-Za-z][a-z']+")
-# A full stop that ends nothing: "e.g. ", "vs. ", "i.e. ".
+# Abbreviations, whose full stop ends no sentence: "e.g. ", "vs. ", "i.e. ".
 _SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|etc|approx|resp|incl|aka|no|nr|fig|sec|min|max|avg)|\b[A-Z])\.\Z", re.I)
 _END = re.compile(r"[.!?]+[\"')\]]{0,3}(?=\s)")
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "…": "..."})
@@ -39,7 +39,7 @@ _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "…": 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence on one line, with typographic quotes made plain, and the quoted line right above it, "" for none."""
+    """One sentence on one line, with plain quotation marks. `below`: the quoted line right above it, or ""."""
 
     text: str
     below: str = ""
@@ -51,7 +51,7 @@ class Sentence:
 
 
 def own_sentences(lines: Sequence[TextLine]) -> tuple[Sentence, ...]:
-    """The sentences of the unquoted lines of a mail, in order, down to its patch or signature."""
+    """Return the sentences of unquoted lines in order, up to the signature; patches are left out."""
     found: list[Sentence] = []
     for paragraph in _paragraphs(_prose(lines)):
         below = next((line.below for line in paragraph if line.below), "")
@@ -63,7 +63,7 @@ def own_sentences(lines: Sequence[TextLine]) -> tuple[Sentence, ...]:
 
 
 def _prose(lines: Sequence[TextLine]) -> Iterator[TextLine]:
-    """The lines of prose; what is none stands as an empty line, which ends a paragraph."""
+    """Yield the lines of prose; any other line becomes an empty one, which ends a paragraph."""
     in_message = in_diff = False
     for line in lines[:MAX_LINES]:
         if _SIGNATURE.match(line.text):
@@ -81,7 +81,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _paragraphs(lines: Iterable[TextLine]) -> Iterator[list[TextLine]]:
-    carried = ""  # a quote's words stand above the empty line between it and the answer
+    carried = ""  # the quoted line, if an empty line separates it from the answer
     for is_text, group in groupby(lines, key=lambda line: bool(line.text.strip())):
         some = list(group)
         if is_text:
@@ -94,7 +94,7 @@ def _paragraphs(lines: Iterable[TextLine]) -> Iterator[list[TextLine]]:
 
 
 def _cut_below_quotes(lines: list[TextLine]) -> Iterator[list[TextLine]]:
-    """A quote between two lines ends the paragraph, though no empty line stands there."""
+    """Split a paragraph where a quote stands between its lines, even without an empty line."""
     start = 0
     for number, line in enumerate(lines):
         if number and line.below:

@@ -1,9 +1,9 @@
-"""The rules by which plain English is read: few, general, in the order in which they count.
+"""The rules that read plain English: few and general, in order of precedence.
 
-One file a theme, one `Rule` a row, in the notation of phrases.py; docs/reading.md is generated from them
-(`make reading`). Of the rules with an effect the first that fits decides what the mail does; others only suggest.
-To add a rule: a row in the file of its theme, its sentences in tests/bot/test_rules.py, then `make reading`, which
-counts how it fares on the labelled threads. Never a rule for one known mail.
+One file per theme, in the notation of phrases.py; docs/reading.md is generated from them (`make reading`), one row per
+`Rule`. The first matching rule with an effect decides what the mail does; others only suggest.
+To add a rule: a `Rule` in the file of its theme, sample sentences in tests/bot/test_rules.py, then `make reading`,
+which measures it on the labelled threads. Never add a rule for one known mail.
 """
 
 from __future__ import annotations

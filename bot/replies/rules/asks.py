@@ -1,4 +1,4 @@
-"""Questions to the reporter: to run something, to give data, to explain."""
+"""Requests to the reporter: to run something, to provide data, to explain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bot.replies.rules.traps import REPORTED
 from tracker.domain.events import EventKind
 
 _MEANS = Trap(
-    "asks what somebody means or wants",
+    "asks what someone means or wants",
     words(
         "do|did you mean",
         "you mean|want|think",
@@ -18,7 +18,7 @@ _MEANS = Trap(
         "right $",
     ),
 )
-_TAKEN_BACK = Trap("takes it back", words("no need", "never mind"))
+_TAKEN_BACK = Trap("withdraws the request", words("no need", "never mind"))
 
 RULES = (
     Rule(
@@ -43,7 +43,7 @@ RULES = (
     Rule(
         name="asks_data",
         intent=Intent.ASKS_INFO,
-        says="""Data or an explanation is asked for in so many words: "can you share the config".""",
+        says="""Data or an explanation is requested explicitly: "can you share the config".""",
         cue=words("<can you>|please … <give>", "i have some|a_few|several? question*"),
         unless=(_TAKEN_BACK, REPORTED),
         to_reporter=True,
@@ -52,12 +52,12 @@ RULES = (
     ),
 )
 
-# Asked after the rules of dispute: a question in a mail of doubt is a part of the doubt.
+# Tried after the dispute rules: a question in a mail that disputes the report is part of the dispute.
 LATER = (
     Rule(
         name="asks_info",
         intent=Intent.ASKS_INFO,
-        says="""A question about test, machine, metric or configuration: "what exactly is app_overhead?\"""",
+        says="""A question about the test, machine, metric or configuration: "what exactly is app_overhead?\"""",
         cue=words(
             "what|which|how|where|when|is|are|was|were|does|do|did|has|have|any|can|could …… <topic>",
             "what|which … is|does|are|do|it|this|that",
@@ -71,7 +71,7 @@ LATER = (
     Rule(
         name="reproducer_broken",
         intent=Intent.REPRODUCER_BROKEN,
-        says="""The published way to reproduce it does not work: "following the instructions, it fails to install".""",
+        says="""The published reproducer does not work: "following the instructions, it fails to install".""",
         cue=words(
             "reproducer|reproduce|repro|repro-script|instructions|lkp|lkp-tests|job|script …… fail|fails|failed|"
             "broken|unable|missing",
@@ -85,7 +85,7 @@ LATER = (
     Rule(
         name="asks_status",
         intent=Intent.ASKS_STATUS,
-        says="""Somebody asks how it stands: "any update on this?\"""",
+        says="""Someone asks for the status: "any update on this?\"""",
         cue=words(
             "any update*|news|progress|plans",
             "what's|what_is the status|plan|state",

@@ -1,4 +1,4 @@
-"""The report is doubted. Most claims of noise turned out to be real regressions, so doubt is only ever suggested."""
+"""The report is disputed. Most claims of noise turned out to be real regressions, so this is only ever suggested."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RULES = (
     Rule(
         name="disputes",
         intent=Intent.DISPUTES_VALIDITY,
-        says="""The number, the test or the bisection is doubted in plain words: "bogus", "just noise".""",
+        says="""The number, the test or the bisection is disputed explicitly: "bogus", "just noise".""",
         cue=words(
             "is|are|be|looks|seems … bogus",
             "bogus report|result*|number*|bisect*|regression|data",
@@ -53,7 +53,7 @@ RULES = (
     Rule(
         name="doubts_bisection",
         intent=Intent.DISPUTES_VALIDITY,
-        says="""The bisection is doubted by a question: "are you sure about the bisection?\"""",
+        says="""The bisection is questioned: "are you sure about the bisection?\"""",
         cue=words(
             "are you sure|positive|certain|confident … bisect*|commit|culprit|result*|number*",
             "how would|could|can this|that|it|the_commit|the_patch … related|possible|cause|affect|matter|make",
@@ -83,7 +83,7 @@ RULES = (
     ),
 )
 
-# Asked after the promises to look: who looks has not made up his mind.
+# Tried after the promises to look: someone who will look has not decided yet.
 LATER = (
     Rule(
         name="wonders",

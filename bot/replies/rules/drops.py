@@ -1,4 +1,4 @@
-"""The culprit is dropped or reverted, or somebody wants it to be."""
+"""The culprit is dropped or reverted, or someone asks for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RULES = (
         name="announces_drop",
         intent=Intent.ANNOUNCES_DROP,
         says="""The writer has dropped or reverted the culprit, or decided to: "I've dropped it", "we decided to drop
-        this patch". What else was dropped (a flag, a lock) is no patch.""",
+        this patch". Dropping something else (a flag, a lock) does not count.""",
         cue=words(
             "<i have> now|just|already|since? dropped|removed|kicked_out|withdrawn <culprit>",
             "<i have> now|just|already|since? pulled|taken|took|kicked|removed <culprit> … out_of|from",
@@ -29,7 +29,7 @@ RULES = (
     Rule(
         name="will_drop",
         intent=Intent.ANNOUNCES_DROP,
-        says="""The writer is about to drop or revert it, or has reverted it, be it for a test: "I'll drop it", "let's
+        says="""The writer is about to drop or revert it, or has reverted it, even for a test: "I'll drop it", "let's
         revert this".""",
         cue=words(
             "<i have> now|just|already|since? reverted <culprit>",
@@ -49,7 +49,7 @@ RULES = (
     Rule(
         name="requests_drop",
         intent=Intent.REQUESTS_DROP,
-        says="""Somebody asks to drop or revert it: "can you remove this patch from for-next".""",
+        says="""Someone asks to drop or revert it: "can you remove this patch from for-next".""",
         cue=words(
             "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <culprit>",
             "suggest|propose|consider … dropping|reverting|removing <culprit>",

@@ -1,4 +1,4 @@
-"""Somebody engages: promises to look, reproduces, explains, guesses, sketches a way. None of it moves a state far."""
+"""Engagement: someone promises to look, reproduces, explains, guesses, or proposes an approach; little follows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ RULES = (
     Rule(
         name="will_look",
         intent=Intent.ACK_WILL_LOOK,
-        says="""The writer promises to look, to reproduce or to test: "I'll take a look tomorrow", "let me try". He
-        has made the next move his own then, whatever the reporter was asked for.""",
+        says="""The writer promises to look, to reproduce or to test: "I'll take a look tomorrow", "let me try". The
+        next step is then theirs, whatever the reporter was asked for.""",
         cue=words(
             "<i will> … <look>",
             "<i want> … <look>",
@@ -29,7 +29,7 @@ RULES = (
     ),
 )
 
-# Read for what they tell; nothing follows.
+# Intents that are only shown.
 LATER = (
     Rule(
         name="confirms_bug",
@@ -48,7 +48,7 @@ LATER = (
     Rule(
         name="reproduced",
         intent=Intent.REPRODUCED,
-        says="""It was seen elsewhere too: "I can reproduce it".""",
+        says="""Someone else sees it too: "I can reproduce it".""",
         cue=words(
             "<i> can|could|was_able_to|were_able_to|am_able_to|managed_to|did|also … reproduce|repro|see|observe "
             "it|this|that|the|a",
@@ -94,7 +94,7 @@ LATER = (
     Rule(
         name="proposes_approach",
         intent=Intent.PROPOSES_APPROACH,
-        says="""How it could be better, without code: "we could cache the pointer".""",
+        says="""How it could be improved, without code: "we could cache the pointer".""",
         cue=words(
             "we|you|one|i could|can|should|might … avoid|cache|batch|skip|use|improve|optimize|reduce|move|split|"
             "add|instead|pad|align|limit",
@@ -118,7 +118,7 @@ LATER = (
     Rule(
         name="thanks",
         intent=Intent.THANKS,
-        says="Courtesy.",
+        says="Thanks.",
         cue=words("thanks|thank_you|thx|appreciate|appreciated"),
         by=By.ANYONE,
     ),

@@ -1,4 +1,4 @@
-"""The change in numbers is accepted. No word of a developer closes a report by itself (DESIGN rule 4)."""
+"""The change is accepted as expected. A developer's plain English never closes a report alone (DESIGN rule 4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, REPORTED
 from tracker.domain.events import EventKind
 
-_DENIED = Trap("says not", words("<not> … expected|intended|intentional|acceptable|by_design|within|known"))
+_DENIED = Trap("negates it", words("<not> … expected|intended|intentional|acceptable|by_design|within|known"))
 
 RULES = (
     Rule(
@@ -35,7 +35,7 @@ RULES = (
     Rule(
         name="accepts_cost",
         intent=Intent.EXPECTED_WONTFIX,
-        says="""The cost is accepted for something better: "ok to eat a regression for correctness".""",
+        says="""The cost is accepted for another benefit: "ok to eat a regression for correctness".""",
         cue=words(
             "ok|okay|fine|willing|happy|acceptable to|with eat|take|pay|live_with|accept|swallow …… <regression>|"
             "hit|cost|price|that|it",
@@ -80,7 +80,7 @@ RULES = (
     Rule(
         name="keep_open",
         intent=Intent.KEEP_OPEN,
-        says="""The report shall stay open: "please keep this open".""",
+        says="""The report should stay open: "please keep this open".""",
         cue=words("keep this|it|the_report|the_issue open", "don't|do_not close this|it|the"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Fixes that are elsewhere: posted, queued, or named by a title or a sha."""
+"""Fixes elsewhere: posted, queued, or named by title or sha."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bot.replies.rules.rule import Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, NEGATED, REPORTED
 from tracker.domain.events import EventKind
 
-_NOT = Trap("says not or never", words("<not>"))
+_NOT = Trap("has a negation", words("<not>"))
 
 RULES = (
     Rule(
@@ -39,7 +39,7 @@ RULES = (
     Rule(
         name="claims_fixed_by",
         intent=Intent.CLAIMS_FIXED_BY,
-        says="""A commit, a patch or a link is named as what fixes it: "should be fixed by the commit …".""",
+        says="""A commit, a patch or a link is named as the fix: "should be fixed by the commit …".""",
         cue=words(
             "fixed|resolved|addressed|solved|cured|covered|mitigated|restored … by|in|with the|this? <named>",
             "should|will|would|might|may be fixed|resolved|addressed|solved|mitigated … by|in|with",
@@ -94,7 +94,7 @@ RULES = (
     Rule(
         name="rejects_patch",
         intent=Intent.REJECTS_PATCH,
-        says="""A patch is turned down: "not the right way to fix this", "NAK", "this does not apply to …".""",
+        says="""A patch is rejected: "not the right way to fix this", "NAK", "this does not apply to …".""",
         cue=words(
             "<not> … the right|correct|proper way|fix|approach|thing|solution",
             "wrong way|fix|approach|solution",

@@ -1,4 +1,4 @@
-"""Answers to a reported improvement."""
+"""Replies to a reported improvement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RULES = (
     Rule(
         name="improvement_suspicious",
         intent=Intent.IMPROVEMENT_SUSPICIOUS,
-        says="""A reported improvement is taken for a sign of a bug: "that means we don't flush any more".""",
+        says="""A reported improvement is seen as a sign of a bug: "that means we don't flush any more".""",
         cue=words(
             "suspicious|worried|worrying|worry|concern|concerns|concerned|alarming|too_good|unexpected|odd|"
             "strange|weird|curious|wrong|bug",
@@ -33,7 +33,7 @@ RULES = (
             "gladly|happily take",
         ),
         unless=(
-            Trap("wonders, or says not", words("unexpected|wonder", "<not> … expected|great|good|nice|intended|happy")),
+            Trap("wonders or negates", words("unexpected|wonder", "<not> … expected|great|good|nice|intended|happy")),
         ),
         question=False,
         improvement=True,

@@ -1,4 +1,4 @@
-"""What the lab's own people say: what they measured, what they could not test, what they take back."""
+"""Replies by the lab's own people: what they measured, could not test, or retract."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from bot.replies.rules.rule import By, Mode, Rule, Trap, words
 from bot.replies.rules.traps import CONDITIONAL, HEDGED, REPORTED
 from tracker.domain.events import EventKind
 
-_NOT = Trap("says not", words("<not>|no"))
+_NOT = Trap("has a negation", words("<not>|no"))
 _CAVEAT = Trap(
-    "has a not, a part, a condition or a but",
+    "has a negation, a condition or a caveat",
     words(
         "<not>",
         "part|partly|partial|partially|some|somewhat|most|mostly|almost|nearly|half|reduced",
@@ -22,18 +22,18 @@ _DENIES = Trap(
     words("<not> … fully|entirely|completely? … <gone>|<fixes>|<help>", "still there", "<regression> … left"),
 )
 _RERUN = Trap(
-    "tells of a rerun of the culprit",
+    "is about a rerun of the culprit",
     words(
         "rerun|re-run|reran|retest*|re-test*|rebuilt|rebuild|both_parent|latest|mainline|upstream|reproducible",
         "/next-\\d+/",
     ),
 )
 _HEARD = Trap(
-    "thanks for news, hopes, or asks",
+    "thanks for news, hopes or asks",
     words("thanks|thank_you for", "hope|hopes|expect|expected", "you mentioned|said|confirmed|mean", "so_if"),
 )
 _ELSEWHERE = Trap(
-    "speaks of another tree or machine", words("mainline|upstream|linux-next|latest|platform*|machine*|other")
+    "is about another tree or machine", words("mainline|upstream|linux-next|latest|platform*|machine*|other")
 )
 _IF = Trap("has a condition", words("if|whether|unless|should|expect*"))
 
@@ -41,7 +41,7 @@ RULES = (
     Rule(
         name="operator_retracts",
         intent=Intent.BOT_RETRACTS,
-        says="""The lab takes the report back: "false positive", "please ignore this report".""",
+        says="""The lab retracts the report: "false positive", "please ignore this report".""",
         cue=words(
             "false positive|alarm|report",
             "invalid|bogus report",
@@ -78,7 +78,7 @@ RULES = (
     Rule(
         name="operator_partial",
         intent=Intent.BOT_PARTIAL_FIX,
-        says="""The lab measured that a candidate helps in part: "partially recovered, but not fully".""",
+        says="""The lab measured that a candidate only partly helps: "partially recovered, but not fully".""",
         cue=words(
             "part|partly|partial|partially recover*|fix*|restor*|resolv*|help*|improv*|mitigat*",
             "recover*|fix*|restor*|resolv*|help*|improv*|mitigat* …… partly|partially|not_fully|not_entirely|"
@@ -123,8 +123,8 @@ RULES = (
     Rule(
         name="operator_confirms",
         intent=Intent.BOT_CONFIRMS_FIX,
-        says="""The lab measured that a candidate removes it, without a not, a condition or a caveat: "the regression
-        disappears after applying the patch". Of the latest candidate only.""",
+        says="""The lab measured that a candidate removes it, without a negation, a condition or a caveat: "the
+        regression disappears after applying the patch". This is about the latest candidate only.""",
         cue=words(
             "<regression>|<performance> …… <gone>",
             "<performance> … come|comes|came back",
@@ -147,8 +147,8 @@ RULES = (
     Rule(
         name="operator_sees_it_no_more",
         intent=Intent.BOT_CONFIRMS_FIX,
-        says="""The same in the negative: "we can't see the regression any more with the patch". Of the mainline or
-        another machine it tells nothing of a candidate.""",
+        says="""The same, phrased negatively: "we can't see the regression any more with the patch". About mainline
+        or another machine it says nothing about a candidate.""",
         cue=words(
             "<no longer seen> … see|seen|observe|observed|reproduce|reproduced|find|found|be_observed|be_seen …"
             " <regression>? … <anymore>",
@@ -170,7 +170,7 @@ RULES = (
             "<patch>|it|this …… <fixes>|help|helps|helped it|this|that|the|all|our|both|on|a_lot|much",
             "<no longer seen> … see|observe|reproduce … <regression> … <anymore>",
         ),
-        unless=(_HEARD, _DENIES, Trap("asks for a condition", words("if the|this|your patch|series"))),
+        unless=(_HEARD, _DENIES, Trap("depends on the patch", words("if the|this|your patch|series"))),
         by=By.OPERATOR,
         question=False,
         improvement=False,
@@ -187,7 +187,7 @@ RULES = (
             "still … see|saw|observe|observed|have|exists|there|reproduce|reproduced|reproducible|remains",
             "can|could still|reliably|stably|always? reproduce|be_reproduced",
         ),
-        unless=(_NOT, _IF, Trap("says that it is back", words("back|recovered|almost|restored"))),
+        unless=(_NOT, _IF, Trap("says that the result is back", words("back|recovered|almost|restored"))),
         by=By.OPERATOR,
         question=False,
         does=EventKind.ANSWERED,
@@ -195,7 +195,7 @@ RULES = (
     ),
 )
 
-# Asked where the mail shows no measurement, and promises none.
+# Tried only if the mail shows no measurement, and promises none.
 UNMEASURED = (
     Rule(
         name="operator_cannot_test",

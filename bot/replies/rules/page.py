@@ -1,4 +1,4 @@
-"""docs/reading.md, made of the rules themselves: a row a rule, with its words and how it fared."""
+"""Generate docs/reading.md from the rules: one row per rule, with its phrases and its accuracy."""
 
 from __future__ import annotations
 
@@ -15,88 +15,89 @@ MEASURED = Path(__file__).parent / "measured.json"
 _HEAD = """\
 # How replies are read
 
-This page is made of the rules in `bot/replies/rules/` by `make reading`; a test keeps both alike.
+This page lists the rules by which Perfwork reads replies in plain English: what each one looks for, what it does, and
+how often it was right. `make reading` generates it from `bot/replies/rules/`; a test keeps both in sync.
 
-Perfwork reads a reply sentence by sentence: what the writer wrote himself, without quotes, signature, code, tables and
-the message of a patch. The first rule of the table that fits and has an effect decides what the mail does; others in
-the same mail only suggest. A suggestion waits in the [inbox](/inbox/) for a click. What developers write first of all
-ends the silence: a reply of substance by author or maintainer makes the report "responded", whatever else it says.
+Perfwork reads a reply sentence by sentence: only what its writer wrote, without quotes, signature, code, tables and
+commit messages. The first rule in the table that matches and has an effect decides what the mail does; others in the
+same mail only suggest. A suggestion waits in the [review queue](/inbox/) for a click. Any reply of substance by author
+or maintainer counts as a response: the report becomes "responded", whatever else the reply says.
 
-**By themselves act**, without any sentence: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
-to the report ("fix proposed"; a debug patch, or one of the lab, only suggests; a patch elsewhere that merely says
-`Fixes:` of the culprit, too); a notice of tip-bot or patchwork-bot that the patch was applied ("fix queued"); a
-comparison table by the lab (the question is answered); a `Tested-by:` of the lab ("fix confirmed"); and the
+**Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
+to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only says `Fixes:` of the
+culprit is suggested); a notice by tip-bot or patchwork-bot that the patch was applied ("fix queued"); a comparison
+table by the lab (the question is answered); a `Tested-by:` by the lab ("fix confirmed"); and the
 [commands](/help/answering/).
 
-**Who wrote it** decides how far that goes (`PERFWORK_TRUST`): under `verified`, what closes a report and what commands
-need proof, and a mail that a proof speaks against moves nothing; under `open` all mail counts; under `maintainers`
-only proven mail of author and maintainers acts. Proof is a DKIM signature of the writer's own domain whose key is
-known, an `Authentication-Results` header of a trusted server above the line with which that server took the mail in,
-or a developer's signature (patatt) with a key of the keyring. A mail without any signature from a domain that is known
-to sign counts as contradicted.
+**Proof of who wrote it** limits what is automatic (`PERFWORK_TRUST`): under `verified`, commands and whatever closes a
+report need proof, and a mail whose proof fails does nothing without a click; under `open`, all mail acts; under
+`maintainers`, only verified mail from author and maintainers acts. Proof is a DKIM signature of the writer's own
+domain with a known key, an `Authentication-Results` header of a trusted server above the Received line with which that
+server accepted the mail, or a developer signature (patatt) with a key in the keyring. An unsigned mail from a domain
+that is known to sign counts as failed.
 
-**Where rules err**, those of the two tables of sentences are switched off by name (`PERFWORK_RULES_OFF`), and the
-inbox shows how people decided.
+**If a rule is wrong**, switch it off by name (`PERFWORK_RULES_OFF`; any rule in the first two tables). The review
+queue shows how people decided on suggestions.
 
-How to read the words: `a|b` one of these · `word*` any ending · `word?` may be missing · `…` up to three words
-between, `……` up to eight · `<name>` one of a list below · `^` the sentence begins, `$` it ends. The last column tells
-how often a rule decided in the labelled threads of development, and how often rightly; rules without an effect, or
-that did not decide there, tell how often they read their intent in them, and how often the label has it.
+Notation: `a|b` one of these · `word*` any ending · `word?` optional · `…` up to three words in between, `……` up to
+eight · `<name>` any of a list below · `^` start of the sentence, `$` end. The last column shows how many of a rule's
+decisions in the labelled development threads were right; for rules without an effect, or that decided nothing there,
+how many readings of their intent agree with the labels.
 """
 
 
 def measured() -> dict[str, Any]:
-    """How the rules fared, as `make reading` wrote it down."""
+    """Return the accuracy of the rules, as `make reading` saved it."""
     found: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
     return found
 
 
 def page(fared: Mapping[str, Any]) -> str:
-    """The whole page in Markdown."""
+    """Return the whole page in Markdown."""
     lab = [rule for rule in RULES if rule in OPERATORS]
     others = [rule for rule in RULES if rule not in OPERATORS]
     return "\n".join(
         (
             _HEAD,
             f"Measured {fared['on']}: {fared['summary']}\n",
-            "## What the lab's own people write\n",
+            "## Replies by the lab\n",
             _table(lab, fared),
-            "## What everybody else writes\n",
+            "## Replies by everyone else\n",
             _table(others, fared),
-            "## What needs no sentence\n",
+            "## Without a matching sentence\n",
             _facts(),
-            "## Lists of words\n",
+            "## Word lists\n",
             *(f"- `<{name}>`: {_listed(words)}" for name, words in VOCABULARY.items()),
             "",
         )
     )
 
 
-# What is read without a sentence, by the names that the inbox and `explain` show.
+# What is read without a sentence, by the names that the review queue and `explain` show.
 FACTS = {
-    "reply_of_author": "author or maintainer says something of substance: responded, by itself",
-    "patch_in_reply": "a person answers with a patch: fix proposed, by itself",
-    "patch_closes_report": "a patch posted elsewhere has `Closes:` or `Link:` to the report: fix proposed, by itself",
-    "patch_names_culprit": "a patch elsewhere says `Fixes:` of the culprit, or reverts it: suggested",
-    "debug_patch": "a patch that is called a debug patch: fix proposed, suggested",
-    "asks_test_of_patch": "a patch comes with the wish to have it tested: the reporter is awaited",
-    "merge_notice": "tip-bot or patchwork-bot tell that a patch was applied: fix queued, by itself",
-    "operator_measured": "the lab shows a comparison of parent and culprit: answered, by itself",
-    "operator_compares": "the lab shows parent, culprit and candidate without a word of the outcome: suggested",
-    "operator_answers": "the lab writes below a quoted question: answered, by itself; suggested where it asks back",
-    "operator_tells": "the lab states something, and neither asks nor promises: answered, by itself",
-    "operator_tested_by": "the lab gives its `Tested-by:`: fix confirmed, by itself",
-    "unsure_report": "a robot's report contradicts itself: reported, suggested",
+    "reply_of_author": "a reply of substance by author or maintainer: responded, automatic",
+    "patch_in_reply": "a person replies with a patch: fix proposed, automatic",
+    "patch_closes_report": "a patch posted elsewhere has `Closes:` or `Link:` to the report: fix proposed, automatic",
+    "patch_names_culprit": "a patch elsewhere says `Fixes:` of the culprit, or reverts it: fix proposed, suggested",
+    "debug_patch": "a patch that its writer calls a debug patch: fix proposed, suggested",
+    "asks_test_of_patch": "a patch comes with a request to test it: waiting for the reporter, automatic",
+    "merge_notice": "tip-bot or patchwork-bot reports that a patch was applied: fix queued, automatic",
+    "operator_measured": "the lab shows a comparison of parent and culprit: answered, automatic",
+    "operator_compares": "the lab compares parent, culprit and candidate without stating the outcome: suggested",
+    "operator_answers": "the lab writes below a quoted question: answered, automatic; suggested if it also asks",
+    "operator_tells": "the lab states something, and neither asks nor promises: answered, automatic",
+    "operator_tested_by": "the lab gives its `Tested-by:`: fix confirmed, automatic",
+    "unsure_report": "a robot's report has inconsistencies: reported, suggested",
 }
 
 
 def _facts() -> str:
     rows = [f'| <a id="{name}"></a>{name} | {says} |' for name, says in FACTS.items()]
-    return "\n".join(("| name | what is read, and what follows |", "| --- | --- |", *rows)) + "\n"
+    return "\n".join(("| name | what is read, and its effect |", "| --- | --- |", *rows)) + "\n"
 
 
 def _table(rules: list[Rule], fared: Mapping[str, Any]) -> str:
-    rows = ["| rule | what it means | words | not in a sentence that | what follows | seen |", "| --- " * 6 + "|"]
+    rows = ["| rule | meaning | phrases | not in a sentence that | effect | right |", "| --- " * 6 + "|"]
     rows += (
         f'| <a id="{rule.name}"></a>{rule.name} | '
         f"{' '.join(rule.says.split())} *{rule.intent}* | {_phrases(rule)} "
@@ -106,7 +107,7 @@ def _table(rules: list[Rule], fared: Mapping[str, Any]) -> str:
     return "\n".join(rows) + "\n"
 
 
-# What Markdown would take for its own, within HTML too.
+# Characters that Markdown interprets, within HTML too.
 _MARKS = {ord(mark): f"&#{ord(mark)};" for mark in "|*_\\[]`"}
 
 
@@ -119,7 +120,7 @@ def _unless(rule: Rule) -> list[str]:
     if rule.question is not None:
         spoilt.append("asks" if rule.question is False else "does not ask")
     if rule.to_reporter:
-        spoilt.append("is addressed to somebody else than the reporter")
+        spoilt.append("addresses someone other than the reporter")
     if rule.improvement is not None:
         spoilt.append("is about a regression" if rule.improvement else "is about an improvement")
     return spoilt
@@ -127,11 +128,9 @@ def _unless(rule: Rule) -> list[str]:
 
 def _follows(rule: Rule) -> str:
     if rule.does is None:
-        return "nothing, it is shown"
-    how = "by itself" if rule.mode is Mode.AUTO else "suggested"
-    extra = (
-        ", where no rule above decides" if rule.alone else ", beside what the mail does otherwise" if rule.aside else ""
-    )
+        return "none, only shown"
+    how = "automatic" if rule.mode is Mode.AUTO else "suggested"
+    extra = ", if no rule above decides" if rule.alone else ", in addition to other effects" if rule.aside else ""
     return f"{rule.does.replace('_', ' ')}, {how}{extra}"
 
 

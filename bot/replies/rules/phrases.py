@@ -1,8 +1,8 @@
-"""Phrases: the notation in which the rules say which words they look for, read by people as by the machine.
+"""Phrases: the readable notation of what the rules look for, compiled to regular expressions.
 
-`a|b` one of these words (`_` stands for a space in one) · `word*` with any ending · `word?` may be missing ·
-`…` up to three words between, `……` up to eight · `<name>` one of a list of vocabulary.py · `^` where the sentence
-begins, `$` where it ends. Case does not matter; a comma, a bracket or a quote mark may stand between two words.
+`a|b` one of these words (`_` is a space within one) · `word*` any ending · `word?` optional ·
+`…` up to three words in between, `……` up to eight · `<name>` any of that list in vocabulary.py · `^` start of the
+sentence, `$` end. Case is ignored; a comma, a bracket or a quotation mark may stand between two words.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _GAPS = {"…": r"(?: \S{1,60}){0,3}?", "……": r"(?: \S{1,60}){0,8}?"}
 
 
 def compiled(phrases: Iterable[str]) -> re.Pattern[str]:
-    """One pattern for any of the phrases. Bounded: no gap is open, so that it takes time in proportion to the text."""
+    """Return one pattern for all phrases. Gaps are bounded, so that matching takes time linear in the text."""
     return re.compile("|".join(f"(?:{_pattern(each)})" for each in phrases), re.I)
 
 
 def _pattern(phrase: str) -> str:
     tokens = _TOKEN.findall(phrase)
     if left := _TOKEN.sub("", phrase).strip():
-        raise ValueError(f"{phrase!r}: {left!r} is no part of the notation")
+        raise ValueError(f"{phrase!r}: {left!r} is not part of the notation")
     starts, ends = tokens[0] == "^", tokens[-1] == "$"
     tokens = tokens[starts : len(tokens) - ends]
     pattern = r"\A[\"'(]?" if starts else r"(?<![\w'-])"
@@ -37,7 +37,7 @@ def _pattern(phrase: str) -> str:
             continue
         optional = token.endswith("?")
         piece = (_BETWEEN if needs_space else "") + _word(token.removesuffix("?"))
-        if optional and not needs_space:  # at the beginning its space goes with it
+        if optional and not needs_space:  # at the beginning, its space is optional with it
             pattern += f"(?:{piece}{_BETWEEN})?"
             continue
         pattern += f"(?:{piece})?" if optional else piece
@@ -57,7 +57,7 @@ def _unit(unit: str) -> list[str]:
 
 
 def _alternative(text: str) -> str:
-    """A word, several words, or, between slashes, a regular expression."""
+    """Return the pattern of a word, of several words, or of a regular expression between slashes."""
     if text[0] == "/" and text[-1] == "/":
         return text[1:-1]
     return " ".join(re.escape(word).replace(r"\*", r"\w*") for word in re.split(r"[ _]", text))

@@ -1,4 +1,4 @@
-"""A rule: which words in an own sentence mean what, and what follows from it."""
+"""A rule: which phrases in a sentence mean which intent, and what effect that has."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tracker.domain.events import EventKind
 
 
 class By(StrEnum):
-    """Whose words a rule reads."""
+    """Whose sentences a rule reads."""
 
-    DEVELOPER = "developer"  # whoever is not of the lab
-    OPERATOR = "operator"  # of the lab
+    DEVELOPER = "developer"  # anyone outside the lab
+    OPERATOR = "operator"  # the lab's own people
     ANYONE = "anyone"
 
 
 class Mode(StrEnum):
-    """How far an effect goes."""
+    """Whether an effect is automatic, suggested, or neither."""
 
     AUTO = "auto"
     SUGGEST = "suggest"
@@ -30,7 +30,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Phrases in the notation of phrases.py, and the pattern that they make."""
+    """Phrases in the notation of phrases.py, and their compiled pattern."""
 
     phrases: tuple[str, ...]
     pattern: re.Pattern[str] = field(compare=False, repr=False)
@@ -40,7 +40,7 @@ class Words:
 
 
 def words(*phrases: str) -> Words:
-    """The words of these phrases."""
+    """Compile phrases; raises ValueError for one that is not in the notation."""
     return Words(phrases, compiled(phrases))
 
 
@@ -48,7 +48,7 @@ _EDGE = re.compile(r"[,;:()] | (?:but|and|so|because|since|although|though|while
 
 
 def _clause(text: str, cue: re.Match[str]) -> str:
-    """The clause around a cue."""
+    """Return the clause around a cue."""
     before = max((edge.end() for edge in _EDGE.finditer(text, 0, cue.start()) if edge[0]), default=0)
     after = _EDGE.search(text, cue.end())
     return text[before : after.start() if after else len(text)]
@@ -56,7 +56,7 @@ def _clause(text: str, cue: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """Words that spoil a cue: in its clause (`near`), or in all its sentence. `says`: "not in a sentence that …"."""
+    """Words that rule out a cue: in its clause (`near`), or in its whole sentence. `says`: what the sentence does."""
 
     says: str
     words: Words
@@ -70,8 +70,8 @@ class Trap:
 class Rule:
     """One row of docs/reading.md.
 
-    `does` None: the intent is shown, and nothing follows. `aside`: it only ever suggests, beside what the mail does
-    otherwise. `alone`: it counts only where no rule above it does. How each fares is in measured.json.
+    `does` None: the intent is only shown. `aside`: it never decides, and only adds a suggestion to the mail's other
+    effects. `alone`: it counts only if no rule above it decides. measured.json holds the accuracy of each.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Rule:
     mode: Mode = Mode.NONE
     aside: bool = False
     alone: bool = False
-    to_reporter: bool = False  # counts only in a mail to the reporter, or where it names him
-    question: bool | None = None  # True: only questions, False: never a question
-    improvement: bool | None = None  # True: only of an improvement, False: never of one
+    to_reporter: bool = False  # counts only in a mail to the reporter, or if it names them
+    question: bool | None = None  # True: only questions, False: no questions
+    improvement: bool | None = None  # True: only on improvements, False: never on one
 
     def reads(self, sentence: Sentence) -> bool:
-        """Whether the sentence says it."""
+        """Whether the rule matches the sentence."""
         if self.question is not None and self.question is not sentence.asks:
             return False
         cues = self.cue.pattern.finditer(sentence.text)

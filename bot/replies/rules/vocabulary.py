@@ -1,4 +1,4 @@
-"""The word lists that the phrases of the rules share. An entry between slashes is a regular expression."""
+"""Word lists that the phrases of the rules share. An entry between slashes is a regular expression."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    """Words apart by commas; a comma within an expression has no space behind it."""
+    """Split at commas; a comma within an expression is not followed by a space."""
     return tuple(" ".join(word.split()) for word in re.split(r",\s+", text.strip()))
 
 
@@ -50,7 +50,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
         is entirely, is completely, is fully
         """
     ),
-    # What may be dropped or reverted. "That flag in the patch" is none.
+    # What may be dropped or reverted; not "that flag in the patch".
     "culprit": _listed(
         r"""
         this one, that one, /(?:it|this|that)(?=[.,;:!?)'\"]|\Z| (?:for|from|until|when|again|now|and|or|if|in|on)\b)/,

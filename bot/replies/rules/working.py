@@ -1,4 +1,4 @@
-"""Somebody is making a fix, or promises one."""
+"""Someone is working on a fix, or promises one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         name="working_on_fix",
         intent=Intent.WORKING_ON_FIX,
-        says="""The writer makes a fix or promises one, without a condition: "I'll get this fixed up".""",
+        says="""The writer is working on a fix or promises one, unconditionally: "I'll get this fixed up".""",
         cue=words(
             "<i will> … <make> … <new patch>",
             "<i will> … <mend> it|this|that|these|up|things",
@@ -38,12 +38,12 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 
-# Asked after the questions and the doubts, which are clearer.
+# Tried after the requests and the disputes, which are clearer.
 LATER: tuple[Rule, ...] = (
     Rule(
         name="may_work_on_fix",
         intent=Intent.WORKING_ON_FIX,
-        says="""A fix is thought about, tried, or offered with a condition: "could you send a patch or I will do it", "I
+        says="""A fix is considered, tried, or offered conditionally: "could you send a patch or I will do it", "I
         need to work out how".""",
         cue=words(
             "<i will> … <make> … <new patch>",
@@ -66,7 +66,7 @@ LATER: tuple[Rule, ...] = (
     Rule(
         name="needs_owner",
         intent=Intent.NEEDS_OWNER,
-        says="""Somebody else has to be found: "someone who knows this code should look".""",
+        says="""Someone else is needed: "someone who knows this code should look".""",
         cue=words(
             "someone|somebody|anyone|anybody …… should|needs_to|has_to|could|can|to fix|look|step|take|work",
             "who|anyone … can|could|will|wants_to fix|look|take",

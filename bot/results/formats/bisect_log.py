@@ -1,8 +1,8 @@
-"""`git bisect log` with a CSV of samples beside it: what a developer has after `git bisect run`. Pure.
+"""`git bisect log` with a CSV of samples: what a developer has after `git bisect run`. Pure.
 
-The CSV: a line `sha,metric,value` a sample, in any order, under that head. Lines above the head that begin with
-`#` tell the rest, each `# name: value`: suite, machine, cpus, tree, branch, url, author, date, producer, id; any
-other name is a parameter of the test.
+The CSV has one line `sha,metric,value` per sample, in any order, below that header. Lines above the header that begin
+with `#` give the rest, each as `# name: value`: suite, machine, cpus, tree, branch, url, author, date, producer, id;
+any other name is a parameter of the test.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bot.results.formats.schema import canonical
 FORMAT = "git-bisect-log"
 HEAD = ("sha", "metric", "value")
 MAX_LINES = 1_000_000
-# "# bad: [sha] subject", of git's own words or of those of `git bisect start --term-old=… --term-new=…`
+# "# bad: [sha] subject", with git's own terms or those of `git bisect start --term-old=… --term-new=…`
 _MARK = re.compile(r"# ([^\s:']{1,40}): \[([0-9a-f]{40})\] ?(.*)")
 # "# first bad commit: [sha] subject", since git 2.45 "# first 'bad' commit:", and "# possible first …" after skips
 _FIRST = re.compile(r"# (possible )?first '?([^\s']{1,40})'? commit: \[([0-9a-f]{40})\] ?(.*)")
@@ -35,21 +35,21 @@ _TOLD = frozenset(["suite", "machine", "cpus", "tree", "branch", "url", "author"
 
 
 def is_log(text: str) -> bool:
-    """Whether a text is what `git bisect log` prints."""
+    """Whether a text is the output of `git bisect log`."""
     head = text[:5000]
     return "git bisect start" in head and any(_MARK.match(line) for line in head.splitlines())
 
 
 def is_samples(text: str) -> bool:
-    """Whether a text is a CSV of samples: its first line that is no `#` line is the head."""
+    """Whether a text is a CSV of samples: its first line without a `#` is the header."""
     lines = (line for line in text[:20_000].splitlines() if line.strip() and not line.startswith("#"))
     return tuple(each.strip() for each in next(lines, "").split(",")) == HEAD
 
 
 def parse(told: Any, where: str) -> Result:
-    """The result of {"log": text, "samples": text}."""
+    """Return the result of {"log": text, "samples": text}."""
     if not isinstance(told, dict) or not all(isinstance(told.get(name), str) for name in ("log", "samples")):
-        raise RejectedInput(where, "expected the text of a log and the text of its samples")
+        raise RejectedInput(where, "expected an object with the texts `log` and `samples`")
     log = _read_log(told["log"], where)
     samples = _read_samples(told["samples"], f"{where}, samples")
     values = _by_commit(samples, log, f"{where}, samples")
@@ -57,7 +57,7 @@ def parse(told: Any, where: str) -> Result:
     suite = samples.told.get("suite") or next(iter(values[new])).partition(".")[0]
     metrics = [name for name in values[new] if name in values[old]]
     if not metrics:
-        raise RejectedInput(where, f"expected a metric that {old[:10]} and {new[:10]} have in common, found none")
+        raise RejectedInput(where, f"expected samples of one metric for both {old[:10]} and {new[:10]}, found none")
     measured = [
         numbers.measurement(name, "", values[old][name], values[new][name], f"{where}, {name[:80]}") for name in metrics
     ]
@@ -92,8 +92,9 @@ class _Commit:
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The commits as they were marked, in that order. `first`: the first bad one, or those that may be
-    it; `other`: whatever was marked."""
+    """The commits in the order they were marked. `first`: the first bad one, or the candidates for it; `other`: all
+    that were marked.
+    """
 
     good: tuple[_Commit, ...]
     bad: tuple[_Commit, ...]
@@ -103,7 +104,7 @@ class _Log:
 
 def _read_log(text: str, where: str) -> _Log:
     if "\0" in text or len(text) > 16_000_000:
-        raise RejectedInput(where, "expected the text of a bisection, found a NUL or more than 16 MB")
+        raise RejectedInput(where, "expected text of at most 16 MB without NULs")
     lines = text.splitlines()
     bad_words, good_words = {"bad", "new"}, {"good", "old"}
     for term, word in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
@@ -121,7 +122,7 @@ def _read_log(text: str, where: str) -> _Log:
 
 
 def _terms(start: str) -> Iterator[tuple[str, str]]:
-    """The own words of `git bisect start --term-old=fast --term-new slow`: (new, slow), (old, fast)."""
+    """Yield the custom terms of `git bisect start --term-old=fast --term-new slow`: (new, slow), (old, fast)."""
     try:
         words = shlex.split(start)
     except ValueError:  # a quote that is not closed
@@ -134,7 +135,7 @@ def _terms(start: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """What a CSV holds: samples by sha and metric, and what its first lines tell."""
+    """The contents of a CSV: samples by sha and metric, and the values above its header."""
 
     values: Mapping[str, Mapping[str, list[float]]]
     told: Mapping[str, str]
@@ -159,7 +160,7 @@ def _read_samples(text: str, where: str) -> _Samples:
                 continue
             if tuple(each.strip() for each in line.split(",")) != HEAD:
                 raise RejectedInput(
-                    f"{where}, line {number}", f"expected the head {','.join(HEAD)}, found {line[:60]!r}"
+                    f"{where}, line {number}", f"expected the header {','.join(HEAD)}, found {line[:60]!r}"
                 )
             head = True
             continue
@@ -175,7 +176,7 @@ def _row(line: str, where: str) -> tuple[str, str, float]:
     try:
         row = [each.strip() for each in next(csv.reader([line]))]
     except csv.Error as error:
-        raise RejectedInput(where, f"not a line of CSV: {error}") from None
+        raise RejectedInput(where, f"invalid CSV: {error}") from None
     if len(row) != 3 or not re.fullmatch(r"[0-9a-f]{7,40}", row[0]) or not row[1] or len(row[1]) > 500:
         raise RejectedInput(where, f"expected a sha, a metric and a value, found {line[:60]!r}")
     try:
@@ -185,7 +186,7 @@ def _row(line: str, where: str) -> tuple[str, str, float]:
 
 
 def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[str, list[float]]]:
-    """The samples by whole shas: the CSV may tell their beginnings. Those of other commits play no part."""
+    """Return the samples by full sha; the CSV may abbreviate. Samples of commits not in the log are ignored."""
     known = sorted({each.sha for each in (*log.good, *log.bad, *log.first, *log.other)})
     values: dict[str, Mapping[str, list[float]]] = {}
     for sha, metrics in samples.values.items():
@@ -193,18 +194,18 @@ def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[st
         if not meant:
             continue
         if len(meant) > 1:
-            raise RejectedInput(where, f"expected the beginning of one commit, found {sha}, which fits {len(meant)}")
+            raise RejectedInput(where, f"{sha} is ambiguous, it matches {len(meant)} commits: use more digits")
         if meant[0] in values:
-            raise RejectedInput(where, f"expected one way to write {meant[0][:12]}, found two")
+            raise RejectedInput(where, f"{meant[0][:12]} is written in two ways: use one of them")
         values[meant[0]] = metrics
     return values
 
 
 def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, str, str]:
-    """The commits whose samples to compare, and what is doubtful about them.
+    """Return the parent and culprit whose samples are compared, and what is doubtful about them.
 
-    Bisecting a line of commits, every good one found is nearer to the culprit than those before: the last one marked
-    good is its parent. Across merges it need not be; then a git tree may tell, or an operator.
+    In linear history, every commit marked good is nearer to the culprit than those before, so the last one is its
+    parent. Across merges it need not be; a git tree or an operator then decides.
     """
     culprits = log.first or log.bad[-1:]
     new = next((each.sha for each in culprits if each.sha in values), None)
@@ -216,15 +217,13 @@ def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, st
     if old is None:
         raise RejectedInput(where, "expected samples of a commit that was marked good, found none")
     if old == new:
-        raise RejectedInput(
-            where, f"expected the first bad commit to be another than the last good one, found {new[:12]} twice"
-        )
-    doubt = "" if old == log.good[-1].sha else f"the last good commit has no samples, {old[:10]} stands for the parent"
+        raise RejectedInput(where, f"{new[:12]} is marked both bad and good: check the log")
+    doubt = "" if old == log.good[-1].sha else f"the last good commit has no samples; {old[:10]} is used as the parent"
     return old, new, doubt
 
 
 def _headed(measured: Sequence[MeasurementData]) -> tuple[MeasurementData, ...]:
-    """The first metric of the file is the one that was bisected."""
+    """Make the first metric of the file, which was bisected, the headline."""
     return (replace(measured[0], role="headline"), *(replace(each, role="kpi") for each in measured[1:]))
 
 

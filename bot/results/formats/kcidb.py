@@ -1,8 +1,8 @@
-"""KCIDB v5 reports: the same tests on two commits, their numbers as samples. Pure.
+"""KCIDB v5 reports: the same tests on two commits, with their numbers as samples. Pure.
 
-KernelCI's schema tells checkouts, builds and tests, and nothing of bisections: two commits whose tests stand in
-one report, with a `number` each, are taken for parent and culprit. Which is which is told by git's description of
-them, else by when they were checked out, else by an operator.
+KernelCI's schema has checkouts, builds and tests, but no bisections: two commits with the same tests in one report,
+with a `number` each, are taken as parent and culprit. Which is which follows from their `git describe` names, else
+from the checkout times; else an operator decides.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ FORMAT = "kcidb-5"
 MAX_TESTS = 200_000
 _SCHEMA = kcidb_io.schema.V5_3
 _DESCRIBED = re.compile(r"(.+?)(?:-(\d+)-g[0-9a-f]{7,40})?\Z")
-_NOT_RUN = frozenset({"MISS", "SKIP"})  # with any other status, the schema says, a number counts
+_NOT_RUN = frozenset({"MISS", "SKIP"})  # by the schema, a number counts with any other status
 
 
 def is_report(value: Any) -> bool:
-    """Whether a JSON value claims to be a report of KCIDB."""
+    """Whether a JSON value claims to be a KCIDB report."""
     return isinstance(value, dict) and isinstance(value.get("version"), dict) and "schema" not in value
 
 
 def parse_all(value: Any, where: str) -> Iterator[Result | RejectedInput]:
-    """A result for every pair of commits that a report compares."""
+    """Yield a result, or why it is rejected, for every pair of commits that a report compares."""
     try:
         _check(value, where)
         pairs = list(_pairs(value, where))
@@ -65,15 +65,15 @@ def _check(value: Any, where: str) -> None:
         place, why = pointer(worst.absolute_path), worst.message[:200]
         raise RejectedInput(f"{where}, {place}" if place else where, why, [(place, why)]) from None
     except (RecursionError, ValueError, TypeError) as error:
-        raise RejectedInput(where, f"not a report of KCIDB: {str(error)[:200]}") from None
+        raise RejectedInput(where, f"invalid KCIDB report: {str(error)[:200]}") from None
     if len(value.get("tests", ())) > MAX_TESTS:
         raise RejectedInput(f"{where}, /tests", f"expected at most {MAX_TESTS:,} tests")
 
 
 def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    """The report cut into parts of two commits each: what is compared, and so what is kept."""
+    """Yield the parts of a report that compare two commits; each part is stored as a payload."""
     tables = {name: _by_id(value, name, where) for name in ("checkouts", "builds", "tests")}
-    # A patchset on top of a commit is no commit that anybody could be told of.
+    # A patchset on top of a commit is not a commit that can be reported.
     whole = {name: each for name, each in tables["checkouts"].items() if "git_commit_hash" in each}
     checkouts = {name: each for name, each in whole.items() if not each.get("patchset_hash")}
     builds = {name: each for name, each in tables["builds"].items() if each["checkout_id"] in checkouts}
@@ -89,7 +89,7 @@ def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     for shas, tests in sorted(pairs.items()):
         if len(shas) > 2:
             names = ", ".join(sha[:10] for sha in shas[:5])
-            raise RejectedInput(f"{where}, /tests", f"expected a test on a parent and a culprit, found it on {names}")
+            raise RejectedInput(f"{where}, /tests", f"expected each test on two commits, found one on {names}")
         if len(shas) == 2:
             kept = {test["build_id"]: builds[test["build_id"]] for test in tests}
             trees = {build["checkout_id"]: checkouts[build["checkout_id"]] for build in kept.values()}
@@ -102,18 +102,18 @@ def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 
 def _by_id(value: Mapping[str, Any], table: str, where: str) -> dict[str, Any]:
-    """The rows of a table by their ids; the same row twice counts once, two rows under one id are refused."""
+    """Return the rows of a table by id; identical rows count once. Raise RejectedInput where two differ."""
     rows: dict[str, Any] = {}
     for number, row in enumerate(value.get(table, ())):
         if rows.setdefault(row["id"], row) != row:
             raise RejectedInput(
-                f"{where}, /{table}/{number}/id", f"expected one row called {row['id'][:80]}, found another one"
+                f"{where}, /{table}/{number}/id", f"expected unique ids, found different rows called {row['id'][:80]}"
             )
     return rows
 
 
 def _what(test: Mapping[str, Any], build: Mapping[str, Any]) -> tuple[str, ...]:
-    """What makes two tests the same one on two commits."""
+    """Return what identifies the same test on two commits."""
     told = (build.get("architecture"), build.get("config_name"), build.get("compiler"), test["number"].get("unit"))
     return (test["path"], _machine_name(test), *(str(each or "") for each in told))
 
@@ -125,16 +125,16 @@ def _machine_name(test: Mapping[str, Any]) -> str:
     return str(platform or environment.get("comment") or compatible[0] or "unknown")[:200]
 
 
-# --- from here on, one pair ---
+# --- one pair of commits ---
 
 
 _Samples = dict[tuple[str, str], list[float]]  # by path and unit
 
 
 def parse(told: Any, where: str) -> Result:
-    """The result of a report that holds one pair of commits (what `_pairs` cuts out)."""
+    """Return the result of a report with one pair of commits, as cut out by `_pairs`."""
     if not is_report(told):
-        raise RejectedInput(where, "expected a report of KCIDB")
+        raise RejectedInput(where, "expected a KCIDB report")
     checkouts = {each["id"]: each for each in told.get("checkouts", ())}
     builds = {each["id"]: each for each in told.get("builds", ())}
     by_sha: dict[str, dict[str, Any]] = {}
@@ -177,7 +177,7 @@ def _runs(
     new: str,
     where: str,
 ) -> Iterator[TestRun]:
-    """A test run for each suite, machine and build configuration; the first holds the headline."""
+    """Yield a test run for each suite, machine and build configuration; the first one holds the headline."""
     parts: dict[tuple[str, ...], dict[str, _Samples]] = {}
     for test in told["tests"]:
         build = builds[test["build_id"]]
@@ -195,7 +195,7 @@ def _runs(
 
 
 def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[MeasurementData]:
-    """What both sides have; a path that comes in several units is a metric in each."""
+    """Yield the metrics that both sides have; a path with several units is one metric per unit."""
     units = Counter(path for path, _ in old)
     for path, unit in old:
         if (path, unit) in new:
@@ -205,7 +205,7 @@ def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[MeasurementD
 
 
 def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Parent, culprit, and what is doubtful about that: only neighbours by git's own count are beyond doubt."""
+    """Return the parent, the culprit and the doubt, which is "" only if `git describe` has them one commit apart."""
     pair = f"{one['git_commit_hash'][:10]} and {other['git_commit_hash'][:10]}"
     places = [_described(each) for each in (one, other)]
     if places[0] and places[1] and places[0][0] == places[1][0] and places[0] != places[1]:
@@ -215,12 +215,12 @@ def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any]
     times = [_moment(each.get("start_time")) for each in (one, other)]
     if times[0] and times[1] and times[0] != times[1]:
         first, last = (one, other) if times[0] < times[1] else (other, one)
-        return first, last, f"of {pair} the one that was checked out first is taken for the parent"
-    return one, other, f"nothing tells which of {pair} is the parent: taken as they stand in the report"
+        return first, last, f"of {pair}, the one checked out first is assumed to be the parent"
+    return one, other, f"unknown which of {pair} is the parent: assumed from their order in the report"
 
 
 def _described(checkout: Mapping[str, Any]) -> tuple[str, int] | None:
-    """The tag and the count of `git describe`."""
+    """Return the tag and the commit count of a `git describe` name."""
     found = _DESCRIBED.match(checkout.get("git_commit_name") or "")
     return (found[1], int((found[2] or "0")[:9])) if found else None
 

@@ -1,7 +1,7 @@
-"""LKP's numbers: two gathered result roots (lkp_roots.py) to a result. Pure.
+"""LKP numbers: two collected result roots (lkp_roots.py) to a Result. Pure.
 
-A matrix has a column a run, padded with zeros at its end; -1 means missing. Where there is none, the stats of the
-runs say the same.
+A matrix maps each metric to a list with one value per run, padded with zeros at the end; -1 means missing. Without a
+matrix, the stats of the runs hold the same.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from bot.results.formats import numbers
 from bot.results.formats.schema import canonical
 
 FORMAT = "lkp-result-roots"
-DOUBT = "nothing tells which of both commits is the parent: taken by the order of their names"
+DOUBT = "unknown which commit is the parent: assumed from the order of their names"
 _INCOMPLETE = "last_state.is_incomplete_run"
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 
 
 def parse(told: Any, where: str, *, in_order: bool = False) -> Result:
-    """The result of two gathered roots. `in_order`: somebody said that the first one is the parent."""
+    """Return the result of two collected roots. `in_order`: the user named the parent first."""
     if not isinstance(told, dict):
-        raise RejectedInput(where, "expected two gathered result roots")
+        raise RejectedInput(where, "expected two result roots, parent and culprit")
     parent, culprit = (_Root.of(told.get(name), f"{where}, {name}") for name in ("parent", "culprit"))
     for name in ("suite", "machine", "params"):
         if getattr(parent, name) != getattr(culprit, name):
-            raise RejectedInput(where, f"expected one test on both commits, found two: {name} differs")
+            raise RejectedInput(where, f"expected the same test on both commits, but {name} differs")
     metrics = [name for name in parent.samples if name in culprit.samples]
     if not metrics:
-        raise RejectedInput(where, "expected metrics that both commits have, found none")
+        raise RejectedInput(where, "expected metrics common to both commits, found none")
     measured = [
         numbers.measurement(name, "", parent.samples[name], culprit.samples[name], f"{where}, {name}")
         for name in metrics
@@ -60,14 +60,16 @@ def parse(told: Any, where: str, *, in_order: bool = False) -> Result:
 
 
 def _key(parent: _Root, culprit: _Root) -> str:
-    """What is compared first, then where it ran. More runs are another result, of the same report."""
+    """Return the result's id: the commits, the run counts and where it ran. More runs make another result of the
+    report.
+    """
     pair = f"{parent.commit[:12]}..{culprit.commit[:12]} ({parent.runs}+{culprit.runs} runs)"
     return f"{pair} {parent.path}"[:200]
 
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """One commit's side. `samples`: the values of the complete runs, a metric's missing ones left out."""
+    """One commit's side. `samples`: the values of the complete runs, without missing ones."""
 
     commit: str
     path: str
@@ -81,7 +83,7 @@ class _Root:
     @classmethod
     def of(cls, told: Any, where: str) -> _Root:
         if not isinstance(told, dict) or not isinstance(told.get("job"), dict):
-            raise RejectedInput(where, "expected a gathered result root with its job")
+            raise RejectedInput(where, "expected a result root with a job.yaml")
         commit = str(told.get("commit", ""))
         job = {key: value for key, value in told["job"].items() if isinstance(value, str)}
         if not _SHA.match(commit) or job.get("commit", commit) != commit:
@@ -106,7 +108,7 @@ class _Root:
 
 
 def _path(job: Mapping[str, str], commit: str, found: str) -> str:
-    """`<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>`, wherever the files lie now."""
+    """Return `<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>`, wherever the files are now."""
     before, _, _ = job.get("result_root", "").partition(f"/{commit}")
     steps = before.split("/") if before else found.split("/")
     testcase = job.get("testcase") or job.get("suite") or ""
@@ -116,7 +118,7 @@ def _path(job: Mapping[str, str], commit: str, found: str) -> str:
 
 
 def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:
-    """The samples of each metric over the complete runs, and how many runs those are."""
+    """Return the samples of each metric over the complete runs, and the number of those runs."""
     matrix = told.get("matrix")
     if matrix is None:
         matrix = _matrix_of(told.get("runs"), where)
@@ -124,7 +126,7 @@ def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
     else:
         where = f"{where}, matrix.json"
     if not isinstance(matrix, dict) or not matrix:
-        raise RejectedInput(where, "expected an object of columns")
+        raise RejectedInput(where, "expected an object with a list per metric")
     texts = {name for name, column in matrix.items() if _is_texts(column)}
     columns = {name: column for name, column in matrix.items() if name not in texts}
     lengths = _lengths(columns, where)
@@ -142,9 +144,9 @@ def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
 
 
 def _matrix_of(runs: Any, where: str) -> dict[str, list[Any]]:
-    """The stats of runs, put together as a matrix; what a run lacks is missing."""
+    """Return the stats of the runs as a matrix; values that a run lacks are missing."""
     if not isinstance(runs, list) or not runs or not all(isinstance(run, dict) for run in runs):
-        raise RejectedInput(where, "expected the stats of one run at least, an object each")
+        raise RejectedInput(where, "expected the stats of at least one run, each an object")
     names = dict.fromkeys(name for run in runs for name in run)
     missing = {name: 0 if name == _INCOMPLETE else -1 for name in names}
     return {name: [run.get(name, missing[name]) for run in runs] for name in names}
@@ -155,11 +157,11 @@ def _is_texts(column: Any) -> bool:
 
 
 def _lengths(columns: Mapping[str, Any], where: str) -> int:
-    """The common length of all columns."""
+    """Return the common length of all columns."""
     first: tuple[str, int] | None = None
     for name, column in columns.items():
         if not isinstance(column, list):
-            raise RejectedInput(f"{where}, /{name[:80]}", "expected a list, a value a run")
+            raise RejectedInput(f"{where}, /{name[:80]}", "expected a list with one value per run")
         first = first or (name, len(column))
         if len(column) != first[1]:
             raise RejectedInput(
@@ -171,16 +173,16 @@ def _lengths(columns: Mapping[str, Any], where: str) -> int:
 
 
 def _present(column: list[Any], complete: Sequence[int], where: str, is_padded: bool) -> list[Any]:
-    """What was measured: not -1, not in an incomplete run, and not the zeros that fill up a matrix's column."""
+    """Return the measured values: not -1, not of an incomplete run, and not the zeros that pad a matrix column."""
     numbers.all_numbers(column, where)
     end = len(column)
     while is_padded and end and column[end - 1] == 0:
         end -= 1
-    end = end or len(column)  # all zeros: that was measured
+    end = end or len(column)  # all zeros are measurements, not padding
     return [column[run] for run in complete if run < end and column[run] != -1]
 
 
-# What a job says of itself and of the machine; the rest may be a parameter of the test.
+# Keys that describe the job or the machine; any other may be a parameter of the test.
 _NO_PARAMETER = frozenset(
     {
         *("suite", "testcase", "category", "tbox_group", "commit", "branch", "kconfig", "compiler", "rootfs"),
@@ -190,7 +192,7 @@ _NO_PARAMETER = frozenset(
 
 
 def _params(job: Mapping[str, Any], suite: str, path: str) -> dict[str, str]:
-    """The parameters that the path tells the values of, by the names that the job has for them; the path is lossy."""
+    """Return the parameters whose values occur in the path, under the job's names for them; the path alone is lossy."""
     values = path.split("/")[1] if path.count("/") >= 1 else ""
     own = job.get(suite)
     named = {key: value for key, value in job.items() if isinstance(value, str) and key not in _NO_PARAMETER}
@@ -214,6 +216,6 @@ def _machine(job: Mapping[str, str], path: str, where: str) -> MachineInfo:
 
 
 def _bytes(text: str) -> int | None:
-    """ "256G" in bytes."""
+    """Parse a size like "256G" into bytes; None for anything else."""
     found = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
     return int(found[1]) << {"K": 10, "M": 20, "G": 30, "T": 40}[found[2]] if found else None

@@ -1,7 +1,7 @@
-"""LKP result roots as lkp-tests leaves them on disk: found, and gathered into a value that lkp.py understands.
+"""LKP result roots on disk, as lkp-tests leaves them: found, and collected into a value for lkp.py.
 
-`<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/<run>/`, with job.yaml in the runs,
-and matrix.json beside them or stats.json in each. (A matrix.json inside a run is a time series, and never read.)
+`<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/<run>/`, with a job.yaml in each run, and
+a matrix.json beside the runs or a stats.json in each. (A matrix.json inside a run is a time series and is not read.)
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from bot.results.errors import RejectedInput
 from bot.results.files import inside, read_json, read_text
 from bot.results.formats import lkp
 
-MAX_JOB = 256 * 1024  # bytes of a job.yaml; real ones have twenty thousand
+MAX_JOB = 256 * 1024  # bytes of a job.yaml; real ones have about 20,000
 MAX_RUNS = 1000
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 
 
 def roots_below(top: Path) -> Iterator[list[Path]]:
-    """The result roots of a directory, itself included, those of one test together, in the order of their names."""
+    """Yield the result roots at or below `top`, grouped by test, in order of name."""
     groups: dict[Path, list[Path]] = {}
     candidates = [top, *(each for each in top.rglob("*") if each.is_dir() and not each.is_symlink())]
     for directory in candidates:
@@ -48,7 +48,7 @@ def _runs(root: Path) -> list[Path]:
 
 
 def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
-    """The result that two roots give. `in_order`: somebody said that the first one is the parent."""
+    """Return the result of two roots. `in_order`: the user named the parent first."""
     if len(roots) != 2:
         names = ", ".join(each.name[:10] for each in roots[:5])
         raise RejectedInput(
@@ -59,7 +59,7 @@ def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
 
 
 def _gather(root: Path, top: Path) -> dict[str, Any]:
-    """What a root holds, as a value that can be kept: the commit, the job, and a matrix or the runs' stats."""
+    """Return the contents of a root as a value that can be stored: commit, job, and the matrix or the runs' stats."""
     inside(root, top)
     runs = _runs(root)
     if len(runs) > MAX_RUNS:
@@ -75,12 +75,12 @@ def _gather(root: Path, top: Path) -> dict[str, Any]:
 
 
 class _Plain(yaml.BaseLoader):
-    """YAML of texts, lists and mappings alone: no types to guess, no aliases to multiply, no key twice."""
+    """A YAML loader for strings, lists and mappings only: no type guessing, aliases or duplicate keys."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            problem = "an alias (*name), which is not followed here"
+            problem = "an alias (*name), which is not supported"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
@@ -88,21 +88,19 @@ class _Plain(yaml.BaseLoader):
         keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
         if len(set(keys)) != len(keys):
             twice = next(key for key, count in Counter(keys).items() if count > 1)
-            raise yaml.MarkedYAMLError(problem=f"the key {twice[:80]!r} twice", problem_mark=node.start_mark)
+            raise yaml.MarkedYAMLError(problem=f"duplicate key {twice[:80]!r}", problem_mark=node.start_mark)
         return super().construct_mapping(node, deep)
 
 
 def _job(text: str, where: str) -> dict[str, Any]:
-    """A job.yaml as texts: its plain values, and one level of mappings below."""
+    """Parse a job.yaml into strings: its plain values, and one level of mappings below."""
     try:
         loaded = yaml.load(text, _Plain)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise RejectedInput(f"{where}{line}", f"not YAML that can be taken: {error.problem}") from None
+        raise RejectedInput(f"{where}{line}", f"can't read YAML: {error.problem}") from None
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
-        raise RejectedInput(
-            where, f"not YAML that can be taken: {(str(error) or 'too deep').splitlines()[0]}"
-        ) from None
+        raise RejectedInput(where, f"can't read YAML: {(str(error) or 'nested too deeply').splitlines()[0]}") from None
     if not isinstance(loaded, dict):
         raise RejectedInput(where, f"expected a mapping, found {type(loaded).__name__}")
     return {

@@ -1,4 +1,4 @@
-"""Samples as adapters hand them on: checked numbers, sides, and which of many metrics leads. Pure."""
+"""Samples, as shared by the adapters: number checks, summaries, and the choice of the headline. Pure."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from tracker.domain.metrics.direction import direction_of
 from tracker.domain.statistics.change import change_pct
 from tracker.domain.statistics.samples import SampleSummary, summarise
 
-MAX_SAMPLES = 100_000  # a side
+MAX_SAMPLES = 100_000  # per side
 _NUMBERS = frozenset({int, float})  # bool is neither
-_MONITORS = 100  # so many of them are kept whether they moved or not
+_MONITORS = 100  # kept whether they moved or not; of more only those that moved
 
 
 def summary(samples: Sequence[Any], where: str) -> tuple[SampleSummary, tuple[float, ...]]:
-    """The samples as floats with their summary; Refused where they are too many or not all finite numbers."""
+    """Return the summary of samples, and the samples as floats. Raise RejectedInput for none or too many."""
     if len(samples) > MAX_SAMPLES:
         raise RejectedInput(where, f"expected at most {MAX_SAMPLES} samples, found {len(samples)}")
     if not samples:
-        raise RejectedInput(where, "expected one sample at least, found none")
+        raise RejectedInput(where, "expected at least one sample, found none")
     all_numbers(samples, where)
     try:
         numbers = tuple(map(float, samples))
     except OverflowError:
-        raise RejectedInput(where, "expected numbers of measurable size, found one beyond 1e308") from None
+        raise RejectedInput(where, "expected numbers up to 1e308, found a larger one") from None
     return finite(summarise(numbers), where), numbers
 
 
 def all_numbers(values: Sequence[Any], where: str) -> None:
-    """Refused where anything but integers and floats stands among values."""
+    """Raise RejectedInput if a value is neither an int nor a float."""
     if not _NUMBERS.issuperset(map(type, values)):
         odd = next(each for each in values if type(each) not in _NUMBERS)
         raise RejectedInput(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
 
 
 def finite(told: SampleSummary, where: str) -> SampleSummary:
-    """The same side; Refused where its mean or its spread is beyond all measure."""
+    """Return the side. Raise RejectedInput if its mean or standard deviation is not finite."""
     if not math.isfinite(told.mean + (told.stddev or 0.0)):
-        raise RejectedInput(where, "expected numbers whose mean and spread are finite")
+        raise RejectedInput(where, "expected numbers whose mean and standard deviation are finite")
     return told
 
 
 def measurement(metric: str, unit: str, old: Sequence[Any], new: Sequence[Any], where: str) -> MeasurementData:
-    """A metric by its samples, with the role of a monitor and no direction told."""
+    """Return a metric with its samples, as a monitor with unknown direction."""
     old_side, old_samples = summary(old, f"{where}, parent")
     new_side, new_samples = summary(new, f"{where}, culprit")
     return MeasurementData(metric, unit, "unknown", "monitor", old_side, new_side, old_samples, new_samples)
 
 
 def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[MeasurementData, ...]:
-    """The roles where nobody told them: the suite's own metrics are kpis, and one of them is the headline.
+    """Assign the roles that an input lacks: the suite's own metrics are KPIs, and one of them is the headline.
 
-    It is the one that moved most, among those whose sides don't overlap, whose direction is known and which are no
-    counters of time(1), as far as there are such. Beyond 100 monitors, the 200 that moved most are kept.
+    The headline is the metric that moved most, preferably one that is not a counter of time(1), whose direction is
+    known and whose sides don't overlap. Of more than 100 monitors, the 200 that moved most are kept.
     """
     own = [each for each in measured if each.metric.startswith(f"{suite}.")]
     kept = [each for each in measured if not each.metric.startswith(f"{suite}.")] if own else []
@@ -84,7 +84,7 @@ def _distance(each: MeasurementData) -> float:
 
 
 def finite_number(text: str) -> float:
-    """A finite number of usual digits; ValueError for anything else ("nan", "1_000")."""
+    """Parse a finite decimal number. Raise ValueError for anything else ("nan", "1_000")."""
     number = float(text)
     if not math.isfinite(number) or "_" in text or not text.isascii():
         raise ValueError(text)

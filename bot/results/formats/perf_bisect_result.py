@@ -1,7 +1,7 @@
-"""`perf-bisect-result/1`: one JSON object a result. Text → checked JSON → Result. Pure.
+"""`perf-bisect-result/1`: one JSON object per result. Text → checked JSON → Result. Pure.
 
-The schema is schemas/perf-bisect-result-1.schema.json; what it can't say (finite numbers, no key twice,
-a size) is checked here. Every refusal names the line and the JSON pointer.
+The schema is schemas/perf-bisect-result-1.schema.json; what it can't express (finite numbers, unique keys, a size
+limit) is checked here. Every error names the line and the JSON pointer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from bot.results.formats.schema import Schema, canonical
 from tracker.domain.statistics.samples import SampleSummary
 
 FORMAT = "perf-bisect-result/1"
-MAX_BYTES = 64 * 1024 * 1024  # of one result: a million samples fit
+MAX_BYTES = 64 * 1024 * 1024  # per result; enough for a million samples
 SCHEMA = Schema("perf-bisect-result-1")
 
 
 def decode(text: str, where: str) -> Any:
-    """JSON without its traps: a key twice, NaN, Infinity and numbers past all measure are refused."""
+    """Decode JSON strictly: raise RejectedInput for duplicate keys, NaN, Infinity and numbers too large for a float."""
     value = _decode_plain(text)
     return _decode_carefully(text, where) if value is None else value
 
@@ -37,12 +37,13 @@ _DIGITS = bytes(ord("0") if chr(code).isdecimal() and code < 128 else 0 for code
 
 
 def _decode_plain(text: str) -> Any:
-    """The value of JSON that has none of the traps, six times as fast; None where it may have one.
+    """Return the decoded value, six times as fast; None if the text may hold what `decode` has to reject.
 
-    orjson refuses infinite numbers, but rounds integers past 64 bits, and takes the last of two equal keys. With
-    that key goes a colon at least; so, where no text is written with \\u, equal counts of them tell that none went.
+    orjson rejects infinite numbers, but rounds integers beyond 64 bits and keeps the last of two equal keys. A dropped
+    key takes at least one colon with it, so equal colon counts prove that none was dropped, unless text is escaped
+    with \\u.
     """
-    has_long_run = b"0" * 19 in text.encode("utf-8", "replace").translate(_DIGITS)  # quicker to ask than the pattern
+    has_long_run = b"0" * 19 in text.encode("utf-8", "replace").translate(_DIGITS)  # cheaper than the pattern
     if "\\u" in text or (has_long_run and _LONG_NUMBER.search(text)):
         return None
     try:
@@ -58,7 +59,7 @@ def _decode_carefully(text: str, where: str) -> Any:
         if len(value) != len(pairs):
             seen: set[str] = set()
             twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise RejectedInput(where, f"the key {twice[:80]!r} stands twice in one object")
+            raise RejectedInput(where, f"duplicate key {twice[:80]!r} in one object")
         return value
 
     def no_constant(name: str) -> Any:
@@ -79,14 +80,14 @@ def _decode_carefully(text: str, where: str) -> Any:
             else f"{where}, column {error.colno}"
         )
         raise RejectedInput(place, f"not JSON: {error.msg}") from None
-    except ValueError as error:  # an integer of more digits than Python converts
+    except ValueError as error:  # an integer with more digits than Python converts
         raise RejectedInput(where, f"not JSON: {error}") from None
     except RecursionError:
-        raise RejectedInput(where, "not JSON that can be read: it is nested too deeply") from None
+        raise RejectedInput(where, "JSON is nested too deeply") from None
 
 
 def parse(value: Any, where: str) -> Result:
-    """A result from decoded JSON, or Refused with the JSON pointer of the first fault."""
+    """Return the Result of decoded JSON. Raise RejectedInput with the JSON pointer of the first fault."""
     SCHEMA.check(value, where)
     payload = canonical(value)
     return _result(value, payload, where)
@@ -116,7 +117,7 @@ def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
 
 
 def tests_of(told: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
-    """The test of a result and the additional ones, each with its JSON pointer."""
+    """Return the main test of a result and its additional ones, each with its JSON pointer."""
     return [(told, ""), *((each, f"/additional/{n}") for n, each in enumerate(told.get("additional", ())))]
 
 
@@ -133,13 +134,13 @@ def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:
 
 
 def machine_of(told: Mapping[str, Any]) -> MachineInfo:
-    """The machine; 64.0 CPUs are 64, as JSON Schema has it."""
+    """Return the machine. JSON Schema accepts 64.0 as an integer, so floats are converted."""
     known: dict[str, Any] = {key: int(value) if isinstance(value, float) else value for key, value in told.items()}
     return MachineInfo(**{key: value for key, value in known.items() if key != "microcode"})
 
 
 def params_of(test: Mapping[str, Any]) -> dict[str, str]:
-    """The parameters; the name of the test within its suite stands among them, where no parameter says so."""
+    """Return the parameters of a test. Its name within the suite becomes `test`, unless a parameter is called so."""
     params: dict[str, str] = dict(test["params"])
     if "name" in test:
         params.setdefault("test", test["name"])
@@ -170,7 +171,7 @@ def _measurement(told: Mapping[str, Any], where: str) -> MeasurementData:
 
 
 def side_of(told: Mapping[str, Any], where: str) -> tuple[SampleSummary, tuple[float, ...]]:
-    """One side by its samples, or by what they come to."""
+    """Return one side and its samples; the samples are empty if only a summary is given."""
     samples = told.get("samples")
     try:
         if samples is None:
@@ -178,11 +179,11 @@ def side_of(told: Mapping[str, Any], where: str) -> tuple[SampleSummary, tuple[f
             return numbers.finite(SampleSummary(float(told["mean"]), spread, int(told["n"])), where), ()
         return numbers.summary(samples, f"{where}/samples")
     except OverflowError:
-        raise RejectedInput(where, "expected numbers of measurable size, found one beyond 1e308") from None
+        raise RejectedInput(where, "expected numbers up to 1e308, found a larger one") from None
 
 
 def moment(text: str, where: str) -> datetime:
-    """An RFC 3339 time, in UTC."""
+    """Return an RFC 3339 time in UTC; a time without an offset is taken as UTC."""
     try:
         if "T" not in text.upper():
             raise ValueError(text)

@@ -1,4 +1,4 @@
-"""`perf-release-result/1`: what a released kernel was measured to do. Checked JSON → KernelResult. Pure.
+"""`perf-release-result/1`: the measurements of one kernel. Checked JSON → KernelResult. Pure.
 
 The schema is schemas/perf-release-result-1.schema.json; tests, machines and samples are as in perf-bisect-result/1.
 """
@@ -17,23 +17,25 @@ from tracker.domain.keys import scenario_key
 
 FORMAT = "perf-release-result/1"
 SCHEMA = Schema("perf-release-result-1")
-MOST_EVIDENCE = 4 << 20  # bytes of a result
+MOST_EVIDENCE = 4 << 20  # characters per result
 
 
 def is_result(value: Any) -> bool:
-    """Whether a JSON value says that it is one."""
+    """Whether a JSON value names this schema."""
     return isinstance(value, dict) and value.get("schema") == FORMAT
 
 
 def parse(value: Any, where: str) -> KernelResult:
-    """A result from decoded JSON, or Refused with the JSON pointer of the first fault."""
+    """Return the KernelResult of decoded JSON. Raise RejectedInput with the JSON pointer of the first fault."""
     SCHEMA.check(value, where)
     evidence = tuple(ToolOutputInfo(each["name"], each["text"]) for each in value.get("evidence", ()))
     for number, each in enumerate(evidence):
         if not each.text.strip():
-            raise RejectedInput(f"{where}, /evidence/{number}/text", "expected what a tool has printed, found nothing")
+            raise RejectedInput(
+                f"{where}, /evidence/{number}/text", "expected the output of a tool, found an empty text"
+            )
     if sum(len(each.text) for each in evidence) > MOST_EVIDENCE:
-        raise RejectedInput(f"{where}, /evidence", f"expected at most {MOST_EVIDENCE:,} letters, found more")
+        raise RejectedInput(f"{where}, /evidence", f"expected at most {MOST_EVIDENCE:,} characters in all, found more")
     return KernelResult(
         producer=value["producer"]["name"],
         id=value["id"],
@@ -46,7 +48,7 @@ def parse(value: Any, where: str) -> KernelResult:
 
 
 def _kernel(told: Mapping[str, Any]) -> KernelInfo:
-    """The kernel under the name that tags have: "v5.6" of "5.6", too."""
+    """Return the kernel under its tag name: "v5.6" for "5.6" as well."""
     name = told.get("version") or told["sha"]
     name = f"v{name}" if versions.parse(f"v{name}") else name
     return KernelInfo(name, told.get("variant", ""), told.get("describe", ""))
@@ -61,7 +63,7 @@ def _tests(told: Mapping[str, Any], where: str) -> Iterator[ScenarioInfo]:
             side, samples = perf.side_of(each, at)
             key = (scenario_key(suite, params), test["machine"]["id"], each["metric"])
             if key in seen:
-                raise RejectedInput(at, f"{each['metric'][:80]} is told twice of this test")
+                raise RejectedInput(at, f"{each['metric'][:80]} is given twice for this test")
             seen.add(key)
             direction = each.get("direction", "unknown")
             measured.append(

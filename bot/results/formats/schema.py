@@ -1,4 +1,4 @@
-"""Our own JSON formats: whether a value fits its schema, with the place of each fault; one text for a value. Pure."""
+"""Validation against our own JSON schemas, with the location of each fault; canonical JSON. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import orjson
 
 from bot.results.errors import RejectedInput
 
-MAX_FAULTS = 100  # told of one result
-_LARGE = 1 << 20  # bytes of a result
+MAX_FAULTS = 100  # reported per result
+_LARGE = 1 << 20  # bytes; the slow validator is not used for larger results
 _FOLDER = Path(__file__).parent / "schemas"
 
 
@@ -27,7 +27,7 @@ class Schema:
         self._file = _FOLDER / f"{name}.schema.json"
 
     def check(self, value: Any, where: str) -> None:
-        """Refused with the JSON pointer of the first fault, and all of them (up to MAX_FAULTS) beside it."""
+        """Raise RejectedInput with the JSON pointer of the first fault, and up to MAX_FAULTS of them in `faults`."""
         if self.is_surely_valid(value):
             return
         try:
@@ -39,14 +39,14 @@ class Schema:
             raise RejectedInput(f"{where}, {place}" if place else where, why, faults)
 
     def is_surely_valid(self, value: Any) -> bool:
-        """Whether a validator 200 times as fast says yes; on a no, or where it can't read, jsonschema has the word."""
+        """Whether a validator 200 times as fast accepts the value. If it doesn't or fails, jsonschema decides."""
         try:
             return self._fast.is_valid(value)
-        except (ValueError, RecursionError):  # half a character, a number beyond all measure, too deep
+        except (ValueError, RecursionError):  # a lone surrogate, a number too large, nesting too deep
             return False
 
     def faults(self, value: Any) -> Iterator[tuple[str, str]]:
-        """Each fault: its JSON pointer, and what is wrong there."""
+        """Yield (JSON pointer, message) for each fault."""
         if len(canonical(value)) > _LARGE:  # jsonschema would take a minute for it
             for each in self._fast.iter_errors(value):
                 yield pointer(each.instance_path), _sentence(each)
@@ -69,20 +69,23 @@ class Schema:
 
 
 def _sentence(error: Any) -> str:
-    """The fault in a line that a huge value can't flood."""
+    """Return the message of a fault, shortened if it quotes a large value."""
     return error.message if len(error.message) <= 200 else f"{error.message[:120]} … {error.message[-60:]}"
 
 
 def pointer(path: Any) -> str:
-    """A JSON pointer (RFC 6901); the whole document is ""."""
+    """Return a JSON pointer (RFC 6901); "" is the whole document."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def canonical(value: Any) -> str:
-    """One text for one JSON value, whatever its spacing and the order of its keys; Refused where it is too deep."""
+    """Return the same text for the same JSON value, whatever its spacing and key order.
+
+    Raise RejectedInput for a value that is nested too deeply.
+    """
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # integers past 64 bits, half of a character: always so for the same value
+    except TypeError:  # integers beyond 64 bits, lone surrogates: the same value always ends up here
         pass
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""New results in their places: findings of reports, reports that are opened, and events of other reports."""
+"""Store new results: their findings, new reports, and events on existing reports."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from tracker.services.regrading import outdate, regrade
 def store_new(
     results: Sequence[Result], rows: Sequence[BisectResult], now: datetime, seen: Mapping[str, CommitInspection]
 ) -> None:
-    """Store results that are new, each with its row, which is not saved yet: everything, in a few queries.
+    """Store new results and their rows, which are not saved yet, in a few queries. Must run in a transaction.
 
-    `seen`: what git trees say of the commits that the results tell of. To be called in a transaction.
+    `seen`: the commits named in the results, as git trees have them.
     """
     if not results:
         return
@@ -49,7 +49,7 @@ def store_new(
 
 
 class _Batch:
-    """What results add to what is known: collected one result after the other, and stored together."""
+    """What a batch of results adds: collected result by result, stored together."""
 
     def __init__(
         self, things: ResultCatalog, known: KnownResults, now: datetime, seen: Mapping[str, CommitInspection]
@@ -57,15 +57,15 @@ class _Batch:
         self.things, self.known, self.now, self.seen = things, known, now, seen
         self._findings: list[NewFinding] = []
         self._events: list[Event] = []
-        self._replaced: list[int] = []  # the keys of findings that a clear result takes the place of
-        self._dethroned: list[int] = []  # and of those that lead their reports no longer
+        self._replaced: list[int] = []  # ids of findings replaced by those of a result that is not held
+        self._dethroned: list[int] = []  # ids of findings that are no longer the headline
         self._changed: dict[int, Report] = {}
-        self._outdated: set[int] = set()  # the reports whose mail, if it still waits, says less than we know
+        self._outdated: set[int] = set()  # reports whose unsent mail must be composed again
 
     def store(
         self, results: Sequence[Result], rows: Sequence[BisectResult], measured: Sequence[Sequence[GradedMeasurement]]
     ) -> None:
-        """Everything, in the order in which rows need each other."""
+        """Store everything, in the order of the foreign keys."""
         self._open_reports(results, measured)
         for result, row, each in zip(results, rows, measured, strict=True):
             self._place(result, row, each)
@@ -84,7 +84,7 @@ class _Batch:
     # --- reports ---
 
     def _open_reports(self, results: Sequence[Result], measured: Sequence[Sequence[GradedMeasurement]]) -> None:
-        """Make the reports of culprits that have none yet; a fix that is no regression itself needs none."""
+        """Create reports for culprits that have none, unless the culprit is a fix and no regression itself."""
         fresh: dict[int, Report] = {}
         for result, each in zip(results, measured, strict=True):
             if not is_about_a_culprit(result):
@@ -116,7 +116,7 @@ class _Batch:
         )
 
     def _owner(self, result: Result) -> Commit:
-        """The commit whose report a result belongs to."""
+        """Return the commit whose report a result belongs to."""
         assert result.culprit
         commit = self.things.commits[result.culprit.sha]
         return commit.same_patch_as or commit
@@ -127,10 +127,10 @@ class _Batch:
         seen = self.seen.get(result.culprit.sha)
         return "\n".join(why_held(result, headline.graded, headline.metric.direction, author, seen))
 
-    # --- each result in its place ---
+    # --- one result ---
 
     def _place(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
-        """A fix that was measured, a finding of a report, or a culprit that shows no more."""
+        """Record what a result shows: a measured fix, findings of a report, or a change that is gone."""
         for fixed in self.known.fixed_by(result, measured):
             shown = self._compared_with(fixed, measured)
             self._say(fixed, rechecks.fix_event(result, shown.graded.verdict, row.created_at), row)
@@ -143,13 +143,15 @@ class _Batch:
             row.measured = [each.summary() for each in measured]
 
     def _compared_with(self, fixed: Report, measured: Sequence[GradedMeasurement]) -> GradedMeasurement:
-        """What a fix showed where the report's headline was measured, else where its own was, else elsewhere."""
+        """Return the measurement that judges a fix: at the report's headline, else the fix's own headline, else
+        elsewhere.
+        """
         places, head = self.known.places[fixed.pk], self.known.heads.get(fixed.pk)
         shared = [each for each in measured if each.place in places and each.told.role != "monitor"]
         return max(shared, key=lambda each: (places[each.place] is head, each.told.role == "headline"))
 
     def _measured_again(self, result: Result, row: BisectResult, headline: GradedMeasurement, report: Report) -> None:
-        """The same place, up to another commit, later than what was found there: still there, or gone."""
+        """Record an event if the same place was measured later, up to another commit: still there, or gone."""
         before = self.known.places[report.pk].get(headline.place)
         first = before.result if isinstance(before, Finding) else before.row if before else None
         if first is None or result.outcome == Outcome.INCONCLUSIVE:
@@ -158,7 +160,7 @@ class _Batch:
             self._say(report, rechecks.later_event(result, row.created_at), row)
 
     def _join(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement], report: Report) -> None:
-        """Add what a result found to a report: every place once, and a headline by the rule."""
+        """Add the findings of a result to a report, one per place, and choose the headline."""
         row.report = report
         row.held = self._why_held(result, _headline(measured))
         for event in rechecks.recheck_events(result, row.created_at):
@@ -182,7 +184,7 @@ class _Batch:
         self._outdated.add(report.pk)
 
     def _clear(self, report: Report, each: GradedMeasurement) -> None:
-        """Make room for a clear measurement where a doubtful one stands."""
+        """Remove the finding of a held result, so that a clear measurement can replace it."""
         before = self.known.places[report.pk].pop(each.place, None)
         if before is not None and self.known.heads.get(report.pk) is before:
             del self.known.heads[report.pk]
@@ -192,8 +194,8 @@ class _Batch:
             self._findings.remove(before)
 
     def _leads(self, finding: NewFinding, report: Report, row: BisectResult) -> bool:
-        """Whether a finding becomes the headline: the first does; then, until the mail has gone out, a worse one,
-        and one that needn't be held before one that must.
+        """Whether a finding becomes the headline. The first one does; until the mail is sent, so do a worse one and
+        one that is not held where the headline is.
         """
         head = self.known.heads.get(report.pk)
         if head is None:
@@ -218,7 +220,7 @@ class _Batch:
             self._changed[report.pk] = report
 
     def _say(self, report: Report, event: EventData | None, row: BisectResult) -> None:
-        """An event of a report by a result, which remembers what it said."""
+        """Add an event to a report, and a note of it to the result."""
         if event is None:
             return
         self._events.append(event_log.event_row(report, event, self.now))
@@ -234,7 +236,7 @@ def _headline(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
 
 
 def _rank(finding: Finding | NewFinding) -> float:
-    """How bad a finding is, the less the worse: its change with plus for better. From zero is worst or best."""
+    """Return a sort key, lower is worse: the change in per cent, plus for better; ±inf for a change from zero."""
     if isinstance(finding, Finding):
         old, new, direction = finding.old_mean or 0.0, finding.new_mean or 0.0, finding.metric.direction
     else:

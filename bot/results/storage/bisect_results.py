@@ -1,6 +1,6 @@
-"""Results into the database: each once, whole, with its findings, its report and what it says of other reports.
+"""Bisect results into the database: each stored once, whole, with its findings, its report and its events.
 
-Many at a time, in a few queries for all of them; batch.py does what comes after the question whether they are new.
+Many results share a few queries; batch.py stores what belongs to the new ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRIES = 4
 
 
 class Taken(StrEnum):
-    """What became of a result."""
+    """The outcome for a result that was not rejected."""
 
     NEW = "new"
     DUPLICATE = "duplicate"
@@ -36,7 +36,7 @@ class Taken(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a result: its row, the report that it belongs to if any, and why it is held if it is."""
+    """The outcome for a result: its row, and the report it belongs to, if any."""
 
     taken: Taken
     row: BisectResult
@@ -48,14 +48,17 @@ class Receipt:
 
     @property
     def words(self) -> str:
-        """In a line: the report, why it is held, what it says of others."""
+        """The receipt as one line: the report, why it is held, and what the result says of other reports."""
         report = f"report {self.report.culprit.sha10}" if self.report else f"{self.row.outcome}, no report"
         held = f"held: {self.held.replace(chr(10), '; ')}" if self.held else ""
         return "; ".join(each for each in (report, held, self.row.note) if each)
 
 
 def take(result: Result, now: datetime, seen: Mapping[str, CommitInspection] | None = None) -> Receipt:
-    """Store one result. The same again is a duplicate; another payload under its key is Refused."""
+    """Store one result; the same content again is a duplicate.
+
+    Raise RejectedInput, or Conflict for other content under its key.
+    """
     (answer,) = take_all([result], now, seen or {})
     if isinstance(answer, RejectedInput):
         raise answer
@@ -65,9 +68,9 @@ def take(result: Result, now: datetime, seen: Mapping[str, CommitInspection] | N
 def take_all(
     results: Sequence[Result], now: datetime, seen: Mapping[str, CommitInspection]
 ) -> list[Receipt | RejectedInput]:
-    """Store results in one transaction, or one by one where the database takes exception to one of them.
+    """Store results in one transaction, or one by one if the database rejects one of them.
 
-    `seen`: what git trees say of the commits that the results tell of. Answers are in the order of the results.
+    `seen`: the commits named in the results, as git trees have them. Answers are in the order of the results.
     """
     for attempt in range(_TRIES):
         try:
@@ -77,13 +80,13 @@ def take_all(
             if len(results) == 1:
                 return [
                     RejectedInput(
-                        "", f"the database can't hold it: {(str(error) or type(error).__name__).splitlines()[0]}"
+                        "", f"the database can't store it: {(str(error) or type(error).__name__).splitlines()[0]}"
                     )
                 ]
             break
         except (IntegrityError, OperationalError) as error:
-            # A reader of mail made the same commit or machine at this moment, or the two locked in a circle.
-            log.info("once more (%d): %s", attempt + 1, error)
+            # A mail reader created the same commit or machine at the same time, or the two deadlocked.
+            log.info("attempt %d failed: %s", attempt + 1, error)
             if attempt == _TRIES - 1 and len(results) == 1:
                 raise
     return [answer for result in results for answer in take_all([result], now, seen)]
@@ -113,7 +116,7 @@ def _take(
 
 
 def _known(results: Sequence[Result]) -> dict[tuple[str, str], BisectResult]:
-    """The rows that hold the keys of these results already."""
+    """Return the rows that already hold the keys of these results."""
     rows = BisectResult.objects.filter(
         producer__in={result.producer for result in results}, external_id__in={result.id for result in results}
     )
@@ -142,17 +145,17 @@ def _conflict(row: BisectResult, paths: Sequence[str]) -> Conflict:
 
 
 def conflict_words(name: str, paths: Sequence[str]) -> str:
-    """Why a result is not taken whose key is taken already; `paths`: where the two differ."""
-    told = ", ".join(each or "the whole of it" for each in paths[:5])
+    """Return why a result is rejected whose key is known already; `paths`: where the two differ."""
+    told = ", ".join(each or "the whole document" for each in paths[:5])
     more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
-    return f"{name} was taken with another content before; they differ at {told}{more}"
+    return f"{name} exists with different content: differs at {told}{more}; use another id"
 
 
 _MISSING = object()
 
 
 def changed_paths(old: object, new: object, at: str = "", depth: int = 0) -> list[str]:
-    """The JSON pointers (RFC 6901) at which two values differ, down to a bounded depth; "" is the whole of them."""
+    """Return the JSON pointers (RFC 6901) where two values differ, to a bounded depth; "" is the whole value."""
     if depth > 20:
         return [] if old == new else [at]
     if isinstance(old, dict) and isinstance(new, dict):
@@ -171,5 +174,5 @@ def changed_paths(old: object, new: object, at: str = "", depth: int = 0) -> lis
 
 
 def _escaped(key: str) -> str:
-    """A key as RFC 6901 has it in a pointer."""
+    """Escape a key for use in a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")

@@ -1,4 +1,4 @@
-"""What results speak of, as rows: machines, scenarios, metrics, trees and commits, found or made for all at once."""
+"""Catalog rows that results refer to: machines, scenarios, metrics, trees and commits, found or created in bulk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracker.services import catalog
 
 @dataclass(frozen=True, slots=True)
 class ResultCatalog:
-    """Rows by the names that the results tell. `turned`: the metrics whose direction is another since."""
+    """Rows by the names used in the results. `turned`: the metrics whose direction changed with these results."""
 
     machines: Mapping[str, Machine]
     scenarios: Mapping[str, Scenario]
@@ -25,7 +25,7 @@ class ResultCatalog:
     turned: Sequence[Metric]
 
     def measurements(self, result: Result) -> Iterator[tuple[MeasurementData, Metric, Scenario, Machine]]:
-        """The measurements of a result, in their order, with the rows they speak of."""
+        """Yield the measurements of a result in order, each with its metric, scenario and machine."""
         for run in result.runs:
             scenario = self.scenarios[scenario_key(run.suite, run.params)]
             machine = self.machines[run.machine.id]
@@ -34,7 +34,7 @@ class ResultCatalog:
 
 
 def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection]) -> ResultCatalog:
-    """Find or make all of them. `seen`: what git trees say of commits, where a lab was silent."""
+    """Find or create all rows. `seen`: commits as git trees have them, for what the lab left out."""
     runs = [run for result in results for run in result.runs]
     metrics, turned = catalog.metrics(
         catalog.new_metric(metric, unit, direction, suite)
@@ -67,12 +67,12 @@ def _commits(results: Sequence[Result], seen: Mapping[str, CommitInspection]) ->
 
 
 def with_trailers(told: CommitInfo, seen: CommitInspection | None) -> CommitInfo:
-    """A commit with the trailers that the lab told, else with those that a tree has."""
+    """Return a commit with the lab's trailers, or else with those from a git tree."""
     return replace(told, trailers=told.trailers or (seen.trailers if seen else ()))
 
 
 def _commit(told: CommitInfo, seen: CommitInspection | None, patch_message_id: str = "") -> Commit:
-    """A commit by what the lab told, and by what a git tree knows where the lab was silent."""
+    """Return a commit with the lab's data, completed from a git tree."""
     told = with_trailers(told, seen)
     return Commit(
         sha=told.sha,

@@ -1,4 +1,4 @@
-"""A measurement with its grade and its rows, and the finding that it becomes: values on their way to the database."""
+"""A graded measurement and the finding it becomes, as values before they are stored."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bot.results.bisect_result import MeasurementData
 from tracker.domain.statistics.significance import Graded
 from tracker.models import BisectResult, Metric
 
-Place = tuple[int, int, int]  # metric, scenario, machine: what may be compared with what
+Place = tuple[int, int, int]  # ids of metric, scenario and machine; findings are compared only within one place
 
 
 @dataclass(frozen=True, slots=True)
 class GradedMeasurement:
-    """A measurement with the rows it speaks of, and its grade."""
+    """A measurement with its grade and the rows it refers to."""
 
     told: MeasurementData
     metric: Metric
@@ -25,7 +25,7 @@ class GradedMeasurement:
     effect: float | None
 
     def summary(self) -> dict[str, Any]:
-        """What is shown of a measurement that is no finding."""
+        """Return what is displayed of a measurement that doesn't become a finding."""
         return {
             "metric": self.told.metric,
             "old": self.told.old.mean,
@@ -45,7 +45,7 @@ FIELDS = (
 
 @dataclass(slots=True, eq=False)
 class NewFinding:
-    """A finding that is not stored yet. `row` gets its key before the findings are stored."""
+    """A finding that is not stored yet. `row` gets its primary key before the findings are stored."""
 
     measured: GradedMeasurement
     report: int
@@ -59,7 +59,7 @@ class NewFinding:
         return self.measured.graded.better_pct
 
     def values(self) -> tuple[Any, ...]:
-        """The values of FIELDS, as the database takes them."""
+        """Return the values of FIELDS as stored in the database."""
         told, graded = self.measured.told, self.measured.graded
         return (
             self.report,

@@ -1,4 +1,4 @@
-"""The measurements of many results, graded at once, each held against the noise of what came before it."""
+"""Grade the measurements of many results at once, each against the noise measured before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracker.services import bulk
 
 
 def grade(results: Sequence[Result], things: ResultCatalog) -> list[list[GradedMeasurement]]:
-    """What each result measured, in its order; the noise of every place is stored with the new sides in it."""
+    """Return the graded measurements of each result, in order. Stores the noise of every place, updated with them."""
     flat = [told for result in results for told in things.measurements(result)]
     graded = significance.grade_all([told[0] for told in flat], [told[1].direction for told in flat])
     noise = _noise(things)
@@ -32,7 +32,7 @@ def _measured(
     graded: Graded,
     noise: dict[Place, Noise],
 ) -> GradedMeasurement:
-    """A measurement against the noise so far, to which it then adds its own."""
+    """Grade a measurement against the noise so far, then add its own to the noise."""
     place = (metric.id, scenario.id, machine.id)
     before = noise.get(place) or Noise()
     noise[place] = before.plus(told.old, told.new)

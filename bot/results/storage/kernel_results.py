@@ -1,4 +1,4 @@
-"""Results of released kernels into the database: each once, whole, with its measurements and its evidence."""
+"""Release results into the database: each stored once, whole, with its measurements and its evidence."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _TRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class ReleaseReceipt:
-    """What became of a result of a released kernel: its row."""
+    """The outcome for a release result: its row."""
 
     taken: Taken
     row: ReleaseResult
-    left_out: tuple[str, ...] = ()  # the files that were not kept, and why
+    left_out: tuple[str, ...] = ()  # evidence files not kept, each with the reason
 
     @property
     def words(self) -> str:
@@ -38,18 +38,18 @@ class ReleaseReceipt:
 
 
 def take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
-    """Store one result. The same again is a duplicate; another payload under its key is a Conflict."""
+    """Store one result. The same content again is a duplicate; other content under its key is a Conflict."""
     for attempt in range(_TRIES):
         try:
             with transaction.atomic():
                 return _take(result, now)
         except (DataError, ArithmeticError, ValueError) as error:
             words = (str(error) or type(error).__name__).splitlines()[0]
-            return RejectedInput("", f"the database can't hold it: {words}")
-        except (IntegrityError, OperationalError) as error:  # somebody made the same machine at this moment
-            log.info("once more (%d): %s", attempt + 1, error)
+            return RejectedInput("", f"the database can't store it: {words}")
+        except (IntegrityError, OperationalError) as error:  # another worker created the same machine
+            log.info("attempt %d failed: %s", attempt + 1, error)
             if attempt == _TRIES - 1:
-                return RejectedInput("", f"the database can't hold it: {str(error).splitlines()[0]}")
+                return RejectedInput("", f"the database can't store it: {str(error).splitlines()[0]}")
     raise AssertionError("never reached")
 
 
@@ -76,7 +76,7 @@ def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput
     for each in result.evidence:
         try:
             tool_output.attach_to_kernel(row.kernel, each.name, each.text, result.producer, now, row, *place)
-        except InvalidInput as unfit:  # it keeps no measurement back
+        except InvalidInput as unfit:  # the measurements are kept all the same
             left_out.append(str(unfit))
     return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
 
@@ -88,14 +88,14 @@ def _kernel(result: KernelResult) -> Kernel:
 
 
 def _place(result: KernelResult) -> tuple[Machine, Scenario]:
-    """Where evidence was taken: on the machine and in the scenario of the first test."""
+    """Return the machine and scenario of the first test, where the evidence was taken."""
     first = result.tests[0]
     key = scenario_key(first.suite, first.params)
     return Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
 
 
 def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
-    """The measurements of a result, whose row is there."""
+    """Store the measurements of a result whose row exists."""
     machines = catalog.machines(machine_row(test.machine) for test in result.tests)
     scenarios = catalog.scenarios(
         Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))

@@ -1,4 +1,4 @@
-"""What is known of the reports that results belong to: their findings, whether people were told, what fixes them."""
+"""What is known of the reports that results belong to: their findings, whether mail was sent, and their fixes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tracker.services.regrading import told_already
 
 @dataclass(frozen=True, slots=True)
 class KnownResults:
-    """The reports by their culprits' keys, and what grows while results join them.
+    """The reports by the ids of their culprits; grows while results join them.
 
-    `places`: for each report, what was found where; `heads`: its headline; `told`: those whose mail can't be called
-    back; `fixed`: for the sha of a commit, the reports that it is a fix of.
+    `places`: the findings of each report, by place; `heads`: its headline; `told`: reports whose mail can't be
+    recalled; `fixed`: by the sha of a commit, the reports that it fixes.
     """
 
     reports: dict[int, Report]
@@ -33,18 +33,18 @@ class KnownResults:
     fixed: Mapping[str, Sequence[Report]]
 
     def add(self, reports: Mapping[int, Report]) -> None:
-        """Reports that were made just now, by their culprits' keys."""
+        """Add reports that were just created, by the ids of their culprits."""
         self.reports.update(reports)
         self.places.update({report.pk: {} for report in reports.values()})
 
     def fixed_by(self, result: Result, measured: Iterable[GradedMeasurement]) -> list[Report]:
-        """The reports that the result's commit is a fix of, and that were measured in the same place."""
+        """Return the reports that the result's commit fixes and that were measured in one of the same places."""
         places = {each.place for each in measured if each.told.role != "monitor"}
         return [report for report in self.fixed.get(subject(result).sha, ()) if places & self.places[report.pk].keys()]
 
 
 def subject(result: Result) -> CommitInfo:
-    """The commit that a result is about: the culprit, or what was compared with the good one."""
+    """Return the commit that a result is about: the culprit, or the one that was compared with the good one."""
     return result.culprit or result.bad
 
 
@@ -53,10 +53,10 @@ def is_about_a_culprit(result: Result) -> bool:
 
 
 def fetch_known(results: Sequence[Result], things: ResultCatalog, seen: Mapping[str, CommitInspection]) -> KnownResults:
-    """The reports of these culprits, of the same patches in other trees, and of what these commits fix."""
+    """Load the reports of these culprits, of the same patches in other trees, and those that these commits fix."""
     _join_same_patches(results, things)
     owners = [commit.same_patch_as_id or commit.pk for commit in things.commits.values()]
-    locked = Report.objects.select_for_update(of=("self",)).order_by("pk")  # nobody releases or sends meanwhile
+    locked = Report.objects.select_for_update(of=("self",)).order_by("pk")  # so that none is released or sent meanwhile
     mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
     fixed = _fixed(results, things, seen)
     pks = {report.pk for report in (*mine, *(each for some in fixed.values() for each in some))}
@@ -76,7 +76,7 @@ def fetch_known(results: Sequence[Result], things: ResultCatalog, seen: Mapping[
 
 
 def _join_same_patches(results: Sequence[Result], things: ResultCatalog) -> None:
-    """A culprit with the title and the patch-id (or the patch mail) of a known one is another commit of it."""
+    """Link a culprit to the known one with the same title and patch-id (or patch mail)."""
     told = (result.culprit for result in results if is_about_a_culprit(result))
     culprits = [things.commits[each.sha] for each in told if each]
     ids = {each.patch_id for each in culprits} - {""}
@@ -107,7 +107,7 @@ _FIXES = (
 def _fixed(
     results: Sequence[Result], things: ResultCatalog, seen: Mapping[str, CommitInspection]
 ) -> dict[str, list[Report]]:
-    """For each commit that a result is about, the reports that it is a fix of, by what git or mail told us."""
+    """Return the reports that each commit fixes, according to git or mail, by sha."""
     subjects = {subject(result).sha: subject(result) for result in results}
     told = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
     fixed: dict[str, dict[int, Report]] = {}
@@ -120,7 +120,7 @@ def _fixed(
 
 
 def named_by(commit: CommitInfo, things: ResultCatalog, seen: Mapping[str, CommitInspection]) -> tuple[str, ...]:
-    """The beginnings of the shas that a commit says it fixes, by this result, by others about it, or by a tree."""
+    """Return the abbreviated shas that a commit says it fixes, by this result, other results or a tree."""
     told = with_trailers(commit, seen.get(commit.sha))
     row = things.commits.get(commit.sha)
     stored = tuple((tag, value) for tag, value in row.trailers) if row else ()
@@ -130,7 +130,7 @@ def named_by(commit: CommitInfo, things: ResultCatalog, seen: Mapping[str, Commi
 def are_entangled(
     results: Sequence[Result], things: ResultCatalog, known: KnownResults, seen: Mapping[str, CommitInspection]
 ) -> bool:
-    """Whether a result measures the fix of a culprit that another one of them is about: then their order matters."""
+    """Whether one result measures a fix for the culprit of another one, so that their order matters."""
     culprits = {result.culprit.sha for result in results if result.culprit}
     joined = {things.commits[sha].same_patch_as_id or things.commits[sha].pk for sha in culprits}
     for result in results:
@@ -143,7 +143,7 @@ def are_entangled(
 
 
 def _reports_of(names: Collection[str]) -> list[Report]:
-    """The reports whose culprits' shas begin so."""
+    """Return the reports whose culprits have these abbreviated shas."""
     begins = Q()
     for name in names:
         begins |= Q(culprit__sha__gte=name, culprit__sha__lt=name + "g")

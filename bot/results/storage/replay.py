@@ -1,4 +1,4 @@
-"""Kept results of kernels, and kept evidence, understood again with today's code (DESIGN rule 1)."""
+"""Read stored release results and evidence again with today's code (DESIGN rule 1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOLD = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stdd
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain:
-    """How many results and files were read, and how many of them say something else now, or are refused now."""
+    """How many results and files were read again, how many of them changed, and how many are now rejected."""
 
     results: int = 0
     files: int = 0
@@ -27,7 +27,7 @@ class ReadAgain:
 
 
 def read_again() -> ReadAgain:
-    """Every result and every file, each in a transaction of its own. What is refused now stays as it was."""
+    """Read every result and file again, each in its own transaction. What is now rejected stays as it was."""
     results = files = changed = refused = 0
     for row in ReleaseResult.objects.select_related("kernel").order_by("pk").iterator(chunk_size=100):
         results += 1
@@ -43,7 +43,7 @@ def read_again() -> ReadAgain:
 
 
 def _result(row: ReleaseResult) -> bool:
-    """Whether its measurements are others now."""
+    """Store the measurements of a result again; return whether they changed."""
     told = perf_release_result.parse(json.loads(row.payload), str(row))
     stored = Measurement.objects.filter(result=row)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The development base of findings: the last version before the parent, as `git describe` names it ("v5.5-rc3")."""
+"""The base of a finding: the last version before the parent, as `git describe` names it ("v5.5-rc3")."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tracker.domain import versions
 from tracker.models import Commit, Finding
 from tracker.services.report_summary import refresh
 
-_ASKED = 5000  # parents that a tree is asked about at once, the newest first
-_DESCRIBED = 50  # of those that it holds, at up to a tenth of a second each: the next walk goes on
+_ASKED = 5000  # parents looked up in a tree at once, newest first
+_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on
 
 
 def find(repository: Path, refs: Refs) -> dict[str, str]:
-    """The bases of parents that have none yet, and that this tree holds."""
+    """Return the bases of parents that have none yet and that this tree holds."""
     if not refs.versions:
         return {}
     lacking = Commit.objects.filter(base="", pk__in=Finding.objects.exclude(parent=None).values("parent"))
@@ -27,7 +27,7 @@ def find(repository: Path, refs: Refs) -> dict[str, str]:
 
 
 def store(bases: Mapping[str, str]) -> None:
-    """What a lab told as the base stands only as long as git was not asked."""
+    """Store bases. They replace what a lab gave, since git knows better."""
     changed: set[int] = set()
     for sha, base in bases.items():
         Commit.objects.filter(sha=sha).update(base=base)
@@ -38,7 +38,9 @@ def store(bases: Mapping[str, str]) -> None:
 
 
 def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) -> dict[str, str]:
-    """The nearest version before each commit, by its name, which leads to its whole sha; none where there is none."""
+    """Return the nearest version before each commit, by its name in `shas`, whose values are full shas. Commits
+    without one are left out.
+    """
     unlike = "".join(f",exclude={name}" for name in odd if not set(name) & set(",()%"))
     form = f"%H %(describe:match=v[0-9]*{unlike},abbrev=0)"
     asked = "".join(f"{sha}\n" for sha in shas.values()).encode("ascii")

@@ -1,4 +1,4 @@
-"""A tree followed once: held, fetched, walked, let go; and what went wrong kept beside it."""
+"""One pass over a tree: lease, fetch, walk, release; errors are kept on the tree."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bot.upstream.tracking.track import TrackTally, track
 from tracker.models import Tree
 
 log = logging.getLogger(__name__)
-_SIGN_OF_LIFE = 100_000  # commits
+_SIGN_OF_LIFE = 100_000  # commits between renewals of the lease
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds for a fetch, None: don't fetch; and how long a worker that gives no sign of life keeps others away."""
+    """`fetch`: seconds for a fetch, None for no fetch; `lease`: how long a worker that has died keeps others away."""
 
     fetch: float | None
     lease: timedelta
@@ -37,15 +37,16 @@ def follow(
     others: Sequence[Path] = (),
     progress: Callable[[int], None] = lambda count: None,
 ) -> tuple[TrackTally, str]:
-    """Fetch and walk a tree. Returns what was new, and why it could not be fetched: what is there is walked all the
-    same. Busy where another worker has it, Unreadable where it can't be walked.
+    """Fetch and walk a tree. Return what was new, and why the fetch failed ("" if it didn't; the walk goes on anyway).
+
+    Raise Busy if another worker has the tree, Unreadable if it can't be walked.
     """
     acquire(tree, patience.lease + timedelta(seconds=patience.fetch or 0))
     length = patience.lease
     trouble = ""
 
     def keeping(count: int) -> None:
-        """A sign of life, now and then, while the walk goes on."""
+        """Report progress, and renew the lease now and then."""
         progress(count)
         if count % _SIGN_OF_LIFE == 0:
             extend(tree, length)
@@ -56,19 +57,19 @@ def follow(
                 Tree.objects.filter(pk=tree.pk).update(fetched_at=now)
                 fetch(Path(tree.path), patience.fetch)
         except (Unreadable, OSError) as error:
-            trouble = f"{tree.name}: {error}; what is there was walked"
+            trouble = f"{tree.name}: {error}; walked the commits fetched before"
         tally = track(tree, identity, now, others, keeping, partial(extend, tree, length))
         _say(tree, trouble)
         return tally, trouble
     except Busy:
-        raise  # the other worker knows better
+        raise  # the tree's error is for the other worker to set
     except (Unreadable, OSError) as error:
         _say(tree, str(error))
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        # What nobody foresaw in a hostile tree; the others go on, and the log has all of it.
+        # Unforeseen content in a hostile tree: the other trees go on, and the log has the traceback.
         log.exception("%s", tree)
-        _say(tree, f"{tree}: {type(error).__name__}: {error}; this is a mistake of ours: please report it")
+        _say(tree, f"{tree}: {type(error).__name__}: {error}; this is a bug, please report it")
         raise Unreadable(tree.error) from error
     finally:
         release(tree)

@@ -1,4 +1,4 @@
-"""What the database knows that git has to be asked about: a handful of queries for all reports."""
+"""Load what to look for in git: a handful of queries for all reports."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tracker.domain.report_state.fold import effective_events
 from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
 from tracker.services.bulk import in_parts
 
-# Where nobody told when a culprit was written, its fix may be so much older than its report.
+# If the culprit's date is unknown, its fix may be this much older than the report.
 _BEFORE_REPORT = timedelta(days=180)
-# Rows of other workers may become visible out of order: so many older ones count as new once more.
+# Rows of other workers may become visible out of order, so this many older ones count as new again.
 _OVERLAP = 8
 _FIRST = datetime(1991, 9, 17, tzinfo=UTC)  # Linux 0.01
 _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
-# The parts of commits that mail and people name.
+# The parts of commits named in mail or by people.
 _SAID = {
     EventKind.SAME_PATCH: Part.CULPRIT,
     EventKind.FIX_PROPOSED: Part.FIX,
@@ -34,14 +34,14 @@ _SAID = {
     EventKind.DROPPED: Part.REVERT,
     EventKind.FIX_REVERTED: Part.UNDO,
 }
-# How a mail is about a report that is not its own matter: a commit that links to it fixes something else.
+# Relations of mail that only mentions a report: a commit that links to it fixes something else.
 _ELSEWHERE = ("culprit", "link")
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What is followed. `fresh`: the commits that were not at the last walk; `since`: how far back what is new since
-    may be named in git (None: nothing is new).
+    """What is followed. `fresh`: the commits that are new since the last walk; `since`: how far back in git the new
+    items may be named (None: there are none).
     """
 
     tracked: Tracked
@@ -51,7 +51,7 @@ class Loaded:
 
 
 def newest() -> Marks:
-    """The newest rows of all that names something to look for."""
+    """Return the highest id of each kind of row that names something to look for."""
     newest_of = {
         name: rows.aggregate(newest=Max("pk"))["newest"] or 0
         for name, rows in (
@@ -66,7 +66,7 @@ def newest() -> Marks:
 
 
 def load_tracked(tree: Tree, seen: Marks, now: datetime, aliases: Aliases) -> Loaded:
-    """Everything that is followed, and what of it is newer than `seen`; what this tree told us itself is not."""
+    """Load all that is followed, and what of it is newer than `seen`, except what this tree itself reported."""
     marks = newest()
     tracked = Tracked()
     dates: list[datetime] = []
@@ -137,15 +137,15 @@ def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, s
 
 
 def _past(told: datetime | None, now: datetime) -> datetime | None:
-    """A date that somebody told, unless it has not come yet."""
+    """Return a date unless it is in the future."""
     return told if told and told <= now else None
 
 
 def _mails(
     seen: Marks, marks: Marks, reported: Mapping[int, datetime], now: datetime
 ) -> Iterator[tuple[str, int, datetime | None]]:
-    """The mails of the reports' threads; of new ones, since when a commit may name them: not before they were written.
-    A date that claims to be older than the report, or has not come yet, is a lie.
+    """Yield the mails of the reports' threads; for new ones, also the date since when a commit may name them. Dates
+    before the report or in the future are not trusted.
     """
     filed = Message.objects.exclude(relation__in=_ELSEWHERE)
     for message_id, report, pk, sent_at in filed.values_list("message_id", "report_id", "pk", "sent_at").iterator():
@@ -159,14 +159,14 @@ def _mails(
 
 
 def _merges() -> Iterator[tuple[str, int]]:
-    """The merges that brought culprits into a mainline."""
+    """Yield the merges that brought culprits into a mainline."""
     landed = Landing.objects.filter(tree__role=TreeRole.MAINLINE, commit__report__isnull=False, gone_at=None)
     yield from landed.exclude(merge="").exclude(merge=F("commit__sha")).values_list("merge", "commit__report")
 
 
 def _relate(tracked: Tracked, tree: Tree, seen: Marks, marks: Marks) -> Iterator[tuple[str, datetime | None]]:
-    """The commits that git told us of before, and those that were bisected in other trees. Gives those that another
-    tree told since: this one may hold their backports and reverts.
+    """Add the commits that git reported before, and culprits bisected in other trees. Yield those that another tree
+    reported since the last walk: this one may hold their backports and reverts.
     """
     fields = ("pk", "tree_id", "commit__sha", "commit__title", "commit__authored_at", "report_id", "part", "undoes")
     for pk, by, sha, title, authored_at, report, part, undoes in RelatedCommit.objects.values_list(*fields).iterator():
@@ -179,12 +179,12 @@ def _relate(tracked: Tracked, tree: Tree, seen: Marks, marks: Marks) -> Iterator
 
 
 def _said() -> Q:
-    """Events of mail, of results and of people, as against those that git told."""
+    """Select events from mail, results and people, as opposed to git."""
     return Q(kind__in=list(_SAID)) & ~Q(message_id="", said_by="", result="")
 
 
 def _said_events(taken_back: Collection[tuple[int, str]]) -> Iterator[tuple[int, Event]]:
-    """Those that stand, with a commit."""
+    """Yield those that name a commit and are not reversed."""
     named = Event.objects.filter(_said()).exclude(commit="", remark="")
     for event in named.only("pk", "report_id", "kind", "key", "commit", "remark", "title").iterator():
         if (event.report_id, event.key) not in taken_back:
@@ -192,13 +192,15 @@ def _said_events(taken_back: Collection[tuple[int, str]]) -> Iterator[tuple[int,
 
 
 def _shas(event: Event) -> list[str]:
-    """The commit of an event, or the one that a sentence named."""
+    """Return the commit of an event, or the one that a sentence names."""
     told = event.commit or (event.remark if event.kind == EventKind.FIX_PROPOSED else "")
     return [told.lower()] if _SHA.match(told.lower()) else []
 
 
 def _expected(taken_back: Collection[tuple[int, str]]) -> Iterator[Expected]:
-    """The titles of fixes that were posted or named, and by whom; a command or a person means just this title."""
+    """Yield the titles of fixes that were posted or named, with their authors; a command or a person means exactly
+    this title.
+    """
     proposed = Event.objects.filter(kind=EventKind.FIX_PROPOSED).exclude(title="")
     events = list(proposed.only("report_id", "key", "title", "message_id", "said_by", "quote"))
     writers = _writers(event.message_id for event in events)
@@ -211,7 +213,7 @@ def _expected(taken_back: Collection[tuple[int, str]]) -> Iterator[Expected]:
 
 
 def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Who wrote these mails, by address and by name."""
+    """Return the authors of these mails, by address and by name."""
     found: dict[str, frozenset[str]] = {}
     for some in in_parts({each for each in message_ids if each}):
         rows = Message.objects.filter(message_id__in=some)
@@ -221,7 +223,7 @@ def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
 
 
 def _taken_back() -> frozenset[tuple[int, str]]:
-    """The events that a standing reversal takes back."""
+    """Return the events that are reversed, unless the reversal itself is."""
     reports = Event.objects.filter(kind=EventKind.REVERSED).values("report")
     events: dict[int, list[EventData]] = {}
     for event in Event.objects.filter(report__in=reports):

@@ -1,4 +1,4 @@
-"""What a walk concludes, into the database: related commits, events told once or taken back, and suggestions."""
+"""Store what a walk concludes: related commits, events once or reversed, and suggestions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOMENT = timedelta(seconds=1)
 
 
 def record(view: View, now_so: Sequence[Now]) -> int:
-    """Tell what is new, and take back what was told and is not so. Returns how many events are new."""
+    """Store new events, and reverse those that no longer hold. Return the number of events stored."""
     reports = {each.report for each in now_so}
     before = _told_before(reports)
     quotes = _quotes(reports)
@@ -34,7 +34,7 @@ def record(view: View, now_so: Sequence[Now]) -> int:
 
 
 def _quotes(reports: Iterable[int]) -> dict[tuple[int, str], str]:
-    """The words by which git's commits belong to these reports."""
+    """Return the words that relate git's commits to these reports."""
     found: dict[tuple[int, str], str] = {}
     for some in in_parts(reports):
         rows = RelatedCommit.objects.filter(report__in=some).values_list("report", "commit__sha", "quote")
@@ -44,14 +44,14 @@ def _quotes(reports: Iterable[int]) -> dict[tuple[int, str], str]:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What one tree told of a commit and a report until now: the events that stand, and the keys of all."""
+    """What one tree has reported of a commit and a report: the events that hold, and the keys of all."""
 
     standing: list[Event]
     keys: set[str]
 
 
 def _told_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
-    """By report, commit and tree. What git told, only git takes back."""
+    """Return events by report, commit and tree. Only git reverses what git reported."""
     found: dict[tuple[int, str, str], _Before] = {}
     for some in in_parts(reports):
         events = list(Event.objects.filter(report__in=some, message_id="", said_by="", result="").exclude(commit=""))
@@ -68,8 +68,8 @@ def _told_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
 
 
 def _is_wrong(known: Event, now: Now, view: View) -> bool:
-    """Whether what was told is not so any more: in the mainline a tag was deleted, or a branch rewound; elsewhere a
-    revert has left.
+    """Whether an event no longer holds: in the mainline, a tag was deleted or a branch rewound; elsewhere, a revert
+    has left.
     """
     if view.role is not TreeRole.MAINLINE:
         return not now.is_there and now.part in (Part.REVERT, Part.UNDO)
@@ -79,13 +79,13 @@ def _is_wrong(known: Event, now: Now, view: View) -> bool:
 
 
 def _is_same(known: Event, event: EventData, role: TreeRole) -> bool:
-    """Whether it was told already; what came back to a tree is told again."""
+    """Whether the event is stored already. A commit that came back to a tree gets a new one."""
     same = (known.kind, known.tag) == (event.kind, event.tag)
     return same and (role is TreeRole.MAINLINE or known.at >= event.at - _MOMENT)
 
 
 def _free_key(event: EventData, taken: Collection[str]) -> str:
-    """The key of the fact; of one that was told and taken back, the next."""
+    """Return the key of an event; with a number if the event was stored and reversed before."""
     key, number = event.key, 1
     while key in taken:
         number += 1
@@ -103,12 +103,12 @@ def _taken_back(report: Report, known: Event, view: View) -> Event:
         reverses=known.key,
     )
     in_version = view.role is TreeRole.MAINLINE and known.kind in VERSION_KINDS
-    quote = f"{known.tag} holds it no longer" if in_version else f"{known.tree} has it no longer"
+    quote = f"{known.tag} no longer has it" if in_version else f"{known.tree} no longer has it"
     return event_log.event_row(report, value, view.now, quote)
 
 
 def relate(tree: Tree, matches: Iterable[Match], keys: Mapping[str, int]) -> None:
-    """Remember what git is sure of."""
+    """Store the commits that git relates with certainty."""
     rows = [
         RelatedCommit(
             report_id=match.report,
@@ -125,7 +125,7 @@ def relate(tree: Tree, matches: Iterable[Match], keys: Mapping[str, int]) -> Non
 
 
 def suggest(view: View, matches: Iterable[Match]) -> None:
-    """Ask about what is not sure; once a title, be it by mail or by git."""
+    """Suggest uncertain matches, once per title, whether it comes from mail or git."""
     doubtful = list(matches)
     asked: set[tuple[int, str]] = set()
     for some in in_parts({match.report for match in doubtful}):
@@ -140,7 +140,7 @@ def suggest(view: View, matches: Iterable[Match]) -> None:
 
 
 def suggest_again(view: View, shas: Collection[str]) -> None:
-    """Bring what still waits for a click up to date, where its commit went on."""
+    """Update the open suggestions whose commits have moved on."""
     for each in Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT):
         part = _PARTS.get(EventKind(each.kind), Part.FIX)
         event = view.suggested(each.commit, each.title, part, each.remark) if each.commit in shas else None
@@ -155,11 +155,11 @@ _PARTS = {EventKind.SAME_PATCH: Part.CULPRIT, EventKind.DROPPED: Part.REVERT, Ev
 
 
 def suggest_dropped(now_so: Iterable[Now]) -> None:
-    """A culprit that left linux-next may have been dropped; a person knows. One that came back, or on, was not."""
+    """Suggest that a culprit gone from linux-next was dropped. Withdraw that if it came back or was merged."""
     back: set[int] = set()
     for now in now_so:
         if now.event and now.event.kind is EventKind.GONE:
-            quote = f"{now.sha[:12]} is gone from {now.event.tree} since {now.event.tag}"
+            quote = f"{now.sha[:12]} gone from {now.event.tree} since {now.event.tag}"
             event = replace(now.event, key=f"git:gone:{now.sha}", kind=EventKind.DROPPED, tag="", tree="")
             _ask(now.report, event, _LEFT, quote)
         elif now.event and now.event.kind in (EventKind.IN_NEXT, EventKind.MERGED, EventKind.LANDED):
@@ -178,6 +178,6 @@ def _ask(report: int, event: EventData, rule: str, quote: str) -> None:
 
 
 def waiting_commits() -> set[str]:
-    """The commits of suggestions that wait for a click."""
+    """Return the commits of open suggestions."""
     rows = Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="")
     return set(rows.values_list("commit", flat=True))

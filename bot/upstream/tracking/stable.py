@@ -1,4 +1,4 @@
-"""What stable trees carry of our culprits, in the database: "in v6.6.12, fix missing"."""
+"""Store which stable series carry our culprits: "in v6.6.12, fix missing"."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tracker.services.report_summary import refresh
 
 
 def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
-    """Keep which series a stable tree has now; another tree has none. True where there are others than before: they may
-    carry anything.
+    """Store the series that a stable tree has now; other trees have none. Return True if there are other series than
+    before, since they may carry anything.
     """
     now = live_series(tags) if tree.role == TreeRole.STABLE else {}
     before: dict[str, str] = tree.series
@@ -34,7 +34,7 @@ def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
 
 
 def tell(tracked: Tracked, reports: Collection[int]) -> None:
-    """Tell anew, for every stable tree, what its series carry of the culprits of these reports."""
+    """Update what the series of every stable tree carry of the culprits of these reports."""
     trees = [tree for tree in Tree.objects.filter(role=TreeRole.STABLE) if tree.series]
     if not trees:
         return
@@ -67,7 +67,7 @@ def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collecti
 
 
 def _tags(shas: Iterable[str]) -> dict[str, set[str]]:
-    """The tags of these commits' landings, in the mainline and in stable trees."""
+    """Return the tags at which these commits landed, in the mainline and in stable trees."""
     landings = Landing.objects.filter(tree__role__in=(TreeRole.MAINLINE, TreeRole.STABLE), gone_at=None)
     told: dict[str, set[str]] = {}
     for some in in_parts(set(shas)):

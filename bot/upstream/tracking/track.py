@@ -1,4 +1,4 @@
-"""One tree, from git into the database: landings of culprits, fixes, reverts, and releases."""
+"""Track one tree, from git into the database: landings of culprits, fixes, reverts, and releases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WHOLE = 40  # digits of a sha
 
 @dataclass(frozen=True, slots=True)
 class TrackTally:
-    """What a walk found that was new."""
+    """What was new in a walk."""
 
     landings: int = 0
     events: int = 0
@@ -54,11 +54,11 @@ def track(
     progress: Callable[[int], None] = _nothing,
     still_ours: Callable[[], None] = _nothing,
 ) -> TrackTally:
-    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is asked for; `still_ours`
-    raises where another worker has taken the tree over.
+    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is needed; `still_ours`
+    raises if another worker has taken the tree over.
 
-    What is found and where the walk stands are stored in one transaction, after git has done its work: a walk of
-    minutes must not keep others from writing. Unreadable where git can't read the tree; then the walk stored nothing.
+    The findings and the checkpoint are stored in one transaction after git has finished, so that a walk of minutes
+    doesn't block other writers. Raise Unreadable if git can't read the tree; nothing is stored then.
     """
     repository = Path(tree.path)
     if not tree.path or not is_repository(repository):
@@ -66,9 +66,7 @@ def track(
     memory = load(tree.cursor)
     route = Route(repository, TreeRole(tree.role), read_refs(repository), memory, tree.branches)
     if tree.branches and not route.heads:
-        raise Unreadable(
-            f"{tree.name}: {tree.path}: no branch is called {tree.branches}; see its name in PERFWORK_TREES"
-        )
+        raise Unreadable(f"{tree.name}: {tree.path}: no branch matches {tree.branches}; correct it in PERFWORK_TREES")
     loaded = load_tracked(tree, memory.marks, now, identity.aliases)
     ended = route.remember(loaded.marks)
     if ended == memory:
@@ -90,14 +88,14 @@ def track(
 
 
 def _learn_whole_shas(repository: Path, loaded: Loaded) -> None:
-    """Old reports told ten digits of a sha; the tree knows the rest, and so do we from now on."""
+    """Replace abbreviated shas, as given in old reports, by the full ones that the tree knows."""
     short = [sha for sha in loaded.tracked.related if len(sha) < WHOLE]
     learned = resolve(repository, short) if short else {}
     for known, whole in learned.items():
         loaded.tracked.learn(known, whole)
         if not Commit.objects.filter(sha=whole).exists():
             Commit.objects.filter(sha=known).update(sha=whole)
-    if learned:  # tables are searched for the digits of a sha
+    if learned:  # report summaries hold the sha for searching
         refresh(Report.objects.filter(culprit__sha__in=learned.values()).values_list("pk", flat=True))
 
 
@@ -108,7 +106,7 @@ def _walk(
     identity: BotIdentity,
     progress: Callable[[int], None],
 ) -> Walked:
-    """The walk, as far back as what is new needs it; to the beginning where a culprit is older than anybody told."""
+    """Walk as far back as the new items need it; from the beginning if a culprit is older than its known date."""
     lost, late = route.lost_tags, route.late_tags
     unsure = [place.merged_at or place.at for place in known.values() if _is_unsure(place, lost, late)]
     since = min([each for each in (loaded.since, *unsure) if each], default=None)
@@ -120,7 +118,7 @@ def _walk(
 
 
 def _is_unsure(place: LandingState, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
-    """Whether the first tag of a commit may be another one now: it was deleted, or an older one came late."""
+    """Whether the first tag of a commit may have changed: it was deleted, or an older one came late."""
     version = versions.parse(place.tag) if late else None
     return place.tag in lost or (version is not None and any(version > each for each in late))
 
@@ -147,7 +145,7 @@ def _changed(
     matches: Sequence[Match],
     now: datetime,
 ) -> dict[str, LandingState]:
-    """The places of followed commits that are new, or other than they were."""
+    """Return the landing states of followed commits that are new or changed."""
     asked = {*loaded.tracked.related, *recording.waiting_commits(), *(match.commit.sha for match in matches)}
     after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
     lost = route.lost_tags
@@ -163,14 +161,14 @@ def _changed(
 
 
 def _may_be_gone(place: LandingState, role: TreeRole, lost: Collection[str]) -> bool:
-    """What is not safe in a version: untagged commits of the mainline, all of the trees before it."""
+    """Whether a commit may have left: untagged commits of the mainline, all in the trees before it."""
     safe = role is TreeRole.MAINLINE and place.tag and place.tag not in lost
     return place.is_there and role is not TreeRole.STABLE and not safe
 
 
 @dataclass(frozen=True, slots=True)
 class _Trip:
-    """A walk that came to its end, with all that is needed to store it."""
+    """A finished walk, with all that is needed to store it."""
 
     tree: Tree
     loaded: Loaded
@@ -180,7 +178,7 @@ class _Trip:
     now: datetime
 
     def store(self, route: Route) -> int:
-        """Everything new into the database. Returns how many events."""
+        """Store everything new. Return the number of events."""
         sure = [match for match in self.matches if match.sure]
         seen = {match.commit.sha: _row(match) for match in self.matches}
         wanted = {*self.changed, *(match.commit.sha for match in sure)}
@@ -190,7 +188,7 @@ class _Trip:
         if route.role is TreeRole.MAINLINE:
             store_releases(route.refs.versions)
         view = self._view(route)
-        # Of a commit that is known by the beginning of its sha alone, this tree has nothing to say.
+        # A commit that is known only by an abbreviated sha is not in this tree.
         fresh = {sha for sha in self.loaded.fresh if len(sha) >= WHOLE}
         now_so = list(view.now_so(wanted | fresh))
         events = recording.record(view, now_so)
@@ -220,7 +218,7 @@ class _Trip:
 
 
 def _row(match: Match) -> Commit:
-    """The row of what was matched, as the log tells it."""
+    """Return the row of a matched commit, as in the log."""
     commit = match.commit
     return Commit(
         sha=commit.sha,
@@ -232,9 +230,9 @@ def _row(match: Match) -> Commit:
 
 
 def store_releases(tags: Sequence[Tag]) -> None:
-    """Every cycle that the tags show, with its date once it is released, and its candidates.
+    """Store every release cycle in the tags, with its date once released, and its candidates.
 
-    What was reported since the release before the first new one gets its place in the tables again.
+    Refreshes the summaries of reports made since the release before the first new one.
     """
     before = ReleaseCalendar.load()
     _store_cycles(tags)

@@ -1,1 +1,1 @@
-"""The week in a release's cycle: what is new, what is silent, what can be fixed, what was."""
+"""The weekly digest of a release cycle: new, unanswered, fixable and closed regressions."""

@@ -1,4 +1,4 @@
-"""The regressions of a cycle to the digest of a week. Pure."""
+"""Composes the weekly digest from the regressions of a cycle. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Hea
 from tracker.domain.events import OPEN, State
 
 WEEK = timedelta(days=7)
-MOST = 50  # reports of a section; a link leads to the others
+MOST = 50  # reports per section; a link leads to the others
 _FIX = frozenset({State.FIX_PROPOSED, State.FIX_CONFIRMED, State.FIX_QUEUED})
 
 
 @dataclass(frozen=True, slots=True)
 class DigestLine:
-    """A regression. `blocks`: the release that must not go out with it."""
+    """A regression. `blocks`: the release that it blocks."""
 
     sha: str
     title: str
@@ -30,7 +30,7 @@ class DigestLine:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """The sections; a report stands in the first that fits. All but `closed` are open."""
+    """The sections; a report is in the first that fits. All but `closed` are open."""
 
     new: Sequence[DigestLine]
     silent: Sequence[DigestLine]
@@ -47,7 +47,7 @@ class Week:
 
 
 def week(reports: Iterable[DigestLine], now: datetime) -> Week:
-    """What happened in the seven days up to now. Silent: reported before them, and nobody has answered."""
+    """Sort reports by what happened in the last seven days. Silent: reported earlier, and not answered."""
     since = now - WEEK
     new, silent, fixable, answered, closed = [], [], [], [], []
     for each in reports:
@@ -66,13 +66,13 @@ def week(reports: Iterable[DigestLine], now: datetime) -> Week:
 
 
 def compose(version: str, told: Week, now: datetime) -> Document:
-    """The digest of a release's cycle."""
+    """Return the digest of a release cycle."""
     year, number, _ = now.isocalendar()
     blocking = sum(bool(each.blocks) for each in told.open)
     count = f"{len(told.open)} open{f', {blocking} blocking' if blocking else ''}"
-    rest = DocumentLink(f"all of them, by their urgency, on the page of {version}", f"/{version}/?state=open")
+    rest = DocumentLink(f"all open regressions by urgency, on the {version} page", f"/{version}/?state=open")
     blocks = (
-        Paragraph(f"Regressions in the cycle of {version}, in the week up to {now:%Y-%m-%d}:"),
+        Paragraph(f"Regressions in the {version} cycle, week ending {now:%Y-%m-%d}:"),
         Bullets([f"{name}: {len(some)}" for name, some in _sections(told) if some]),
         Bullets([rest]),
         *(block for name, some in _sections(told) if some for block in _section(name, some)),
@@ -83,9 +83,9 @@ def compose(version: str, told: Week, now: datetime) -> Document:
 def _sections(told: Week) -> Sequence[tuple[str, Sequence[DigestLine]]]:
     return (
         ("New this week", told.new),
-        ("Silent for longer than a week", told.silent),
-        ("With a fix that is posted, confirmed or on its way", told.fixable),
-        ("Answered, and open", told.answered),
+        ("No response for more than a week", told.silent),
+        ("Fix posted, confirmed or queued", told.fixable),
+        ("Answered, still open", told.answered),
         ("Fixed or closed this week", told.closed),
     )
 

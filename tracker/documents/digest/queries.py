@@ -1,4 +1,4 @@
-"""The regressions of the cycle that goes on, or of a release: two queries."""
+"""The regressions of the current cycle or of a given release: two queries."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tracker.domain.events import Verdict
 from tracker.models import Release, Report
 from tracker.services.report_summary import ReleaseCalendar
 
-MOST = 5000  # reports of a cycle
+MOST = 5000  # reports per cycle
 _COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status")
 
 
 def current() -> str:
-    """The release in the making; until its first candidate is out, the one before. "" where no release is known."""
+    """Return the release in development; until its -rc1, the previous one. "" if no release is known."""
     newest = Release.objects.order_by("-number").values_list("version", flat=True).first()
     return ReleaseCalendar.load().current or newest or ""
 
 
 def of(version: str, now: datetime) -> Week:
-    """The week of a release's cycle, the most urgent reports first."""
+    """Return the week of a release cycle, most urgent reports first."""
     rows = Report.objects.filter(Q(merged=version) | Q(shifted=version), verdict=Verdict.REGRESSION)
-    rows = rows.filter(reported_at__isnull=False)  # authors are told before lists are
+    rows = rows.filter(reported_at__isnull=False)  # authors hear of a report before the lists do
     found = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:MOST]
     return week(
         (

@@ -1,4 +1,4 @@
-"""A release's facts to a document: the sections, words and order of the 0-Day report of v5.6 (2020). Pure."""
+"""Composes the release report: the sections, words and order of the 0-Day report of v5.6 (2020). Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tracker.domain.english import counted
 from tracker.domain.events import OPEN, Verdict
 from tracker.domain.kernel_comparison import Box, ComparisonLine, Word
 
-# The texts that people may write, by the section that they stand in.
+# The texts that people may write, by section.
 PLACES = {
     "introduction": "Introduction",
     "release-test": "Release test",
@@ -31,11 +31,11 @@ PLACES = {
     "comparison": "Performance comparison",
     "machines": "Test machines",
 }
-_TELLING = ("mode", "test", "ipc", "rw", "class")  # the parameters that tell tests of one suite apart
+_TELLING = ("mode", "test", "ipc", "rw", "class")  # the parameters that distinguish tests of one suite
 
 
 def compose(facts: ReleaseFacts) -> Document:
-    """The whole report."""
+    """Return the whole report."""
     released = f"released {facts.released_at:%Y-%m-%d}" if facts.released_at else "not released yet"
     blocks = (
         *_introduction(facts),
@@ -63,7 +63,7 @@ def _introduction(facts: ReleaseFacts) -> Iterator[Block]:
         yield Paragraph(
             f"{facts.lab} builds, boots and measures the Linux kernel while it is being developed, and tells the"
             " authors of changes what they made slower or faster. This report sums up what it saw of performance in"
-            f" the cycle of {v}. It is structured in the following manner:"
+            f" the {v} cycle. It is structured in the following manner:"
         )
     yield Bullets(
         (
@@ -83,7 +83,7 @@ def _introduction(facts: ReleaseFacts) -> Iterator[Block]:
 def _parameters(facts: ReleaseFacts) -> Iterator[Block]:
     yield Heading(2, "Test Parameter Description", "2")
     if not facts.parameters:
-        yield Paragraph("No parameter is explained yet: `loaddata lab_texts` brings the usual ones, the admin others.")
+        yield Paragraph("No parameters are described yet: run `loaddata lab_texts`, or add them in the admin.")
         return
     yield Paragraph("What the parameters of tests and the fields of machines mean:")
     rows = [(each.classification, each.name, each.description) for each in facts.parameters]
@@ -108,9 +108,9 @@ def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
     counts = counts_of(facts.shift_left)
     yield Heading(2, "Shift-Left Testing", "4")
     yield Paragraph(
-        f"Beside the mainline, {facts.lab} tests the trees of developers and maintainers, where a problem is found"
-        " before it reaches others: it moves testing to the left of the time line. In the cycle of"
-        f" {facts.version} it reported {_numbers(counts)} from there."
+        f"Besides the mainline, {facts.lab} tests the trees of developers and maintainers, where a problem is found"
+        " before it reaches others: testing moves to the left on the timeline. In the cycle of"
+        f" {facts.version} it reported {_numbers(counts)} from these trees."
     )
     yield from _prose(facts, "shift-left")
     yield Heading(3, "Report list", "4.1")
@@ -121,12 +121,12 @@ def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
 def _numbers(counts: Counts) -> str:
     words = f"{counted(counts.regressions, 'regression')} and {counted(counts.improvements, 'improvement')}"
     if counts.unknown:
-        words += f", and {counted(counts.unknown, 'change')} of which nobody has told whether it is better"
+        words += f", and {counted(counts.unknown, 'change')} whose direction is unknown"
     return words
 
 
 def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Iterator[Block]:
-    """The table of a section; trees other than the mainline have no development base that compares."""
+    """Yield the table of a section; the development bases of trees other than the mainline are not comparable."""
     if not rows:
         yield Paragraph("None.")
         return
@@ -158,7 +158,7 @@ def _details(details: Sequence[HighlightData], facts: ReleaseFacts, section: str
         yield Facts(
             [
                 ("Correlated commit", f'{each.sha} "{each.title}"' if each.title else each.sha),
-                ("Branch", each.branch or "not told"),
+                ("Branch", each.branch or "unknown"),
                 ("Report", DocumentLink(each.report, f"/report/{each.sha[:12]}/")),
                 ("Test scenario", ", ".join(f"{name}: {value}" for name, value in each.scenario)),
                 ("Test machine", each.machine),
@@ -188,15 +188,15 @@ def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
     yield Heading(2, "Latest Release Performance Comparing", "5")
     if not facts.kernel or not facts.base:
         missing = facts.previous if facts.kernel else facts.version
-        yield Paragraph(f"Nothing to compare: no measurement of {missing or 'an earlier release'} has come in.")
+        yield Paragraph(f"Nothing to compare: no measurements of {missing or 'an earlier release'} yet.")
         yield from _prose(facts, "comparison")
         return
     both = [line for line in facts.lines if line.changes[-1] is not None]
     words = [line.changes[-1].word for line in both if line.changes[-1]]
     moved = words.count(Word.UNKNOWN)
-    unknown = f", {moved} moved in a direction of which nobody knows whether it is better" if moved else ""
+    unknown = f", {moved} changed with unknown direction" if moved else ""
     yield Paragraph(
-        f"How {facts.kernel} performs beside {facts.base}, in {counted(len(both), 'test')} of"
+        f"How {facts.kernel} compares with {facts.base}, in {counted(len(both), 'test')} of"
         f" {counted(len({line.test.suite for line in both}), 'suite')}: {words.count(Word.IMPROVEMENT)} better,"
         f" {words.count(Word.REGRESSION)} worse, {words.count(Word.SAME)} almost the same{unknown}."
         f" In the charts {facts.base} is 100."
@@ -228,7 +228,7 @@ def _machines(facts: ReleaseFacts) -> Iterator[Block]:
         yield Heading(3, family, f"6.{number}")
         yield from (Facts(_box_facts(box)) for box in some)
     if silent := [box.name for box in facts.boxes if not box.facts]:
-        yield Paragraph(f"Nothing but their names is known of {', '.join(silent)}.")
+        yield Paragraph(f"No hardware details are known of {', '.join(silent)}.")
 
 
 def _box_facts(box: Box) -> Sequence[tuple[str, str]]:

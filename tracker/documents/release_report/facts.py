@@ -1,4 +1,4 @@
-"""What a release report is made of, as values. Pure."""
+"""The data of a release report, as values. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracker.domain.kernel_comparison import Box, ComparisonLine
 
 @dataclass(frozen=True, slots=True)
 class HighlightData:
-    """A report with a section of its own. `change_pct`: plus is better; `landing`: "" while it is not merged."""
+    """A report highlight. `change_pct`: plus is better; `landing`: "" while it is not merged."""
 
     sha: str
     title: str
@@ -34,7 +34,7 @@ class HighlightData:
 
 @dataclass(frozen=True, slots=True)
 class ParameterData:
-    """A parameter explained."""
+    """A parameter, explained."""
 
     classification: str
     name: str
@@ -43,7 +43,7 @@ class ParameterData:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Of a table; `unknown`: whose direction nobody knows."""
+    """The counts of a table; `unknown`: changes of unknown direction."""
 
     regressions: int
     improvements: int
@@ -51,7 +51,7 @@ class Counts:
 
 
 def counts_of(rows: Sequence[PrintedRow]) -> Counts:
-    """What a table holds, counted from its rows and from nothing else."""
+    """Return the counts of a table, from its rows and nothing else."""
     verdicts = [row.verdict for row in rows]
     return Counts(
         verdicts.count(Verdict.REGRESSION), verdicts.count(Verdict.IMPROVEMENT), verdicts.count(Verdict.UNKNOWN)
@@ -60,8 +60,8 @@ def counts_of(rows: Sequence[PrintedRow]) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFacts:
-    """`kernel` and `base`: the kernels of the comparison, "" where none was measured; `prose`: what people wrote, by
-    the name of its place; `suites`: descriptions by name.
+    """`kernel` and `base`: the kernels that are compared, "" if not measured; `prose`: what people wrote, by section;
+    `suites`: descriptions by name.
     """
 
     lab: str

@@ -1,4 +1,4 @@
-"""A study's facts to a document, in the shape that such reports have on the lists: conclusions first. Pure."""
+"""Composes a study, in the shape that such reports have on mailing lists: conclusions first. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tracker.documents.test_comparison import tell
 from tracker.domain.english import counted
 from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word
 
-_CHARTS = 100  # tests that are told one by one
-PLACES = {"conclusions": "Conclusions", "setup": "How it was done"}
+_CHARTS = 100  # tests shown one by one
+PLACES = {"conclusions": "Conclusions", "setup": "Setup"}
 
 
 def compose(facts: StudyFacts) -> Document:
-    """The whole study."""
+    """Return the whole study."""
     boxes = _boxes(facts.lines)
     suites = {line.test.suite for line in facts.lines}
     aside = f"{', '.join(facts.kernels)}: {counted(len(facts.lines), 'test')} of {counted(len(suites), 'benchmark')}"
@@ -29,7 +29,7 @@ def compose(facts: StudyFacts) -> Document:
         if name in facts.prose:
             blocks += [Heading(2, words), Prose(facts.prose[name], name)]
     if not facts.lines:
-        blocks.append(Paragraph("Nothing was measured on these kernels."))
+        blocks.append(Paragraph("There are no measurements of these kernels."))
     elif facts.has_wins:
         blocks += _variants(facts, boxes)
     else:
@@ -58,19 +58,19 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     yield Paragraph(
         "The average is the geometric mean of performance over the tests: of the metric, or of its reciprocal where"
         " lower is better."
-        + (f" {counted(whole.uneven, 'test')} with a zero or less can't be in it." if whole.uneven else "")
+        + (f" Left out for values of zero or less: {counted(whole.uneven, 'test')}." if whole.uneven else "")
     )
     if len(boxes) > 1:
         yield Heading(3, "By machine")
         yield Paragraph(
             "In how many tests each is best, and by how many per cent the others perform better than"
-            f" {facts.labels[0]} on the average."
+            f" {facts.labels[0]} on average."
         )
         yield _by_machine(facts, boxes, found)
     yield Heading(3, "By benchmark and machine")
     yield Paragraph(
-        "Which is best by the average over a benchmark's tests there, and its lead on the next best; in brackets the"
-        " number of tests."
+        "The best variant by its average over the benchmark's tests on that machine, and its lead over the next best;"
+        " in brackets the number of tests."
     )
     yield _matrix(facts, boxes, found)
 
@@ -83,16 +83,14 @@ def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner
     told += "" if everywhere else ", not every benchmark on every machine"
     yield f"{told}: {counted(len(facts.lines), 'test')}."
     if left := len(facts.lines) - len(found):
-        yield f"{left} of them are left out below: one of the variants is missing, or nobody knows which way is better."
+        yield f"{left} of them are left out below: a variant was not measured, or the direction is unknown."
     if found:
-        wins = ", ".join(
-            f"{label} in {share.pct:.0f} %" for label, share in zip(facts.labels, whole.shares, strict=True)
-        )
-        yield f"Best of all is {wins} of the tests."
-        yield f"{whole.ties_pct:.0f} % are ties: within noise, or less than 1 % apart."
+        wins = ", ".join(f"{label} {share.pct:.0f}%" for label, share in zip(facts.labels, whole.shares, strict=True))
+        yield f"Share of tests in which each is best: {wins}."
+        yield f"Ties: {whole.ties_pct:.0f}% (within noise, or less than 1% apart)."
         best = _best_by_machine(facts, boxes, found)
         said = (f"{label} is best on {', '.join(some)}" for label, some in best)
-        yield f"By the average, {'; '.join(said)}."
+        yield f"On average, {'; '.join(said)}."
 
 
 def _best_by_machine(
@@ -111,7 +109,7 @@ def _shares(facts: StudyFacts, whole: WinTally) -> TableBlock:
         for place, (label, share) in enumerate(zip(facts.labels, whole.shares, strict=True))
     ]
     rows += [("ties", str(whole.ties), f"{whole.ties_pct:.1f}", ""), ("all", str(whole.tests), "100.0", "")]
-    columns = ("Variant", "Best in tests", "Share, %", f"Average against {facts.labels[0]}, %")
+    columns = ("Variant", "Best in tests", "Share, %", f"Average vs. {facts.labels[0]}, %")
     return TableBlock("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
 
 
@@ -149,7 +147,7 @@ def _best_of(own: WinTally, labels: Sequence[str]) -> str:
     return f"{labels[own.best]} {own.lead_pct:+.1f} % ({own.tests})"
 
 
-# --- how versions follow each other ---
+# --- how versions develop ---
 
 
 def _versions(facts: StudyFacts) -> Iterator[Block]:
@@ -165,7 +163,7 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
         rows.append(cells)
     yield TableBlock("Speedup", columns, rows, frozenset(range(1, len(columns))))
     several = "" if len(facts.lines) == 1 else ", the geometric mean over the tests that both ran"
-    yield Paragraph(f"Speedup: how many times the performance of {facts.labels[0]}{several}.")
+    yield Paragraph(f"Speedup: performance as a multiple of that of {facts.labels[0]}{several}.")
 
 
 # --- every test ---
@@ -180,7 +178,7 @@ def _machines(boxes: Sequence[Box]) -> Iterator[Block]:
 def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     yield Heading(2, "Every test")
     yield Paragraph(
-        f"Means; behind them the change against {facts.labels[0]} in per cent, plus is better, with its 95 % interval."
+        f"Means, each with its change against {facts.labels[0]} in per cent (plus is better) and the 95% CI of that."
     )
     ordered = sorted(facts.lines, key=lambda line: boxes.index(line.test.box))
     for box, some in groupby(ordered, lambda line: line.test.box):
@@ -227,19 +225,19 @@ def _signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.1f}"
 
 
-# --- what tools printed ---
+# --- profiles and counters ---
 
 
 def _beside(facts: StudyFacts) -> Iterator[Block]:
     if not facts.beside:
         return
-    yield Heading(2, "What tools printed")
+    yield Heading(2, "Profiles and counters")
     if facts.files_left_out:
-        yield Paragraph(f"{counted(facts.files_left_out, 'file')} more: what is shown is limited.")
+        yield Paragraph(f"{counted(facts.files_left_out, 'file')} not shown (limit reached).")
     for each in sorted(facts.beside, key=lambda each: not each.diff.is_share):  # profiles first
         yield Heading(3, f"{each.kind}: {each.diff.title}", aside=f"({each.where})" if each.where else "")
         yield Bullets(each.files)
         if each.diff.left_out:
-            shown = f"The first {len(each.diff.named)}{' by their share' if each.diff.is_share else ''}"
-            yield Paragraph(f"{shown}; {each.diff.left_out} more are small, or zero everywhere.")
+            shown = f"The first {len(each.diff.named)}{' by share' if each.diff.is_share else ''}"
+            yield Paragraph(f"{shown}; {each.diff.left_out} more are small or zero everywhere.")
         yield table(each)

@@ -1,4 +1,4 @@
-"""What a study is made of, as values. Pure."""
+"""The data of a study, as values. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tracker.domain.kernel_comparison import ComparisonLine
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """`labels` name the kernels, the first is what the others are compared with. `kernels`: their own names.
-    `has_wins`: the question is which variant wins; else how versions follow each other.
+    """`labels` name the kernels, the first of which is the baseline. `kernels`: their own names. `has_wins`: the
+    question is which variant wins; otherwise, how versions develop.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What the machine did meanwhile: interrupts, context switches, CPU time, as version comparisons have them. Pure."""
+"""System activity during a test: interrupts, context switches, CPU time, as version comparisons show them. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tracker.domain.tool_output.listing import ToolListing, mean_of
 
-# The heading, the column of vmstat, and the same among the monitors of LKP.
+# The heading, the column of vmstat, and the corresponding LKP monitor.
 COLUMNS = (
     ("Intr/s", "in", "vmstat.system.in"),
     ("CtxSw/s", "cs", "vmstat.system.cs"),
@@ -21,7 +21,7 @@ MONITORS = frozenset(monitor for _, _, monitor in COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The columns of one kernel, None where nothing tells."""
+    """The columns of one kernel, None where unknown."""
 
     values: tuple[float | None, ...]
 
@@ -30,7 +30,7 @@ class System:
 
 
 def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[ToolListing]) -> System:
-    """By what was measured, else by the listings of vmstat: the mean of each column."""
+    """Return the mean of each column, from the measurements or else from vmstat listings."""
     printed: dict[str, list[float]] = {}
     for listing in listings:
         for row in listing.rows:

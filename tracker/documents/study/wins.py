@@ -1,4 +1,4 @@
-"""Which variant is best in which test, how often, and by how much on the whole. Pure."""
+"""Which variant is best in which test, how often, and by how much on average. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from statistics import fmean
 
 from tracker.domain.kernel_comparison import Cell, ComparisonLine, Word, lines
 
-FAR = 200.0  # what lies further apart, by the natural logarithm, is beyond all measure
-LEAD = 0.1  # per cent: averages over many tests that are closer are told as equal
+FAR = 200.0  # a larger ratio, as a natural logarithm, counts as out of range
+LEAD = 0.1  # per cent: averages that are closer than this count as equal
 
 
 @dataclass(frozen=True, slots=True)
 class TestWinner:
-    """The variants, by their places, that no other beats in a test: one has won, several share it (a tie)."""
+    """The variants, by position, that no other beats in a test: one is the winner, several are a tie."""
 
     line: ComparisonLine
     best: tuple[int, ...]
@@ -27,8 +27,8 @@ class TestWinner:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How often one variant won; `average_pct`: its performance against the first one's, the geometric mean over tests,
-    plus is better; None where nothing can be averaged. Performance is the mean, its reciprocal where lower is better.
+    """How often one variant won; `average_pct`: its performance against the first one, the geometric mean over tests,
+    plus is better; None if nothing can be averaged. Performance is the mean, or its reciprocal if lower is better.
     """
 
     wins: int
@@ -38,22 +38,22 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class WinTally:
-    """Some tests: `shares` in the order of the variants, and the ties; together they are a hundred per cent."""
+    """The counts of some tests: `shares` in the order of the variants, and ties; together they make 100%."""
 
     tests: int
     shares: tuple[Share, ...]
     ties: int
     ties_pct: float
-    uneven: int = 0  # tests that are in no average, since something in them is zero or less, or beyond measure
+    uneven: int = 0  # tests left out of an average, since a value is zero or less, or out of range
 
     @property
     def best(self) -> int | None:
-        """The variant with the best average; None where no lead is as large as LEAD, or no test has a winner."""
+        """The variant with the best average; None if its lead is below LEAD, or if no test has a winner."""
         return self._led[0] if self._led and self._led[1] >= LEAD and self.ties < self.tests else None
 
     @property
     def lead_pct(self) -> float | None:
-        """By how much the best one leads the next best, in per cent of that."""
+        """The lead of the best over the next best, in per cent of the latter."""
         return self._led[1] if self._led else None
 
     @property
@@ -66,8 +66,8 @@ class WinTally:
 
 
 def outcomes(told: Iterable[ComparisonLine]) -> list[TestWinner]:
-    """Of every test that all variants ran, in a metric whose direction is known. A variant that can't be told from the
-    best one (chance, or less than a per cent) shares with it.
+    """Return the outcome of every test that all variants ran and whose direction is known. A variant that does not
+    differ from the best one (not significant, or by less than 1%) ties with it.
     """
     fit = [line for line in told if line.test.direction in ("higher", "lower") and None not in line.cells]
     tops = [_top(line) for line in fit]
@@ -112,21 +112,21 @@ def _share(number: int, total: int) -> float:
 
 
 def average_pct(some: Sequence[ComparisonLine], place: int) -> float | None:
-    """The average performance of a variant, in per cent more than the first one's; None where none is comparable."""
+    """Return by how many per cent a variant performs better than the first on average; None if not comparable."""
     found = speedup(some, place)
     return None if found is None else 100 * (found - 1)
 
 
 def speedup(some: Sequence[ComparisonLine], place: int) -> float | None:
-    """How many times as good as the first kernel, the geometric mean over the tests that both ran; means that are zero
-    or negative, and metrics without a direction, are left out.
+    """Return the performance as a multiple of the first kernel's, the geometric mean over the tests that both ran;
+    means that are zero or negative, and metrics without a direction, are left out.
     """
     ratios = [ratio for line in some if (ratio := _ratio(line, place)) is not None]
     return math.exp(fmean(ratios)) if ratios else None
 
 
 def _ratio(line: ComparisonLine, place: int) -> float | None:
-    """The logarithm of new over old, plus for better."""
+    """Return the logarithm of new over old, plus for better."""
     old, new = line.cells[0], line.cells[place]
     if old is None or new is None or old.mean <= 0 or new.mean <= 0 or line.test.direction == "unknown":
         return None

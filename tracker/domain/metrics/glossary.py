@@ -1,7 +1,7 @@
 """What a metric means, in words: "jobs that AIM7 completes per minute". Pure.
 
-Readers of reports asked "what exactly is app_overhead?". To add a line: put it before the broader ones that would match
-too, and say what the tool prints, in a phrase that fits behind "it is".
+Readers of reports asked "what exactly is app_overhead?". To add an entry, put it before any broader one that would also
+match, and say what the tool measures, in a phrase that fits after "it is".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class GlossaryEntry:
-    """`pattern` is looked for in the name without its suite, `suite` fits the whole suite; neither minds the case."""
+    """`pattern` is searched for in the name without its suite, `suite` matches the whole suite; both ignore case."""
 
     suite: str
     pattern: str
@@ -24,40 +24,38 @@ ENTRIES: tuple[GlossaryEntry, ...] = (
     GlossaryEntry(r"fs_?mark", r"app_overhead", "microseconds that fs_mark spends outside of the file system's calls"),
     GlossaryEntry(r"fs_?mark", r"files_per_sec", "files that fs_mark creates, writes, syncs and closes per second"),
     GlossaryEntry(r"(?:re)?aim\d?", r"jobs[-_]per[-_]min", "mixed jobs that AIM's load completes per minute"),
-    GlossaryEntry(
-        r"will-it-scale", r"per_process_ops", "rounds of one small system call loop, for each of the processes"
-    ),
-    GlossaryEntry(r"will-it-scale", r"per_thread_ops", "rounds of one small system call loop, for each of the threads"),
-    GlossaryEntry(r"will-it-scale", r"scalability", "how the rounds per task hold up as tasks are added; 1 is perfect"),
-    GlossaryEntry(r"will-it-scale", r"workload", "rounds of the system call loop, of all tasks together"),
+    GlossaryEntry(r"will-it-scale", r"per_process_ops", "iterations of one small system call loop, per process"),
+    GlossaryEntry(r"will-it-scale", r"per_thread_ops", "iterations of one small system call loop, per thread"),
+    GlossaryEntry(r"will-it-scale", r"scalability", "how iterations per task hold up as tasks are added; 1 is perfect"),
+    GlossaryEntry(r"will-it-scale", r"workload", "iterations of the system call loop, all tasks together"),
     GlossaryEntry(r"vm-scalability", r"^throughput", "memory that all tasks touch per second, in kilobytes"),
-    GlossaryEntry(r"vm-scalability", r"^median", "the median of what one task touches per second, in kilobytes"),
-    GlossaryEntry(r"stress-ng", r"ops_per_sec", "rounds of that stressor per second of real time (bogo ops/s)"),
-    GlossaryEntry(r"stress-ng", r"ops$", "rounds of that stressor in the whole run (bogo ops)"),
+    GlossaryEntry(r"vm-scalability", r"^median", "the median memory that one task touches per second, in kilobytes"),
+    GlossaryEntry(r"stress-ng", r"ops_per_sec", "iterations of that stressor per second of real time (bogo ops/s)"),
+    GlossaryEntry(r"stress-ng", r"ops$", "iterations of that stressor in the whole run (bogo ops)"),
     GlossaryEntry(r"stress-ng", r"calls_per_sec", "system calls of that kind per second"),
     GlossaryEntry(r"fio.*", r"iops", "reads or writes that fio completes per second"),
-    GlossaryEntry(r"fio.*", r"bw", "bandwidth that fio reaches"),
+    GlossaryEntry(r"fio.*", r"bw", "bandwidth that fio achieves"),
     GlossaryEntry(r"fio.*", r"[cs]lat", "time from fio's request to its completion"),
     GlossaryEntry(r"filebench", r"operations/s", "file operations of the workload per second"),
     GlossaryEntry(r"netperf", r"throughput", "data or transactions per second, summed over netperf's connections"),
     GlossaryEntry(r"iperf\d?", r".", "data per second, as iperf measures it"),
-    GlossaryEntry(r"sockperf", r"latency", "half of a message's round trip"),
+    GlossaryEntry(r"sockperf", r"latency", "half of a message's round-trip time"),
     GlossaryEntry(r"hackbench", r"throughput", "messages per second through pipes or sockets, between groups of tasks"),
-    GlossaryEntry(r"(?:perf-bench|perf-sched)\S*", r"ops", "rounds of that part of perf bench per second"),
-    GlossaryEntry(r"unixbench", r"score", "UnixBench's index against a machine of 1995"),
+    GlossaryEntry(r"(?:perf-bench|perf-sched)\S*", r"ops", "iterations of that part of perf bench per second"),
+    GlossaryEntry(r"unixbench", r"score", "UnixBench's index, relative to a machine of 1995"),
     GlossaryEntry(r"unixbench", r"throughput", "loops per second, as that part of UnixBench counts them"),
     GlossaryEntry(r"lmbench\d?", r"latency", "time of one such call, as lmbench measures it"),
     GlossaryEntry(r"lmbench\d?", r"bandwidth", "data per second, as lmbench measures it"),
     GlossaryEntry(r"iozone", r"k?bps", "data per second that iozone reads or writes"),
     GlossaryEntry(r"pft", r"faults_per_sec", "page faults per second"),
-    GlossaryEntry(r"(?:pigz|pbzip2|pxz)", r"throughput", "data per second that is compressed"),
-    GlossaryEntry(r"swapin", r"throughput", "data per second that is read back from swap"),
-    GlossaryEntry(r"kbuild", r"time", "time that the build of a kernel takes"),
+    GlossaryEntry(r"(?:pigz|pbzip2|pxz)", r"throughput", "data compressed per second"),
+    GlossaryEntry(r"swapin", r"throughput", "data read back from swap per second"),
+    GlossaryEntry(r"kbuild", r"time", "time to build a kernel"),
     GlossaryEntry(r"schbench", r"lat|percentile|\d(?:th|st|nd|rd)", "time from waking a task until it runs"),
     GlossaryEntry(r"(?:dbench|tbench)\d?", r"throughput", "data per second through the replayed file server load"),
     GlossaryEntry(r"nepim|tcp-?stream|udp-?stream", r".", "data per second over the network"),
-    GlossaryEntry(r"ebizzy", r"throughput", "records per second that are looked up in fresh memory"),
-    GlossaryEntry(r"boot-time", r".", "time that the machine takes to boot"),
+    GlossaryEntry(r"ebizzy", r"throughput", "records per second looked up in fresh memory"),
+    GlossaryEntry(r"boot-time", r".", "time to boot the machine"),
     GlossaryEntry(r".*", r"perf-profile", "share of the sampled CPU time that is spent in this function"),
     GlossaryEntry(
         r".*", r"(?:^|[._-])p\d{2,3}(?:[._-]|$)", "latency percentile: all but the slowest few per cent are below it"
@@ -80,7 +78,7 @@ _BETTER = {"higher": "higher is better", "lower": "lower is better"}
 
 @lru_cache(maxsize=20_000)
 def meaning(metric: str, suite: str = "") -> str:
-    """What the number is, without its unit and direction; "" where no line knows.
+    """Return what the number is, without its unit and direction; "" if no entry matches.
 
     >>> meaning("aim7.jobs-per-min")
     "mixed jobs that AIM's load completes per minute"
@@ -98,7 +96,7 @@ def meaning(metric: str, suite: str = "") -> str:
 
 
 def in_words(metric: str, unit: str, direction: str, suite: str = "") -> str:
-    """A metric explained: "files that fs_mark … per second; in files/s, higher is better"."""
-    better = _BETTER.get(direction, "nobody has told which direction is better")
+    """Return a metric explained: "files that fs_mark … per second; in files/s, higher is better"."""
+    better = _BETTER.get(direction, "direction unknown")
     says = meaning(metric, suite) or f"a number reported by {suite or 'the test'}"
     return f"{says}; " + (f"in {unit}, {better}" if unit else better)

@@ -1,11 +1,11 @@
-"""The unit that a metric's name carries: "ms" of "demo.p95_ms", "MB/s" of "fio.read_bw_MBps". Pure."""
+"""The unit in a metric's name: "ms" in "demo.p95_ms", "MB/s" in "fio.read_bw_MBps". Pure."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-# The first that fits decides; a pattern may lend the unit what it found.
+# The first match decides; a unit may use a group of its pattern.
 _UNITS: tuple[tuple[str, str], ...] = (
     (r"%$", "%"),
     (r"([KMGT]i?B)(?:ps|/s(?:ec)?|[._-]per[._-]sec)$", r"\1/s"),
@@ -28,7 +28,7 @@ _UNITS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=20_000)
 def unit_of(metric: str) -> str:
-    """The unit in a name; "" where it carries none.
+    """Return the unit in a metric's name; "" if there is none.
 
     >>> unit_of("aim7.jobs-per-min")
     'jobs/min'

@@ -3,12 +3,12 @@
     index = 100 · exp(Σ w·L / Σ w),  L = the mean of dir·ln(x / x₀) over a benchmark's places (scenario and machine)
 
 over the matched basket: the benchmarks, and of them the places, that were measured on both kernels; dir is -1 where
-lower is better. The first kernel is 100, and its places hang on it: that is x₀. A place that is measured for the first
-time later hangs on that kernel, at the index that it has without it; one that is missing for a while comes back where
-it hung. Where the basket changes behind a kernel, all that was measured on it hangs on it anew. So neither a new test
-nor another basket moves the index by itself. A kernel that shares nothing with those before has no index; the chain
-goes on from it at the last one that there was, and says so. The interval is the bootstrap's (B. Efron, 1979): all
-samples are drawn anew 599 times, and the whole chain is reckoned from each.
+lower is better. The first kernel is 100 and the reference x₀ of its places. A place that is first measured later has
+that kernel as its reference, at the index that the kernel has without it; a place that is missing for a while keeps
+its reference. Where the basket changes after a kernel, that kernel becomes the reference of all its places. So neither
+a new test nor a new basket changes the index by itself. A kernel without a place in common with earlier kernels has no
+index; the chain continues from it at the last index, and its note says so. The interval is the bootstrap's (B. Efron,
+1979): all samples are resampled 599 times, and the whole chain is computed from each resample.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tracker.domain.kernel_comparison import Cell
 from tracker.domain.performance_index.basket import Benchmark
 
 RESAMPLES = 599
-_TAIL = 15  # so that the 15th and the 585th are the ends of a 95 % interval (tracker/domain/statistics/significance.py)
-_MANY = 200  # from here on means of samples are drawn as normal
-_FAR = 200.0  # what lies further apart, by the natural logarithm, is beyond all measure
+_TAIL = 15  # so that the 15th and the 585th are the ends of a 95% interval (tracker/domain/statistics/significance.py)
+_MANY = 200  # from here on, means of samples are drawn from a normal distribution
+_FAR = 200.0  # a larger ratio, as a natural logarithm, counts as out of range
 Array = NDArray[np.float64]
-Places = Mapping[str, Cell]  # by a name for scenario and machine
+Places = Mapping[str, Cell]  # by a key of scenario and machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class BenchmarkMean:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """A benchmark's part in an index. `pct`: its performance against that on the kernel that it hangs on (`since`),
-    plus is better; `share_pct`: its weight; `points`: by how many points it takes the index away from 100; `step_pct`:
-    its performance against the kernel before, None where both don't have it; `places`: over how many it was averaged.
+    """A benchmark's part in an index. `pct`: its performance against its reference kernel (`since`), plus is better;
+    `share_pct`: its weight; `points`: by how many points it moves the index away from 100; `step_pct`: its performance
+    against the previous kernel, None if either lacks it; `places`: the number of places that it was averaged over.
     """
 
     key: str
@@ -59,8 +59,8 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class IndexPoint:
-    """The index of one kernel; `value` None where nothing can be compared. `matched` of `total` benchmarks are in it,
-    `missing` says why others are not. `against`: the kernels that they hang on; `note`: what a reader has to know.
+    """The index of one kernel; `value` None if nothing can be compared. `matched` of `total` benchmarks are in it,
+    `missing` says why others are not. `against`: their reference kernels; `note`: a remark for the reader.
     """
 
     name: str
@@ -77,8 +77,8 @@ class IndexPoint:
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """Where a place hangs: the kernel, what was measured there, and what that is above the index there, as logarithms;
-    the actual one first, and one for each resample behind it.
+    """The reference of a place: the kernel, its measured value, and the difference of that to its index, as logarithms;
+    the actual one first, then one for each resample.
     """
 
     name: str
@@ -90,14 +90,14 @@ _Logs = Mapping[str, Mapping[str, Array]]
 
 
 class _Chain:
-    """The links of all places, and the last index that there was."""
+    """The references of all places, and the last known index."""
 
     def __init__(self) -> None:
         self.links: dict[tuple[str, str], _Link] = {}
         self.level = np.zeros(1 + RESAMPLES)  # ln(index / 100)
 
     def hang(self, kernel: str, logs: _Logs, *, anew: bool) -> None:
-        """What was measured hangs on this kernel: all of it `anew`, or what hangs nowhere yet."""
+        """Make this kernel the reference of its places: of all of them (`anew`), or of those without one."""
         for key, places in logs.items():
             for place, log in places.items():
                 if anew or (key, place) not in self.links:
@@ -105,7 +105,7 @@ class _Chain:
 
 
 def series(kernels: Sequence[BenchmarkMean]) -> list[IndexPoint]:
-    """The index of every kernel, which come in their order."""
+    """Return the index of every kernel, in the order given."""
     points: list[IndexPoint] = []
     chain = _Chain()
     before: _Logs = {}
@@ -134,7 +134,7 @@ def _first(kernel: BenchmarkMean, logs: _Logs, odd: Mapping[str, str]) -> IndexP
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A benchmark on a kernel: ln(index / 100) if it were alone, and how far it is from where it hangs."""
+    """A benchmark on a kernel: ln(index / 100) if it were alone, and its distance from its reference."""
 
     entry: Benchmark
     level: Array
@@ -144,7 +144,7 @@ class _Move:
 
 
 def _next(chain: _Chain, kernel: BenchmarkMean, logs: _Logs, odd: Mapping[str, str], before: _Logs) -> IndexPoint:
-    """The index of a kernel behind the first one."""
+    """Return the index of a kernel after the first one."""
     moves: list[_Move] = []
     missing: list[tuple[str, str]] = []
     for entry in kernel.basket:
@@ -164,7 +164,7 @@ def _next(chain: _Chain, kernel: BenchmarkMean, logs: _Logs, odd: Mapping[str, s
             )
     total, weights = len(kernel.basket), sum(move.entry.weight for move in moves)
     if not weights:
-        note = "it shares nothing with the kernels before: the chain goes on from their last index" if logs else ""
+        note = "nothing in common with earlier kernels: the chain continues from the last index" if logs else ""
         return IndexPoint(kernel.name, None, None, None, 0, total, "", (), tuple(missing), note)
     chain.level = sum((move.entry.weight / weights * move.level for move in moves), start=np.zeros(1 + RESAMPLES))
     levels = 100 * np.exp(np.minimum(chain.level, _FAR))
@@ -195,13 +195,13 @@ def _percent(log: float) -> float:
 
 
 def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, dict[str, str]]:
-    """Of every benchmark and each of its places dir·ln(x), actual and resampled; and what is left out, and why."""
+    """Return dir·ln(x) by benchmark and place, actual and resampled; and what is left out, with the reason."""
     found: dict[str, dict[str, Array]] = {}
     odd: dict[str, str] = {}
     for entry in {each.key: each for each in basket}.values():
         sign = {"higher": 1.0, "lower": -1.0}.get(entry.direction)
         if sign is None:
-            odd[entry.key] = "nobody has told which direction is better"
+            odd[entry.key] = "direction unknown"
             continue
         for place, cell in kernel.readings.get(entry.key, {}).items():
             if not (math.exp(-_FAR) < cell.mean < math.exp(_FAR)):
@@ -215,11 +215,11 @@ def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, di
 def _oddity(mean: float) -> str:
     if mean == 0:
         return "zero was measured"
-    return "a negative number was measured" if mean < 0 else "what was measured is beyond all measure"
+    return "a negative number was measured" if mean < 0 else "the measured value is out of range"
 
 
 def _resampled(cell: Cell, seed: str) -> Array:
-    """The mean, then RESAMPLES means of samples drawn anew; the same where there are no two samples to draw from."""
+    """Return the mean, then RESAMPLES resampled means, or the same mean if there are fewer than two samples."""
     n = len(cell.samples)
     drawn = np.full(1 + RESAMPLES, cell.mean)
     if n < 2:

@@ -10,8 +10,8 @@ from tracker.domain.report_state.remember import forget_fix, other_trees, rememb
 from tracker.domain.report_state.state import ReportState
 from tracker.domain.report_state.steps import BEFORE_FIX, CANDIDATE, STEPS
 
-# What moves no state tells nothing beside it either: a candidate posted after the fix has landed, the failure of
-# another candidate. These do all the same.
+# Events that change no state are ignored altogether: a candidate posted after the fix has landed, the failure of
+# another candidate. The ones excluded here count all the same.
 _ONLY_WITH_A_STEP = frozenset(STEPS) - {
     EventKind.RESPONDED,
     EventKind.WORKING,
@@ -25,9 +25,9 @@ _ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
 
 
 def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
-    """Where a report stands after these events. Pure; their order of arrival does not matter.
+    """Return the state of a report after these events. Their order of arrival does not matter.
 
-    Reversed events are skipped, as if they had never been; a third party never makes it `responded`.
+    Reversed events are skipped, as if they had never happened; a third party never makes it `responded`.
     """
     standing = _start(verdict)
     happened = effective_events(list(events))
@@ -41,14 +41,14 @@ def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
 
 
 def _closed(standing: ReportState, event: EventData) -> ReportState:
-    """Since when it is closed, be it by this event; what is open again forgets it."""
+    """Set `closed_at` when an event closes the report; clear it when the report is open again."""
     if standing.state in OPEN or standing.state is State.NO_ACTION:
         return replace(standing, closed_at=None) if standing.closed_at else standing
     return standing if standing.closed_at else replace(standing, closed_at=event.at)
 
 
 def _cured(standing: ReportState, event: EventData) -> ReportState:
-    """What cures versions have. Where one of several is taken back, the report stands as the first of the rest says."""
+    """Track fixes and reverts in versions. If one of several is reverted, the first of the others decides."""
     if event.kind in (EventKind.FIX_LANDED, EventKind.DROPPED) and event.commit and event.tag:
         return replace(standing, cures=(*standing.cures, event))
     if event.kind is EventKind.FIX_REVERTED:
@@ -60,31 +60,29 @@ def _cured(standing: ReportState, event: EventData) -> ReportState:
 
 
 def _where(event: EventData, merged: bool) -> EventData:
-    """A revert in another tree than the mainline drops a culprit that is only there; of a merged one it is a fix that
-    is queued.
-    """
+    """A revert outside the mainline drops a culprit that is only there; for a merged culprit, it is a queued fix."""
     elsewhere = event.kind is EventKind.DROPPED and event.commit and event.tree and not event.tag
     return replace(event, kind=EventKind.FIX_QUEUED, tag=event.remark) if elsewhere and merged else event
 
 
 def _names_a_fix(event: EventData) -> bool:
-    """Whether the event tells which fix, or a person said so."""
+    """Whether the event says which fix it is about, or a person recorded it."""
     return bool(event.title or event.commit or event.result or event.said_by or event.remark)
 
 
 def _counts(standing: ReportState, event: EventData) -> bool:
     if event.kind is EventKind.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
-        return False  # another fix was measured than the one that stands
+        return False  # another fix was measured than the current one
     if event.kind is EventKind.FIX_REVERTED and standing.cures:
-        return False  # another cure stands
+        return False  # another fix or revert is still in place
     if event.kind is EventKind.FIX_CONFIRMED and not (standing.fix or _names_a_fix(event)):
-        return False  # of nothing that is known
+        return False  # it confirms no known fix
     if event.kind in _ABOUT_A_CANDIDATE and event.answers in standing.older_fixes:
-        return False  # it is about a candidate that another has replaced
+        return False  # it is about a superseded candidate
     if event.kind is EventKind.DROPPED and event.commit and standing.dropped_by_word:
         return True  # now a commit says so, too
     if event.kind is EventKind.EXPECTED and standing.state is State.DROPPED and not standing.dropped_by_word:
-        return False  # words weigh more than earlier words, but not more than a commit
+        return False  # a statement overrides an earlier statement, but not a commit
     return event.kind not in _ONLY_WITH_A_STEP or standing.state in STEPS[event.kind].within
 
 
@@ -95,7 +93,7 @@ def _start(verdict: Verdict) -> ReportState:
 
 
 def effective_events(events: list[EventData]) -> list[EventData]:
-    """The events that no standing reversal takes back. A reversal can be reversed in its turn."""
+    """Return the events that no effective reversal undoes. A reversal can itself be reversed."""
     reversers: dict[str, list[EventData]] = {}
     for event in events:
         if event.reverses:
@@ -104,13 +102,13 @@ def effective_events(events: list[EventData]) -> list[EventData]:
     known: dict[str, bool] = {}
 
     def stands(event: EventData, above: frozenset[str]) -> bool:
-        if event.key in above:  # a circle of reversals is cut where it closes
+        if event.key in above:  # break a cycle of reversals
             return False
         if event.key not in known:
             known[event.key] = not any(stands(r, above | {event.key}) for r in reversers.get(event.key, ()))
         return known[event.key]
 
-    # From the newest down, a chain of undo and redo is resolved without deep recursion.
+    # Newest first, so that a chain of undo and redo is resolved without deep recursion.
     for event in sorted((e for e in events if e.reverses), key=EventData.order, reverse=True):
         stands(event, frozenset())
     return [event for event in events if stands(event, frozenset())]
@@ -124,7 +122,7 @@ def _move(standing: ReportState, event: EventData) -> ReportState:
     if _is_back(standing, event):
         return replace(standing, state=_without_outcome(standing), awaited=Awaited.AUTHOR, because=event.key)
     if event.kind is EventKind.FIX_GONE and (standing.fix_merged or other_trees(standing, event)):
-        return standing  # it is still on its way elsewhere
+        return standing  # another tree still has it
     if _hands_back(standing, event):
         standing = replace(standing, awaited=Awaited.AUTHOR)
     if step is None or standing.state not in step.within:
@@ -137,7 +135,7 @@ def _move(standing: ReportState, event: EventData) -> ReportState:
 
 
 def _is_back(standing: ReportState, event: EventData) -> bool:
-    """Whether a culprit that was dropped is not: it was merged all the same, or the revert in its tree is gone."""
+    """Whether a dropped culprit is back: it was merged after all, or the revert in its tree is gone."""
     if standing.state is not State.DROPPED or standing.cures:
         return False
     merged = event.kind in (EventKind.MERGED, EventKind.LANDED)
@@ -145,8 +143,8 @@ def _is_back(standing: ReportState, event: EventData) -> bool:
 
 
 def _hands_back(standing: ReportState, event: EventData) -> bool:
-    """Whether a word leaves the next move to the author, though it moves no state: talk among developers, and answers
-    by the lab. Who asked the reporter still waits for him.
+    """Whether an event makes the author the one awaited without changing the state: discussion among developers, and
+    the lab's answers. A question to the reporter still awaits the reporter.
     """
     if event.kind is EventKind.RESPONDED:
         waits = (BEFORE_FIX | CANDIDATE) - {State.NEEDS_INFO}

@@ -33,7 +33,7 @@ _FORGETS_FIX = frozenset(
 
 
 def remember(standing: ReportState, event: EventData) -> ReportState:
-    """What an event adds beside the state."""
+    """Apply what an event records besides the state."""
     if event.kind in _ANSWERS and event.by in (Role.AUTHOR, Role.MAINTAINER) and standing.responded_at is None:
         standing = replace(standing, responded_at=event.at)
     if event.kind in _OF_LANDINGS:
@@ -60,7 +60,7 @@ def remember(standing: ReportState, event: EventData) -> ReportState:
 
 
 def _remember_word(standing: ReportState, event: EventData) -> ReportState:
-    """What somebody wants to be written beside the report."""
+    """Apply what a person records about the report."""
     match event.kind:
         case EventKind.NOTED:
             return replace(standing, remark=event.remark)
@@ -78,7 +78,7 @@ def _remember_word(standing: ReportState, event: EventData) -> ReportState:
 
 
 def _remember_landing(standing: ReportState, event: EventData) -> ReportState:
-    """Where git has the culprit."""
+    """Apply where git has the culprit."""
     if event.kind is EventKind.IN_NEXT:
         return replace(standing, in_next=_since(standing.in_next, event.tag), gone="")
     if event.kind is EventKind.GONE:
@@ -89,17 +89,17 @@ def _remember_landing(standing: ReportState, event: EventData) -> ReportState:
 
 
 def _since(known: str, told: str) -> str:
-    """The first of two days in linux-next; one that has a name before a mere date."""
+    """Return the first of two days in linux-next; a tag (next-…) is preferred to a bare date."""
     return known if known.startswith("next-") or (not told.startswith("next-") and known) else told
 
 
 def other_trees(standing: ReportState, event: EventData) -> tuple[tuple[str, str], ...]:
-    """The trees that hold the fix beside the one of this event."""
+    """Return the trees that have the fix, other than the one of this event."""
     return tuple(each for each in standing.fix_trees if each[0] != event.tree)
 
 
 def forget_fix(standing: ReportState) -> ReportState:
-    """Without its candidate, which no late word brings back."""
+    """Drop the candidate fix; no late reply brings it back."""
     return replace(
         standing,
         fix=None,
@@ -116,7 +116,7 @@ def forget_fix(standing: ReportState) -> ReportState:
 
 
 def _older_fixes(standing: ReportState) -> frozenset[str]:
-    """The candidates of before, with the one that stands, which another is about to replace."""
+    """Return the superseded candidates, including the current one, which is about to be replaced."""
     return standing.older_fixes | ({standing.fix.message_id} if standing.fix and standing.fix.message_id else set())
 
 
@@ -138,7 +138,7 @@ def _remember_fix(standing: ReportState, event: EventData) -> ReportState:
 
 
 def _earlier(known: str, tag: str) -> str:
-    """The earlier of two tags; a tag that is no kernel version counts as later than any that is."""
+    """Return the earlier of two tags; a tag that is not a kernel version counts as later than any version."""
     if not known or not tag:
         return known or tag
     old, new = versions.parse(known), versions.parse(tag)

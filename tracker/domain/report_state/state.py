@@ -10,7 +10,7 @@ from tracker.domain.events import Awaited, EventData, State, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A candidate or a fix: known by the mail that carried it, by its title, by its commit, or by all."""
+    """A candidate fix or a fix: known by the mail that carried it, its title, its commit, or all of them."""
 
     title: str = ""
     message_id: str = ""
@@ -19,34 +19,34 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class ReportState:
-    """Where a report stands, with the key of the event that put it there (empty: none did yet)."""
+    """The folded state of a report. `because`: the key of the event that decided it (empty: none yet)."""
 
     verdict: Verdict
     state: State
     because: str = ""
     reported_at: datetime | None = None
     responded_at: datetime | None = None
-    merged: bool = False  # the culprit is in the mainline, be its first version known or not
+    merged: bool = False  # the culprit is in the mainline, whether or not its first version is known
     landing: str = ""  # the first mainline version with the culprit
-    merged_after: str = ""  # the last version without it, as long as no version has it
+    merged_after: str = ""  # the last version without it, while no version has it
     in_next: str = ""  # since when the culprit is in linux-next: a day's tag, or a date
-    gone: str = ""  # since when it is there no longer, though the mainline never had it
+    gone: str = ""  # since when it is no longer there, though the mainline never had it
     fix: Fix | None = None
-    older_fixes: frozenset[str] = frozenset()  # the Message-IDs of candidates that a later one replaced
+    older_fixes: frozenset[str] = frozenset()  # Message-IDs of superseded candidate fixes
     fix_landing: str = ""
-    fix_trees: tuple[tuple[str, str], ...] = ()  # the trees that hold the fix; of linux-next, since when
+    fix_trees: tuple[tuple[str, str], ...] = ()  # trees that have the fix; for linux-next, since when
     fix_merged: bool = False  # the fix is in the mainline
     fix_merged_after: str = ""  # the last version without it
-    fix_gone: str = ""  # the last tree that it was gone from
-    cures: tuple[EventData, ...] = ()  # the fixes and reverts that a version has, and none took back
-    fix_reverted_in: str = ""  # the version that took the fix back
-    dropped_by_word: bool = False  # and not by a commit
+    fix_gone: str = ""  # the last tree that dropped it
+    cures: tuple[EventData, ...] = ()  # the fixes and reverts in a version, not themselves reverted
+    fix_reverted_in: str = ""  # the version that reverted the fix
+    dropped_by_word: bool = False  # a person said so, not a commit
     closed_in: str = ""  # the version in which it was dropped or disappeared
-    closed_at: datetime | None = None  # when it came to its end, where it is closed by something that happened
+    closed_at: datetime | None = None  # when it was closed, if an event closed it
     duplicate_of: str = ""
     awaited: Awaited = Awaited.NOBODY
     remark: str = ""
     title: str = ""
     assignee: str = ""
     reminders: bool = True
-    blocks: str = ""  # the release that must not go out with it, by the word of a person
+    blocks: str = ""  # the release that it blocks, as a person said

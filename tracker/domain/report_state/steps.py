@@ -9,9 +9,9 @@ from tracker.domain.events import CLOSED, OPEN, Awaited, EventKind, State
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One row of the fold: in which states an event moves a report, where to, and who is awaited then.
+    """One row of the fold: the states in which an event moves a report, the new state, and who is awaited then.
 
-    `to` None leads back to where the report would stand without any outcome.
+    `to` None leads back to the state that the report would have without any outcome.
     """
 
     within: frozenset[State]
@@ -22,7 +22,7 @@ class Step:
 TALK = frozenset({State.NO_RESPONSE, State.RESPONDED, State.NEEDS_INFO, State.DISPUTED})
 CANDIDATE = frozenset({State.FIX_PROPOSED, State.FIX_CONFIRMED})
 BEFORE_FIX = TALK | {State.WORKING}
-# An improvement needs nobody's action until somebody acts on it.
+# An improvement needs no action unless someone acts on it.
 UNSETTLED = OPEN | {State.NO_ACTION}
 
 STEPS: dict[EventKind, Step] = {
@@ -31,9 +31,9 @@ STEPS: dict[EventKind, Step] = {
     EventKind.ASKED: Step(BEFORE_FIX, State.NEEDS_INFO, Awaited.REPORTER),
     EventKind.ANSWERED: Step(frozenset({State.NEEDS_INFO}), State.RESPONDED, Awaited.AUTHOR),
     EventKind.DISPUTED: Step(BEFORE_FIX, State.DISPUTED, Awaited.REPORTER),
-    # A candidate waits for the lab to measure it; a good one for its author to post it.
+    # A candidate fix waits for the lab to measure it; a confirmed one waits for its author to post it.
     EventKind.FIX_PROPOSED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_PROPOSED, Awaited.REPORTER),
-    # Who was asked to test something, and says that it does not help, has answered.
+    # A reporter who was asked to test something, and says that it does not help, has answered.
     EventKind.FIX_FAILED: Step(CANDIDATE | {State.NEEDS_INFO}, None, Awaited.AUTHOR),
     EventKind.FIX_CONFIRMED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.AUTHOR),
     EventKind.FIX_QUEUED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
@@ -42,7 +42,7 @@ STEPS: dict[EventKind, Step] = {
     EventKind.FIX_GONE: Step(frozenset({State.FIX_QUEUED}), State.FIX_PROPOSED, Awaited.AUTHOR),
     EventKind.FIX_REVERTED: Step(frozenset({State.FIX_QUEUED, State.FIXED, State.DROPPED}), None, Awaited.AUTHOR),
     EventKind.FIX_WITHDRAWN: Step(CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
-    # Measured, not said: it counts after the landing too.
+    # Measured, not said: it counts after the landing, too.
     EventKind.FIX_WITHOUT_EFFECT: Step(CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
     EventKind.STILL_THERE: Step(frozenset({State.DISAPPEARED}), None, Awaited.AUTHOR),
     EventKind.DROPPED: Step(UNSETTLED, State.DROPPED, Awaited.NOBODY),

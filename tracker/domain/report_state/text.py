@@ -1,4 +1,4 @@
-"""The status text: the sentence of the tables, made of the report state in one function, in the words of the v5.6 report."""
+"""The status text: a report state as the sentence of the tables, in the words of the v5.6 report."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from tracker.domain.report_state.state import ReportState
 
 
 def status_text(standing: ReportState) -> str:
-    """The status in the words of the v5.6 report: "merged at v5.6-rc6, the regression has been fixed in v5.6-rc6".
+    """Return the status text, as in the v5.6 report: "merged at v5.6-rc6, the regression has been fixed in v5.6-rc6".
 
-    Where it was merged, what became of it, and the remark. A remark stands in the place of a complaint
-    about silence, and an improvement's sentence never has one.
+    Where it was merged, what became of it, and the remark. A remark replaces a complaint about silence, which an
+    improvement's status text never has.
     """
     silent = standing.state in (State.NO_RESPONSE, State.NO_ACTION) and standing.remark
     parts = [_whereabouts(standing), "" if silent else _phrase(standing), standing.remark]
@@ -18,7 +18,7 @@ def status_text(standing: ReportState) -> str:
 
 
 def _whereabouts(standing: ReportState) -> str:
-    """Where the culprit is: "merged at v5.6-rc6", or how far on its way."""
+    """Return where the culprit is: "merged at v5.6-rc6", or how close to that."""
     if standing.landing:
         return f"merged at {standing.landing}"
     if standing.merged:
@@ -55,7 +55,7 @@ def _phrase(standing: ReportState) -> str:
 
 
 def _on_its_way(standing: ReportState) -> str:
-    """How near the mainline the fix is."""
+    """Return how close to the mainline the fix is."""
     if standing.fix_merged:
         after = f" after {standing.fix_merged_after}" if standing.fix_merged_after else ""
         return f"the fix has been merged{after}"

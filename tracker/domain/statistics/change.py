@@ -1,4 +1,4 @@
-"""Two means to a movement, and by the metric's direction to a word. Pure."""
+"""The change between two means, and its verdict by the metric's direction. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 
 from tracker.domain.events import Grade, Verdict
 
-# Why a report waits whose metric has no direction; `metric` is its name.
-NO_DIRECTION = "nobody has told which direction of {metric} is better"
-CONTRADICTION = "the result says {said} is better of {metric}, but we know it as {known}"
-ALPHA = 0.05  # a difference that chance makes as often as this, or more often, is none
+# Why a report is held whose metric has no direction; `metric` is its name.
+NO_DIRECTION = "no direction is set for {metric}"
+CONTRADICTION = "the result says {said} is better for {metric}, but it is set to {known} here"
+ALPHA = 0.05  # the significance level: a p-value of this or more is not significant
 
 
 def change_pct(old: float, new: float) -> float | None:
-    """The movement in per cent of the old value, 100·(new - old)/|old|; None from zero, where it means nothing."""
+    """Return the change in per cent of the old value, 100·(new - old)/|old|; None from zero, where it is undefined."""
     if old == 0 or not math.isfinite(old) or not math.isfinite(new):
         return None
     change = 100 * (new - old) / abs(old)
@@ -21,21 +21,21 @@ def change_pct(old: float, new: float) -> float | None:
 
 
 def better_pct(raw: float | None, direction: str) -> float | None:
-    """The same movement with plus for better; None where the direction is not known."""
+    """Return the same change with plus for better; None if the direction is unknown."""
     if raw is None or direction not in ("higher", "lower"):
         return None
     return raw if direction == "higher" else -raw
 
 
 def word(old: float, new: float, direction: str) -> Verdict:
-    """The word for a movement by the metric's direction; unknown where it has none or nothing moved."""
+    """Return the verdict on a change by the metric's direction; unknown without a direction or a change."""
     if direction not in ("higher", "lower") or old == new:
         return Verdict.UNKNOWN
     return Verdict.IMPROVEMENT if (new > old) == (direction == "higher") else Verdict.REGRESSION
 
 
 def grade_of(old: float, new: float, p: float | None, direction: str) -> Grade:
-    """What a tested measurement shows; `p` None: it could not be tested."""
+    """Return what a measurement shows; `p` None: it could not be tested."""
     if p is None:
         return Grade.NOT_TESTABLE
     if p >= ALPHA:

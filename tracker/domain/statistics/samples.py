@@ -1,4 +1,4 @@
-"""One side of a comparison: its samples as a mean, a spread and a number of runs. Pure."""
+"""One side of a comparison: the mean, spread and number of runs of its samples. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """The mean, the population's standard deviation (None: not told) and the number of runs.
+    """The mean, the population standard deviation (None: not given) and the number of runs.
 
-    The population's, divided by n, since the lists know it so: LKP's `± n%` is this one in per cent of the mean.
+    The population's (divided by n), as on the mailing lists: LKP's `± n%` is this one in per cent of the mean.
     """
 
     mean: float
@@ -20,7 +20,7 @@ class SampleSummary:
 
     @property
     def stddev_pct(self) -> float | None:
-        """The spread in per cent of the mean; None where it was not told or the mean is zero."""
+        """The spread in per cent of the mean; None if not given or the mean is zero."""
         if self.stddev is None or not self.mean:
             return None
         spread = abs(self.stddev / self.mean) * 100
@@ -28,15 +28,15 @@ class SampleSummary:
 
     @property
     def error(self) -> float | None:
-        """The standard error of the mean; None from one run, or where no spread was told."""
+        """The standard error of the mean; None for a single run or without a spread."""
         return None if self.stddev is None or self.n < 2 else self.stddev / math.sqrt(self.n - 1)
 
 
 def summarise(samples: Sequence[float]) -> SampleSummary:
-    """The summary of samples, of which there must be one at least. Too large numbers give an infinite spread."""
+    """Return the summary of at least one sample. Numbers that overflow give an infinite spread."""
     n = len(samples)
     first = samples[0]
-    if samples.count(first) == n:  # exactly so: the mean of equal numbers may be off by their last digit
+    if samples.count(first) == n:  # exact: the computed mean of equal numbers may be off in the last digit
         return SampleSummary(first, 0.0, n)
     mean = sum(samples) / n
     squares = sum([(each - mean) * (each - mean) for each in samples])
@@ -46,7 +46,7 @@ def summarise(samples: Sequence[float]) -> SampleSummary:
 
 
 def _spread(distances: Sequence[float]) -> float:
-    """The root of their mean square, where the squares leave the range of a float."""
+    """Return their root mean square, where the squares would overflow or underflow."""
     largest = max(map(abs, distances))
     if not largest or not math.isfinite(largest):
         return largest

@@ -1,6 +1,6 @@
-"""Two sides to a grade: change, Welch's t-test, bootstrap interval, effect against noise, verdict. Pure.
+"""Grading of measurements: change, Welch's t-test, bootstrap interval, effect against noise, verdict. Pure.
 
-Whole batches are graded at once: thousands of measurements cost a few calls of numpy and scipy.
+Whole batches are graded at once: thousands of measurements take a few calls of numpy and scipy.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tracker.domain.events import Grade
 from tracker.domain.statistics.change import better_pct, change_pct, grade_of
 from tracker.domain.statistics.samples import SampleSummary
 
-RESAMPLES = 599  # as R. Wilcox advises: the 15th and the 585th of them are the ends of a 95 % interval exactly
+RESAMPLES = 599  # as R. Wilcox advises: the 15th and the 585th of them are exactly the ends of a 95% interval
 _TAIL = 15
-_MANY = 200  # from here on resampled means are normal for all purposes, and drawn so
+_MANY = 200  # from here on, resampled means are drawn from a normal distribution
 _NO_INTERVAL = (None, None)
-_CHUNK = 128  # measurements at a time, so that the memory stays flat
+_CHUNK = 128  # measurements at a time, to bound memory
 
 Array = NDArray[np.float64]
 
 
 class Compared(Protocol):
-    """One metric on both sides. Samples are empty where only means were told."""
+    """One metric on both sides. Samples are empty if only means were given."""
 
     @property
     def old(self) -> SampleSummary: ...
@@ -44,8 +44,8 @@ class Compared(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """`change_pct` is the metric's own movement in per cent of the parent's mean, None from zero; `better_pct` the
-    same with plus for better. `low_pct` to `high_pct`: the 95 % bootstrap interval of `change_pct`.
+    """`change_pct` is the metric's own change in per cent of the parent's mean, None from zero; `better_pct` the
+    same with plus for better. `low_pct` to `high_pct`: the 95% bootstrap interval of `change_pct`.
     """
 
     verdict: Grade
@@ -58,7 +58,7 @@ class Graded:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How far a metric moves from run to run by itself: pooled over the sides of earlier results.
+    """The run-to-run noise of a metric, pooled over the sides of earlier results.
 
     `squares` sums (n - 1) · (spread ÷ mean)², `degrees` sums n - 1.
     """
@@ -68,11 +68,11 @@ class Noise:
 
     @property
     def pct(self) -> float | None:
-        """The usual spread in per cent of the mean; None without a history, or where nothing ever moved."""
+        """The usual spread in per cent of the mean; None without a history, or if every spread was zero."""
         return 100 * math.sqrt(self.squares / self.degrees) if self.degrees and self.squares else None
 
     def plus(self, *sides: SampleSummary) -> Noise:
-        """The history with some sides more; a side that tells no spread, or has no mean to tell it by, adds nothing."""
+        """Return the history with these sides added; a side without a spread or with a mean of zero adds nothing."""
         degrees, squares = self.degrees, self.squares
         for told in sides:
             if told.stddev is not None and told.n > 1 and told.mean:
@@ -83,18 +83,18 @@ class Noise:
 
 
 def effect(change: float | None, noise: Noise) -> float | None:
-    """How many times the usual noise a change is; None without a history."""
+    """Return a change in multiples of the usual noise; None without a history."""
     times = abs(change) / noise.pct if change is not None and noise.pct else None
     return times if times is not None and math.isfinite(times) else None
 
 
 def grade(told: Compared, direction: str) -> Graded:
-    """One measurement, graded by the direction of its metric: higher, lower or unknown."""
+    """Grade one measurement by the direction of its metric: higher, lower or unknown."""
     return grade_all([told], [direction])[0]
 
 
 def grade_all(told: Sequence[Compared], directions: Sequence[str]) -> list[Graded]:
-    """Every measurement, graded by the direction of its metric, in the order given."""
+    """Grade measurements, each by the direction of its metric. Returns them in the order given."""
     tested = welch([(each.old, each.new) for each in told])
     intervals = _intervals(told)
     graded = []
@@ -107,7 +107,7 @@ def grade_all(told: Sequence[Compared], directions: Sequence[str]) -> list[Grade
 
 
 def welch(pairs: Sequence[tuple[SampleSummary, SampleSummary]]) -> list[float | None]:
-    """The two-sided p of Welch's t-test (unequal variances) for each pair; None where it can't be made.
+    """Return the two-sided p of Welch's t-test (unequal variances) for each pair; None where it can't be computed.
 
     B. L. Welch, Biometrika 34 (1947); the same numbers as scipy.stats.ttest_ind(equal_var=False), without the
     second that importing scipy.stats takes. Without any spread, equal means give 1 and unequal ones 0.
@@ -124,7 +124,7 @@ def welch(pairs: Sequence[tuple[SampleSummary, SampleSummary]]) -> list[float | 
         return results
     old_mean, old_error, old_n, new_mean, new_error, new_n = np.array(told, dtype=float).T
     with np.errstate(all="ignore"):
-        scale = np.maximum(old_error, new_error)  # squares of very small or large ones leave the range of a float
+        scale = np.maximum(old_error, new_error)  # squares of very small or large ones would underflow or overflow
         x, y = (old_error / scale) ** 2, (new_error / scale) ** 2
         freedom = (x + y) ** 2 / (x * x / (old_n - 1) + y * y / (new_n - 1))
         t = (new_mean / scale - old_mean / scale) / np.sqrt(x + y)
@@ -136,7 +136,7 @@ def welch(pairs: Sequence[tuple[SampleSummary, SampleSummary]]) -> list[float | 
 
 
 def _intervals(told: Sequence[Compared]) -> dict[int, tuple[float, float]]:
-    """The interval of each measurement with two samples or more a side and a mean that is not zero, by its place.
+    """Return the intervals of the measurements with at least two samples per side and a nonzero mean, by position.
 
     The percentile bootstrap of B. Efron (1979) with a fixed seed: the same samples always give the same interval.
     """
@@ -154,9 +154,9 @@ def _intervals(told: Sequence[Compared]) -> dict[int, tuple[float, float]]:
 
 
 def _interval_of(told: Sequence[Compared]) -> list[tuple[float, float]]:
-    """The intervals of measurements that have the same numbers of samples; not finite where there is none.
+    """Return the intervals of measurements with the same numbers of samples; not finite where there is none.
 
-    Reckoned in distances from the parent's mean, where half of a float's digits are plenty and sort twice as fast.
+    Computed as distances from the parent's mean, for which float32 is precise enough; it sorts twice as fast.
     """
     means = np.array([[each.old.mean] for each in told])
     with np.errstate(all="ignore"):
@@ -169,12 +169,12 @@ def _interval_of(told: Sequence[Compared]) -> list[tuple[float, float]]:
 
 
 def _table(rows: Sequence[Sequence[float]]) -> Array:
-    """Rows of one length as an array, ten times as fast as numpy does by itself."""
+    """Return rows of one length as an array, ten times as fast as numpy's own conversion."""
     return np.fromiter(chain.from_iterable(rows), dtype=float).reshape(len(rows), -1)
 
 
 def _resampled(samples: Array, seed: str) -> NDArray[np.float32]:
-    """The means of RESAMPLES samples drawn with replacement, one row a measurement."""
+    """Return the means of RESAMPLES samples drawn with replacement, one row per measurement."""
     n = samples.shape[1]
     if n <= _MANY:
         return samples.astype(np.float32) @ _weights(n, seed)
@@ -184,7 +184,7 @@ def _resampled(samples: Array, seed: str) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=64)
 def _weights(n: int, seed: str) -> NDArray[np.float32]:
-    """How often each of n samples is drawn, over n, in each resample: a column a resample."""
+    """Return how often each of n samples is drawn, over n: one column per resample."""
     drawn = np.random.default_rng([n, *seed.encode()]).multinomial(n, [1 / n] * n, size=RESAMPLES)
     return np.ascontiguousarray((drawn / n).T, dtype=np.float32)
 
@@ -195,6 +195,6 @@ def _draws(seed: str) -> Array:
 
 
 def overlap(old: Iterable[float], new: Iterable[float]) -> bool:
-    """Whether the ranges of two non-empty sides have a value in common."""
+    """Return whether the ranges of two non-empty sides overlap."""
     old, new = list(old), list(new)
     return max(min(old), min(new)) <= min(max(old), max(new))

@@ -1,1 +1,1 @@
-"""Files that show why a number moved: kept as they came, read when they are shown, laid side by side."""
+"""Profiles and counters that show why a number changed: stored as received, parsed when shown, side by side."""

@@ -1,4 +1,4 @@
-"""Listings of one kind side by side: what each tells of a name, and the change against the first. Pure."""
+"""Listings of one kind side by side: the values of each name, and the changes against the first. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from tracker.domain.statistics.change import change_pct
 from tracker.domain.tool_output.listing import ToolListing
 
-TOP = 30  # functions, as profiles in mail have them
-_WHOLE = 99.0  # per cent: of a listing with less, a function that is missing may only be cut off
+TOP = 30  # functions, as in profiles in mail
+_WHOLE = 99.0  # per cent: in a listing with less, a missing function may have been cut off
 
 
 @dataclass(frozen=True, slots=True)
 class CellState:
-    """One column of one name: its value in each listing, and the changes of all but the first against that, in points
-    of shares, else in per cent; None where one of both is not told. A function that a whole profile does not name has
-    a share of 0.
+    """One column of one name: its value in each listing, and the changes of all but the first against the first, in
+    percentage points for shares, otherwise in per cent; None if either is unknown. A function that is missing in a
+    complete profile has a share of 0.
     """
 
     values: tuple[float | None, ...]
@@ -25,7 +25,7 @@ class CellState:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One name, a place a column."""
+    """One name, with a place per column."""
 
     name: str
     note: str
@@ -34,7 +34,7 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """`left_out`: the names that are not shown, since they are small, or zero everywhere."""
+    """`left_out`: the number of names not shown, since they are small or zero everywhere."""
 
     title: str
     columns: tuple[str, ...]
@@ -44,7 +44,7 @@ class Diff:
 
 
 def diff(listings: Sequence[ToolListing], most: int = TOP) -> Diff:
-    """Shares by the largest of all, everything else in the order of the tool; the `most` first of them."""
+    """Return the first `most` names: for profiles by largest share, otherwise in the order of the tool."""
     first = listings[0]
     columns = tuple(name for name in first.columns if all(name in each.columns for each in listings))
     names = list(dict.fromkeys((row.name, row.note) for each in listings for row in each.rows))

@@ -1,4 +1,4 @@
-"""What a tool printed, as a table of names and numbers. Pure."""
+"""The output of a tool, as a table of names and numbers. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ListingRow:
-    """A function, a counter, a cache. `note`: where it belongs, the module of a function."""
+    """A function, a counter, a cache. `note`: where it belongs, such as the module of a function."""
 
     name: str
     values: tuple[float | None, ...]
@@ -21,7 +21,7 @@ class ListingRow:
 
 @dataclass(frozen=True, slots=True)
 class ToolListing:
-    """`title`: what the numbers are. `is_share`: they are per cent of a whole, and a change of them is in points."""
+    """`title`: what the numbers are. `is_share`: they are per cent of a whole, and changes are in percentage points."""
 
     title: str
     columns: tuple[str, ...]
@@ -30,12 +30,12 @@ class ToolListing:
 
 
 def lines_of(text: str, most: int = 1000) -> Iterator[str]:
-    """The lines of a text, each cut: what is longer was printed by no tool, and would cost a pattern its time."""
+    """Return the lines of a text, each cut: no tool prints longer ones, and they would slow down the patterns."""
     return (line[:most] for line in text.splitlines())
 
 
 def number(text: str) -> float | None:
-    """A finite number as tools print it: "1,234", "12.3%"; None for anything else."""
+    """Parse a finite number as tools print it: "1,234", "12.3%". Returns None for anything else."""
     try:
         value = float(text.strip().removesuffix("%").replace(",", ""))
     except ValueError:
@@ -44,7 +44,7 @@ def number(text: str) -> float | None:
 
 
 def mean_of(values: Sequence[float]) -> float | None:
-    """The mean; None of nothing, and of what is beyond all measure."""
+    """Return the mean; None for no values, or if it is not finite."""
     try:
         mean = fmean(values) if values else math.inf
     except OverflowError:
@@ -53,7 +53,7 @@ def mean_of(values: Sequence[float]) -> float | None:
 
 
 def summed(rows: Iterable[ListingRow]) -> tuple[ListingRow, ...]:
-    """Rows of one name and note added up, in the order of their first ones; at most MOST_ROWS."""
+    """Add up rows of the same name and note, in order of first appearance; at most MOST_ROWS."""
     found: dict[tuple[str, str], Sequence[float | None]] = {}
     for row in rows:
         key = (row.name, row.note)

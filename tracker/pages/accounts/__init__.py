@@ -1,1 +1,1 @@
-"""Who may do what, and how people sign in."""
+"""Permissions, and signing in."""

@@ -1,4 +1,4 @@
-"""Signing in and out, and saved views."""
+"""URLs for signing in and out, and for saved views."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""`/sign-in/`: by a link in a mail, or by a password for those who have one; `/sign-out/`; saved views."""
+"""`/sign-in/` by emailed link or by password, `/sign-out/`, and saved views."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tracker.pages.triage.question import InvalidQuery, TriageQuery
 from tracker.services.accounts import sign_in_links
 from tracker.services.enqueue import enqueue
 
-MOST_VIEWS = 50  # of a person
+MOST_VIEWS = 50  # per user
 BACKEND = "tracker.services.accounts.backend.Backend"
 
 
 @never_cache
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Ask for an address, and mail a link to it. The answer does not tell whether it is known."""
+    """Ask for an address, and mail a link to it. The response does not reveal whether the address is known."""
     if request.method == "POST":
         address = told(request.POST, "address", 254)
         if sign_in_links.ask(address, place(request), timezone.now()):
@@ -41,7 +41,7 @@ by_password = LoginView.as_view(template_name="people/by_password.html", redirec
 @never_cache
 @sensitive_variables()
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks, so that a program that looks into links uses none up; POST signs in."""
+    """POST signs in. GET only asks for confirmation, so that link scanners do not use up links."""
     link = sign_in_links.find(token, timezone.now())
     if link is None:
         return render(request, "people/worn_out.html", status=410)
@@ -63,7 +63,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def save_view(request: HttpRequest) -> HttpResponse:
-    """Keep a question under a name; under a name that is there, instead of the one before."""
+    """Save a query under a name, replacing the user's view of the same name."""
     assert isinstance(request.user, User)
     name, query = " ".join(told(request.POST, "name", 80).split()), told(request.POST, "query")
     if not name:

@@ -1,1 +1,1 @@
-"""Pages of what reports have in common: a subsystem, a machine, a metric, an author."""
+"""The catalog pages: reports by subsystem, machine, metric or author."""

@@ -1,4 +1,4 @@
-"""What the pages of subsystems, machines, metrics and authors show, in a constant number of queries."""
+"""The data of the subsystem, machine, metric and author pages, in a constant number of queries."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tracker.pages.triage.question import TriageQuery
 from tracker.services.report_summary import clipped
 
 KINDS = ("subsystem", "machine", "metric", "author")
-RECORD = 2000  # the newest reports that a record is made of
-MOST = 500  # names of a list
+RECORD = 2000  # the newest reports, from which the record is computed
+MOST = 500  # names in a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class BrowsePage:
 
 
 def names(kind: str) -> Sequence[tuple[str, int]]:
-    """Those that have open reports, with their number, the most first."""
+    """Return the names that have open reports, with their number, the most first."""
     key = f"things:{kind}"
     found: list[tuple[str, int]] | None = cache.get(key)
     if found is None:
@@ -48,8 +48,8 @@ def names(kind: str) -> Sequence[tuple[str, int]]:
 
 
 def page(kind: str, name: str, question: TriageQuery, now: datetime) -> BrowsePage:
-    """Http404 where nothing is known under this name."""
-    if "\0" in name:  # which no database can hold, so nothing has it
+    """Return the page of one name; raise Http404 if it is unknown."""
+    if "\0" in name:  # no database stores NUL, so no name has it
         raise Http404(f"there is no such {kind}")
     name = name.lower() if kind == "author" else name
     reports = Report.objects.filter(**{kind: clipped(name)})

@@ -1,4 +1,4 @@
-"""Subsystems, machines, metrics and authors; names may hold slashes."""
+"""URLs of subsystems, machines, metrics and authors; names may contain slashes."""
 
 from django.urls import re_path
 

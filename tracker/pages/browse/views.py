@@ -1,4 +1,4 @@
-"""`/subsystem/`, `/machine/`, `/metric/`, `/author/` and what is below."""
+"""`/subsystem/`, `/machine/`, `/metric/` and `/author/`, and one page for each name."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tracker.pages.triage.verbs import ACTION_KEYS
 
 
 def things(request: HttpRequest, kind: str) -> HttpResponse:
-    """Those that have open reports."""
+    """List the names that have open reports."""
     return render(request, "things/list.html", {"kind": kind, "names": queries.names(kind)})
 
 
 def thing(request: HttpRequest, kind: str, name: str) -> HttpResponse:
-    """One of them: its reports by what the URL asks for, and its record."""
+    """Show one of them: its reports as the URL requests, and its statistics."""
     now = timezone.now()
     query = request.GET.copy()
     query.setdefault("improvements", "on")
     if any(query.get(place) for place in ("after", "before", "end")):
-        query["section"] = "merged"  # there is one section here
+        query["section"] = "merged"  # this page has only one section
     try:
         question = TriageQuery.from_query(query, now)
     except InvalidQuery as mistake:

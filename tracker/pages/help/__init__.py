@@ -1,1 +1,1 @@
-"""The pages for people who answer our mail: docs/*.md, rendered."""
+"""The help pages: docs/*.md, rendered as HTML."""

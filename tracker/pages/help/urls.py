@@ -1,4 +1,4 @@
-"""The pages of help."""
+"""URLs of the help pages."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""`/help/…/`: pages of docs/ for people who come from a mail or a table."""
+"""`/help/…/`: pages of docs/, linked from mail and from other pages."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from django.utils.safestring import SafeString, mark_safe
 PAGES = {
     "answering": "Answering a report",
     "archives": "Reading archives",
-    "comparisons": "Reports of releases, comparisons and the index",
-    "desk": "The triage desk",
-    "mail": "The mail that we send",
-    "outbox": "How mail leaves",
+    "comparisons": "Release reports, comparisons and the index",
+    "desk": "The triage page",
+    "mail": "The mail we send",
+    "outbox": "How mail is sent",
     "reading": "How replies are read",
-    "results": "Handing in a result",
+    "results": "Submitting a result",
     "trees": "Following git",
 }
 
 
 @cache
 def rendered(name: str) -> SafeString:
-    """A page as HTML. Its text is our own, from the checkout, so it is trusted."""
+    """Return a page as HTML. It comes from our own checkout, so it is trusted."""
     text = (settings.BASE_DIR / "docs" / f"{name}.md").read_text(encoding="utf-8")
     return mark_safe(markdown.markdown(text, extensions=["tables", "fenced_code"]))
 
 
 def page(request: HttpRequest, name: str) -> HttpResponse:
-    """One of PAGES; nothing else is read from disk."""
+    """Show one of PAGES; no other file is read."""
     if name not in PAGES:
         raise Http404("there is no such page")
     return render(request, "help/page.html", {"title": PAGES[name], "text": rendered(name)})

@@ -1,6 +1,6 @@
-"""The releases with what there is to see in each; the current cycle in detail.
+"""The releases with their report counts, and the current cycle in detail.
 
-Counted once after a change, as the filters of a table are (tracker/pages/triage/counts.py), and never all at once.
+Each release is counted again only after a change, as the filter counts are (tracker/pages/triage/counts.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tracker.services.report_summary import ReleaseCalendar
 
 @dataclass(slots=True)
 class ReleaseLine:
-    """One release with its counts. Improvements are counted by themselves, all else is of regressions."""
+    """One release with its counts. All but `improvements` leave improvements out."""
 
     release: Release
     open: int = 0
@@ -32,7 +32,7 @@ class ReleaseLine:
     improvements: int = 0
 
     def add(self, verdict: str, state: str, blocks: bool, number: int) -> None:
-        """Count reports in."""
+        """Add `number` reports to the counts."""
         if verdict == Verdict.IMPROVEMENT:
             self.improvements += number
             return
@@ -46,7 +46,7 @@ class ReleaseLine:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """The cycle that goes on: what happened between its candidates. `since`: the last candidate that is out."""
+    """The current cycle, step by step between its release candidates. `since`: the last candidate that is out."""
 
     line: ReleaseLine
     steps: Sequence[CycleStep]
@@ -66,7 +66,7 @@ class HomePage:
 
 
 def lines() -> list[ReleaseLine]:
-    """Every release that has a report, and the current cycle; the newest first."""
+    """Return every release that has a report, and the current cycle; newest first."""
     return _lines()[1]
 
 
@@ -84,7 +84,7 @@ def _lines() -> tuple[ReleaseCalendar, list[ReleaseLine]]:
 
 
 def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
-    """The counts of some releases; a report that stands in both sections counts once."""
+    """Count the reports of some releases; a report in both sections counts once."""
     found = {release.version: ReleaseLine(release) for release in releases}
     some = [release for release in releases if release.news or release.other_news]  # type: ignore[attr-defined]
     versions = [release.version for release in some]
@@ -103,7 +103,7 @@ def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
 
 
 def home_page(now: datetime) -> HomePage:
-    """The front page: three queries for the releases, three for the cycle that goes on; less where nothing changed."""
+    """Return the front page: at most three queries for the releases and three for the current cycle."""
     calendar, told = _lines()
     older = [line for line in told if line.release.version != calendar.current]
     line = next((line for line in told if line.release.version == calendar.current), None)
@@ -112,7 +112,7 @@ def home_page(now: datetime) -> HomePage:
 
 
 def _cycle(line: ReleaseLine, began: datetime | None, now: datetime) -> Cycle:
-    """What happened in a cycle since it began, candidate by candidate."""
+    """Return the current cycle, candidate by candidate."""
     version = line.release.version
     tagged = dict(ReleaseCandidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
     found = points(version, tagged)

@@ -1,4 +1,4 @@
-"""The front page."""
+"""URL of the front page."""
 
 from django.urls import path
 

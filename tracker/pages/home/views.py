@@ -1,4 +1,4 @@
-"""`/`: the releases."""
+"""`/`: the front page, which lists the releases."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from tracker.pages.home import queries
 
 
 def releases(request: HttpRequest) -> HttpResponse:
-    """The cycle that goes on, then every other release with its counts."""
+    """Show the current cycle, then every other release with its counts."""
     return render(request, "releases/list.html", {"desk": queries.home_page(timezone.now())})

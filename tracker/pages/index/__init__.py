@@ -1,1 +1,1 @@
-"""`/index/`: one number for a release, with all that it is made of."""
+"""`/index/`: the performance index, one number per release, with its parts."""

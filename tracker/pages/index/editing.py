@@ -1,4 +1,4 @@
-"""Changes of the basket: all rows at once, each checked, and told in its history."""
+"""Changing the basket: all rows at once, each validated, and logged in its history."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tracker.models import BasketEntry, Metric, TextRevision
 from tracker.pages.index.queries import BASKET, entries
 from tracker.services import revisions
 
-MOST = 150  # benchmarks: five fields each, of the thousand that a form may have
+MOST = 150  # benchmarks: five fields each, and a form may have a thousand
 PLACE, CHANGES = f"basket {BASKET}", "changes"
 
 
 @dataclass(frozen=True, slots=True)
 class BasketRow:
-    """A row of the form, as text. Without a metric it is left out: so it is taken away."""
+    """A row of the form, as text. A row without a metric is removed."""
 
     metric: str
     params: str = ""
@@ -37,14 +37,14 @@ class BasketRow:
 
 
 def rows() -> list[BasketRow]:
-    """The basket as it stands."""
+    """Return the current basket."""
     return [
         BasketRow(each.metric, written(each.params), f"{each.weight:g}", each.since, each.until) for each in entries()
     ]
 
 
 def newest() -> int:
-    """The key of the newest change, 0 where there was none."""
+    """Return the key of the newest change, 0 if there was none."""
     return (
         TextRevision.objects.filter(place=PLACE, name=CHANGES).order_by("-pk").values_list("pk", flat=True).first() or 0
     )
@@ -52,12 +52,12 @@ def newest() -> int:
 
 @transaction.atomic
 def change(told: list[BasketRow], by: str, now: datetime, seen: int) -> str:
-    """Make this the basket; returns what changed in words, "" for nothing. Unfit names the first row that is odd.
+    """Replace the basket. Returns a description of the changes, "" for none. Raises InvalidInput for the first bad row.
 
-    `seen`: the newest change when the form was written; who saw an older basket changes nothing.
+    `seen`: the newest change when the form was loaded; if there is a newer one, nothing is changed.
     """
     if newest() != seen:
-        raise InvalidInput("somebody has changed the basket meanwhile: look at it again, then change it")
+        raise InvalidInput("the basket was changed in the meantime: reload the page and try again")
     before = rows()
     checked = {number: _checked(row, number) for number, row in enumerate(told, 1) if row.metric}
     kept = list(checked.values())
@@ -65,11 +65,11 @@ def change(told: list[BasketRow], by: str, now: datetime, seen: int) -> str:
     for number, row in checked.items():
         key = (row.metric, row.params, row.since)
         if key in known:
-            raise InvalidInput(f"row {number}: {row.words} stands twice")
+            raise InvalidInput(f"row {number}: {row.words} is listed twice")
         known.add(key)
     metrics = Metric.objects.in_bulk({row.metric for row in kept}, field_name="name")
     if unknown := [row.metric for row in kept if row.metric not in metrics]:
-        raise InvalidInput(f"metric: nothing was ever measured of {unknown[0][:80]!r}")
+        raise InvalidInput(f"metric: there are no measurements of {unknown[0][:80]!r}")
     changes = _changes(before, kept)
     if changes:
         BasketEntry.objects.filter(basket=BASKET).delete()
@@ -89,7 +89,7 @@ def change(told: list[BasketRow], by: str, now: datetime, seen: int) -> str:
 
 
 def _checked(row: BasketRow, number: int) -> BasketRow:
-    """The row in its normal form."""
+    """Return the row in its normal form."""
     try:
         params = written(read_params(row.params))
         weight = float(row.weight or "1")

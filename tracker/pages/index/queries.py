@@ -1,4 +1,4 @@
-"""What the index is made of: the basket, the kernels, what was measured; and what explains a point."""
+"""The data of the index: basket, kernels and measurements; and the reports that explain a point."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tracker.services.report_summary import clipped
 
 BASKET = "default"
 MOST_KERNELS = 80
-MOST_BY_DEFAULT = 150  # benchmarks, while nobody has chosen a basket
+MOST_BY_DEFAULT = 150  # benchmarks, while there is no basket
 MOST_REPORTS = 40
-KEEP = 3600  # seconds; a new measurement or another basket is reckoned at once
+KEEP = 3600  # seconds; a new measurement or a changed basket counts at once
 
 
 def entries() -> list[Benchmark]:
-    """The basket that people chose; while nobody has, every headline metric of a release counts the same."""
+    """Return the basket; while there is none, every headline metric of a release, with equal weights."""
     rows = list(BasketEntry.objects.filter(basket=BASKET).select_related("metric").order_by("pk"))
     if rows:
         return [entry_of(row) for row in rows]
@@ -42,7 +42,7 @@ def entry_of(row: BasketEntry) -> Benchmark:
 
 
 def kernels() -> list[Kernel]:
-    """The releases in their order, and the candidates that came after the last one."""
+    """Return the releases in order, and the release candidates after the last one."""
     plain = {kernel: parsed for kernel in Kernel.objects.filter(variant="") if (parsed := versions.parse(kernel.name))}
     last = max((parsed for parsed in plain.values() if parsed.is_release), default=None)
     kept = [
@@ -54,7 +54,7 @@ def kernels() -> list[Kernel]:
 
 
 def points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
-    """The index of every kernel; reckoned anew when something was measured, or the basket is another."""
+    """Return the index of every kernel, cached until there are new measurements or another basket."""
     compared = kernels()
     state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
     key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
@@ -95,8 +95,8 @@ def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[B
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite. What was
-    mended within the cycle explains nothing of the release, and says so.
+    """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite. If
+    fixed within the cycle (`is_mended`), it does not explain the release.
     """
 
     report: Report
@@ -105,7 +105,7 @@ class Explained:
 
 
 def explaining(version: str, basket: Sequence[Benchmark]) -> list[Explained]:
-    """The reports merged in the cycle of a kernel that concern the basket, those of its very metrics first."""
+    """Return the reports merged in the cycle of a kernel that concern the basket, those of its own metrics first."""
     parsed = versions.parse(version)
     if parsed is None:
         return []

@@ -1,4 +1,4 @@
-"""The performance index."""
+"""URLs of the performance index."""
 
 from django.urls import path, re_path
 

@@ -1,4 +1,4 @@
-"""`/index/`: the index over releases; a point opens what it is made of, what explains it, and what people say of it."""
+"""`/index/`: the index over releases; each point has a page with its parts, what may explain it, and comments."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from tracker.services.accounts.roles import CHANGE_BASKET, CHANGE_REPORTS
 from tracker.services.revisions import comments, write
 from tracker.services.revisions import versions as versions_of
 
-MOST_COMMENTS = 50  # of a point, the newest
-LONGEST = 4000  # letters of a comment
+MOST_COMMENTS = 50  # of a point, newest ones
+LONGEST = 4000  # characters of a comment
 _NAME = re.compile(r"[0-9a-f]{12}\Z")
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """The chart, and every point as a row."""
+    """Show the chart, and every point as a row."""
     points = queries.points(queries.entries())
     return render(request, "index/index.html", {"points": points[::-1], **_chart(request, points)})
 
 
 def as_json(request: HttpRequest) -> JsonResponse:
-    """Every point with all that it is made of."""
+    """Return every point with its parts, as JSON."""
     return JsonResponse({"points": [asdict(point) for point in queries.points(queries.entries())]})
 
 
 def point(request: HttpRequest, version: str) -> HttpResponse:
-    """One point: what it is made of, what may explain it, and what people say of it."""
+    """Show one point: its parts, what may explain it, and comments."""
     basket = queries.entries()
     points = queries.points(basket)
     found = next((each for each in points if each.name == version), None)
     if found is None:
-        raise Http404(f"no kernel {version[:40]} is in the index")
+        raise Http404(f"kernel {version[:40]} is not in the index")
     edited = request.GET.get("edit", "")
     shown = {
         "point": found,
@@ -69,29 +69,29 @@ def _chart(request: HttpRequest, points: Sequence[IndexPoint]) -> dict[str, Any]
 
 
 def _place(version: str) -> str:
-    """Where the comments on a point stand among what people wrote."""
+    """Return the `place` of a point's comments in `TextRevision`."""
     return f"index {version}"
 
 
 @require_POST
 @signed_in
 def comment(request: HttpRequest) -> HttpResponse:
-    """Say something about a point, or change what one has said; triagers may change everything."""
+    """Comment on a point, or change one's own comment; triagers may change any."""
     version, name = told(request.POST, "version", 30), told(request.POST, "name", 12)
     if versions.parse(version) is None:
         return refused(f"version: expected one like v6.12; found {version!r}")
     if not Kernel.objects.filter(name=version, variant="").exists():
-        return refused(f"version: no kernel {version} is in the index")
+        return refused(f"version: kernel {version} is not in the index")
     first = next(
         iter(versions_of(_place(version), name)[::-1]), None
-    )  # who said it first may change it, whoever did since
+    )  # its first author may change it, whoever changed it last
     if name and (first is None or not (first.by == person(request) or request.user.has_perm(CHANGE_REPORTS))):
-        return refused("name: there is no comment of yours under this name", 403)
+        return refused("name: you have no comment with this name", 403)
     text = request.POST.get("text", "")
     if len(text) > LONGEST:
-        return refused(f"text: expected at most {LONGEST:,} letters, found {len(text):,}")
+        return refused(f"text: expected at most {LONGEST:,} characters, found {len(text):,}")
     if not name and not text.strip():
-        return refused("text: expected some words; found none")
+        return refused("text: expected some text; found none")
     try:
         write(_place(version), name or secrets.token_hex(6), text, person(request), timezone.now())
     except InvalidInput as unfit:
@@ -100,7 +100,7 @@ def comment(request: HttpRequest) -> HttpResponse:
 
 
 def show_basket(request: HttpRequest) -> HttpResponse:
-    """The benchmarks that count, each with its weight; who may, changes them."""
+    """Show the basket, each benchmark with its weight; operators can change it."""
     if request.method == "POST":
         return _change(request)
     shown = {
@@ -114,7 +114,7 @@ def show_basket(request: HttpRequest) -> HttpResponse:
 
 def _change(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm(CHANGE_BASKET):
-        return refused("only operators change the basket", 403)
+        return refused("only operators can change the basket", 403)
     try:
         seen = request.POST.get("seen", "0")
         rows = _rows_of(request.POST)
@@ -130,5 +130,5 @@ def _rows_of(form: QueryDict) -> list[editing.BasketRow]:
         raise InvalidInput(f"expected at most {editing.MOST} benchmarks, found {len(form.getlist('metric'))}")
     columns = [form.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
     if len({len(column) for column in columns}) > 1:
-        raise InvalidInput("expected as many weights as metrics")
+        raise InvalidInput("expected the same number of values in every column")
     return [editing.BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]

@@ -1,1 +1,1 @@
-"""Kernels side by side: releases, candidates, commits, or one kernel set up in several ways."""
+"""Kernels side by side: releases, release candidates, commits, or one kernel set up in several ways."""

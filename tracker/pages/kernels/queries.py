@@ -1,4 +1,4 @@
-"""The kernels that are known, and what they were measured to do: a query each."""
+"""The known kernels and their measurements: one query each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tracker.domain.statistics.samples import SampleSummary
 from tracker.models import Kernel, MeasuredRole, Measurement, Suite
 
 MOST_KERNELS = 500  # to choose from
-MOST = 200_000  # measurements of a comparison: years of a lab
-# Where several results tell of a place, the newest is the one that was measured last.
+MOST = 200_000  # measurements per comparison: years of a lab
+# Where several results cover the same place, the newest is the one measured last.
 OLDEST_FIRST = (F("result__created_at").asc(nulls_first=True), "pk")
 _COLUMNS = (
     *("kernel_id", "scenario_id", "machine_id", "metric_id", "mean", "stddev", "runs", "samples"),
@@ -25,20 +25,20 @@ _COLUMNS = (
 
 
 def kernels() -> list[Kernel]:
-    """Those that were measured last: commits, then versions in the order of their making; so that the oldest of those
-    that are chosen is what the others are compared with.
+    """Return the kernels measured last: commits, then versions in release order, so that the oldest of those chosen is
+    the baseline for the others.
     """
     return sorted(Kernel.objects.order_by("-pk")[:MOST_KERNELS], key=order)
 
 
 def order(kernel: Kernel) -> tuple[Any, ...]:
-    """Orders kernels as they were made."""
+    """Return a sort key: release order."""
     version = versions.parse(kernel.name)
     return (version is not None, version or versions.Version(0, 0, 0, 0, 0), kernel.measured_at, kernel.variant)
 
 
 def named(handles: Sequence[str]) -> list[Kernel | None]:
-    """The kernels of these handles ("v5.6", "v5.6/2M"), in their order; None where there is no such kernel."""
+    """Return the kernels of these handles ("v5.6", "v5.6/2M"), in order; None where there is no such kernel."""
     pairs = [handle.replace("\0", "\ufffd").partition("/")[::2] for handle in handles]
     wanted = Q(pk__in=[])
     for name, variant in pairs:
@@ -48,7 +48,7 @@ def named(handles: Sequence[str]) -> list[Kernel | None]:
 
 
 def compare(compared: Sequence[Kernel]) -> list[ComparisonLine]:
-    """What these kernels did, test by test: by the place of the suite, then as the tests came in. Two queries."""
+    """Return the results of these kernels, test by test: by suite position, then as received. Two queries."""
     rows = (
         Measurement.objects.filter(kernel__in=compared, role=MeasuredRole.HEADLINE)
         .order_by("pk")
@@ -79,13 +79,13 @@ def _test(
 
 
 def measured(kernel: Kernel, most: int) -> list[Measurement]:
-    """What a kernel was measured to do, the headlines first, then by suite."""
+    """Return the measurements of a kernel: headlines first, then by suite."""
     rows = Measurement.objects.filter(kernel=kernel).select_related("metric", "scenario", "machine", "result")
     return list(rows.order_by("role", "scenario__suite", "pk")[:most])  # headline, kpi, monitor
 
 
 def neighbours(kernel: Kernel) -> list[Kernel]:
-    """What a kernel is likely to be compared with: its other variants, else the versions around it."""
+    """Return likely kernels to compare with: its other variants, else the neighbouring versions."""
     others = [each for each in kernels() if each.name == kernel.name and each != kernel]
     if others:
         return others

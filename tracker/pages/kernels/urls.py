@@ -1,4 +1,4 @@
-"""The pages of kernels."""
+"""URLs of the kernel pages."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""`/kernel/v5.6/`: what a kernel was measured to do, by which results, and what tools printed meanwhile."""
+"""`/kernel/v5.6/`: a kernel's measurements, the results that they are from, profiles and counters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_ROWS, MOST_FILES = 500, 200
 
 
 def kernel(request: HttpRequest, handle: str) -> HttpResponse:
-    """Every measurement, the headlines first."""
+    """Show every measurement, headlines first."""
     (found,) = queries.named([handle]) if "\0" not in handle else (None,)
     if found is None:
         raise Http404(f"no kernel {handle[:100]} was measured")

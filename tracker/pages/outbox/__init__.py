@@ -1,1 +1,1 @@
-"""`/outbox/`: the mail that we send, as its receivers see it, and why each of them is one."""
+"""`/outbox/`: our outgoing mail, as recipients see it, with the reason for each recipient."""

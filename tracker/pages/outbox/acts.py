@@ -1,4 +1,4 @@
-"""What an operator is about to do to some mails: said first, then done, mail by mail."""
+"""An operator's action on some outgoing mails: described for confirmation, then carried out mail by mail."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tracker.services import mail_transitions
 
 _SAYS = {
     "approve": "They are sent as soon as they are due.",
-    "hold": "They stay in the outbox until somebody approves them.",
-    "cancel": "They are never sent. Who has got one already keeps it.",
-    "resend": "They are sent again with the same Message-ID: archives and most mail programs drop a second copy, but a"
-    " person may see it twice.",
+    "hold": "They stay in the outbox until they are approved.",
+    "cancel": "They are never sent. Copies that were already delivered are not recalled.",
+    "resend": "They are sent again with the same Message-ID. Archives and most mail programs drop the second copy, but"
+    " some recipients may see it twice.",
 }
 _DONE = {"approve": "approved", "hold": "held", "cancel": "cancelled", "resend": "queued again"}
 
 
 @dataclass(frozen=True, slots=True)
 class MailAction:
-    """A verb, the mails that it can be done to, and those that it can't."""
+    """An action, the mails that it applies to, and those that it does not."""
 
     verb: str
     mails: Sequence[OutgoingMail]
@@ -35,28 +35,28 @@ class MailAction:
 
     @property
     def says(self) -> str:
-        """What it leads to."""
+        """What the action does."""
         return _SAYS[self.verb]
 
     @property
     def doubtful(self) -> bool:
-        """Whether one of them may have gone out already."""
+        """Whether one of the mails may already have been sent."""
         return any(mail.state == OutgoingState.IN_DOUBT for mail in self.mails)
 
     def carry_out(self, person: str, now: datetime, reason: str) -> tuple[int, int]:
-        """Do it; how many moved, and how many did not, since somebody was faster or they were not fit."""
+        """Carry it out; return how many mails changed state, and how many did not."""
         done = sum(
             mail_transitions.apply_action(mail.pk, self.verb, person, now, reason.strip()) for mail in self.mails
         )
         return done, len(self.mails) - done + len(self.unfit)
 
     def told(self, done: int, stuck: int) -> str:
-        """What became of it, in a sentence."""
+        """Return the outcome in a sentence."""
         mails = "1 mail" if done == 1 else f"{done} mails"
-        left = f"; {stuck} left as they are, since they are in another state by now" if stuck else ""
+        left = f"; {stuck} not changed, because they are now in another state" if stuck else ""
         return f"{mails} {_DONE[self.verb]}{left}."
 
 
 def _must_wait(verb: str, mail: OutgoingMail) -> bool:
-    """What is about to be composed again can't be approved: it is not what was looked at."""
+    """A mail that is about to be recomposed can't be approved: its text is not what was reviewed."""
     return verb == "approve" and mail.stale

@@ -1,4 +1,4 @@
-"""What the pages of outgoing mail show, in a constant number of queries."""
+"""The data of the outbox pages, in a constant number of queries."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from tracker.services import mail_transitions
 from tracker.services.outgoing.archive_copies import archives_with_copies
 
 PAGE = 100
-ROWS = 20  # of a section
+ROWS = 20  # per section
 S = OutgoingState
-# What waits for a person first, then what goes by itself.
+# What needs a person first, then what is sent automatically.
 SECTIONS: Sequence[tuple[str, str, tuple[OutgoingState, ...]]] = (
-    ("In doubt", "Nobody knows whether these went out.", (S.IN_DOUBT,)),
-    ("Failed", "A server refused them, in these words.", (S.FAILED,)),
+    ("In doubt", "It is not known whether these were sent.", (S.IN_DOUBT,)),
+    ("Failed", "A server rejected these, with this error.", (S.FAILED,)),
     ("Waiting for approval", "", (S.COMPOSED,)),
     ("Held", "", (S.HELD,)),
-    ("Queue", "These go by themselves.", (S.SENDING, S.APPROVED)),
-    ("Sent lately", "", (S.SENT,)),
+    ("Queue", "These are sent automatically.", (S.SENDING, S.APPROVED)),
+    ("Recently sent", "", (S.SENT,)),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who was thought of. `place`: To, Cc, or "" for left out."""
+    """A recipient, or an address that was left out. `place`: To, Cc, or "" if left out."""
 
     email: str
     name: str
@@ -47,7 +47,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class MailPage:
-    """One mail: how it reads, the bytes as text, everybody who gets it or was left out, and all that became of it."""
+    """One mail: its text, its raw form, its recipients, those left out, and its history."""
 
     mail: OutgoingMail
     hidden: bool
@@ -63,7 +63,7 @@ class MailPage:
 
 @dataclass(frozen=True, slots=True)
 class OutboxSection:
-    """Mails of one state, newest first; `state` to see more than these, "" where these are all."""
+    """Mails of some states, newest first. `state`: the state to list for more, "" if these are all."""
 
     name: str
     says: str
@@ -85,7 +85,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """One page of mails, newest first; `older` is the key to go on with, None at the end."""
+    """One page of mails, newest first; `older` is the key of the next page, None on the last."""
 
     mails: Sequence[OutgoingMail]
     older: int | None
@@ -93,7 +93,7 @@ class Outbox:
 
 
 def overview(*, with_people: bool = False) -> Overview:
-    """The newest mails of each state, and what there is to know of those in doubt. `with_people`: who gets no mail."""
+    """Return the newest mails of each state. `with_people`: also the addresses that get no mail."""
     sections = [_section(*each) for each in SECTIONS]
     doubtful = any(each.doubtful for each in sections)
     people = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).order_by("-since", "pk")
@@ -115,7 +115,7 @@ def _section(name: str, says: str, states: tuple[OutgoingState, ...]) -> OutboxS
 
 
 def outbox(state: str = "", before: int | None = None) -> Outbox:
-    """The newest mails, those of one state alone, or those before a key."""
+    """Return a page of mails, newest first; only those of a state, or before a key, if given."""
     rows = _rows()
     if state:
         rows = rows.filter(state=OutgoingState(state))
@@ -130,12 +130,12 @@ def _rows() -> QuerySet[OutgoingMail]:
 
 
 def chosen(keys: Sequence[int]) -> list[OutgoingMail]:
-    """The mails that somebody wants to act upon, in their order."""
+    """Return the mails with these keys, in order of their keys."""
     return list(_rows().filter(pk__in=keys[:PAGE]).order_by("pk"))
 
 
 def verbs_of(mails: Sequence[OutgoingMail]) -> list[str]:
-    """What a person may do to all of these."""
+    """Return the actions that apply to all of these mails."""
     states = {mail.state for mail in mails}
     return [
         verb
@@ -145,13 +145,14 @@ def verbs_of(mails: Sequence[OutgoingMail]) -> list[str]:
 
 
 def _idle(states: set[str]) -> str:
-    """What would change nothing."""
+    """Return the action that would change nothing, or ""."""
     return "hold" if states == {S.HELD} else ""
 
 
 def page(pk: int, *, everything: bool = False) -> MailPage:
-    """Http404 where there is no such mail. What has not gone out is shown to those alone who may see `everything`: its
-    receivers read it first, and nobody can post it in our name before us.
+    """Return the page of a mail; raise Http404 if there is none.
+
+    Only who may see `everything` sees the text of an unsent mail: nobody else can post it in our name before us.
     """
     mail = OutgoingMail.objects.select_related("report__culprit").filter(pk=pk).first()
     if mail is None:
@@ -162,7 +163,7 @@ def page(pk: int, *, everything: bool = False) -> MailPage:
     return MailPage(
         mail,
         hidden,
-        mail.body or raw.partition("\n\n")[2],  # mails of before their text was kept beside them
+        mail.body or raw.partition("\n\n")[2],  # old rows have no separate body
         raw,
         [each for each in people if each.place],
         [each for each in people if not each.place],

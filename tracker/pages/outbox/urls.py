@@ -1,4 +1,4 @@
-"""Outgoing mail."""
+"""URLs of outgoing mail."""
 
 from django.urls import path
 

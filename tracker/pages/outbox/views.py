@@ -1,4 +1,4 @@
-"""`/outbox/` and `/outbox/<id>/`: outgoing mail. Anybody may read what has gone out; operators read it all, and act."""
+"""`/outbox/` and `/outbox/<id>/`: outgoing mail. Sent mail is public; only operators see the rest, and act on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tracker.services.accounts.roles import SEND
 
 
 def outbox(request: HttpRequest) -> HttpResponse:
-    """What waits for a person, what goes by itself; `?state=held` those of one state, `?before=KEY` what is older."""
+    """Show an overview by state; `?state=held` lists one state, `?before=KEY` older mail."""
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
     if state and state not in OutgoingState.values:
         return refused(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
@@ -34,16 +34,16 @@ def outbox(request: HttpRequest) -> HttpResponse:
 
 
 def mail(request: HttpRequest, pk: int) -> HttpResponse:
-    """One mail as its receiver sees it, with the reason for every recipient, its record, and its raw form."""
+    """Show one mail: its text, recipients with reasons, history and raw form."""
     may_act = request.user.has_perm(SEND)
     return render(request, "outbox/mail.html", {"page": queries.page(pk, everything=may_act), "may_act": may_act})
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
-    """The bytes as they were composed, as text that no browser takes for a page."""
+    """Return the bytes as composed, as plain text that browsers do not render as HTML."""
     page = queries.page(pk, everything=request.user.has_perm(SEND))
     if page.hidden:
-        return HttpResponseForbidden("it is shown once it has gone out", content_type="text/plain; charset=utf-8")
+        return HttpResponseForbidden("shown once it has been sent", content_type="text/plain; charset=utf-8")
     response = HttpResponse(bytes(page.mail.raw), content_type="text/plain; charset=utf-8")
     response["X-Content-Type-Options"] = "nosniff"
     return response
@@ -52,7 +52,7 @@ def raw(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @permission_required(SEND, raise_exception=True)
 def act(request: HttpRequest) -> HttpResponse:
-    """Approve, hold, cancel or resend mails: GET shows what is about to happen, POST does it."""
+    """Approve, hold, cancel or resend mails: GET asks for confirmation, POST carries it out."""
     asked = request.POST if request.method == "POST" else request.GET
     verb, ids = asked.get("verb", ""), asked.getlist("id")
     if verb not in mail_transitions.ACTIONS:

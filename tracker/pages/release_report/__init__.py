@@ -1,1 +1,1 @@
-"""`/v6.12/report/`: what a release brought, complete, so that only the prose remains to people."""
+"""`/v6.12/report/`: the release report, complete except for the prose that people may add."""

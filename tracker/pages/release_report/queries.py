@@ -1,4 +1,4 @@
-"""What is known of a release, for its report: some fifteen queries, however many rows there are."""
+"""The data of a release report: about fifteen queries, however many rows there are."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tracker.services.revisions import texts
 
 
 def document(release: Release, lab: str, now: datetime) -> Document:
-    """The report of a release as it is known now. `lab`: who publishes it."""
+    """Return the current report of a release. `lab`: who publishes it."""
     return compose(facts(release, lab, now))
 
 
 def facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
-    """All that the report tells."""
+    """Return all data of the report."""
     found = table(release)
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
     kernel, base = kernels(release.version, previous.version if previous else "")
@@ -51,7 +51,7 @@ def facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
 
 
 def place(version: str) -> str:
-    """Where the prose of a report stands among what people wrote."""
+    """Return the `place` of a report's prose in `TextRevision`."""
     return f"report {version}"
 
 
@@ -60,7 +60,7 @@ def writings(version: str) -> dict[str, TextRevision]:
 
 
 def kernels(version: str, previous: str) -> tuple[Kernel | None, Kernel | None]:
-    """The kernels to compare: the release, or the last of its candidates that was measured; and the release before."""
+    """Return the kernels to compare: the release or its last measured -rc, and the previous release."""
     plain = Kernel.objects.filter(variant="").filter(Q(name__startswith=version) | Q(name=previous))
     known = {kernel.name: kernel for kernel in plain}
     candidates = [
@@ -102,7 +102,7 @@ def _detail(row: ReportHighlight, version: str) -> HighlightData:
 
 
 def _boxes(rows: Iterable[PrintedRow], lines: Sequence[ComparisonLine]) -> list[Box]:
-    """The machines of the lab's own list, and those that this report tells of, be their parts known or not."""
+    """Return the machines of the lab's own list and those in this report, with or without known details."""
     names = {row.machine for row in rows} | {line.test.box.name for line in lines}
     known = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
     columns = known.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")

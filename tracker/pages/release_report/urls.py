@@ -1,4 +1,4 @@
-"""The report of a release in its forms."""
+"""URLs of the release report in its formats."""
 
 from django.urls import path, re_path
 

@@ -1,4 +1,4 @@
-"""`/v5.6/report/`, and the same as text, Markdown and JSON; the prose in it is edited where it stands."""
+"""`/v5.6/report/`, also as text, Markdown and JSON; its prose is edited in place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tracker.services.accounts.roles import CHANGE_REPORTS
 
 
 def report(request: HttpRequest, version: str) -> HttpResponse:
-    """The report as a page; `edit` names the prose that is to be edited."""
+    """Show the report; `edit` names the text to edit."""
     release = _release(version)
     try:
         edit = editing(request, queries.place(version), PLACES)
@@ -34,30 +34,30 @@ def report(request: HttpRequest, version: str) -> HttpResponse:
 
 
 def as_form(request: HttpRequest, version: str, form: str) -> HttpResponse:
-    """The report as text, Markdown or JSON."""
+    """Return the report as text, Markdown or JSON."""
     return in_form(_document(_release(version)), form)
 
 
 @require_POST
-@only_who_may(CHANGE_REPORTS, "only triagers write into release reports")
+@only_who_may(CHANGE_REPORTS, "only triagers can edit release reports")
 def edit(request: HttpRequest) -> HttpResponse:
-    """Write one of the texts; what stood there before stays in its history."""
+    """Save one of the texts; earlier versions stay in its history."""
     release = _release(told(request.POST, "version", 30))
     return written(request, queries.place(release.version), PLACES) or redirect("release-report", release.version)
 
 
 @require_POST
-@only_who_may(CHANGE_REPORTS, "only triagers choose what is told in detail")
+@only_who_may(CHANGE_REPORTS, "only triagers can choose report highlights")
 def choose(request: HttpRequest) -> HttpResponse:
-    """Tell of a report in a section of its own, under this heading if one is given; or no longer (`away`)."""
+    """Make a report a highlight, under `heading` if one is given; or remove it (`away`)."""
     release, found = _release(told(request.POST, "version", 30)), find_report(told(request.POST, "report", 64))
     if request.POST.get("away"):
         ReportHighlight.objects.filter(release=release, report=found).delete()
-        messages.info(request, f"No longer told in detail in the report of {release.version}.")
+        messages.info(request, f"No longer a highlight of the {release.version} report.")
     else:
         heading = " ".join(told(request.POST, "heading", 120).split())
         ReportHighlight.objects.update_or_create(release=release, report=found, defaults={"heading": heading})
-        messages.info(request, f"Told in detail in the report of {release.version}.")
+        messages.info(request, f"Now a highlight of the {release.version} report.")
     return redirect("report", found.culprit.sha)
 
 

@@ -13,7 +13,7 @@ _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
 
 
 def as_json(page: ReportPage) -> dict[str, Any]:
-    """What the page knows, in the words of DESIGN section 5; better is plus."""
+    """Return the page's data with the keys of DESIGN section 5; a positive `change_pct` is better."""
     report = page.report
     return {
         "culprit": report.culprit.sha,
@@ -78,7 +78,7 @@ def _event(event: Event, stands: bool) -> dict[str, Any]:
 
 
 def as_mbox(mails: Iterable[bytes]) -> Iterator[bytes]:
-    """Mails as mboxrd: what looks like the line between two mails is quoted."""
+    """Yield mails in mboxrd format, with "From " lines quoted."""
     for raw in mails:
         text = raw.replace(b"\r\n", b"\n")
         yield b"From mboxrd@z Thu Jan  1 00:00:00 1970\n" + _FROM.sub(rb">\1", text).rstrip(b"\n") + b"\n\n"

@@ -1,4 +1,4 @@
-"""Everything that a report's page shows, in a constant number of queries."""
+"""The data of a report's page, in a constant number of queries."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from tracker.models import (
 from tracker.models.results import CommitSide
 from tracker.pages.reports.thread import SHOWN, MessageReading, Passage, passages
 
-MESSAGES = 100  # of a thread at once
-FINDINGS = 500  # of a report, the headline first
+MESSAGES = 100  # of a thread per page
+FINDINGS = 500  # per report, the headline first
 TABLES = 20  # mails with tables
 RELATED = 100  # commits
-RESULTS = 100  # of a culprit; the page of results has the rest
+RESULTS = 100  # per culprit; the results page has the rest
 EVENTS = 1000  # the newest; `export events` has all
-PAYLOAD = 1 << 20  # characters of a result that is looked into for the steps of its bisection
-MBOX = 5000  # mails of a thread as a file
+PAYLOAD = 1 << 20  # characters; the bisect steps of a larger result are not drawn
+MBOX = 5000  # mails in an mbox export
 
-CYCLES = ("merged", "shifted")  # the columns of the releases in whose tables a report stands
+CYCLES = ("merged", "shifted")  # the columns that name the releases whose tables list a report
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadMail:
-    """A mail of the thread: its text in passages, and what it was taken to mean."""
+    """A mail of the thread: its text in passages, and its readings."""
 
     message: Message
     passages: Sequence[Passage]
@@ -57,7 +57,7 @@ class ThreadMail:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An event of the timeline: whether it counts, and whether the mail behind it proves who wrote it."""
+    """An event of the timeline: whether it counts (`stands`), and the mail that is its evidence."""
 
     event: Event
     stands: bool
@@ -66,7 +66,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """A report with its findings, what happened to it, and its thread. `older`: the key to go on with in the thread."""
+    """A report with its findings, events and thread. `older`: the key of the next older page of the thread, or None."""
 
     report: Report
     headline: Finding | None
@@ -88,7 +88,7 @@ class ReportPage:
 
     @property
     def beside(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
-        """The files of one kind that were taken on the parent and on the culprit, in their order."""
+        """Pairs of files of one kind and machine, measured on the parent and on the culprit."""
         sides = [
             [each for each in self.evidence if each.side == side and each.kind != TEXT] for side in CommitSide.values
         ]
@@ -103,7 +103,7 @@ class ReportPage:
 
     @property
     def cycles(self) -> Mapping[str, bool]:
-        """The releases whose tables show it, and whether their reports tell of it in a section of its own."""
+        """The releases whose tables list it, and whether their release reports highlight it."""
         told = ((getattr(self.report, name), getattr(self.report, f"detailed_in_{name}")) for name in CYCLES)
         return {version: detailed for version, detailed in told if version}
 
@@ -120,23 +120,24 @@ class ReportPage:
 
     @property
     def mail(self) -> OutgoingMail | None:
-        """The mail that told of it."""
+        """The mail that reported it."""
         return next((each for each in self.outgoing if each.purpose == "report"), None)
 
 
 def _fits(old: ToolOutput, new: ToolOutput) -> bool:
-    """Whether two files can be laid side by side: of one kind, taken on one machine."""
+    """Return whether two files can be compared: same kind, same machine."""
     return (old.kind, old.machine) == (new.kind, new.machine)
 
 
 def find_report(ref: str) -> Report:
-    """The report of a sha, or of seven or more of its first digits, be it the culprit's or that of the same patch in
-    another tree, or of a report tag; Http404 for none or several.
+    """Return the report for a report tag, a culprit's sha, or the sha of the same patch in another tree.
+
+    A sha may be abbreviated to its first seven digits or more. Raise Http404 for none or several.
     """
     ref = ref.lower()
     beginning = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
     same = beginning.filter(same_patch_as__isnull=False).values("same_patch_as")
-    # Each by an index of its own; asked for at once, PostgreSQL would look at every report.
+    # A union of three index lookups; with OR, PostgreSQL would scan every report.
     ways = (Q(culprit__in=beginning.values("pk")), Q(culprit__in=same), Q(tag=ref))
     by_sha, by_other, by_tag = (Report.objects.filter(way).values("pk") for way in ways)
     named = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
@@ -147,12 +148,12 @@ def find_report(ref: str) -> Report:
     )
     found = list(named.select_related("culprit", "tree")[:2])
     if len(found) != 1:
-        raise Http404("more than one report begins so" if found else "there is no such report")
+        raise Http404("more than one report starts with this sha" if found else "there is no such report")
     return found[0]
 
 
 def page(report: Report, before: int | None = None) -> ReportPage:
-    """What the page of a report shows. `before`: the part of the thread before this key."""
+    """Return the data of a report's page. `before`: show the part of the thread before this message's key."""
     events = list(report.events.order_by("-at", "-pk")[:EVENTS])[::-1]
     findings = list(
         report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
@@ -188,7 +189,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
 
 
 def _messages(report: Report, before: int | None) -> tuple[list[Message], int | None]:
-    """A part of the thread in its order, the latest first asked for; and the key before which there is more."""
+    """Return a page of the thread, oldest first, and the key of the next older page or None."""
     keys = report.messages.order_by("-sent_at", "-pk").values("pk")
     if before is not None:
         then = Message.objects.filter(pk=before).values("sent_at")[:1]
@@ -196,7 +197,7 @@ def _messages(report: Report, before: int | None) -> tuple[list[Message], int | 
     rows = Message.objects.filter(pk__in=keys[: MESSAGES + 1]).defer("tables", "own_text", "source")
     told = rows.annotate(
         text=Substr("own_text", 1, SHOWN + 1),
-        with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, be this a part of it
+        with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, not only this page
     )
     found: list[Message] = list(told.order_by("-sent_at", "-pk"))
     shown = found[:MESSAGES][::-1]
@@ -204,7 +205,7 @@ def _messages(report: Report, before: int | None) -> tuple[list[Message], int | 
 
 
 def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
-    """The results, with the payload of the one alone that the headline comes from."""
+    """Return the results; only the headline's result comes with its payload."""
     own = When(Q(pk=(headline.result_id if headline else None) or 0) & Q(size__lt=PAYLOAD), then=F("payload"))
     rows = report.results.annotate(size=Length("payload")).annotate(
         steps=Case(own, default=Value(""), output_field=TextField())
@@ -224,13 +225,13 @@ def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Bisecti
 
 
 def _evidence(report: Report) -> list[ToolOutput]:
-    """The files of a report that has any: most have none, and are spared the query."""
+    """Return a report's files; no query for the many reports that have none."""
     has_some: bool = report.with_evidence  # type: ignore[attr-defined]
     return list(report.evidence.select_related("machine").defer("text").order_by("side", "pk")) if has_some else []
 
 
 def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
-    """Where these commits are, by sha."""
+    """Return the landings of these commits, by sha."""
     found: dict[str, list[Landing]] = {}
     for landing in Landing.objects.filter(commit__in=commits).select_related("tree", "commit").order_by("at", "pk"):
         found.setdefault(landing.commit.sha, []).append(landing)
@@ -241,7 +242,7 @@ def _letter(
     message: Message, events: Sequence[Event], stands: frozenset[str] | set[str], suggestions: Sequence[Suggestion]
 ) -> ThreadMail:
     told = [
-        MessageReading(event.kind, event.quote, "counts" if event.key in stands else "taken back")
+        MessageReading(event.kind, event.quote, "counts" if event.key in stands else "undone")
         for event in events
         if event.message_id == message.message_id
     ]
@@ -256,7 +257,7 @@ def _letter(
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What a row of a table shows more of."""
+    """The details of an expanded table row."""
 
     report: Report
     findings: Sequence[Finding]
@@ -265,7 +266,7 @@ class Brief:
 
 
 def brief(report: Report) -> Brief:
-    """The first findings, the last answer, and the evidence of the state: three queries."""
+    """Return the first findings, the last reply, and the event that determines the state: three queries."""
     findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
     last = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
     because = report.events.filter(key=report.because).first() if report.because else None
@@ -275,12 +276,12 @@ def brief(report: Report) -> Brief:
 
 
 def tables(report: Report) -> list[KeptTable]:
-    """The comparison tables of the robot's mails about a report, unpacked for the one who asks for them."""
+    """Return the comparison tables from the robot's mails about a report, unpacked."""
     packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
     return [table for each in packed[:TABLES] for table in unpack(bytes(each))]
 
 
 def raw_mails(report: Report) -> Iterator[bytes]:
-    """The mails of the thread as they were received, one after the other."""
+    """Yield the mails of the thread as they were received."""
     rows = RawMessage.objects.filter(message__report=report).order_by("message__sent_at", "pk")[:MBOX]
     return (row.raw for row in rows.iterator(chunk_size=50))

@@ -1,4 +1,4 @@
-"""A mail of a thread beside what we take it to mean: its text, with the words that were relied on marked. Pure."""
+"""A mail of a thread and its readings: its text, with the quoted evidence marked. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-SHOWN = 6000  # characters of a mail; the archive has the rest
+SHOWN = 6000  # characters per mail; the archive has the rest
 
 
 @dataclass(frozen=True, slots=True)
 class MessageReading:
-    """What a mail was taken to mean. `status`: counts, taken back, suggested; `rule`: which reading it is."""
+    """How a mail was read. `status`: counts, undone or suggested; `rule`: the rule that read it."""
 
     kind: str
     quote: str
@@ -21,14 +21,14 @@ class MessageReading:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a text; `marked` where it was relied on."""
+    """A part of a text; `marked` if it is the evidence of a reading."""
 
     text: str
     marked: bool
 
 
 def passages(text: str, quotes: Iterable[str]) -> list[Passage]:
-    """The text in parts; white space of a quote may differ, since rules read lines joined. Overlaps are marked once.
+    """Split a text at its quotes. White space may differ, since rules read joined lines; overlaps are marked once.
 
     >>> [each.text for each in passages("I can\\n reproduce it.", ["can reproduce"]) if each.marked]
     ['can\\n reproduce']

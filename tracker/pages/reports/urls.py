@@ -1,4 +1,4 @@
-"""The pages of single reports."""
+"""URLs of single reports."""
 
 from django.urls import re_path
 

@@ -18,7 +18,7 @@ from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
 
 
 def report(request: HttpRequest, ref: str) -> HttpResponse:
-    """What was measured, what happened, and who said what; `?mails=KEY` the part of a long thread before that."""
+    """Show findings, timeline and thread; `?mails=KEY` pages to the part of a long thread before that message."""
     before = request.GET.get("mails", "")
     if before and not is_key(before):
         return refused(f"mails: expected a number; found {before[:40]!r}")
@@ -33,12 +33,12 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
 
 
 def brief(request: HttpRequest, ref: str) -> HttpResponse:
-    """What a row of a table shows more of; a part of a page."""
+    """Return the details of an expanded table row, as a fragment."""
     return render(request, "reports/brief.html", {"brief": queries.brief(queries.find_report(ref))})
 
 
 def tables(request: HttpRequest, ref: str) -> HttpResponse:
-    """All that the robot measured, thousands of rows, on a page of their own."""
+    """Show the robot's comparison tables, thousands of rows, on their own page."""
     found = queries.find_report(ref)
     return render(request, "reports/tables.html", {"report": found, "tables": queries.tables(found)})
 
@@ -58,8 +58,8 @@ def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
 @login_required
 @permission_required(CHANGE_REPORTS, raise_exception=True)
 def take_back(request: HttpRequest, ref: str) -> HttpResponse:
-    """Reverse one event of the timeline; done to a reversal, the event counts again."""
+    """Reverse one event of the timeline; reversing a reversal makes the original event count again."""
     found, key = queries.find_report(ref), told(request.POST, "key")
     done = report_actions.take_back([found.pk], key, person(request), timezone.now(), permit_of(request.user))
-    messages.info(request, "Taken back." if done else "It does not count any more: somebody was faster.")
+    messages.info(request, "Undone." if done else "Nothing to undo: this event no longer counts.")
     return redirect("report", found.culprit.sha)

@@ -1,4 +1,4 @@
-"""The headline of a report in words. Pure."""
+"""The headline finding of a report, in words. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tracker.models import Finding
 
 
 def headline(finding: Finding) -> str:
-    """What moved, by how much, where, and how sure that is, in a sentence or two."""
+    """Return a sentence or two: the metric, its change, where it was measured, and the confidence."""
     return " ".join(part for part in (_movement(finding), _where(finding), _sureness(finding)) if part)
 
 
@@ -16,13 +16,13 @@ def _movement(finding: Finding) -> str:
     name = finding.metric.name
     if finding.verdict in ("regression", "improvement"):
         word = "worse" if finding.verdict == "regression" else "better"
-        amount = f"{abs(change):.1f} % " if change is not None else ""
+        amount = f"{abs(change):.1f}% " if change is not None else ""
         said = f"{name} is {amount}{word}"
     else:
-        said = f"{name} moved by {raw:+.1f} %" if raw is not None else f"{name} moved"
+        said = f"{name} changed by {raw:+.1f}%" if raw is not None else f"{name} changed"
     if finding.old_mean is not None and finding.new_mean is not None:
         unit = f" {finding.metric.unit}" if finding.metric.unit else ""
-        said += f": {short(finding.old_mean)} before, {short(finding.new_mean)}{unit} since"
+        said += f": {short(finding.old_mean)} before, {short(finding.new_mean)}{unit} after"
     return said + ","
 
 
@@ -36,17 +36,16 @@ def _where(finding: Finding) -> str:
 def _sureness(finding: Finding) -> str:
     parts = []
     if finding.low_pct is not None and finding.high_pct is not None:
-        parts.append(f"The movement lies between {finding.low_pct:+.1f} and {finding.high_pct:+.1f} %")
+        parts.append(f"95% CI {finding.low_pct:+.1f} to {finding.high_pct:+.1f}%")
     if finding.p_value is not None:
-        parts.append(f"chance alone makes it with {chance(finding.p_value)}")
+        parts.append(chance(finding.p_value))
     if finding.effect is not None:
-        parts.append(f"it is {finding.effect:.1f} times the usual noise there")
+        parts.append(f"{finding.effect:.1f} times the usual noise")
     if not parts:
-        return "The samples are not known, so nothing tells how sure that is."
-    text = ", ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+        return "Confidence unknown: no samples."
+    return f"{', '.join(parts)}."
 
 
 def chance(p: float) -> str:
-    """The p of a test as it is told: "p = 0.012"; below a ten-thousandth its digits mean nothing."""
+    """Format a p-value: "p = 0.012", or "p < 0.0001" below that."""
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"

@@ -1,1 +1,1 @@
-"""The pages of bisect results: all that labs handed in, reported or not, and why."""
+"""The pages of bisect results: all that labs submitted, reported or not, and why."""

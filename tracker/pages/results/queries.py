@@ -1,4 +1,4 @@
-"""What the pages of results show, in a constant number of queries."""
+"""The data of the result pages, in a constant number of queries."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from django.http import Http404
 from tracker.models import BisectResult, Finding
 
 PAGE = 100  # rows
-FINDINGS = 500  # of a result; its payload has the rest
+FINDINGS = 500  # per result; its payload has the rest
 _MISSING = "there is no such result"
 
 
 @dataclass(frozen=True, slots=True)
 class ResultQuery:
-    """What is asked for: an outcome, only held ones, and what stands before a key, newest first."""
+    """The filters of the list: an outcome, only held results, only those before a key."""
 
     outcome: str = ""
     held: bool = False
@@ -25,7 +25,7 @@ class ResultQuery:
 
 @dataclass(frozen=True, slots=True)
 class ResultList:
-    """One page of results; `older` is the key to go on with, None at the end."""
+    """One page of results; `older` is the key of the next page, None on the last."""
 
     rows: Sequence[BisectResult]
     older: int | None
@@ -33,14 +33,14 @@ class ResultList:
 
 @dataclass(frozen=True, slots=True)
 class ResultPage:
-    """A result, and what it found that nobody had found before."""
+    """A result, and the findings that it was the first to report."""
 
     row: BisectResult
     findings: Sequence[Finding]
 
 
 def listing(question: ResultQuery) -> ResultList:
-    """A page of results, newest first; the page after it is asked for by the last key."""
+    """Return a page of results, newest first."""
     rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured").order_by("-pk")
     if question.outcome:
         rows = rows.filter(outcome=question.outcome)
@@ -53,20 +53,20 @@ def listing(question: ResultQuery) -> ResultList:
 
 
 def page(pk: int) -> ResultPage:
-    """One result; Http404 for none."""
+    """Return one result; raise Http404 if there is none."""
     row = BisectResult.objects.select_related("report__culprit").defer("payload").filter(pk=pk).first()
     if row is None:
         raise Http404(_MISSING)
     if row.report is None:
         return ResultPage(row, ())
-    # Asked for by their report, which has an index; a report has a handful of results.
+    # Filtered by report first, which has an index; a report has only a few results.
     findings = Finding.objects.filter(report=row.report, result=row).select_related("metric", "scenario", "machine")
     shown = findings.order_by("-headline", "pk")[:FINDINGS]
     return ResultPage(row, list(shown))
 
 
 def payload(pk: int) -> str:
-    """What the lab handed in, as canonical JSON."""
+    """Return the submitted payload, as canonical JSON."""
     found = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
     if found is None:
         raise Http404(_MISSING)

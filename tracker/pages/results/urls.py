@@ -1,4 +1,4 @@
-"""`/results/` and what is below."""
+"""URLs of bisect results."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""`/results/`: what labs handed in, and what became of it."""
+"""`/results/`: the results that labs submitted, and what became of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracker.pages.results.queries import ResultQuery
 
 
 def results(request: HttpRequest) -> HttpResponse:
-    """All of them, newest first; `?held=1`, `?outcome=inconclusive` and `?before=KEY` narrow it."""
+    """List results, newest first; `?held=1`, `?outcome=inconclusive` and `?before=KEY` filter."""
     outcome, before = request.GET.get("outcome", ""), request.GET.get("before", "")
     if outcome and outcome not in Outcome.values:
         return _bad("outcome", ", ".join(Outcome.values), outcome)
@@ -24,12 +24,12 @@ def results(request: HttpRequest) -> HttpResponse:
 
 
 def result(request: HttpRequest, pk: int) -> HttpResponse:
-    """One result with its findings."""
+    """Show one result with its findings."""
     return render(request, "results/result.html", {"page": queries.page(pk)})
 
 
 def payload(request: HttpRequest, pk: int) -> HttpResponse:
-    """What was handed in."""
+    """Return the payload as submitted."""
     return HttpResponse(queries.payload(pk), content_type="application/json")
 
 

@@ -1,1 +1,1 @@
-"""`/inbox/`: what waits for a person, and how reading goes."""
+"""`/inbox/`: the review queue, and the progress of reading archives and trees."""

@@ -1,16 +1,16 @@
-"""The words that a suggestion relies on, among those around them. Pure."""
+"""A suggestion's evidence with its surrounding text. Pure."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-AROUND = 240  # letters on each side
+AROUND = 240  # characters on each side
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Evidence in its place; `before` and `after` are empty where it was not found in the text."""
+    """Evidence in context; `before` and `after` are empty if it was not found in the text."""
 
     before: str
     evidence: str
@@ -18,7 +18,7 @@ class Excerpt:
 
 
 def excerpt(own_text: str, quote: str) -> Excerpt:
-    """The evidence with what stands around it in the mail. White space may differ: a rule reads lines joined."""
+    """Return the evidence with its context in the mail. White space may differ, since rules read joined lines."""
     words = quote.split()[:80]
     if not words:
         return Excerpt("", quote, "")

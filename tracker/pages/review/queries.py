@@ -1,4 +1,4 @@
-"""What the inbox shows, in a constant number of queries: suggestions, quarantine, archives, trees, rules."""
+"""The data of the review queue, in a constant number of queries: suggestions, quarantine, archives, trees, rules."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from tracker.domain.report_state.text import status_text
 from tracker.models import Archive, Decision, Event, Message, PendingReference, RawMessage, RuleRecord, Suggestion, Tree
 from tracker.pages.review.context import Excerpt, excerpt
 
-PAGE = 100  # rows of a section
-COUNTED = 100_000  # mails in quarantine, the newest
-SUGGESTIONS = 50  # each with its report's history
+PAGE = 100  # rows per section
+COUNTED = 100_000  # the newest mails in quarantine
+SUGGESTIONS = 50  # each with its report's events
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestionRow:
-    """One suggestion: its words in their context, who wrote them, and where the report would stand."""
+    """One suggestion: its evidence in context, its mail, and the report state if it is accepted."""
 
     suggestion: Suggestion
     excerpt: Excerpt
     message: Message | None
-    becomes: str  # the sentence that the table would show
-    changes: bool  # whether that is another one than now
+    becomes: str  # the status text if it is accepted
+    changes: bool  # whether that differs from the current one
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRow:
-    """One archive: how far it was read, and what came of that."""
+    """One archive: how far it has been read, and how much is in quarantine."""
 
     archive: Archive
     quarantined: int
-    lag: timedelta | None  # from the last mail to the last reading
+    lag: timedelta | None  # from the newest mail to the last read
 
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """One page; `older_…` is the key to go on with, None at the end."""
+    """One page; `older_…` is the key of the next page, None on the last."""
 
     suggestions: Sequence[SuggestionRow]
     older_suggestions: int | None
@@ -49,11 +49,11 @@ class Inbox:
     archives: Sequence[ArchiveRow]
     trees: Sequence[Tree]
     rules: Sequence[RuleRecord]
-    waits: bool  # whether mail waits for its report
+    waits: bool  # whether mail waits for a report that has not been seen
 
 
 def inbox(suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
-    """The newest of each section, or those before a key."""
+    """Return the newest rows of each section, or those before a key."""
     suggestions = Suggestion.objects.filter(decision=Decision.OPEN).prefetch_related("report__culprit").order_by("-pk")
     quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")
     if suggestions_before is not None:
@@ -74,7 +74,7 @@ def inbox(suggestions_before: int | None = None, quarantine_before: int | None =
 
 
 def _rows(suggestions: Sequence[Suggestion]) -> list[SuggestionRow]:
-    """Each with its mail and its report's history: two queries for all."""
+    """Return the rows with their mails and their reports' events: two queries in all."""
     ids = {each.message_id for each in suggestions}
     messages = {each.message_id: each for each in Message.objects.filter(message_id__in=ids).defer("tables")}
     events: dict[int, list[EventData]] = {each.report_id: [] for each in suggestions}
@@ -91,7 +91,7 @@ def _row(suggestion: Suggestion, message: Message | None, events: list[EventData
 
 
 def _archives() -> list[ArchiveRow]:
-    # Counted here: grouped by their archive, a database would look at every mail that is kept.
+    # Counted in Python: GROUP BY archive would make the database scan every stored mail.
     held = RawMessage.objects.exclude(error="").order_by("-pk").values_list("archive_id", flat=True)
     quarantined = Counter(held[:COUNTED])
     return [

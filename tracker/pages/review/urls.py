@@ -1,4 +1,4 @@
-"""The inbox."""
+"""URLs of the review queue."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""`/inbox/`: suggestions, quarantine, archives; and the decisions about suggestions."""
+"""`/inbox/`: the review queue, and the decisions on suggestions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tracker.services.accounts.roles import DECIDE
 
 
 def inbox(request: HttpRequest) -> HttpResponse:
-    """The newest of each; `?suggestions=KEY` and `?quarantine=KEY` show what is older."""
+    """Show the newest of each section; `?suggestions=KEY` and `?quarantine=KEY` page to older rows."""
     keys: dict[str, int | None] = {}
     for name in ("suggestions", "quarantine"):
         text = request.GET.get(name, "")
@@ -38,7 +38,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 @login_required
 @permission_required(DECIDE, raise_exception=True)
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
-    """One decision: `decision` accept, reject, or set with another kind of event in `instead`; then on to the next."""
+    """Record one `decision`: accept, reject, or set, with another event kind in `instead`; redirect to the next."""
     suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
     word = request.POST.get("decision", "")
     word = request.POST.get("instead", "") if word == "set" else word
@@ -57,7 +57,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @permission_required(DECIDE, raise_exception=True)
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take a decision back: its event is reversed, and the suggestion waits again."""
+    """Undo a decision: its event is reversed, and the suggestion is open again."""
     suggestions.take_back(
         get_object_or_404(Suggestion.objects.select_related("report"), pk=pk), person(request), timezone.now()
     )
@@ -66,6 +66,6 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _next_open(pk: int) -> int:
-    """The suggestion below, or the one above at the end."""
+    """Return the key of the next suggestion, of the previous one at the end, or 0."""
     waiting = Suggestion.objects.filter(decision=Decision.OPEN).values_list("pk", flat=True)
     return waiting.filter(pk__lt=pk).order_by("-pk").first() or waiting.order_by("pk").first() or 0

@@ -1,1 +1,1 @@
-"""`/compare/`, `/studies/`: kernels side by side for a question: which variant wins, how versions follow each other."""
+"""`/compare/`, `/studies/`: kernels side by side, to see which variant wins or how versions develop."""

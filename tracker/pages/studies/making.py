@@ -1,4 +1,4 @@
-"""A comparison that gets a name."""
+"""Creating a study: a comparison gets a name."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,49}\Z")
 
 
 def choose(handles: Sequence[str]) -> list[Kernel]:
-    """The kernels of these handles, each once, in their order."""
+    """Return the kernels of these handles, each once, in order. Raises InvalidInput for an unknown one."""
     if len(handles) > MOST_KERNELS:
         raise InvalidInput(f"of: expected at most {MOST_KERNELS} kernels, found {len(handles)}")
     if any("\0" in handle for handle in handles):
-        raise InvalidInput("of: no kernel has such a name")
+        raise InvalidInput("of: a kernel name must not contain NUL")
     found = named(handles) if handles else []
     if unknown := [handle for handle, kernel in zip(handles, found, strict=True) if kernel is None]:
         raise InvalidInput(f"of: no kernel {unknown[0][:80]!r} was measured")
@@ -30,18 +30,18 @@ def choose(handles: Sequence[str]) -> list[Kernel]:
 
 @transaction.atomic
 def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime) -> Study:
-    """A study of these kernels; `kind` "" is what they look like. Unfit says what is wrong."""
+    """Create a study of these kernels; `kind` "": guessed from them. Raises InvalidInput, which says what is wrong."""
     if not _SLUG.match(slug):
-        raise InvalidInput(f"slug: expected small letters, digits and hyphens; found {slug[:60]!r}")
+        raise InvalidInput(f"slug: expected lower-case letters, digits and hyphens; found {slug[:60]!r}")
     if not title:
         raise InvalidInput("title: expected a title; found none")
     if kind and kind not in StudyKind.values:
         raise InvalidInput(f"kind: expected one of {', '.join(StudyKind.values)}; found {kind[:20]!r}")
     chosen = choose(handles)
     if len(chosen) < 2:
-        raise InvalidInput("of: expected two kernels at least")
+        raise InvalidInput("of: expected at least two kernels")
     if Study.objects.filter(slug=slug).exists():
-        raise InvalidInput(f"slug: there is a study {slug} already")
+        raise InvalidInput(f"slug: study {slug} already exists")
     made = Study.objects.create(slug=slug, title=title, kind=kind or kind_of(chosen), made_at=now)
     StudyKernel.objects.bulk_create(
         StudyKernel(study=made, position=number, kernel=kernel) for number, kernel in enumerate(chosen, 1)

@@ -1,4 +1,4 @@
-"""What is known of the kernels of a study: seven queries, however many kernels and tests there are."""
+"""The data of a study: seven queries, however many kernels and tests there are."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tracker.pages.kernels import queries as comparison
 from tracker.services.revisions import texts
 
 MOST_KERNELS = 12
-MOST_KNOWN = 5000  # files of evidence that are chosen from
-MOST_PLACES = 20  # whose files are laid side by side
-MOST_VMSTAT = 5  # listings a kernel that its columns are made of
-MOST_LETTERS = 6 << 20  # of all that are read for a page
+MOST_KNOWN = 5000  # files to choose from
+MOST_PLACES = 20  # whose files are shown side by side
+MOST_VMSTAT = 5  # vmstat listings per kernel for the system columns
+MOST_LETTERS = 6 << 20  # characters read for one page
 VMSTAT = "vmstat"
 
 
 def place(slug: str) -> str:
-    """Where the prose of a study stands among what people wrote."""
+    """Return the `place` of a study's prose in `TextRevision`."""
     return f"study {slug}"
 
 
 def document(study: Study) -> Document:
-    """A study that has a name."""
+    """Return the document of a saved study."""
     columns = list(study.columns.select_related("kernel"))
     prose = {name: row.text for name, row in texts(place(study.slug)).items()}
     labels = [str(column) for column in columns]
@@ -40,13 +40,13 @@ def document(study: Study) -> Document:
 
 
 def ad_hoc(kernels: Sequence[Kernel]) -> Document:
-    """Any kernels side by side."""
+    """Return the document of any kernels side by side."""
     labels = [kernel.label for kernel in kernels]
     return compose(facts(" beside ".join(labels), kernels, labels, kind_of(kernels), {}))
 
 
 def kind_of(kernels: Sequence[Kernel]) -> StudyKind:
-    """What kernels are compared for: variants of one for which wins, others for how they follow each other."""
+    """Return the likely kind of comparison: VARIANTS for variants of one kernel, otherwise VERSIONS."""
     is_one = len(kernels) > 1 and len({kernel.name for kernel in kernels}) == 1
     return StudyKind.VARIANTS if is_one else StudyKind.VERSIONS
 
@@ -54,7 +54,7 @@ def kind_of(kernels: Sequence[Kernel]) -> StudyKind:
 def facts(
     title: str, kernels: Sequence[Kernel], labels: Sequence[str], kind: str, prose: Mapping[str, str]
 ) -> StudyFacts:
-    """All that a study tells."""
+    """Return all data of a study."""
     groups, vmstat, left_out = _chosen(kernels)
     listings = _read([row for group in groups for row in group] + vmstat)
     return StudyFacts(
@@ -71,8 +71,8 @@ def facts(
 
 
 def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[ToolOutput], int]:
-    """The files to lay side by side, a list a place (kind, machine, scenario), the first kernel's first; those of
-    vmstat, a few a kernel; and how many that could be shown are not. Without their texts.
+    """Return the files to show side by side, one list per place (kind, machine, scenario) in the order of the kernels;
+    those of vmstat, a few per kernel; and the number of files left out. All without their texts.
     """
     rows = ToolOutput.objects.filter(kernel__in=kernels).exclude(kind=TEXT).defer("text").order_by("pk")
     order = {kernel.pk: number for number, kernel in enumerate(kernels)}
@@ -92,7 +92,7 @@ def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[Too
 
 
 def _read(rows: Sequence[ToolOutput]) -> dict[int, ToolListing]:
-    """What these files hold, by their keys, as far as there is room."""
+    """Return the contents of these files by key, up to MOST_LETTERS in all."""
     kinds = {row.pk: row.kind for row in rows}
     sizes = ToolOutput.objects.filter(pk__in=kinds).order_by("pk").values_list("pk", Length("text"))
     room, wanted = MOST_LETTERS, []

@@ -1,4 +1,4 @@
-"""Comparisons and studies, in their forms."""
+"""URLs of comparisons and studies, in their formats."""
 
 from django.urls import path, re_path
 

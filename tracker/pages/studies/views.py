@@ -1,4 +1,4 @@
-"""`/compare/`: any kernels side by side; `/studies/`: those comparisons that have a name."""
+"""`/compare/`: any kernels side by side; `/studies/`: comparisons saved under a name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tracker.services.accounts.roles import CHANGE_REPORTS
 
 
 def compare(request: HttpRequest, form: str = "") -> HttpResponse:
-    """The kernels of `of`, in the order asked for; without any, all that can be chosen."""
+    """Compare the kernels of `of`, in the order given; without any, show those that can be chosen."""
     handles = [handle for handle in request.GET.getlist("of") if handle]
     try:
         chosen = making.choose(handles)
@@ -40,17 +40,17 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
 
 
 def _first(handle: str, handles: list[str]) -> str:
-    """The same comparison with this kernel as the one that the others are compared with."""
+    """Return the query of the same comparison with this kernel as the baseline."""
     return urlencode([("of", handle), *(("of", other) for other in handles if other != handle)])
 
 
 def studies(request: HttpRequest) -> HttpResponse:
-    """Those that have a name, the newest first."""
+    """List the studies, newest first."""
     return render(request, "studies/list.html", {"studies": Study.objects.prefetch_related("columns__kernel")[:200]})
 
 
 def study(request: HttpRequest, slug: str) -> HttpResponse:
-    """One study; `edit` names the prose that is to be edited."""
+    """Show a study; `edit` names the text to edit."""
     found = _study(slug)
     try:
         edit = editing(request, queries.place(slug), PLACES)
@@ -60,14 +60,14 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponse:
-    """A study as text, Markdown or JSON."""
+    """Return a study as text, Markdown or JSON."""
     return in_form(queries.document(_study(slug)), form)
 
 
 @require_POST
-@only_who_may(CHANGE_REPORTS, "only triagers make studies")
+@only_who_may(CHANGE_REPORTS, "only triagers can create studies")
 def keep(request: HttpRequest) -> HttpResponse:
-    """Give a comparison a name."""
+    """Save a comparison as a study."""
     slug, title = told(request.POST, "slug", 60), " ".join(told(request.POST, "title", 300).split())
     try:
         making.make(slug, title, "", request.POST.getlist("of"), timezone.now())
@@ -77,9 +77,9 @@ def keep(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@only_who_may(CHANGE_REPORTS, "only triagers write into studies")
+@only_who_may(CHANGE_REPORTS, "only triagers can edit studies")
 def edit(request: HttpRequest) -> HttpResponse:
-    """Write one of the texts of a study."""
+    """Save one of the texts of a study."""
     found = _study(told(request.POST, "slug", 60))
     return written(request, queries.place(found.slug), PLACES) or redirect("study", found.slug)
 

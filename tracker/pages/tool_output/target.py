@@ -1,4 +1,4 @@
-"""What a file belongs to, as people and programs name it: a side of a report, or a kernel, perhaps on a machine."""
+"""What an uploaded file belongs to: a side of a report, or a kernel, optionally on a machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tracker.services import tool_output
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One of both: a report with its side, or a kernel."""
+    """Either a report with its side, or a kernel."""
 
     report: Report | None = None
     side: str = ""
@@ -26,11 +26,11 @@ class Target:
 
 
 def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") -> Target:
-    """Unfit where that is not one thing; Http404 where there is no such thing."""
+    """Return the target. Raises InvalidInput if that is not exactly one, Http404 if it does not exist."""
     if bool(report) == bool(kernel):
         raise InvalidInput("expected a report with its side, or a kernel")
     if any("\0" in each for each in (report, kernel, machine)):
-        raise InvalidInput("nothing has such a name")
+        raise InvalidInput("names must not contain NUL")
     box = Machine.objects.filter(name=machine).first() if machine else None
     if machine and box is None:
         raise Http404(f"there is no machine {machine[:100]}")
@@ -45,7 +45,7 @@ def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") 
 
 
 def attach(target: Target, name: str, text: str, said_by: str, now: datetime) -> ToolOutput:
-    """Keep a file; Unfit says why not."""
+    """Store a file. Raises InvalidInput if it can't be accepted."""
     if target.report:
         return tool_output.attach_to_report(target.report, target.side, name, text, said_by, now, target.machine)
     assert target.kernel

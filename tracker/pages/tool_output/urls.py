@@ -1,4 +1,4 @@
-"""Files that show why a number moved."""
+"""URLs of profiles and counters."""
 
 from django.urls import path
 

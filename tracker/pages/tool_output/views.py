@@ -1,4 +1,4 @@
-"""`/evidence/…`: one file as a table and as it came; two of them side by side."""
+"""`/evidence/…`: one file as a table and as received; two of them side by side."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tracker.models import ToolOutput
 from tracker.pages.http import is_key, refused
 
 MOST_ROWS = 200
-MOST_LETTERS = 200_000  # of the text; the rest is behind a link
+MOST_LETTERS = 200_000  # characters shown; a link leads to the whole file
 
 
 def evidence(request: HttpRequest, pk: int) -> HttpResponse:
-    """What is in a file, and the file."""
+    """Show a file as a table, and its text."""
     row = _row(pk)
     listing = read(row.kind, row.text)
     shown = {
@@ -32,17 +32,17 @@ def evidence(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
-    """The text as it came, which no browser takes for anything else."""
+    """Return the text as received, as plain text that browsers don't interpret."""
     answer = HttpResponse(_row(pk).text, content_type="text/plain; charset=utf-8")
     answer["X-Content-Type-Options"] = "nosniff"
     return answer
 
 
 def beside(request: HttpRequest) -> HttpResponse:
-    """`old` and `new`: two files of one kind."""
+    """Show two files of one kind, `old` and `new`, side by side."""
     keys = [request.GET.get(name, "") for name in ("old", "new")]
     if not all(map(is_key, keys)):
-        return refused("old, new: expected the numbers of two files")
+        return refused("old, new: expected the IDs of two files")
     old, new = (_row(int(key)) for key in keys)
     if old.kind != new.kind:
         return refused(f"old, new: expected files of one kind; found {old.kind} and {new.kind}")

@@ -1,4 +1,4 @@
-"""What the form above a table shows: each filter with its values and counts, and what is set. Pure."""
+"""The filter form above a table: each filter with its values and counts, and the values that are set. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tracker.pages.triage.filters import IMPROVEMENTS, NOT
 from tracker.pages.triage.question import TriageQuery
 
 OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
-LONGEST = 40  # characters of a name in a list
+LONGEST = 40  # characters of a value in a list
 SPANS = ("3d", "1w", "2w", "1m", "3m", "1y")
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A filter as a list of values to choose from; `chosen` are those that are set."""
+    """A filter as a list of values to choose from; `chosen` are the ones that are set."""
 
     name: str
-    offered: Sequence[tuple[str, str]]  # value, words
+    offered: Sequence[tuple[str, str]]  # value, label
     chosen: tuple[str, ...]
 
     @property
@@ -29,7 +29,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A value that is set: its words, the page without it, and the page with its opposite."""
+    """A filter value that is set: its label, the URL without it, and the URL with it negated."""
 
     words: str
     without: str
@@ -38,7 +38,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """The form. `hidden`: what it has no field for, and must keep."""
+    """The form. `hidden`: parameters without a field, which it must keep."""
 
     lists: Sequence[Control]
     chips: Sequence[Chip]
@@ -51,7 +51,7 @@ class Controls:
 
 
 def controls(question: TriageQuery, counts: Counts) -> Controls:
-    """The form of a question."""
+    """Return the filter form for a question."""
     asked = question.asked
     lists = [_control(name, counts.get(name, ()), asked.get(name, ())) for name in OFFERED]
     lists += [

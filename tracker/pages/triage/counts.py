@@ -1,7 +1,7 @@
-"""How many reports of a release each filter would show: counted once after a change, and kept in memory until the next.
+"""How many reports of a release each filter value would show, cached until one of its reports changes.
 
-A release's newest event says whether anything has changed, and is found in an index. What moves a count without an
-event, as a new machine's name does, shows after KEEP at the latest.
+The cache key is the release's newest event, which an index finds. A change without an event, such as a renamed machine,
+shows after KEEP seconds at the latest.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from django.db.models.functions import Cast, Coalesce
 from tracker.models import Release, Report
 
 KEEP = 60.0  # seconds
-MOST = 40  # values that a filter offers; any other can be asked for by its name
-# The filters that are counted, with their columns.
+MOST = 40  # values that a filter offers; others can still be given in the URL
+# The counted filters and their columns.
 COUNTED: Mapping[str, str] = {
     "state": "state",
     "kind": "verdict",
@@ -37,7 +37,7 @@ COUNTED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A value of a filter, and how many reports of the release have it."""
+    """A filter value and the number of the release's reports that have it."""
 
     value: str
     number: int
@@ -47,23 +47,23 @@ Counts = Mapping[str, Sequence[Count]]
 
 
 def newest(column: str) -> Subquery:
-    """The newest event of a release's section, for an annotation."""
+    """Return a subquery for the newest event in a section of a release, to annotate with."""
     rows = Report.objects.filter(**{column: OuterRef("version")}).order_by("-revision")
     return Subquery(rows.values("revision")[:1])
 
 
 def stamped(releases: QuerySet[Release]) -> QuerySet[Release]:
-    """Releases, each with a stamp that changes when anything happens to one of its reports."""
+    """Annotate releases with a stamp that changes with every event of one of their reports."""
     return releases.annotate(news=Coalesce(newest("merged"), 0), other_news=Coalesce(newest("shifted"), 0))
 
 
 def stamp(release: Release) -> str:
-    """Of a release that came with its stamp."""
+    """Return the stamp of a release that came from `stamped`."""
     return f"{release.pk}:{release.news}:{release.other_news}"  # type: ignore[attr-defined]
 
 
 def counts(release: Release) -> Counts:
-    """What each filter would show, the most frequent value first; one query where something has changed."""
+    """Return the counts of each filter, the most frequent value first; one query if something has changed."""
     key = f"counts:{stamp(release)}"
     found: Counts | None = cache.get(key)
     if found is None:
@@ -73,7 +73,7 @@ def counts(release: Release) -> Counts:
 
 
 def _counted(version: str) -> Counts:
-    """One statement: each column of each section by itself, from its index. Who stands in both sections is two rows."""
+    """Count with one statement, each column of each section from its index. A report in both sections counts twice."""
     parts = [
         Report.objects.filter(**{section: version})
         .order_by()
@@ -89,7 +89,7 @@ def _counted(version: str) -> Counts:
 
 
 def _offered(name: str, tally: Counter[str]) -> list[Count]:
-    """The values of a filter as its URL has them."""
+    """Return the values of a filter as they are written in its URL."""
     if name == "stable":
         number = tally["true"] + tally["1"]  # as PostgreSQL and SQLite write it
         return [Count("missing", number)] if number else []

@@ -1,7 +1,7 @@
-"""The filters of a table, as they stand in its URL: `?state=working&machine!=lab7-m1&age=2w`.
+"""The filters of a table, as given in its URL: `?state=working&machine!=lab7-m1&age=2w`.
 
-A filter may be given more than once: any of its values fits. With `!` behind its name none of them may. The recipe to
-add one is in CONTRIBUTING.md.
+A filter given more than once matches any of its values; with `!` after its name it matches none of them.
+CONTRIBUTING.md tells how to add a filter.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tracker.domain.events import CLOSED, OPEN, Awaited, State, Verdict
 from tracker.models import Report
 from tracker.services.report_summary import clipped
 
-MOST = 50  # values of a filter
-LONGEST = 500  # characters of one
+MOST = 50  # values per filter
+LONGEST = 500  # characters of a value
 NOT = "!"
-# Words for several states at once.
+# `open` and `closed` stand for several states.
 STATES: Mapping[str, tuple[str, ...]] = {
     "open": tuple(sorted(OPEN)),
     "closed": tuple(sorted(CLOSED)),
@@ -34,7 +34,7 @@ _HOURS = {"h": 1, "d": 24, "w": 168, "m": 720, "y": 8760}
 
 
 class Texts(forms.Field):
-    """The values of one parameter: each one line, and neither too long nor too many. Empty ones say nothing."""
+    """The values of one parameter: at most MOST, each at most LONGEST characters. Empty values are ignored."""
 
     widget = forms.SelectMultiple
 
@@ -51,7 +51,7 @@ class Texts(forms.Field):
 
 
 class Words(Texts):
-    """Values out of a list."""
+    """Values from a fixed list."""
 
     def __init__(self, *, known: Iterable[str], **more: Any) -> None:
         super().__init__(**more)
@@ -64,16 +64,16 @@ class Words(Texts):
 
 
 class Spans(Texts):
-    """Lengths of time: 36h, 3d, 2w, 6m, 1y."""
+    """Durations: 36h, 3d, 2w, 6m, 1y."""
 
     def one(self, text: str) -> str:
         if not _SPAN.match(text):
-            raise forms.ValidationError(f"expected a length of time like 36h, 3d, 2w, 6m or 1y; found {text[:40]!r}")
+            raise forms.ValidationError(f"expected a duration like 36h, 3d, 2w, 6m or 1y; found {text[:40]!r}")
         return text
 
 
 class AnyOf(django_filters.Filter):
-    """Rows of which a column has one of the values."""
+    """Rows whose column has one of the values."""
 
     field_class: type[Texts] = Texts
 
@@ -88,7 +88,7 @@ class AnyOf(django_filters.Filter):
 
 
 class Addresses(Texts):
-    """Addresses, in the lower case that they are kept in."""
+    """Addresses, lowercased as they are stored."""
 
     def one(self, text: str) -> str:
         return super().one(text).lower()
@@ -108,7 +108,7 @@ class InStates(OneOfWords):
 
 
 class Since(AnyOf):
-    """Rows of which a moment lies at least so long ago."""
+    """Rows whose time is at least this long ago."""
 
     field_class = Spans
 
@@ -123,7 +123,7 @@ class Since(AnyOf):
 
 
 class Said(AnyOf):
-    """Rows in which all the words stand; with a not, rows in which none does."""
+    """Rows that contain all the words; negated, rows that contain none of them."""
 
     def asked(self, values: list[str]) -> Q:
         found = Q()
@@ -133,14 +133,14 @@ class Said(AnyOf):
 
 
 class Flag(OneOfWords):
-    """`yes` alone: what a column says yes to, or what is not empty in it."""
+    """A single value such as `yes`: rows whose column is true, or not empty."""
 
     def asked(self, values: list[str]) -> Q:
         return Q(**{self.field_name: True}) if self.field_name == "lacks_fix" else ~Q(**{self.field_name: ""})
 
 
 class Assigned(AnyOf):
-    """`nobody` for what is assigned to nobody."""
+    """Rows by assignee; `nobody` for unassigned ones."""
 
     def asked(self, values: list[str]) -> Q:
         return Q(assignee__in=["" if each == "nobody" else clipped(each) for each in values])
@@ -162,7 +162,7 @@ _POSITIVE: dict[str, Any] = {
     "silence": Since(field_name="heard_at"),
     "q": Said(),
 }
-NAMES = ("subsystem", "suite", "metric", "machine", "author")  # which may be misspelt
+NAMES = ("subsystem", "suite", "metric", "machine", "author")  # free text: checked for typos
 IMPROVEMENTS = "improvements"
 
 
@@ -172,7 +172,7 @@ def _negative(name: str) -> Any:
 
 
 class TableFilters(django_filters.FilterSet):
-    """All filters, each with its twin that says not."""
+    """All filters, each with its negation."""
 
     def __init__(self, data: QueryDict, now: datetime) -> None:
         super().__init__(data, queryset=Report.objects.none())
@@ -184,7 +184,7 @@ class TableFilters(django_filters.FilterSet):
         return {**_POSITIVE, **{f"{name}{NOT}": _negative(name) for name in _POSITIVE}, IMPROVEMENTS: switch}
 
     def filter_queryset(self, queryset: QuerySet[Report]) -> QuerySet[Report]:
-        """Rows that fit. Improvements need nobody, and are there on demand alone."""
+        """Return the matching rows. Improvements need no action, so they are included only on request."""
         values = dict(self.form.cleaned_data)
         shown = values.pop(IMPROVEMENTS) or values["kind"] or values[f"kind{NOT}"]
         for name, value in values.items():
@@ -192,9 +192,9 @@ class TableFilters(django_filters.FilterSet):
         return queryset if shown else queryset.exclude(verdict=Verdict.IMPROVEMENT)
 
     def mistakes(self) -> list[str]:
-        """What is wrong, a line each."""
+        """Return one line for each error."""
         return [f"{name}: {error}" for name, errors in self.errors.items() for error in errors]
 
     def asked(self) -> dict[str, tuple[str, ...]]:
-        """The filters that are set, with their values."""
+        """Return the filters that are set, with their values."""
         return {name: tuple(value) for name, value in self.form.cleaned_data.items() if value}

@@ -1,4 +1,4 @@
-"""The rows of a release's triage table: what was merged in its cycle, and what was reported from elsewhere."""
+"""The rows of a release's triage table: reports merged in its cycle, and reports from other trees (shift-left)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tracker.pages.triage.filters import NAMES, NOT
 from tracker.pages.triage.question import TriageQuery
 from tracker.services.report_summary import clipped
 
-BOTH = 50  # rows of each of two sections
-ONE = 100  # of a section alone
+BOTH = 50  # rows per section when both are shown
+ONE = 100  # rows of a single section
 
 
 @dataclass(frozen=True, slots=True)
 class TriageSection:
-    """A page of a section. `after`, `before`: the cursors of the pages around it, "" at an end."""
+    """A page of a section. `after`, `before`: the cursors of the next and previous page, "" if there is none."""
 
     name: str
     heading: str
@@ -33,18 +33,18 @@ class TriageSection:
 
     @property
     def groups(self) -> Iterator[tuple[str, list[lines.TriageRow]]]:
-        """Rows under the value that they share; all under "" where none is asked for."""
+        """Yield the rows grouped by their common value; one group named "" if no grouping was requested."""
         return ((name, list(some)) for name, some in groupby(self.rows, key=self._name))
 
     def _name(self, row: lines.TriageRow) -> str:
-        return str(getattr(row, self.group) or "none told").replace("_", " ") if self.group else ""
+        return str(getattr(row, self.group) or "none").replace("_", " ") if self.group else ""
 
 
 HEADINGS = {"merged": "Merged in this release", "shifted": "Shift-left: reported from other trees"}
 
 
 def sections(version: str, question: TriageQuery, now: datetime) -> list[TriageSection]:
-    """Both sections of a release, or the one that is asked for: a query each."""
+    """Return both sections of a release, or only the requested one: one query each."""
     names = [question.section] if question.section else list(HEADINGS)
     size = ONE if question.section else BOTH
     return [
@@ -55,7 +55,7 @@ def sections(version: str, question: TriageQuery, now: datetime) -> list[TriageS
 def section(
     name: str, heading: str, reports: QuerySet[Report], question: TriageQuery, now: datetime, size: int = ONE
 ) -> TriageSection:
-    """A page of these reports, in one query. What fits is looked for in an index; the rows behind it are then read."""
+    """Return a page of these reports, in one query: the keys are found in an index, then only their rows are read."""
     order = question.keys.turned() if question.backwards else question.keys
     fitting = question.filtered(reports)
     if (values := question.cursor()) is not None:
@@ -78,13 +78,13 @@ def section(
 
 
 def chosen(keys: Iterable[int], now: datetime) -> list[lines.TriageRow]:
-    """The rows of some reports, after they have changed."""
+    """Return the rows of these reports as they are now."""
     found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*lines.COLUMNS)
     return [lines.row_of(told, now) for told in found]
 
 
 def known(asked: Mapping[str, tuple[str, ...]]) -> dict[str, Exists]:
-    """Whether any report has the names that are asked for, as annotations of a query that is made anyway."""
+    """Return annotations that tell whether any report has the requested names, to add to an existing query."""
     return {
         f"known_{number}": Exists(Report.objects.filter(**{name: clipped(value)}))
         for number, (name, value) in enumerate(_names(asked))
@@ -92,7 +92,7 @@ def known(asked: Mapping[str, tuple[str, ...]]) -> dict[str, Exists]:
 
 
 def misspelt(asked: Mapping[str, tuple[str, ...]], answer: object) -> list[str]:
-    """Which of them no report has, by what `known` found out."""
+    """Return an error for each name that no report has, according to the annotations of `known`."""
     told = enumerate(_names(asked))
     return [f"{name}: no report has {value[:80]!r}" for at, (name, value) in told if not getattr(answer, f"known_{at}")]
 
@@ -102,7 +102,7 @@ def _names(asked: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
 
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
-    """Both sections with all that they hold, for a terminal; of these states, or what a stable series has unfixed."""
+    """Return both sections in full; only these states if given, or only reports whose fix is missing in stable."""
     found = []
     for reports in (Report.objects.filter(merged=release.version), Report.objects.filter(shifted=release.version)):
         if states:

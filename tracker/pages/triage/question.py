@@ -1,4 +1,4 @@
-"""What is asked of a table: filters, order, groups and a page of it; read from a URL, and written to one."""
+"""A query on a table, read from and written to a URL: filters, order, grouping and page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tracker.pages.triage.filters import TableFilters
 
 PK = Key("pk")
 URGENT = (Key("urgency", down=True), PK)
-# By what a table may be ordered; the first is the default.
+# The orders of a table; the first is the default.
 ORDERS: Mapping[str, tuple[Key, ...]] = {
     "urgency": URGENT,
     "effect": (Key("weight", down=True), PK),
@@ -32,12 +32,12 @@ PLACES = ("after", "before", "end")
 
 
 class InvalidQuery(ValueError):
-    """A question that can't be understood; its words name the parameter, and what was expected."""
+    """The query string is invalid; the message names the parameter and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriageQuery:
-    """A question as it was understood. `after`, `before`: the rows beyond a cursor; `end`: the last ones."""
+    """A parsed query. `place` holds one of `after` or `before`, a cursor, or `end` for the last page."""
 
     filters: TableFilters
     asked: Mapping[str, tuple[str, ...]]
@@ -48,7 +48,7 @@ class TriageQuery:
 
     @classmethod
     def from_query(cls, query: QueryDict, now: datetime) -> TriageQuery:
-        """Mistaken for a parameter or a value that is unknown."""
+        """Parse a query string; raise InvalidQuery for an unknown parameter or value."""
         own = ("order", "group", "section", *PLACES)
         filters = TableFilters(query, now)
         for name in query:
@@ -64,24 +64,24 @@ class TriageQuery:
         if place and not section:
             raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} beside {', '.join(place)}")
         found = cls(filters, filters.asked(), order, _one(query, "group", GROUPS), section, place)
-        found.cursor()  # a place that is none is told before anything is asked
+        found.cursor()  # an invalid cursor is reported before any query is made
         return found
 
     @property
     def keys(self) -> Order:
-        """By what the rows are ordered: their group first."""
+        """The columns to order by: the group first."""
         keys = ORDERS[self.order]
         group = (Key(self.group),) if self.group and self.group != keys[0].name else ()
         return Order((*group, *keys))
 
     def cursor(self) -> list[Any] | None:
-        """The values beyond which the page begins; None: at the beginning, or at the end."""
+        """Return the values after which the page starts; None for the first or last page."""
         text = self.place.get("after") or self.place.get("before") or ""
         try:
             return self.keys.values(text, Report) if text else None
         except CursorError:
             name = "after" if self.place.get("after") else "before"
-            raise InvalidQuery(f"{name}: expected a place in this table; found {text[:40]!r}") from None
+            raise InvalidQuery(f"{name}: expected a cursor of this table; found {text[:40]!r}") from None
 
     @property
     def backwards(self) -> bool:
@@ -92,11 +92,11 @@ class TriageQuery:
 
     @property
     def text(self) -> str:
-        """The question without its place in the table: what a saved view keeps."""
+        """The query string without the page, as a saved view stores it."""
         return self.url()[1:]
 
     def url(self, **changes: str) -> str:
-        """The same question at another place or order, as a query with its question mark."""
+        """Return the query string, with its question mark, with some parameters changed."""
         own = {"order": self.order if self.order != "urgency" else "", "group": self.group, **changes}
         pairs = [(name, value) for name, values in self.asked.items() for value in values]
         return "?" + urlencode([*pairs, *((name, value) for name, value in own.items() if value)], safe="!")

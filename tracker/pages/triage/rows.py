@@ -1,4 +1,4 @@
-"""A report as a row of a table: every cell as it is shown, so that a template has nothing to work out. Pure."""
+"""A report as a table row, with every cell formatted so that templates compute nothing. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from tracker.domain.events import CLOSED, Verdict
 
-# The columns that a row is made of; nothing else is loaded.
+# The columns that a row needs; no others are loaded.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
     *("metric", "machine", "suite", "scenario", "base", "author", "change_pct", "noise_pct", "spark", "weight"),
     *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "heard_at"),
     *("culprit__sha", "culprit__title"),
 )
-TITLE = 300  # characters of a title; the report's page has it all
-_STEP, _DOT = 3, 2  # of the little chart: a sample every three units, the first two from the edge
+TITLE = 300  # characters of a title; the report's page shows all of it
+_STEP, _DOT = 3, 2  # of the sparkline: one sample every 3 units, the first 2 from the edge
 _MARKS: Mapping[str, str] = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
 
 
 @dataclass(frozen=True, slots=True)
 class TriageRow:
-    """One line. Times are lengths up to now; `good` and `bad` are paths of the little chart, `width` its size."""
+    """One row. `age` and `silence` are durations until now; `good` and `bad` are the paths of a sparkline."""
 
     pk: int
     revision: int
@@ -71,7 +71,7 @@ class TriageRow:
 
 
 def row_of(told: Mapping[str, Any], now: datetime) -> TriageRow:
-    """The row of a report, of which COLUMNS were loaded."""
+    """Return the row of a report from its COLUMNS."""
     good, bad, width = paths(told["spark"])
     change, noise, weight = told["change_pct"], told["noise_pct"], told["weight"]
     closed = told["state"] in CLOSED
@@ -111,13 +111,13 @@ def row_of(told: Mapping[str, Any], now: datetime) -> TriageRow:
 
 
 def _title(told: Mapping[str, Any]) -> str:
-    """What is shown beside the sha: a title that was given, the commit's, or what the subject says behind the sha."""
+    """Return the title to show: the given one, the commit's, or the end of the mail's subject."""
     title: str = told["given_title"] or told["culprit__title"] or told["title"].rpartition(": ")[2]
     return title[:TITLE]
 
 
 def length(moment: datetime | None, now: datetime) -> str:
-    """How long ago, in two or three signs: "3d", "5w", "2y"; "" where it never was.
+    """Return how long ago a moment was, abbreviated: "3d", "5w", "2y"; "" for None.
 
     >>> from datetime import UTC, timedelta
     >>> now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -134,7 +134,7 @@ def length(moment: datetime | None, now: datetime) -> str:
 
 
 def paths(spark: str) -> tuple[str, str, int]:
-    """The two sides of a little chart as SVG paths of dots, and its width; empty where there are no samples.
+    """Return the two sides of a sparkline as SVG paths of dots, and its width; empty without samples.
 
     >>> paths("17,18|3")
     ('M2 19h0M5 20h0', 'M11 5h0', 12)
@@ -149,7 +149,7 @@ def paths(spark: str) -> tuple[str, str, int]:
 
 
 def _samples(spark: str) -> str:
-    """What the little chart shows, in words."""
+    """Return the sparkline's text alternative."""
     if not spark:
         return ""
     old, new = (side.count(",") + 1 for side in spark.split("|"))

@@ -1,4 +1,4 @@
-"""The triage tables, one a release, and what is done in them."""
+"""URLs of the triage tables, one per release, and of report actions."""
 
 from django.urls import path, re_path
 

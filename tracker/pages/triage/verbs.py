@@ -1,4 +1,4 @@
-"""What a person may do to reports at the desk: one key, one kind of event. Pure. The recipe is in CONTRIBUTING.md."""
+"""Report actions of the triage page: one key, one kind of event. CONTRIBUTING.md tells how to add one. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tracker.domain.events import EventKind
 
 @dataclass(frozen=True, slots=True)
 class ActionKey:
-    """`needs`: what has to be told beside it, "" for nothing; `offers`: what may be told beside it."""
+    """A report action. `needs` describes its required argument, `offers` an optional one; "" for none."""
 
     name: str
     key: str
@@ -35,8 +35,8 @@ ACTION_KEYS = (
     ActionKey("gone", "g", "Gone", EventKind.DISAPPEARED, offers="the version: v6.12-rc4"),
     ActionKey("reopen", "o", "Reopen", EventKind.REOPENED),
     ActionKey("block", "b", "Blocks the release", EventKind.BLOCKS),
-    ActionKey("unblock", "B", "Blocks no longer", EventKind.UNBLOCKED),
+    ActionKey("unblock", "B", "No longer blocks", EventKind.UNBLOCKED),
     ActionKey("note", "n", "Note", EventKind.NOTED, needs="the note"),
-    ActionKey("assign", "a", "Assign", EventKind.ASSIGNED, needs="to whom"),
+    ActionKey("assign", "a", "Assign", EventKind.ASSIGNED, needs="the assignee"),
 )
 BY_NAME = {verb.name: verb for verb in ACTION_KEYS}

@@ -1,4 +1,4 @@
-"""`/v5.6/`: the triage table of a release, and the changes that people make in it."""
+"""`/v5.6/`: the triage table of a release, and the report actions taken in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tracker.services.enqueue import enqueue
 
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
-    """Both sections by what the URL asks for (filters.py, question.py); 400 names what can't be understood."""
+    """Show both sections as the URL requests (filters.py, question.py); 400 names an invalid parameter."""
     now = timezone.now()
     releases = counts.stamped(Release.objects.filter(version=version))
     try:
@@ -58,14 +58,14 @@ def _no_release(version: str) -> NoReturn:
 
 
 def views_of(request: HttpRequest) -> QuerySet[SavedView]:
-    """The saved views that somebody sees: his own, and the shared ones."""
+    """Return the saved views that this user sees: their own, and the shared ones."""
     return SavedView.objects.filter(Q(shared=True) | Q(owner=request.user.pk or 0))[:60]
 
 
 @require_POST
 @signed_in
 def change(request: HttpRequest) -> HttpResponse:
-    """Do what a verb says to the chosen rows, `row` PK:REVISION each; then back, or the rows as they stand now."""
+    """Apply an action to the selected rows (`row`, each PK:REVISION); redirect back, or return the updated rows."""
     word, rows = request.POST.get("do", ""), request.POST.getlist("row")
     verb = BY_NAME.get(word)
     if verb is None:
@@ -101,21 +101,21 @@ def _act(request: HttpRequest, verb: ActionKey) -> report_actions.ReportAction:
 @require_POST
 @signed_in
 def undo(request: HttpRequest) -> HttpResponse:
-    """Take an act back wherever it still stands."""
+    """Undo an action on every report where it still counts."""
     try:
         changed = report_actions.undo(
             request.POST.get("batch", ""), person(request), timezone.now(), permit_of(request.user)
         )
     except InvalidInput as unfit:
         return refused(f"batch: {unfit}")
-    words = f"{len(changed)} taken back." if changed else "Nothing of it stands any more."
+    words = f"{len(changed)} undone." if changed else "Nothing left to undo."
     return _answer(request, words, changed)
 
 
 def _answer(request: HttpRequest, words: str, keys: list[int], batch: str = "") -> HttpResponse:
-    """What became of it: for htmx the words, a way back and the rows as they stand now; else on the page of before.
+    """Report the outcome: for htmx as a fragment with the updated rows, else as a message after a redirect.
 
-    `batch`: the act, where it can be taken back.
+    `batch`: the key of the action, if it can be undone.
     """
     if not request.headers.get("HX-Request"):
         messages.info(request, words, extra_tags=batch)

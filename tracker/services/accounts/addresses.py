@@ -1,4 +1,4 @@
-"""Which addresses belong to one person, who alone reads what is sent there."""
+"""Which addresses are personal, that is, read by one person only."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import re
 
 from django.conf import settings
 
-# ASCII alone, so that no two spellings are one to a database and two to a mail server; and nothing that a header could
-# take for an encoded word (RFC 2047).
+# ASCII only, so that databases and mail servers agree on which addresses are equal; nothing that a header could take
+# for an encoded word (RFC 2047).
 _ADDRESS = re.compile(r"[\w.+\-!#$%&'*/?^`{|}~]+@[\w-]+(\.[\w-]+)+", re.ASCII)
-# Where lists of this trade live: what is sent there, everybody reads.
+# Hosts of public mailing lists, which everybody can read.
 _OF_LISTS = re.compile(
     r"@(?:(?:.+\.)?(?:vger\.kernel\.org|kvack\.org|googlegroups\.com|sourceforge\.net)\Z|.*\blists?\b)"
 )
 
 
 def is_of_a_person(address: str) -> bool:
-    """Whether it can be one person's, in lower case: no list, nothing of our own, nothing odd."""
+    """Return whether a lowercase address can be personal: well-formed, not a list, and not our own."""
     if not _ADDRESS.fullmatch(address) or address != address.lower():
         return False
     return not (_OF_LISTS.search(address) or address in _ours())
 
 
 def _ours() -> set[str]:
-    """The bot, robots, and the lists that the settings name."""
+    """Return the addresses of the bot, the robots and the lists in the settings."""
     told = [settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_LIST_ADDRESS, settings.PERFWORK_LKML]
     told += [
         *settings.PERFWORK_LISTS,

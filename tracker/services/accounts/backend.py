@@ -1,4 +1,4 @@
-"""Who is signed in, with all that he may do, in one query: every page asks."""
+"""An authentication backend that loads a user and their permissions in one query, since every page needs both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracker.services.accounts.roles import granted
 
 
 class Backend(ModelBackend):
-    """Django's own, but that roles count, and that a user comes with his permissions."""
+    """Django's ModelBackend, with roles; `get_user` returns a user with their permissions loaded."""
 
     def get_user(self, user_id: Any) -> User | None:
         joined = User.objects.annotate(
@@ -30,7 +30,7 @@ class Backend(ModelBackend):
         return user
 
     def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
-        """Of a user who did not come by `get_user`, too: then it takes the query."""
+        """Return the permissions; a user that did not come from `get_user` takes a query."""
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         if not hasattr(user_obj, "granted"):

@@ -1,4 +1,4 @@
-"""Roles: what those who are in a group may do. Anybody reads; admins are superusers, who may do everything."""
+"""Roles: the permissions of each group. Anybody may read; admins are superusers, who may do everything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ ROLES: Mapping[str, frozenset[str]] = {
 
 
 def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
-    """In which role this person may change a report: triagers any; authors and those who were told of it, that one."""
+    """Return a function that gives the role in which a user may change a report, or None if they may not.
+
+    Triagers may change any report; authors and recipients only their own.
+    """
     everything = user.has_perm(CHANGE_REPORTS)  # type: ignore[union-attr]
     address = str(getattr(user, "email", "")).lower()
     address = address if is_of_a_person(address) else "nobody's"
@@ -39,7 +42,7 @@ def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
 
 
 def granted(rows: list[Any]) -> frozenset[str]:
-    """The permissions of a user, of the rows of whom and his roles."""
+    """Return the permissions of a user, from the joined rows of the user and their roles."""
     found: set[str] = set()
     for row in rows:
         found |= ROLES.get(row.role or "", frozenset())

@@ -1,4 +1,4 @@
-"""Links to sign in with: mailed to an address that the tracker knows, good for a quarter of an hour, and once."""
+"""Sign-in links: mailed to an address that the tracker knows, valid once, for 15 minutes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tracker.services.locks import Lock
 
 GOOD_FOR = timedelta(minutes=15)
 WINDOW = timedelta(hours=1)
-TO_AN_ADDRESS, FROM_A_PLACE = 3, 10  # links in a window
+TO_AN_ADDRESS, FROM_A_PLACE = 3, 10  # links per window
 _SALT = "perfwork.sign-in"
 
 
 def ask(address: str, place: str, now: datetime) -> SignIn | None:
-    """Note that somebody at a network address wants a link; None where the address is not known, or asks too often."""
+    """Record a request for a link from a network address; return None if the email is unknown or over the limit."""
     address = address.strip().lower()
     if not _is_known(address):
         return None
     with transaction.atomic():
-        locks.take(Lock.SIGN_IN_LINKS)  # so that many at once are counted one after the other
+        locks.take(Lock.SIGN_IN_LINKS)  # so that concurrent requests are counted one by one
         lately = SignIn.objects.filter(asked_at__gt=now - WINDOW)
         if lately.filter(address=address).count() >= TO_AN_ADDRESS:
             return None
@@ -36,8 +36,9 @@ def ask(address: str, place: str, now: datetime) -> SignIn | None:
 
 
 def _is_known(address: str) -> bool:
-    """Whether it belongs to somebody: an author of a culprit, of a mail that was proven to be his, or a user. Those who
-    run the place sign in with passwords: who can read their mail shall not be them.
+    """Return whether the address is a user's, a culprit author's, or the verified author's of a mail.
+
+    Staff must sign in with a password, so that access to their mail is not enough to become them.
     """
     if not is_of_a_person(address):
         return False
@@ -46,23 +47,23 @@ def _is_known(address: str) -> bool:
         return False
     if users or Report.objects.filter(author=address).exists():
         return True
-    # What a From line says alone, anybody can write.
+    # Anybody can forge a From line, so only verified mail counts.
     return Message.objects.filter(author_email=address, kind__in=PEOPLE, trust="pass").exists()
 
 
 def _users(address: str) -> list[User]:
-    """Those of this address, compared here: databases have their own ideas of upper and lower case."""
+    """Return the users with this address, compared in Python, since databases differ in case folding."""
     found = User.objects.filter(email__iexact=address).order_by("pk")
     return [user for user in found if user.email.lower() == address]
 
 
 def token(link: SignIn) -> str:
-    """What stands in the link: signed, so that the database holds nothing to sign in with."""
+    """Return the token of a link. It is signed, so the database alone is not enough to sign in."""
     return signing.dumps(link.pk, salt=_SALT)
 
 
 def find(token: str, now: datetime) -> SignIn | None:
-    """The link of a token while it is good; None for a forged, an old or a used one."""
+    """Return the link of a valid token; None if it is forged, expired or used."""
     try:
         pk = signing.loads(token, salt=_SALT)
     except signing.BadSignature:
@@ -71,14 +72,14 @@ def find(token: str, now: datetime) -> SignIn | None:
 
 
 def use(link: SignIn, now: datetime) -> User | None:
-    """Use a link up; who he is, made known where he is new. None where somebody was faster, or he may not any more."""
+    """Use up a link and return its user, created if new; None if it was used meanwhile or is no longer allowed."""
     if not SignIn.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=now) or not _is_known(link.address):
         return None
     if found := _users(link.address):
         return found[0]
     user, made = User.objects.get_or_create(username=link.address[:150], defaults={"email": link.address})
     if not made:
-        return None  # another account has taken this name
+        return None  # another account has this username
     user.set_unusable_password()
     user.save(update_fields=["password"])
     return user

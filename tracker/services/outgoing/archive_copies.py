@@ -1,16 +1,16 @@
-"""The archives in which our mail turns up once it has gone out: they tell what became of a mail in doubt."""
+"""Delivery evidence: the archives that receive copies of our mail, where a mail in doubt is looked up."""
 
 from __future__ import annotations
 
 from tracker.models import Archive, Message
 
-LATELY = 100  # copies of our own mail that tell where it turns up
+LATELY = 100  # recent copies of our own mail to look at
 MOST = 20
-OWN = "self"  # the kind of a message that we wrote (DESIGN section 5)
+OWN = "self"  # the kind of a message that we sent (DESIGN section 5)
 
 
 def archives_with_copies() -> list[Archive]:
-    """The archives that lately held copies of our mail; all of them, as long as there are none. Two queries."""
+    """Return the archives that recently received copies of our mail; all archives if none did. Two queries."""
     lately = Message.objects.filter(kind=OWN, source__archive__isnull=False).order_by("-pk")
     known = set(lately.values_list("source__archive", flat=True)[:LATELY])
     rows = Archive.objects.filter(pk__in=known) if known else Archive.objects.all()

@@ -1,6 +1,6 @@
-"""What each tool prints, a file a tool: NAME, `claims(text)` whether this looks like it, and `parse(text)`.
+"""Parsers for the output of tools, a module each: NAME, `claims(head)` (whether it looks like this), `parse(text)`.
 
-To add one: such a file, its name in KINDS, a sample in tests/tracker/evidence/, a word in docs/comparisons.md.
+To add one: such a module, its name in KINDS, a sample in tests/tracker/evidence/, a line in docs/comparisons.md.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tracker.domain.tool_output.kinds import (
 )
 from tracker.domain.tool_output.listing import ToolListing
 
-TEXT = "text"  # what no kind claims
-_HEAD = 8_000  # letters that tell a kind
+TEXT = "text"  # anything that no kind claims
+_HEAD = 8_000  # characters that decide on the kind
 
 
 class ToolKind(Protocol):
-    """A file of this folder."""
+    """A module of this package."""
 
     NAME: str
 
@@ -33,7 +33,7 @@ class ToolKind(Protocol):
     def parse(self, text: str) -> ToolListing: ...
 
 
-# The first that claims a text has it: those that print a heading of their own come before those that don't.
+# The first that claims a text gets it: tools that print a distinctive heading come before those that don't.
 KINDS: Mapping[str, ToolKind] = {
     kind.NAME: kind
     for kind in (
@@ -50,13 +50,13 @@ KINDS: Mapping[str, ToolKind] = {
 
 
 def kind_of(text: str) -> str:
-    """The name of the kind that claims a text, and finds something in it; TEXT where none does."""
+    """Return the name of the kind that claims a text and finds something in it; TEXT if none does."""
     head = text[:_HEAD]
     return next((name for name, kind in KINDS.items() if kind.claims(head) and kind.parse(text).rows), TEXT)
 
 
 def read(kind: str, text: str) -> ToolListing | None:
-    """The text as a table; None where its kind is unknown, or nothing is found in it."""
+    """Return the text as a table; None if its kind is unknown or nothing is found in it."""
     known = KINDS.get(kind)
     listing = known.parse(text) if known else None
     return listing if listing and listing.rows else None

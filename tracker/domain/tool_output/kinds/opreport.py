@@ -1,6 +1,6 @@
 """`opreport`, with or without `-l`: functions, or images, by their share of the samples (OProfile manual, chapter 4).
 
-Lines hold [vma] samples % [image name] [app name] [symbol name], as their heading says; of several events the first.
+Lines hold [vma] samples % [image name] [app name] [symbol name], as their heading says; only the first event is read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`perf annotate --stdio`: the instructions of functions by their share of its samples; those without any left out."""
+"""`perf annotate --stdio`: instructions by their share of the samples; those without any are left out."""
 
 from __future__ import annotations
 

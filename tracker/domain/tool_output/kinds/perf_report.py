@@ -1,7 +1,7 @@
 """`perf report --stdio`: functions by their share of the samples (tools/perf/Documentation/perf-report.txt).
 
-With call graphs, only the functions' own lines are read; with several events, only the first one's. Where perf tells
-Children and Self, Self counts: the shares of functions then add up to a hundred.
+With call graphs, only the functions' own lines are read; with several events, only the first one. If perf prints
+Children and Self, Self is used: the shares of functions then add up to 100%.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tracker.domain.tool_output.listing import ListingRow, ToolListing, lines_of
 
 NAME = "perf report"
 _EVENT = re.compile(r"# Samples: \S{1,20} +of events? '([^']{1,100})'")
-# What stands before the symbol: in the kernel, in user space, in guests.
+# The marks before a symbol: kernel, user space, guests.
 _WHERE = frozenset({"[k]", "[.]", "[g]", "[u]", "[H]"})
 
 

@@ -1,4 +1,4 @@
-"""`/proc/vmstat`, `/proc/meminfo` and what looks like them: a name and a number a line, perhaps with a unit."""
+"""`/proc/vmstat`, `/proc/meminfo` and the like: a name and a number per line, optionally with a unit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tracker.domain.tool_output.listing import ListingRow, ToolListing, number, 
 
 NAME = "/proc counters"
 _LINE = re.compile(r"^([A-Za-z][\w():.-]{0,80}?):?[ \t]+(-?\d{1,20})(?: (kB))?[ \t]*$")
-_ENOUGH = 0.9  # of the lines: prose is no listing
+_ENOUGH = 0.9  # of the lines: prose is not a listing
 
 
 def claims(head: str) -> bool:

@@ -1,4 +1,4 @@
-"""`/proc/interrupts` and `/proc/softirqs`: a column a CPU, added up (Documentation/filesystems/proc.rst, 1.2)."""
+"""`/proc/interrupts` and `/proc/softirqs`: one column per CPU, added up (Documentation/filesystems/proc.rst, 1.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CPU = re.compile(r"CPU\d{1,5}$")
 
 def claims(head: str) -> bool:
     words = head.partition("\n")[0].split()
-    return bool(words) and all(map(_CPU.match, words[:-1] or words))  # of many CPUs the last is cut
+    return bool(words) and all(map(_CPU.match, words[:-1] or words))  # with many CPUs, the last one is cut off
 
 
 def parse(text: str) -> ToolListing:

@@ -1,4 +1,4 @@
-"""`/proc/stat`: time by its use in ticks, interrupts, context switches (Documentation/filesystems/proc.rst, 1.7)."""
+"""`/proc/stat`: CPU time by use, in ticks; interrupts, context switches (Documentation/filesystems/proc.rst, 1.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slabinfo -AD`: the caches of SLUB by their activity (tools/mm/slabinfo.c). %Fast is of allocation and of free."""
+"""`slabinfo -AD`: SLUB caches by activity (tools/mm/slabinfo.c). %Fast has two columns: allocation and free."""
 
 from __future__ import annotations
 

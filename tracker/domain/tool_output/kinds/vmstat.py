@@ -1,5 +1,5 @@
-"""`vmstat N`: the mean of each column (man vmstat). The first line tells of the time since boot, and is left out where
-others follow. What stands behind the last column, a time with `-t`, is none.
+"""`vmstat N`: the mean of each column (man vmstat). The first line covers the time since boot, and is left out if
+others follow. The timestamp after the last column (`-t`) is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def claims(head: str) -> bool:
 
 
 def _names(line: str) -> Sequence[str]:
-    """The columns that a heading names; none where it is no heading."""
+    """Return the columns that a heading names; () if it is not a heading."""
     words = line.split()
     known = [word for word in words if word in _COLUMNS]
     return known if words[:3] == ["r", "b", "swpd"] and len(set(known)) == len(known) >= 12 else ()
