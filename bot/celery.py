@@ -1,4 +1,4 @@
-"""The Celery app: periodic nudges, each of which finds its work in the database (DESIGN rule 7)."""
+"""The Celery app: periodic tasks, each of which finds its work in the database (DESIGN rule 7)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ app.conf.update(
 )
 app.autodiscover_tasks(["bot"])
 
-# A nudge that nobody heard is rung again at the next beat; one that is older than a beat is of no use.
+# A lost task is enqueued again at the next beat, so that one older than a beat can expire.
 app.conf.beat_schedule = {
     name: {
         "task": f"bot.tasks.{name}",

@@ -1,4 +1,4 @@
-"""System checks: what the settings name must be there before anything starts."""
+"""System checks of the settings that refer to files, keys, rules and URLs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.config import compose_config, configured_transport, identity_without_ke
 
 
 def settings_can_be_meant(**options: Any) -> list[CheckMessage]:
-    """The mailmap, the keyring, the names of rules, the policy, the keys and the way out; asks no database."""
+    """Check the mailmap, keyring, rule names, policy, keys and transport, without using the database."""
     try:
         identity_without_keys()
         compose_config()

@@ -1,4 +1,4 @@
-"""Who the bot is and whom it believes: the settings, read once at the edge and handed on as a value."""
+"""Turn the settings into values: bot identity, trust anchors, compose config, send config, transport and trees."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or ro
 
 
 def bot_identity() -> BotIdentity:
-    """The identity that the settings describe. The keys of mail domains are those of the database."""
+    """Return the bot identity, with the DKIM keys of mail domains from the database."""
     return _identity(KeyCache(ask_dns=settings.PERFWORK_DNS))
 
 
 def identity_without_keys() -> BotIdentity:
-    """The same for who has no database: mail is proven by trusted servers and developers' keys alone."""
+    """Return the bot identity for use without a database: only trusted servers and developer keys authenticate mail."""
     return _identity(None)
 
 
 def _identity(keys: KeyCache | None) -> BotIdentity:
     if settings.PERFWORK_KEYRING and not Path(settings.PERFWORK_KEYRING).is_dir():
-        raise ImproperlyConfigured(f"PERFWORK_KEYRING: there is no directory {settings.PERFWORK_KEYRING}")
+        raise ImproperlyConfigured(f"PERFWORK_KEYRING: no such directory: {settings.PERFWORK_KEYRING}")
     believed = TrustAnchors(
         servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
         signers=settings.PERFWORK_SIGNERS,
@@ -75,7 +75,7 @@ def _identity(keys: KeyCache | None) -> BotIdentity:
 
 
 def compose_config() -> ComposeConfig:
-    """What the settings say of our mail: its conventions, the policy, and the trees to ask of culprits."""
+    """Return the compose config: mail conventions, policy, and the trees in which to look up culprits."""
     lists: dict[str, tuple[str, ...]] = {}
     for tree, addresses in settings.PERFWORK_TREE_LISTS.items():
         lists[tree] = tuple(address.strip().lower() for address in addresses.split("+"))
@@ -93,13 +93,13 @@ def compose_config() -> ComposeConfig:
 
 
 def bulletin_config() -> BulletinConfig:
-    """Who sends bulletins, and to which lists; our own one where none is set."""
+    """Return the bulletin config: identity, compose config and lists (by default, our own list)."""
     lists = settings.PERFWORK_BULLETINS or [each for each in [settings.PERFWORK_LIST_ADDRESS] if each]
     return BulletinConfig(bot_identity(), compose_config(), tuple(address.lower() for address in lists))
 
 
 def send_config(run: float = 0.0) -> SendConfig:
-    """How mail is sent; `run`: seconds after which nothing more is claimed."""
+    """Return the send config. `run`: seconds after which no more mail is claimed."""
     return SendConfig(
         lease=timedelta(seconds=settings.PERFWORK_LEASE),
         run=run,
@@ -111,19 +111,19 @@ def send_config(run: float = 0.0) -> SendConfig:
 
 
 def configured_transport() -> Transport:
-    """The transport that EMAIL_URL names; ValueError says what is wrong with it."""
+    """Return the transport for EMAIL_URL; ValueError says what is wrong with it."""
     timeout, patience = settings.PERFWORK_SMTP_TIMEOUT, settings.PERFWORK_LEASE / 2
     return transport_of(settings.EMAIL_URL, ehlo=settings.PERFWORK_EHLO, timeout=timeout, patience=patience)
 
 
 def recovery_policy() -> RecoveryPolicy:
-    """What becomes of mail in doubt."""
+    """Return the policy for mail in doubt."""
     own = open_sources(settings.PERFWORK_SENT)[0].name if settings.PERFWORK_SENT else ""
     return RecoveryPolicy(timedelta(seconds=settings.PERFWORK_DOUBT_AFTER), settings.PERFWORK_RESEND, own)
 
 
 def _signing() -> Signing:
-    """The keys that are set; each must be one."""
+    """Return the configured keys, tried once; ImproperlyConfigured if one does not work."""
     address = settings.PERFWORK_BOT_ADDRESS.lower()
     domain = settings.PERFWORK_DKIM_DOMAIN or address.partition("@")[2]
     own = _key("PERFWORK_DKIM_KEY", settings.PERFWORK_DKIM_KEY)
@@ -142,7 +142,7 @@ def _signing() -> Signing:
 
 
 def _key(name: str, path: str) -> bytes:
-    """The bytes of a file that holds a private key."""
+    """Return the content of a private key file, b"" without a path."""
     try:
         return Path(path).read_bytes() if path else b""
     except OSError as error:
@@ -150,7 +150,7 @@ def _key(name: str, path: str) -> bytes:
 
 
 def _policy(path: str) -> Policy:
-    """The policy of a file; without one, no rules and the usual limits."""
+    """Return the policy of a file; without a path, no rules and the default limits."""
     if not path:
         return Policy()
     try:
@@ -162,15 +162,15 @@ def _policy(path: str) -> Policy:
 
 
 def _rules_off(names: Iterable[str]) -> frozenset[str]:
-    """The rules that are switched off; a name that is none is a mistake."""
+    """Return the disabled rules; ImproperlyConfigured for an unknown name."""
     off = frozenset(names)
     if unknown := sorted(off - {rule.name for rule in RULES}):
-        raise ImproperlyConfigured(f"PERFWORK_RULES_OFF: there is no rule {unknown[0]!r}; docs/reading.md has them all")
+        raise ImproperlyConfigured(f"PERFWORK_RULES_OFF: unknown rule {unknown[0]!r}; docs/reading.md lists all")
     return off
 
 
 def _aliases(path: str) -> Aliases:
-    """The people of a mailmap; a file that can't be read is an error of the settings, in one line."""
+    """Return the aliases of a mailmap; ImproperlyConfigured if it can't be read."""
     if not path:
         return Aliases()
     try:
@@ -180,19 +180,19 @@ def _aliases(path: str) -> Aliases:
 
 
 def tree_paths() -> list[Path]:
-    """The clones of PERFWORK_TREES that are there, to ask about commits."""
+    """Return the paths of the existing clones of PERFWORK_TREES."""
     paths = (Path(_place(value)[0]) for value in settings.PERFWORK_TREES.values())
     return [path for path in dict.fromkeys(paths) if is_repository(path)]
 
 
 def configured_trees(names: Collection[str] = ()) -> list[Tree]:
-    """The trees of PERFWORK_TREES, each with its row, which takes over the place and the role that it is given now."""
+    """Return the rows of the trees in PERFWORK_TREES, with path, branches and role updated from the settings."""
     chosen = [name for name in settings.PERFWORK_TREES if not names or name in names]
     return [_configured(name, settings.PERFWORK_TREES[name]) for name in chosen]
 
 
 def _place(value: str) -> tuple[str, str]:
-    """A path, and the branches that are named behind it: /srv/akpm.git#mm-*"""
+    """Split a value like /srv/akpm.git#mm-* into path and branches."""
     path, _, branches = value.partition("#")
     return path, branches
 
@@ -205,5 +205,5 @@ def _configured(name: str, place: str) -> Tree:
     if (tree.path, tree.branches, tree.role) != (path, branches, role):
         tree.path, tree.branches, tree.role, tree.cursor = path, branches, role, ""
         tree.save(update_fields=["path", "branches", "role", "cursor"])
-        refresh(tree.reports.values_list("pk", flat=True))  # a role says in which section they stand
+        refresh(tree.reports.values_list("pk", flat=True))  # the role decides the section of the release's table
     return tree

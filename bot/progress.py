@@ -1,4 +1,4 @@
-"""Progress of long work: a moving line on a terminal, nothing in a pipe or a log."""
+"""Show the progress of long work: a live line on a terminal, nothing in a pipe or log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told the count so far."""
+    """Yield a function to call with the count so far."""
     if not sys.stderr.isatty():
         yield lambda count: None
         return

@@ -1,4 +1,4 @@
-"""Several processes as one: started together, restarted when one dies, ended together."""
+"""Run several processes as one: start them together, restart one that dies, stop them together."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 log = logging.getLogger(__name__)
-_CALM = 10.0  # a process that lived this many seconds is restarted at once
+_CALM = 10.0  # seconds; a process that lived longer is restarted at once
 _LONGEST_WAIT = 30.0
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(slots=True)
 class Child:
-    """One process to keep alive."""
+    """One supervised process."""
 
     name: str
     command: Sequence[str]
@@ -31,12 +31,12 @@ class Child:
 
 
 def _die_with_parent() -> None:
-    """Linux: when the supervisor is killed, however hard, its children get SIGTERM (prctl(2))."""
+    """Make Linux send SIGTERM to this child when the supervisor dies, even by SIGKILL (prctl(2))."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Supervisor:
-    """Keeps children alive until SIGTERM or SIGINT; then ends them within `patience` seconds."""
+    """Keeps its children running until SIGTERM or SIGINT, then stops them within `patience` seconds."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]], patience: float = 15.0) -> None:
         self.children = [Child(name, command) for name, command in commands.items()]
@@ -44,7 +44,7 @@ class Supervisor:
         self.ending = False
 
     def run(self) -> None:
-        """Returns when it was told to end, and everybody has."""
+        """Run until a signal arrives; return after all children have ended."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._end)
         try:
@@ -66,7 +66,7 @@ class Supervisor:
             child.deaths = 0 if now - child.started > _CALM else child.deaths + 1
             wait = min(_LONGEST_WAIT, 0.5 * 2 ** min(child.deaths, 10)) if child.deaths else 0.0
             child.not_before = now + wait
-            log.warning("%s ended with %s; it is started again in %.1f s", child.name, code, wait)
+            log.warning("%s exited with %s; restarting in %.1f s", child.name, code, wait)
         if child.process is None and now >= child.not_before:
             child.process = subprocess.Popen(child.command, preexec_fn=_die_with_parent, start_new_session=True)
             child.started = now
@@ -87,7 +87,7 @@ class Supervisor:
             log.info("%s ended", child.name)
 
     def _signal(self, child: Child, number: signal.Signals) -> None:
-        """To the process; SIGKILL to all that it started."""
+        """Signal the process; SIGKILL goes to its whole process group."""
         assert child.process
         try:
             if number is signal.SIGKILL:

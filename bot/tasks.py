@@ -1,4 +1,4 @@
-"""Nudges: find work in the database, call one function, done. Each may be lost, repeated or run twice at once."""
+"""Celery tasks: find work in the database and call one function. A task may be lost, repeated or run concurrently."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from bot.outbox.sign_in_mail import mail_links
 from bot.results.drop_directory import take_dropped
 from bot.upstream.tracking.follow import Patience, follow
 
-SENDING = 10.0  # seconds: a worker that is told to end can do so soon
+SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
 log = logging.getLogger(__name__)
 
 
@@ -45,20 +45,20 @@ def _lease() -> timedelta:
 
 
 def compose_mail() -> None:
-    """Compose reports and what follows them, by the rules of the house."""
+    """Compose report mails, further mails and, if set, the weekly digest."""
     first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
     compose_due(bot_identity(), now, approve_first=first, house=compose_config())
     compose_follow_ups(bot_identity(), now, approve_first=first, house=compose_config())
     if settings.PERFWORK_DIGEST:
         try:
             compose_week(bulletin_config(), now, approve_first=first)
-        except Exception:  # it keeps no other mail back
-            log.exception("the digest of the week could not be composed")
+        except Exception:  # it must not block other mail
+            log.exception("the weekly digest could not be composed")
 
 
 @shared_task
 def take_results() -> int:
-    """Take what lies in the drop directory, and compose the mail of what is new."""
+    """Read results from the drop directory, and compose mail for new ones. Return how many were read."""
     taken = take_dropped(settings.PERFWORK_DROP, tree_paths(), timezone.now())
     compose_mail()
     if not settings.PERFWORK_APPROVE_FIRST:
@@ -68,24 +68,24 @@ def take_results() -> int:
 
 @shared_task
 def read_archives() -> None:
-    """Ring for every archive: an epoch or a list is a task of its own."""
+    """Enqueue a task for every archive; an epoch or a list is an archive of its own."""
     for which, place in enumerate(settings.PERFWORK_ARCHIVES):
         try:
             if settings.PERFWORK_FETCH:
                 refresh(Path(place))
         except (Unreadable, OSError) as error:
             log.error("%s", error)
-            continue  # what is not fresh must not count as read: a mail in doubt may have turned up there
+            continue  # a stale archive must not count as read: it may lack a copy that resolves a doubt
         try:
             for number, _ in enumerate(open_sources(place)):
-                read_archive.delay(which, number)  # by number: a place may hold a password, and a queue is no safe
+                read_archive.delay(which, number)  # by number: a URL may hold a password, to be kept off the broker
         except (Unreadable, OSError) as error:
             log.error("%s", error)
 
 
 @shared_task
 def read_archive(which: int, number: int) -> None:
-    """Read what is new in one archive of a place, unless somebody else is at it; its trouble is its own."""
+    """Read new mail of one archive, unless another worker does. Errors are logged, and affect no other archive."""
     try:
         read_source(
             open_sources(settings.PERFWORK_ARCHIVES[which])[number], bot_identity(), timezone.now(), held=_lease()
@@ -93,19 +93,19 @@ def read_archive(which: int, number: int) -> None:
     except Busy as busy:
         log.info("%s", busy)
     except (Unreadable, OSError, IndexError, OperationalError) as error:
-        log.error("%s", error)  # the next nudge tries again
+        log.error("%s", error)  # the next task retries
 
 
 @shared_task
 def track_trees() -> None:
-    """Ring for every tree: one whose server hangs keeps no other waiting."""
+    """Enqueue a task for every tree, so that a hanging server blocks no other tree."""
     for name in settings.PERFWORK_TREES:
         track_tree.delay(name)
 
 
 @shared_task
 def track_tree(name: str) -> None:
-    """Fetch and walk one tree, unless somebody else is at it; its trouble is its own."""
+    """Fetch and walk one tree, unless another worker does. Errors are logged, and affect no other tree."""
     rest = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
     patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease(), rest)
     try:
@@ -121,7 +121,7 @@ def track_tree(name: str) -> None:
 
 @shared_task(soft_time_limit=900, time_limit=960)
 def send_mail() -> int:
-    """Send what is approved and due, for some seconds; ring again where more is. The rows of the outbox say what."""
+    """Send approved mail that is due for SENDING seconds; enqueue itself again if more is due. Return how many."""
     now = timezone.now()
     recovery.sweep(now)
     recovery.resolve(recovery_policy(), now)
@@ -137,8 +137,8 @@ def send_mail() -> int:
     mail_links(transport, bot_identity(), now, how.signing)
     try:
         fates = send_due(transport, how)
-    except DatabaseError as error:  # a full disk, or a server that is gone: what is not recorded is in doubt later
-        log.error("sending ended: %s", error)
+    except DatabaseError as error:  # a full disk, or a lost server: unrecorded mail becomes in doubt later
+        log.error("sending stopped: %s", error)
         return 0
     if fates and not ENDS_A_ROUND & fates.keys() and has_due(timezone.now()) and not is_busy():
         send_mail.delay()

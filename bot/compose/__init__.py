@@ -1,4 +1,4 @@
-"""Report to mail: subject, body, recipients, all functions of values; the words stand in templates/mail/.
+"""Compose mails from values: subject, body and recipients. Pure; the text is in templates/mail/.
 
-`report_mail.compose(told, identity, now)` gives a `Mail`, and `mail.to_bytes` its bytes.
+`report_mail.compose(told, identity, now)` returns a `Mail`, and `mail.to_bytes` its bytes.
 """

@@ -1,4 +1,4 @@
-"""The answer to a command that failed: which line, and why. To its writer alone, in his thread."""
+"""The reply to a mail whose commands failed: which line, and why. Sent in the thread, to its author and our list."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ MOST_REFERENCES = 20
 
 @dataclass(frozen=True, slots=True)
 class FailedLine:
-    """A line as it was written, and a sentence on what is wrong with it."""
+    """A rejected line as written, and a sentence that says what is wrong with it."""
 
     text: str
     why: str
 
 
 def answer_to(reading: Reading, tag: str, sha: str, identity: BotIdentity, now: datetime) -> ComposedMail:
-    """The answer to a mail whose commands failed. Nothing of the mail reaches a header but its ids and its subject,
-    and these only where they are safe there.
+    """Return the reply to a mail whose commands failed.
+
+    Only the mail's ids and subject are copied into headers, and only where that is safe.
     """
     mail = reading.mail
     answered = mail.message_id if is_message_id(mail.message_id) else ""
     lists = (Recipient(Address("", identity.list_address), "our own list"),) if identity.list_address else ()
-    writer = Recipient(replace(mail.author, name=one_line(mail.author.name, 80)), "who wrote the command")
+    writer = Recipient(replace(mail.author, name=one_line(mail.author.name, 80)), "sent the command")
     place = below(answered, mail.references[-MOST_REFERENCES:])
     return ComposedMail(
         message_id=message_id(now, tag, identity, mail.message_id),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(tag)),
-        recipients=Recipients((writer,), lists),  # the archive of our list proves that it went out
+        recipients=Recipients((writer,), lists),  # its copy in our list's archive proves delivery
         subject=f"Re: {one_line(_bare(mail.subject), 200)}",
         date=now.replace(microsecond=0),
         body=_body(reading, sha, identity),
@@ -67,8 +68,8 @@ def _body(reading: Reading, sha: str, identity: BotIdentity) -> str:
         {
             "author_name": one_line(reading.mail.author.name, 60),
             "bot": one_line(identity.name, 60),
-            "which": "a line" if len(lines) == 1 else "some lines",
-            "ask": "asks" if len(lines) == 1 else "ask",
+            "which": "This line" if len(lines) == 1 else "These lines",
+            "ask": "was" if len(lines) == 1 else "were",
             "lines": lines,
             "help": identity.help("answering"),
             "page": identity.page(sha[:12]),
@@ -80,7 +81,7 @@ def _body(reading: Reading, sha: str, identity: BotIdentity) -> str:
 
 def _failed(reading: Reading) -> Iterator[FailedLine]:
     if reading.commands.too_many:
-        yield FailedLine("(all of them)", f"More than {MAX_COMMANDS} commands in a mail are refused as one.")
+        yield FailedLine("(all commands)", f"More than {MAX_COMMANDS} commands in one mail: none was run.")
     own = reading.own_text.split("\n")
     for bad in reading.commands.bad[:MOST_LINES]:
         written = own[bad.line - 1] if bad.line <= len(own) else bad.text

@@ -1,4 +1,4 @@
-"""A mail that is about no single report: a release report, the week's digest, a study; its text is made elsewhere."""
+"""Mail about no single report: a release report, the weekly digest, a study. Its text is made elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARK = re.compile(r"^-- ?$", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Bulletin:
-    """`purpose` names it for good; `page`: the path of the same on the web."""
+    """`purpose` identifies it permanently; `page`: the path of its web page."""
 
     purpose: str
     subject: str
@@ -34,14 +34,14 @@ class Bulletin:
 def compose_bulletin(
     told: Bulletin, lists: Iterable[str], identity: BotIdentity, now: datetime, unwelcome: Mapping[str, str]
 ) -> ComposedMail:
-    """The mail to these lists; those that want none are left out."""
+    """Return the mail to these lists; those in `unwelcome` are left out."""
     tag = tag_of(told.purpose)
-    wanted = [Recipient(Address("", each), "told of releases", is_list=True) for each in dict.fromkeys(lists)]
+    wanted = [Recipient(Address("", each), "gets release mail", is_list=True) for each in dict.fromkeys(lists)]
     out = {each.email: why for each in wanted if (why := why_not(each.email, identity, unwelcome))}
     kept = tuple(each for each in wanted if each.email not in out)
     left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in out.items())
     page = f"{identity.base_url}{told.page}"
-    text = _MARK.sub(r" \g<0>", told.text.strip("\n"))  # what programs take for the end of a mail
+    text = _MARK.sub(r" \g<0>", told.text.strip("\n"))  # programs take "-- " for the start of the signature
     words = {"text": text, "page": page, "bot": one_line(identity.name, 60)}
     return ComposedMail(
         message_id=message_id(now, tag, identity, told.purpose),

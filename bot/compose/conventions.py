@@ -1,4 +1,4 @@
-"""How our mail is made, beyond who we are: the form of its subject, its lists, its limits. Pure; from the settings."""
+"""The conventions of our mail, from the settings: subject form, lists and limits. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-WIDTH = 78  # columns of our text: what a terminal of 80 shows when it is quoted once
+WIDTH = 78  # columns of our text: fits an 80-column terminal when quoted once
 
 
 class SubjectForm(StrEnum):
-    """The forms that lists know."""
+    """The subject forms that the lists know."""
 
     SEED = "seed"  # [LKP] [mm/slub] 3b1f0c9d2e: -12.4% regression
     METRIC = "metric"  # [LKP] [mm/slub] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression
@@ -19,7 +19,7 @@ class SubjectForm(StrEnum):
 
 
 class Attached(StrEnum):
-    """What may be attached where somebody asks for it."""
+    """What may be attached, where the settings ask for it."""
 
     JOB = "job"
     SCRIPT = "script"
@@ -27,11 +27,11 @@ class Attached(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """The house rules of mail.
+    """The conventions of mail.
 
-    `lkml`: the list that every report goes to; `tree_lists`: further ones by the name or the role of the tree;
-    `regzbot`: the tracker's list, where it shall know of regressions; `reproduce`: a command with {suite}, {params},
-    {machine} and {sha} in it; `oldest`: how old a culprit may be.
+    `lkml`: the list that every report goes to; `tree_lists`: more lists, by the name or role of the tree;
+    `regzbot`: regzbot's list, "" to leave it out; `reproduce`: a command template with {suite}, {params},
+    {machine} and {sha}; `oldest`: the maximum age of a culprit.
     """
 
     subject: SubjectForm = SubjectForm.SEED

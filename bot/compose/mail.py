@@ -1,4 +1,4 @@
-"""A mail of ours as a value, and as bytes: text/plain, headers that nothing can break out of."""
+"""An outgoing mail as a value and as bytes: text/plain, with headers safe from injection."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NARROW = email.policy.SMTP.clone(cte_type="8bit")
 
 
 class _Policy(email.policy.EmailPolicy):
-    """Headers in ASCII stay whole up to the 998 octets of RFC 5322; others are folded, since RFC 2047 section 2 allows
-    an encoded word 75 letters.
+    """Keep ASCII headers on one line, up to the 998 octets of RFC 5322. Fold others: RFC 2047 section 2 limits an
+    encoded word to 75 characters.
     """
 
     def fold_binary(self, name: str, value: Any) -> bytes:
@@ -33,7 +33,7 @@ POLICY = _Policy(linesep="\r\n", max_line_length=998, cte_type="8bit")
 
 @dataclass(frozen=True, slots=True)
 class ComposedMail:
-    """An outgoing mail. Ids are without angle brackets; the date and the Message-ID are fixed once for all."""
+    """An outgoing mail. Ids have no angle brackets; the date and Message-ID never change."""
 
     message_id: str
     sender: Address
@@ -44,10 +44,10 @@ class ComposedMail:
     body: str
     report_tag: str
     in_reply_to: str = ""
-    references: tuple[str, ...] = ()  # they end with what it answers
-    submitted: str = "auto-generated"  # RFC 3834: by itself, or "auto-replied"
+    references: tuple[str, ...] = ()  # the last one is `in_reply_to`
+    submitted: str = "auto-generated"  # RFC 3834: this or "auto-replied"
     attachments: tuple[Attachment, ...] = ()
-    page: str = ""  # what it must lead to, where that is no report's page
+    page: str = ""  # the page that it must link to, if that is not its report's
 
     @property
     def to(self) -> tuple[Address, ...]:
@@ -59,12 +59,12 @@ class ComposedMail:
 
     @property
     def envelope(self) -> tuple[str, ...]:
-        """The addresses that the mail goes to, each once."""
+        """The envelope's addresses, without duplicates."""
         return tuple(dict.fromkeys(each.email for each in (*self.to, *self.cc)))
 
 
 def to_bytes(mail: ComposedMail) -> bytes:
-    """The mail as it is sent and kept; the same value gives the same bytes."""
+    """Return the mail as it is sent and stored; equal values give equal bytes."""
     message = EmailMessage(policy=POLICY)
     message["Message-ID"] = f"<{mail.message_id}>"
     message["Date"] = format_datetime(mail.date)
@@ -81,7 +81,7 @@ def to_bytes(mail: ComposedMail) -> bytes:
     message["X-Perfwork-Report"] = mail.report_tag
     message["List-Unsubscribe"] = f"<mailto:{mail.reply_to.email}?subject=unsubscribe>"  # RFC 2369
     message.set_content(mail.body, charset="utf-8", cte="7bit" if mail.body.isascii() else "8bit")
-    # The library draws the boundary of parts by chance; the same mail is the same bytes.
+    # The library picks a random boundary; ours is fixed, so that the same mail gives the same bytes.
     boundary = f"=_{hashlib.sha256(mail.message_id.encode()).hexdigest()[:32]}"
     for each in mail.attachments:
         message.add_attachment(each.text, filename=each.name, cte="7bit" if each.text.isascii() else "8bit")

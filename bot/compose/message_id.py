@@ -1,4 +1,4 @@
-"""Message-IDs of ours: fixed when a mail is composed, readable, and unlike any other."""
+"""Our Message-IDs: fixed when a mail is composed, readable and unique."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bot.mail.identity import BotIdentity
 
 
 def message_id(at: datetime, tag: str, identity: BotIdentity, purpose: str = "") -> str:
-    """202603110412.7d3e91c0-perfbot@bot.example.org: when, about which report, by whom.
+    """Return an id like 202603110412.7d3e91c0-perfbot@bot.example.org: when, about which report, from whom.
 
-    `purpose`: what the mail tells, where it is not the report itself; each has an id of its own, be they composed in
-    one minute.
+    `purpose`: what the mail is about, if it is not the report itself; mails composed in the same minute still get
+    different ids.
     """
     local, _, domain = identity.address.partition("@")
     mark = f"a{hashlib.sha256(purpose.encode('utf-8', 'replace')).hexdigest()[:12]}." if purpose else ""

@@ -1,4 +1,4 @@
-"""Numbers and table rows as the lists write them."""
+"""Format numbers and table rows as the LKP robot does."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import math
 from bot.compose.report.report_data import FindingData
 from bot.mail.sanitising import one_line
 
-DIGITS = 5  # that mean something: no benchmark tells more
-_LEAST_SPREAD = 2  # per cent, below which tables leave it out
+DIGITS = 5  # significant digits; no benchmark is more precise
+_LEAST_SPREAD = 2  # per cent; tables omit a smaller one
 
 
 def value(number: float) -> str:
-    """A measured value in ten columns, to five digits, and without more than two zeros at its end."""
+    """Format a value in at most ten columns: five significant digits, at most two trailing zeros."""
     size = abs(number)
     if number == 0:
         return "0.00"
@@ -26,14 +26,14 @@ def value(number: float) -> str:
 
 
 def spread(percent: float | None) -> str:
-    """ "±  3%" in six columns, blank below 2 %, where the lists leave it out."""
+    """Format a spread as "±  3%" in six columns, blank below 2 %."""
     if percent is None or percent < _LEAST_SPREAD:
         return " " * 6
     return f" ±{percent:3.0f}%" if percent < 1e4 else f" ±{percent:.0e}%"
 
 
 def moved(finding: FindingData) -> str:
-    """ "-12.4%", "+0.7" of a share; from zero "+inf%"."""
+    """Format a change: "-12.4%", "+0.7" for a share, "+inf%" from zero."""
     change = finding.moved
     if change is None:
         return "-inf%" if finding.new_mean < finding.old_mean else "+inf%"
@@ -42,7 +42,7 @@ def moved(finding: FindingData) -> str:
 
 
 def row(finding: FindingData, name: str) -> str:
-    """One row of the comparison table: 10 + 6 + 12 + 10 + 6 + 2 columns, then the name."""
+    """Return one row of the comparison table: 10 + 6 + 12 + 10 + 6 + 2 columns, then the name."""
     old, new = value(finding.old_mean), value(finding.new_mean)
     return (
         f"{old:>10}{spread(finding.old_stddev_pct):6}{moved(finding):>12}"
@@ -51,25 +51,25 @@ def row(finding: FindingData, name: str) -> str:
 
 
 def percent(number: float) -> str:
-    """A share of change without its sign: "12.4", "0.4", "0.03"."""
+    """Format a percentage without its sign: "12.4", "0.4", "0.03"."""
     size = abs(number)
     return f"{size:.1f}" if size >= 0.05 else f"{size:.2g}"
 
 
 def chance(p: float) -> str:
-    """ "p = 0.012", "p < 0.0001"."""
+    """Format a p-value: "p = 0.012", "p < 0.0001"."""
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
 
 
 def listed(finding: FindingData, name: str, columns: int) -> str:
-    """ "   -31.0%  fsmark.files_per_sec on lab7-m2", a name that is too long cut at its end."""
+    """Return "   -31.0%  fsmark.files_per_sec on lab7-m2", the name cut to fit the columns."""
     change, name = f"{moved(finding):>9}  ", one_line(name)
     room = columns - len(change)
     return change + (name if len(name) <= room else f"{name[: room - 3]}...")
 
 
 def sides(finding: FindingData) -> str:
-    """ "18.39 ± 10% -> 24.37 us (+32.5%)", in a line of text."""
+    """Return "18.39 ± 10% -> 24.37 us (+32.5%)"."""
     means = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
     told = " -> ".join(value(mean) + spread(percent).rstrip() for mean, percent in means)
     unit = f" {one_line(finding.unit, 20)}" if finding.unit else ""
@@ -77,7 +77,7 @@ def sides(finding: FindingData) -> str:
 
 
 def sureness(finding: FindingData) -> list[str]:
-    """How sure a difference is, in parts: runs, spread, chance."""
+    """Return the evidence for a change as phrases: runs, spread, p-value."""
     parts = []
     if finding.old_runs and finding.new_runs:
         parts.append(f"{finding.old_runs} + {finding.new_runs} runs")

@@ -1,6 +1,6 @@
-"""Lines that programs obey: trailers, commands, names of commits. Foreign values that begin one are set back. Pure.
+"""Escape foreign text that programs would act on: trailers, commands, commit lines. Pure.
 
-b4 collects `Tested-by:` from replies, regzbot reads `#regzbot`, other robots `commit:`; all at the beginning of a line.
+b4 collects `Tested-by:` from replies, regzbot reads `#regzbot`, other robots `commit:`; all at the start of a line.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _OBEYED = re.compile(
 
 
 def is_obeyed(line: str) -> bool:
-    """Whether some program may take the line for an order."""
+    """Return whether a program may act on the line."""
     return _OBEYED.match(line) is not None
 
 
 def guarded(body: str, own: Collection[str]) -> str:
-    """A body in which no line but our `own` is obeyed: others begin with a blank."""
+    """Return the body with a space before every line that programs act on, except for our `own` lines."""
     return "\n".join(f" {line}" if is_obeyed(line) and line not in own else line for line in body.split("\n"))

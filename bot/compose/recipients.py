@@ -1,4 +1,4 @@
-"""Who gets a report, and why: the author, the people of the commit, its maintainers, and the lists."""
+"""The recipients of a report, each with the reason: author, people in the trailers, maintainers and lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PEOPLE = (
     "Cc",
 )
 _TAGS = {each.lower(): each for each in _PEOPLE}
-# Addresses that a report must never reach: they take patches for release or reports under embargo, or are nobody's.
+# Addresses that must never get a report: for stable patches, for embargoed reports, robots, and ones nobody reads.
 _NEVER = re.compile(
     r"stable(?:-commits)?@|security@|(?:linux-)?distros@|no-?reply@|do-?not-?reply@|patchwork-bot|syzbot[+@]|tip-bot2?@"
     r"|[^@]*@(?:[\w-]+\.)*(?:noreply\.[\w.-]+|localhost|localdomain|local|invalid|\(none\))\Z|[^@]*@[^.]*\Z",
@@ -34,7 +34,7 @@ _NEVER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """An address, and why it is told."""
+    """An address, and why it gets the mail."""
 
     address: Address
     why: str
@@ -47,7 +47,7 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class Recipients:
-    """To and Cc, each address once; and who was left out, with the reason."""
+    """To and Cc, each address once, and those left out with the reason."""
 
     to: tuple[Recipient, ...]
     cc: tuple[Recipient, ...]
@@ -56,7 +56,7 @@ class Recipients:
 
 @dataclass(frozen=True, slots=True)
 class CommitPeople:
-    """The people of a commit. `responsible`: whom MAINTAINERS names for its files."""
+    """The people of a commit. `responsible`: whom MAINTAINERS lists for its files."""
 
     author: Address
     trailers: tuple[tuple[str, str], ...] = ()
@@ -71,16 +71,17 @@ def recipients_of(
     conventions: Conventions = DEFAULT,
     unwelcome: Mapping[str, str] | None = None,
 ) -> Recipients:
-    """Who is told of a commit. `unwelcome`: addresses that get no mail of ours, with the reason.
+    """Return the recipients of a report. `unwelcome`: addresses that must get no mail from us, with the reason.
 
-    A cap keeps lists and maintainers and drops the others. Where no author can be told, the first list is addressed.
+    Above the maximum, lists and maintainers are kept and others dropped. If the author can't be mailed, To is the
+    first list.
     """
     lists = list(_lists(commit, identity, conventions))
     people = [*_responsible(commit, Duty.MAINTAINER), *_responsible(commit, Duty.REVIEWER), *_of_trailers(commit)]
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
-    persons: set[str] = set()  # one who has several addresses is told once
-    for each in (Recipient(commit.author, "the author"), *lists, *people):
+    persons: set[str] = set()  # a person with several addresses gets one mail
+    for each in (Recipient(commit.author, "author"), *lists, *people):
         aliases = identity.aliases.of(each.email)
         if each.email in kept or each.email in left_out or aliases & persons:
             continue
@@ -95,21 +96,21 @@ def recipients_of(
 
 
 def _lists(commit: CommitPeople, identity: BotIdentity, conventions: Conventions) -> Iterator[Recipient]:
-    """Our own list first: its archive proves what went out."""
+    """Yield the lists, our own first: its archive proves what was sent."""
     told = [
         (identity.list_address, "our own list"),
-        *((each, "a list of ours") for each in identity.lists),
-        (conventions.lkml, "every report goes there"),
-        *((each, f"a list for {name}") for name in _names(commit) for each in conventions.tree_lists.get(name, ())),
+        *((each, "one of our lists") for each in identity.lists),
+        (conventions.lkml, "gets every report"),
+        *((each, f"list for {name}") for name in _names(commit) for each in conventions.tree_lists.get(name, ())),
     ]
     yield from (Recipient(Address("", email), why, is_list=True) for email, why in told if email)
     yield from _responsible(commit, Duty.LIST)
     if conventions.regzbot:
-        yield Recipient(Address("", conventions.regzbot), "regzbot follows it", is_list=True)
+        yield Recipient(Address("", conventions.regzbot), "read by regzbot", is_list=True)
 
 
 def _names(commit: CommitPeople) -> Iterable[str]:
-    """What a tree may be called where lists are set for it."""
+    """Return the names under which lists may be configured for a tree: its name and role."""
     return dict.fromkeys(each for each in (commit.tree, commit.role) if each)
 
 
@@ -125,23 +126,23 @@ def _of_trailers(commit: CommitPeople) -> Iterator[Recipient]:
 
 
 def is_forbidden(email: str) -> bool:
-    """Whether a report must never reach an address, whoever names it."""
+    """Return whether an address must never get a report, no matter who names it."""
     return _NEVER.match(email) is not None
 
 
 def why_not(email: str, identity: BotIdentity, unwelcome: Mapping[str, str]) -> str:
-    """Why an address is never told, or "". Who wants no mail wants none under his other addresses."""
+    """Return why an address gets no mail, or "". An opt-out covers all of a person's addresses."""
     if not is_address(email):
-        return "no address that a server takes"
+        return "invalid address"
     if identity.is_own(email) or email in identity.robots:
-        return "a robot, or we ourselves"
+        return "a robot, or the bot itself"
     if is_forbidden(email):
-        return "a report must never reach it"
+        return "must never get a report"
     return next((unwelcome[each] for each in sorted(identity.aliases.of(email)) if each in unwelcome), "")
 
 
 def _no_room(each: Recipient, kept: Collection[Recipient], most: int) -> str:
-    """Why there is no room for one more, or ""."""
+    """Return why no more can be added, or ""."""
     if each.is_list and sum(other.is_list for other in kept) >= MOST_LISTS:
         return f"more than {MOST_LISTS} lists"
     return f"more than {most} recipients" if len(kept) >= most else ""

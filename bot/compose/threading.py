@@ -1,4 +1,4 @@
-"""Where a mail of ours stands in a thread: below a patch, below our own report, or at the top. Pure."""
+"""Thread our mail: as a reply to a patch, as a reply to our own report, or as a new thread. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from bot.mail.links import find_links
 from bot.mail.sanitising import is_message_id
 
-MOST = 30  # ids in References: the first, and the last of the others (RFC 5322 section 3.6.4 sets no bound)
+MOST = 30  # ids in References: the first one and the last others (RFC 5322 section 3.6.4 sets no limit)
 _PATCH_LINK = re.compile(r"https?://patch\.msgid\.link/", re.I)
 _ABOUT = ("closes", "reported-by", "bug")
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPosition:
-    """What a mail answers, "" for nothing, and its References, which end with that."""
+    """The Message-ID that a mail replies to, "" for none, and its References, which end with it."""
 
     answers: str = ""
     references: tuple[str, ...] = ()
 
 
 def below(message_id: str, references: Iterable[str] = ()) -> ThreadPosition:
-    """The place of an answer to a mail that has these References itself."""
+    """Return the threading of a reply to a mail, which has these References itself."""
     if not is_message_id(message_id):
         return ThreadPosition()
     above = tuple(dict.fromkeys(each for each in references if is_message_id(each) and each != message_id))
@@ -33,10 +33,10 @@ def below(message_id: str, references: Iterable[str] = ()) -> ThreadPosition:
 
 
 def patch_mail(trailers: Iterable[tuple[str, str]]) -> str:
-    """The mail that carried a commit as a patch, by its `Link:`; "" where none tells.
+    """Return the Message-ID of the patch that became a commit, from its `Link:`; "" if there is none.
 
-    Maintainers' tools add it when they apply a patch, as the last one (Documentation/maintainer/configure-git.rst). A
-    Link right below a `Reported-by:` or `Closes:` leads to the report of a bug, one with "[1]" to what the text quotes.
+    Maintainers' tools add it as the last Link when they apply a patch (Documentation/maintainer/configure-git.rst). A
+    Link right after `Reported-by:` or `Closes:` points to a bug report, and one with "[1]" to a reference of the text.
     """
     found = ""
     before = ""

@@ -1,4 +1,4 @@
-"""An SMTP server on loopback that files what it receives into a list's archive, and sends nothing on."""
+"""An SMTP server on loopback that files received mail in a list archive and relays nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.demo.inbox import DemoInbox
 
 
 class Catcher:
-    """A handler of aiosmtpd."""
+    """The aiosmtpd handler."""
 
     def __init__(self, inbox: DemoInbox) -> None:
         self.inbox = inbox
@@ -23,7 +23,7 @@ class Catcher:
 
 
 def serve(inbox: DemoInbox, port: int) -> Controller:
-    """A running server on 127.0.0.1; `stop()` ends it. Port 0 takes a free one."""
+    """Start a server on 127.0.0.1 and return it; `stop()` ends it. Port 0: any free port."""
     controller = Controller(Catcher(inbox), hostname="127.0.0.1", port=port)
     controller.start()
     return controller

@@ -1,4 +1,4 @@
-"""A list's archive in the public-inbox v2 form, written mail by mail, as a list server would."""
+"""A list archive in public-inbox v2 format, written mail by mail like a list server does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.mail.message import parse
 
 
 class DemoInbox:
-    """Files mail into `path`/git/0.git; the same Message-ID is filed once, as public-inbox does it."""
+    """Files mail in `path`/git/0.git; like public-inbox, it files each Message-ID once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -24,7 +24,7 @@ class DemoInbox:
         self._known = {parse(raw).message_id for raw in self._mails()}
 
     def add(self, raw: bytes) -> bool:
-        """File one mail; False for one whose Message-ID is there already."""
+        """File one mail; return False if its Message-ID is already there."""
         mail = parse(raw)
         with self._lock:
             if mail.message_id and mail.message_id in self._known:
@@ -47,7 +47,7 @@ class DemoInbox:
     def _git(self, *arguments: str, stdin: bytes = b"") -> str:
         who = {"GIT_AUTHOR_NAME": "list", "GIT_AUTHOR_EMAIL": "list@lists.example"}
         who |= {"GIT_COMMITTER_NAME": "list", "GIT_COMMITTER_EMAIL": "list@lists.example"}
-        who |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "1600000000 +0000")  # at every run the same
+        who |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "1600000000 +0000")  # the same in every run
         done = subprocess.run(
             git.command(self.epoch, *arguments),
             input=stdin,

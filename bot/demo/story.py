@@ -1,6 +1,6 @@
-"""The plot of the demo: who wrote which commit, what the lab measured, and how people answer.
+"""The script of the demo: who wrote which commit, what the lab measured, and how people reply.
 
-The commits up to v9.1-rc2 are of fixed dates and so of fixed shas, which fixtures/results/ names.
+The commits up to v9.1-rc2 have fixed dates and so fixed shas, which fixtures/results/ refers to.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIRA = Address("Mira Novak", "mira@dev.example")
 OTTO = Address("Otto Lind", "otto@dev.example")
 ROBOT = Address("patchwork-bot", "patchwork-bot+relay@dev.example")
 
-# The culprits, in the order of their commits; None: a tag.
+# The commits in order, as (title, author); a plain string is a tag.
 MASTER: list[tuple[str, Address] | str] = [
     ("Linux 9.0", OTTO),
     "v9.0",
@@ -47,7 +47,7 @@ _FIRST = datetime(2026, 9, 6, 12, tzinfo=UTC)
 
 
 def build_tree(tree: DemoTree) -> dict[str, str]:
-    """The tree up to v9.1-rc2 with a `next` branch on top; returns the sha of every title."""
+    """Create the tree up to v9.1-rc2, with a `next` branch on top; return the shas by title."""
     shas: dict[str, str] = {}
     at = _FIRST
     for step in MASTER:
@@ -69,7 +69,7 @@ def _signed(author: Address) -> str:
 
 
 def finish_tree(tree: DemoTree, report_ids: dict[str, str], culprits: dict[str, str], now: datetime) -> None:
-    """What the authors do about the reports: a fix that closes one, a revert, a fix in next, and v9.1-rc3."""
+    """Commit what the authors do about the reports: a fix that closes one, a revert, and v9.1-rc3."""
     closes = report_ids["mm/vmscan: walk cold folios first"]
     tree.commit(
         "mm/vmscan: stop rescanning cold folios twice",
@@ -102,12 +102,12 @@ index 2f4a1c7b9d03..81c0de55a2f9 100644
 
 @dataclass(frozen=True, slots=True)
 class DemoAnswer:
-    """A scripted answer: to the report of which culprit, by whom, in which words (given the report's id)."""
+    """A scripted reply: culprit of the report, author, and a function from the report's Message-ID to the text."""
 
     culprit: str
     author: Address
     words: Callable[[str], str]
-    subject: str = ""  # "": an answer in the thread; else a posting of its own
+    subject: str = ""  # "": a reply in the thread; else a new thread
 
 
 def _said(text: str) -> Callable[[str], str]:
@@ -156,7 +156,7 @@ ANSWERS: list[DemoAnswer] = [
 
 
 def answer(each: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> bytes:
-    """An answer as the mail that arrives at the list."""
+    """Return a reply as the mail that the list receives."""
     message = EmailMessage(policy=SMTP.clone(max_line_length=998))
     message["From"] = str(each.author)
     message["To"] = str(report.author)

@@ -1,4 +1,4 @@
-"""A small git tree, made commit by commit; the same commits always get the same shas."""
+"""A small git tree, built commit by commit; equal commits always get equal shas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.mail.addresses import Address
 
 
 class DemoTree:
-    """A bare repository with a `master` and whatever branches are asked for; one file a commit."""
+    """A bare repository with `master` and other branches, created on first use; each commit has one file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -21,7 +21,7 @@ class DemoTree:
             self._git("init", "--quiet", "--bare", "--initial-branch=master")
 
     def commit(self, title: str, author: Address, at: datetime, body: str = "", branch: str = "master") -> str:
-        """Add a commit to a branch, which begins at master where it does not exist yet."""
+        """Add a commit to a branch and return its sha; a new branch starts at master."""
         parent = self._head(branch) or self._head("master")
         blob = self._git("hash-object", "-w", "--stdin", stdin=f"{title}\n".encode())
         tree = self._git("mktree", stdin=f"100644 blob {blob}\tlast-change\n".encode())
@@ -40,7 +40,7 @@ class DemoTree:
         return sha
 
     def tag(self, name: str, at: datetime | None = None, branch: str = "master") -> None:
-        """An annotated tag on the head of a branch."""
+        """Create an annotated tag on the head of a branch."""
         at = at or datetime.now(UTC)
         who = {
             "GIT_COMMITTER_NAME": "Tree Keeper",

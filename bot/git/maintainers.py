@@ -1,9 +1,9 @@
-"""MAINTAINERS: who looks after a file, by the patterns of its sections, as scripts/get_maintainer.pl reads them. Pure.
+"""MAINTAINERS: who is responsible for a file, by the rules of scripts/get_maintainer.pl. Pure.
 
 SLAB ALLOCATOR
-M:      a maintainer           R:      a reviewer            L:      a list
-F:      files and directories  X:      but not these         N:      a regex for names
-K:      a regex for the lines that a change adds or removes
+M:      maintainer             R:      reviewer              L:      mailing list
+F:      files and directories  X:      excluded files        N:      regex for file names
+K:      regex for the lines that a change adds or removes
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import hyperscan
 from bot.mail.addresses import Address, parse_addresses
 
 MAX_BYTES = 8 << 20
-MAX_FILES = 1000  # of a commit; a tree-wide change has no maintainer anyway
-MAX_TEXT = 1 << 20  # letters of a change
+MAX_FILES = 1000  # per commit; a tree-wide change has no maintainer anyway
+MAX_TEXT = 1 << 20  # characters of a change
 MAX_REGEXES = 1000
-MAX_REGEX = 500  # letters
+MAX_REGEX = 500  # characters
 _PARTS = re.compile(r"\[[\w-]{1,40}\]|.", re.S)
 _WILD = {"?": "."}
 NO_MAILMAP: Mapping[str, str] = {}
@@ -31,7 +31,7 @@ _REST = "THE REST"
 
 
 class Duty(StrEnum):
-    """What somebody is to a section."""
+    """A role in a section."""
 
     MAINTAINER = "maintainer"
     REVIEWER = "reviewer"
@@ -40,7 +40,7 @@ class Duty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Responsible:
-    """An address, what it is there, and the section that names it."""
+    """An address, its role, and the section that lists it."""
 
     address: Address
     duty: Duty
@@ -59,15 +59,15 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """One F: or X: line. `depth`: the more slashes it has, the nearer it is to a file. `parts`: what stands between its
-    stars, to be found one behind the other, the first at the beginning: that takes no longer than the name is long.
+    """One F: or X: line. `depth`: its number of slashes; a deeper pattern is more specific. `parts`: the pieces between
+    its stars, found one after the other, the first at the start of the name: matching takes linear time.
     """
 
     section: int
     depth: int
     parts: tuple[re.Pattern[str], ...]
-    slashes: int  # that a file's name must have; -1: any number, below a directory
-    directory: str = ""  # what it means where it names a directory without a slash at its end
+    slashes: int  # in a matching file name; -1: any number, below a directory
+    directory: str = ""  # the prefix, if the pattern may be a directory without a trailing slash
 
     def fits(self, path: str, slashes: int) -> bool:
         if self.slashes in (-1, slashes) and self._begins(path):
@@ -84,7 +84,7 @@ class _Pattern:
 
 
 class Maintainers:
-    """The sections of one MAINTAINERS file, with an index of their patterns: read once, asked often."""
+    """The sections of one MAINTAINERS file, with an index of their patterns: parsed once, queried often."""
 
     def __init__(self, text: str) -> None:
         self._sections: list[_Section] = []
@@ -112,10 +112,10 @@ class Maintainers:
     def of(
         self, files: Sequence[str], changed: str = "", proper: Mapping[str, str] = NO_MAILMAP
     ) -> tuple[Responsible, ...]:
-        """Everybody whom these files, and the lines that a change adds or removes, concern: each address once.
+        """Return who is responsible for these files and for the changed lines, each address once.
 
-        The nearest section of each file comes first. Who is only in THE REST is left out, as are lists that take
-        mail of their subscribers alone. `proper`: the addresses that a mailmap has for others.
+        The most specific section of each file comes first. THE REST and subscribers-only lists are left out.
+        `proper`: maps addresses to those that a mailmap prefers.
         """
         sections = dict.fromkeys(number for path in files[:MAX_FILES] for number in self._sections_of(path))
         if changed:
@@ -139,7 +139,7 @@ class Maintainers:
                     self._by_directory.setdefault(_literal_directory(value), []).append(pattern)
 
     def _sections_of(self, path: str) -> list[int]:
-        """The sections that a file belongs to, the nearest first."""
+        """Return the sections of a file, the most specific first."""
         slashes = path.count("/")
         depths: dict[int, int] = {}
         for directory in _above(path):
@@ -157,12 +157,12 @@ class Maintainers:
 
 @lru_cache(maxsize=8)
 def read_maintainers(text: str) -> Maintainers:
-    """The sections of a file's text; the last few files are remembered, since the next commit mostly has the same."""
+    """Return the parsed file. The last few are cached, since the next commit mostly has the same one."""
     return Maintainers(text)
 
 
 class Finder:
-    """Regexes of the file, which Perl reads with /x: all looked for at once, in a time that no regex can stretch."""
+    """The regexes of the file, which Perl reads with /x: all are matched at once, in linear time."""
 
     def __init__(self, regexes: Sequence[tuple[int, str]]) -> None:
         told = [(section, _without_blanks(regex)) for section, regex in regexes[:MAX_REGEXES]]
@@ -170,7 +170,7 @@ class Finder:
         self._database = _compiled([regex for _, regex in self._sections]) if self._sections else None
 
     def numbers_in(self, text: str) -> list[int]:
-        """The sections with a regex that stands in a text, in the order of the file."""
+        """Return the sections with a regex that matches the text, in file order."""
         found: set[int] = set()
         if self._database:
             note = lambda number, *_: found.add(self._sections[number][0])  # noqa: E731
@@ -183,7 +183,7 @@ def _without_blanks(regex: str) -> str:
 
 
 def _compiled(regexes: Sequence[str]) -> hyperscan.Database | None:
-    """A database of them; None where one of them is no regex, or one that can't be looked for in linear time."""
+    """Return a database of them; None if one is no valid regex or can't be matched in linear time."""
     database = hyperscan.Database()
     try:
         database.compile(
@@ -198,11 +198,11 @@ def _compiled(regexes: Sequence[str]) -> hyperscan.Database | None:
 
 
 def _pattern(section: int, value: str) -> _Pattern | None:
-    """A line as get_maintainer.pl takes it: "." is itself, "*" anything, "?" one letter, "[ch]" one of these, and it
-    need only be how a name begins.
+    """Parse a pattern as get_maintainer.pl does; None if it is invalid.
 
-    What ends in "/" holds all below it; anything else only files with as many slashes as it has itself, so that its
-    "*" can't span one. A directory without the slash is one all the same.
+    "." is literal, "*" matches anything, "?" one character, "[ch]" a set; the pattern need only match a prefix of the
+    name. A pattern that ends in "/" matches everything below; any other only names with the same number of slashes, so
+    that its "*" can't span one. A directory without the trailing slash still matches what is below it.
     """
     is_directory = value.endswith("/")
     if not value or len(value) > MAX_REGEX:
@@ -217,12 +217,12 @@ def _pattern(section: int, value: str) -> _Pattern | None:
 
 
 def _without_stars(part: str) -> str:
-    """A piece of a pattern as a regex that needs no search: letters, "?" and sets of letters."""
+    """Return a piece of a pattern as a regex without repetition: literals, "?" and sets."""
     return "".join(_WILD.get(each, each if len(each) > 1 else re.escape(each)) for each in _PARTS.findall(part))
 
 
 def _literal_directory(value: str) -> str:
-    """The directories that a pattern begins with, as far as they are written out: the place to look for it."""
+    """Return the literal directory prefix of a pattern, which is its key in the index."""
     return re.split(r"[*?\[]", value, maxsplit=1)[0].rpartition("/")[0]
 
 
@@ -236,7 +236,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _once(people: Iterable[Responsible], proper: Mapping[str, str]) -> Iterator[Responsible]:
-    """Each address once, and each person by his first address alone."""
+    """Yield each address once, and each person only with their first address."""
     addresses: set[str] = set()
     names: set[str] = set()
     for each in people:

@@ -1,4 +1,4 @@
-"""A bulletin into the outbox from a command line, told in a line."""
+"""Put a bulletin into the outbox from a management command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracker.domain.errors import InvalidInput
 
 
 def hold(bulletin: Bulletin, press: BulletinConfig) -> str:
-    """What became of it; CommandError where it can't be sent."""
+    """Hold the bulletin and return one line about the result; CommandError if it can't be sent."""
     try:
         row = bulletins.hold(bulletin, press, timezone.now())
     except InvalidInput as unfit:

@@ -1,4 +1,4 @@
-"""Answers to commands that failed: once a mail, at most one an hour to a person about a report, and to people only."""
+"""Replies to failed commands: one per mail, at most one per hour, person and report, and only to people."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import mail_transitions
 
 APART = timedelta(hours=1)
-FRESH = timedelta(days=3)  # an answer to an older mail helps nobody, and archives hold mail of decades
-MOST_A_DAY = 10  # about one report
+FRESH = timedelta(days=3)  # older mail gets no reply; archives go back decades
+MOST_A_DAY = 10  # per report
 MOST_A_DAY_IN_ALL = 100
 _NOBODY = re.compile(r"[^@]*(?:-owner|-request|-bounces|-help|mailman|majordomo|no-?reply)@", re.I)
 
 
 def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetime) -> bool:
-    """Compose the answer that a mail deserves, into the outbox; False where it deserves none."""
+    """Compose the reply to a mail into the outbox; return False if it gets none."""
     if not _deserved(reading, report, identity, now):
         return False
     author = reading.mail.author.email
@@ -49,18 +49,18 @@ def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetim
             )
             mail_transitions.record_created(row, "answering")
     except IntegrityError:
-        return False  # answered before
+        return False  # already answered
     return True
 
 
 def _too_many(report: Report, now: datetime) -> bool:
-    """Whether so many were answered within a day that somebody plays with us: senders can be forged."""
+    """Return whether the daily limit is reached. It bounds abuse, since senders can be forged."""
     lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
     return lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL
 
 
 def _deserved(reading: Reading, report: Report, identity: BotIdentity, now: datetime) -> bool:
-    """Whether it came from a person, lately, to a report of ours. Of most mail no query is made."""
+    """Return whether it is a recent mail from a person about one of our reports. For most mail no query is made."""
     mail = reading.mail
     if not (reading.deserves_answer and mail.message_id) or reading.trust.verdict is AuthVerdict.FAIL:
         return False
@@ -75,6 +75,6 @@ def _deserved(reading: Reading, report: Report, identity: BotIdentity, now: date
 
 
 def approve_answers(now: datetime) -> int:
-    """Let them go where nobody has to approve mail first."""
+    """Approve all waiting replies, for installations without manual approval. Return how many."""
     waiting = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, state=OutgoingState.COMPOSED)
     return len(mail_transitions.transition(waiting, OutgoingState.APPROVED, "answering", now))

@@ -1,4 +1,4 @@
-"""Reports that nobody was told of yet: compose their mail and put it into the outbox, once."""
+"""Compose the mails of new reports and put them into the outbox, each once."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def compose_due(
     limit: int = AT_ONCE,
     house: ComposeConfig = NOBODY,
 ) -> int:
-    """Compose the mails of reports that came in as results and were never told, oldest first; the next call goes on.
+    """Compose up to `limit` mails of reports from results that have none yet, oldest first. Return how many.
 
-    `approve_first`: where no rule of the policy decides, a person does. Returns how many.
+    `approve_first`: mails that no rule of the policy decides on wait for a person.
     """
     otherwise = Action.APPROVE if approve_first else Action.SEND
     due = (
         Report.objects.filter(held="", results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
-        .exclude(state__in=CLOSED - {State.NO_ACTION})  # nobody needs to hear what is gone already
+        .exclude(state__in=CLOSED - {State.NO_ACTION})  # already resolved
         .exclude(outgoing__purpose=Purpose.REPORT)
         .select_related("culprit", "tree")
         .distinct()
@@ -60,27 +60,27 @@ def compose_due(
 def look_again(
     identity: BotIdentity, now: datetime, *, approve_first: bool = True, house: ComposeConfig = NOBODY
 ) -> None:
-    """Bring what has not gone out up to date, before a person or a server gets it."""
+    """Bring unsent mails up to date, before a person approves them or a server gets them."""
     otherwise = Action.APPROVE if approve_first else Action.SEND
     _Round(OutboxWriter(identity, house, now), unwelcome(identity.aliases), otherwise).refresh(AT_ONCE)
 
 
 class _Round:
-    """One round of composing, with what all its mails need."""
+    """One round of composing, with what its mails share."""
 
     def __init__(self, desk: OutboxWriter, unwelcome: Mapping[str, str], otherwise: Action) -> None:
         self.desk, self.unwelcome, self.otherwise = desk, unwelcome, otherwise
         self.patches = PatchMails(desk.house.lore)
 
     def tried(self, report: Report) -> bool:
-        """Compose the mail of one report. An odd one is held with the reason, so that it keeps no other back."""
+        """Compose the mail of one report. On an error, hold the report with the reason, so that it blocks no other."""
         try:
             return self._compose(report)
         except OperationalError as busy:  # the next round tries again
-            log.error("%s: no mail could be composed: %s", report.culprit.sha10, busy)
-        except Exception as error:  # whatever a lab or a tree has told us: one report, not all of them
-            log.exception("%s: no mail could be composed", report.culprit.sha10)
-            reason = f"no mail could be composed: {type(error).__name__}: {error}".replace("\n", " ").replace("\0", "")
+            log.error("%s: composing its mail failed: %s", report.culprit.sha10, busy)
+        except Exception as error:  # bad data from a lab or a tree: affects one report only
+            log.exception("%s: composing its mail failed", report.culprit.sha10)
+            reason = f"composing its mail failed: {type(error).__name__}: {error}".replace("\n", " ").replace("\0", "")
             Report.objects.filter(pk=report.pk).update(held=reason[:500])
             refresh([report.pk])
         return False
@@ -89,33 +89,33 @@ class _Round:
         return report_data(report, self.desk.identity, self.desk.house, self.patches)
 
     def _compose(self, report: Report) -> bool:
-        desk, newest, later = self.desk, newest_finding(report), withheld(report)  # before what is told is loaded
+        desk, newest, later = self.desk, newest_finding(report), withheld(report)  # read before the findings are loaded
         told = self._told(report)
         mail = compose(told, desk.identity, desk.now, "", desk.house.conventions, self.unwelcome)
         decision = decide(told, desk.house.policy, policy_context(report), desk.now, self.otherwise)
         start = desk.judge(mail, decision, told)
         with transaction.atomic():
             if not desk.shelve(report, mail, Purpose.REPORT, start, newest, later):
-                return False  # another worker composed it at the same time
+                return False  # another worker was faster
             known = known_as((*mail.to, *mail.cc))
             Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
         return True
 
     def refresh(self, limit: int) -> None:
-        """Look again at what has not gone out where more is known of since. What nobody has approved is composed again
-        under the Message-ID that it has; where nobody should be told any more, or not yet, it is held with the reason.
+        """Recompose unsent mails about which more is known by now, under the same Message-ID, unless approved. Those
+        that should not be sent any more, or not yet, are held with the reason.
         """
         unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=WAITING)
         if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
             before = Q(looked_at__lte=lately) | Q(looked_at=None, composed_at__lte=lately)
-            unsent.filter(before).update(stale=True, looked_at=None)  # who gets it may have changed
-        over = Q(state=OutgoingState.HELD, by_hand=False, not_before__lte=self.desk.now)  # a hold that passes
+            unsent.filter(before).update(stale=True, looked_at=None)  # recipients may have changed
+        over = Q(state=OutgoingState.HELD, by_hand=False, not_before__lte=self.desk.now)  # a hold that has expired
         rows = unsent.filter(Q(stale=True) | over).select_related("report__culprit", "report__tree")
         for row in rows.order_by(F("looked_at").asc(nulls_first=True), "pk")[:limit]:
             self._tried_again(row)
 
     def _tried_again(self, row: OutgoingMail) -> None:
-        # What comes meanwhile takes this mark away; what a person or a worker does shows in the rest.
+        # A concurrent event resets looked_at; what a person or a worker does shows in the other columns.
         mine = OutgoingMail.objects.filter(
             pk=row.pk, state=row.state, by_hand=row.by_hand, attempts=row.attempts, looked_at=self.desk.now
         )
@@ -124,17 +124,17 @@ class _Round:
         try:
             columns = self._looked_at(row)
         except OperationalError as busy:
-            log.error("%s: its mail could not be looked at again: %s", row.about.culprit.sha10, busy)
+            log.error("%s: checking its mail again failed: %s", row.about.culprit.sha10, busy)
             return
         except Exception as error:  # as above
-            log.exception("%s: its mail could not be composed again", row.about.culprit.sha10)
-            reason = f"it could not be composed again: {type(error).__name__}: {error}"
+            log.exception("%s: composing its mail again failed", row.about.culprit.sha10)
+            reason = f"composing it again failed: {type(error).__name__}: {error}"
             columns = {"state": OutgoingState.HELD, "reason": reason.replace("\0", "")[:1000], "not_before": None}
         if self._changed(row, mine, {**columns, "stale": False}) and "subject" in columns:
             Report.objects.filter(pk=row.about.pk, title=row.subject).update(title=columns["subject"])
 
     def _changed(self, row: OutgoingMail, mine: QuerySet[OutgoingMail], columns: dict[str, Any]) -> bool:
-        """Write down what became of a mail, unless it has changed since it was read: then it is looked at again."""
+        """Record the outcome, unless the mail has changed since it was read: then it is checked again later."""
         was = OutgoingState(row.state)
         became = columns.pop("state", was)
         if became == was:
@@ -143,9 +143,7 @@ class _Round:
         return mail_transitions.transition_one(mine, row.pk, was, became, COMPOSER, self.desk.now, words, **columns)
 
     def _looked_at(self, row: OutgoingMail) -> dict[str, Any]:
-        """What becomes of a mail that has not gone out; nothing of one that a person has let go, or that may have been
-        seen by a server.
-        """
+        """Return the columns to change of an unsent mail; none if a person approved it or a server may have seen it."""
         if row.attempts or (row.by_hand and row.state == OutgoingState.APPROVED):
             return {}
         by_hand = row.by_hand or (row.state == OutgoingState.HELD and not row.reason)
@@ -154,7 +152,7 @@ class _Round:
         return self._again(row, by_hand)
 
     def _again(self, row: OutgoingMail, by_hand: bool) -> dict[str, Any]:
-        """The columns of a mail that is composed again. What a person holds stays held, what waits for him waits."""
+        """Return the columns of a recomposed mail. What a person holds stays held; what waits for approval waits."""
         desk, report = self.desk, row.about
         newest, later = newest_finding(report), withheld(report)
         told = self._told(report)
@@ -166,22 +164,22 @@ class _Round:
         if by_hand or waits:
             return columns
         if row.state == OutgoingState.APPROVED and start.state != OutgoingState.HELD:
-            return columns  # on the day that it has
+            return columns  # on the day already assigned
         desk.note(mail, start)
         return {**columns, "state": start.state, "reason": start.reason, "not_before": start.not_before}
 
 
 def newest_finding(report: Report) -> int:
-    """The newest finding of a report: what comes later is not in a mail that is composed now."""
+    """Return the key of a report's newest finding, 0 for none: later ones are not in a mail that is composed now."""
     return report.findings.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def _why_not(report: Report) -> str:
-    """Why nobody should be told of a report that a mail was composed of."""
+    """Return why the composed mail of a report must not be sent, or ""."""
     if report.held:
         return report.held.replace("\n", "; ")
     if report.verdict == Verdict.UNKNOWN:
-        return "whether it is a regression is not known any more"
+        return "the verdict is no longer known"
     if State(report.state) in CLOSED - {State.NO_ACTION}:
-        return f"before anybody was told: {report.status}"
+        return f"closed before any mail: {report.status}"
     return ""

@@ -1,4 +1,4 @@
-"""What people's own mail tells of how they stand to ours: who wants no more, who wants it again, who is alive."""
+"""Learn from people's mail whether they want ours: opt-outs, opt-ins, and addresses that work again."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LATELY = 1000  # mails
 
 
 def hear(reading: Reading, identity: BotIdentity, now: datetime) -> None:
-    """A person's mail. Whoever asks to be left alone is, at once, unless a proof speaks against its being him: mail too
-    few harms less than mail too many, and he or an operator may undo it. To be mailed by rules that ask for it, he must
-    be proven (DESIGN rule 8).
+    """Process a person's mail. An opt-out takes effect at once, unless authentication failed: a missing mail does less
+    harm than an unwanted one, and the person or an operator can undo it. An opt-in counts only for an authenticated
+    sender (DESIGN rule 8).
     """
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
     wish = wish_of(reading, identity) if reading.trust.verdict is not AuthVerdict.FAIL else None
-    if wish and _is_list(author, identity):  # a list has no wishes
+    if wish and _is_list(author, identity):  # a list can't opt in or out
         return
     if wish is None:
         delivery_failures.clear_bounce(author, at)
@@ -39,13 +39,13 @@ def hear(reading: Reading, identity: BotIdentity, now: datetime) -> None:
     mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN
     values = {"mailing": mailing, "note": f"<{reading.mail.message_id}>, {proof}"[:500], "since": at}
     row, new = Correspondent.objects.get_or_create(address=author, defaults=values)
-    if not new:  # the older word of an archive that is read late changes nothing; nor does any that of an operator
+    if not new:  # an older mail that is read late changes nothing, and an operator's stop is final
         older = Correspondent.objects.filter(pk=row.pk, since__lt=at).exclude(mailing=Mailing.STOPPED)
         older.exclude(mailing=mailing).update(**values)
 
 
 def _is_list(address: str, identity: BotIdentity) -> bool:
-    """Whether an address is one of our own lists, or a list to which mail of ours went lately."""
+    """Return whether an address is one of our own lists, or a list that got our mail lately."""
     if address in (identity.list_address, *identity.lists):
         return True
     lately = OutgoingMail.objects.order_by("-pk").values_list("lists", flat=True)[:LATELY]
@@ -53,17 +53,16 @@ def _is_list(address: str, identity: BotIdentity) -> bool:
 
 
 def came_back(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
-    """A bounce: the mail did go out, and whom it did not reach is noted; of others, a bounce tells us nothing. Returns
-    whether it is one of a mail of ours.
+    """Process a bounce: mark the mail as sent and record the failed recipients. Return whether it is about our mail.
 
-    Which mail it was, its return path tells, and that alone: everything else of a mail is known to the world.
+    The mail is identified only by its secret return path; everything else in a mail is public and can be forged.
     """
     addressed = [each.email for each in (*reading.mail.recipients, *reading.mail.delivered_to)]
     paths = [each for each in addressed if identity.mark_in(each)]
     for mail in OutgoingMail.objects.filter(sender__in=paths, attempts__gt=0).order_by("pk")[:1]:
         at = min(reading.mail.date or now, now)
         mail_transitions.mark_sent(
-            mail.message_id, at, now, by="bounce", words=f"it came back with <{reading.mail.message_id}>"
+            mail.message_id, at, now, by="bounce", words=f"bounced with <{reading.mail.message_id}>"
         )
         ours = {each.lower() for each in mail.recipients}
         failed = {each: words for each, words in reading.bounce.failed.items() if each in ours}

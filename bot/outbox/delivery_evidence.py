@@ -1,4 +1,4 @@
-"""What a mail in an archive proves of a mail of ours: a copy of it, or another one that only bears its Message-ID."""
+"""Delivery evidence from archives: tell a copy of our mail from another mail with the same Message-ID."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ MAY_HAVE_LEFT = frozenset({S.SENDING, S.IN_DOUBT})
 
 
 def hear(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: datetime) -> bool:
-    """Take what was read as proof of what became of a mail that is not known to be sent; False where it is no copy.
+    """Evaluate an archived mail as evidence for a mail that is not known to be sent; return False if it is no copy.
 
-    Of a mail that may have left, a copy is proof. Of one that only waits, as after a backup was restored, it must be
-    proven that we wrote it (DESIGN rule 8); else the mail is held, so that a person looks before it goes out twice.
+    If our mail may have been sent, a copy is proof. If it still waits, as after a restored backup, the copy must be
+    authenticated as ours (DESIGN rule 8); else the mail is held, so that a person checks before it is sent twice.
     """
     if not is_copy(mail, reading.mail):
-        mail_transitions.add_note(mail, BY, now, "another mail with its Message-ID was read: that is no copy of it")
+        mail_transitions.add_note(mail, BY, now, "an archived mail has the same Message-ID, but it is not a copy")
         return False
     proven = reading.trust.verdict is AuthVerdict.PASS or identity.trust == "open"
     if mail.state in MAY_HAVE_LEFT or proven:
-        mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was read")
+        mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was found")
     elif mail.state in WAITING and not mail.settled:
-        words = "a copy of it was read, though it is not known to have left, nor proven that we wrote it: look first"
+        words = "an archive has an unauthenticated copy, though this mail was not sent from here: check before sending"
         waiting = OutgoingMail.objects.filter(pk=mail.pk, state__in=WAITING)
         mail_transitions.transition(waiting, S.HELD, BY, now, words, reason=words, by_hand=True, not_before=None)
     return True
 
 
 def is_copy(mail: OutgoingMail, found: ParsedMail) -> bool:
-    """Whether a mail is a copy of ours: the same moment and the same words, whatever a list put around them."""
+    """Return whether a mail is a copy of ours: the same date, and our text inside whatever a list added."""
     ours = parse(bytes(mail.raw))
     return ours.date == found.date and " ".join(ours.text.split()) in " ".join(found.text.split())

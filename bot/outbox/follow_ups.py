@@ -1,4 +1,4 @@
-"""What people should hear after a report: more findings, still there, a fix measured, a withdrawal. Each once."""
+"""Compose what follows a report: more findings, still there, a measured fix, a withdrawal. Each once."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from tracker.models.reports import NEWS
 from tracker.services import mail_transitions
 
 APART = timedelta(days=7)  # between two follow-ups of one report
-FRESH = timedelta(days=7)  # what was learned earlier is no news any more
-LATE = timedelta(hours=1)  # that an event may take from its time to the database
+FRESH = timedelta(days=7)  # older events are not mailed
+LATE = timedelta(hours=1)  # the longest delay between an event and its row
 AT_ONCE = 500
-SAID = "said "  # what the purpose of a mail about the act of a person begins with
+SAID = "said "  # prefix of the purpose of a mail about a person's action
 NOBODY = ComposeConfig()
 log = logging.getLogger(__name__)
 
@@ -47,12 +47,12 @@ log = logging.getLogger(__name__)
 def compose_follow_ups(
     identity: BotIdentity, now: datetime, *, approve_first: bool = True, house: ComposeConfig = NOBODY
 ) -> int:
-    """Compose the further mails that are due. Returns how many. A report's own mail must have gone out before."""
+    """Compose the further mails that are due. Return how many. A report's own mail must have been sent before."""
     return _Further(identity, now, house, Action.APPROVE if approve_first else Action.SEND).compose()
 
 
 class _Further:
-    """One round."""
+    """One round of composing."""
 
     def __init__(self, identity: BotIdentity, now: datetime, house: ComposeConfig, otherwise: Action) -> None:
         self.identity, self.now, self.house, self.otherwise = identity, now, house, otherwise
@@ -69,25 +69,25 @@ class _Further:
         return composed
 
     def _tried(self, sent: OutgoingMail, tell: Callable[[ReportContext], int], **looked: object) -> int:
-        """Tell of one report while nobody else does, and note that it was looked at. An odd one keeps no other back."""
+        """Compose for one report under a row lock, and mark it as checked. An error blocks no other report."""
         mine = OutgoingMail.objects.filter(pk=sent.pk)
         try:
             with transaction.atomic():
                 Report.objects.select_for_update().filter(pk=sent.about.pk).first()
-                mine.update(**looked)  # before we look: what comes meanwhile marks it again
+                mine.update(**looked)  # first, so that a concurrent event marks it again
                 return tell(report_context(sent))
         except OperationalError as busy:  # the next round tries again
-            log.error("%s: no further mail could be composed: %s", sent.about.culprit.sha10, busy)
-        except Exception:  # whatever a lab, a tree or a mail has told us
-            log.exception("%s: no further mail could be composed", sent.about.culprit.sha10)
+            log.error("%s: composing a further mail failed: %s", sent.about.culprit.sha10, busy)
+        except Exception:  # bad data from a lab, a tree or a mail
+            log.exception("%s: composing a further mail failed", sent.about.culprit.sha10)
             mine.update(**looked)
         return 0
 
-    # --- what waits ---
+    # --- waiting mails ---
 
     def look_again(self) -> None:
-        """Set aside what has not gone out where something happened since, or a hold is over. What is still due is then
-        composed again by what we know now; what a person decided stays.
+        """Cancel unsent mails after a new event or an expired hold. Those still due are then composed again; what a
+        person decided stays.
         """
         unsent = OutgoingMail.objects.filter(state__in=WAITING).exclude(purpose=Purpose.REPORT)
         unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER).exclude(report=None)
@@ -95,7 +95,7 @@ class _Further:
         over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
         rows = unsent.filter(Q(stale=True) | over, by_hand=False, attempts=0).select_related("report")
         for row in rows.order_by("pk")[:AT_ONCE]:
-            reason = f"not due any more: {row.about.status}"[:1000]
+            reason = f"no longer due: {row.about.status}"[:1000]
             with transaction.atomic():
                 mine = OutgoingMail.objects.filter(pk=row.pk, state__in=WAITING, by_hand=False)
                 columns = {"reason": reason, "stale": False, "not_before": None}
@@ -105,7 +105,7 @@ class _Further:
     # --- more findings ---
 
     def _with_more_findings(self) -> Iterator[OutgoingMail]:
-        """The mails that say less than we know since, but for those that were followed up within the week."""
+        """Return the sent mails of reports with newer findings, except for those followed up within APART."""
         lately = OutgoingMail.objects.filter(
             report=OuterRef("report"), purpose__startswith=Purpose.FOLLOW_UP, composed_at__gt=self.now - APART
         ).exclude(state=OutgoingState.CANCELLED)
@@ -134,7 +134,7 @@ class _Further:
     # --- events ---
 
     def _with_news(self) -> list[OutgoingMail]:
-        """The mails of reports to which something happened since they were looked at, the longest ago first."""
+        """Return the mails of reports with events since the last check, the least recently checked first."""
         mail = "report__outgoing"
         news = Event.objects.filter(
             Q(**{f"{mail}__news_until": None}) | Q(**{f"{mail}__news_until__lt": F("recorded_at")}),
@@ -144,7 +144,7 @@ class _Further:
         oldest = news.order_by(F(f"{mail}__news_until").asc(nulls_first=True), "recorded_at")
         found = [
             pk
-            for kinds in (Q(kind__in=NEWS), Q(aloud=True))  # one after the other: each has an index of its own
+            for kinds in (Q(kind__in=NEWS), Q(aloud=True))  # two queries: each has its own index
             for pk in oldest.filter(kinds).values_list("report", flat=True)[: AT_ONCE * 4]
         ]
         reports = list(dict.fromkeys(found))[:AT_ONCE]
@@ -152,7 +152,7 @@ class _Further:
         return sorted(sent, key=lambda row: reports.index(row.about.pk))
 
     def _news(self, case: ReportContext) -> int:
-        ours = Q(state=OutgoingState.CANCELLED, by_hand=False)  # set aside, and told again if it is due
+        ours = Q(state=OutgoingState.CANCELLED, by_hand=False)  # cancelled by us; composed again if still due
         told = set(case.report.outgoing.exclude(ours).values_list("purpose", flat=True))
         since = self.now - FRESH
         lately = case.report.events.filter(recorded_at__gt=since)
@@ -169,7 +169,7 @@ class _Further:
         return composed
 
     def _tell(self, case: ReportContext, event: EventData, purpose: str) -> int:
-        """One mail about one event; a fault in it keeps the others of the report not back."""
+        """Compose one mail about one event; an error does not block the report's other mails."""
         try:
             with transaction.atomic():
                 mail = self._mail(case, event, purpose)
@@ -178,11 +178,11 @@ class _Further:
                 foreign = [event.title, event.tag, event.remark, case.words_of(event)]
                 return self._shelve(case, mail, purpose, self._decision(case, event.kind), foreign)
         except Exception:  # as above
-            log.exception("%s: no mail about %s could be composed", case.report.culprit.sha10, event.kind)
+            log.exception("%s: composing the mail about %s failed", case.report.culprit.sha10, event.kind)
             return 0
 
     def _mail(self, case: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
-        """The mail about an event; None where its numbers say nothing that should be told."""
+        """Return the mail about an event; None if its numbers give no reason for one."""
         more = (purpose, self.identity, self.now, self.unwelcome)
         if purpose.startswith(SAID):
             said = StatusChange(event.said_by, event.kind.replace("_", " "), case.words_of(event), case.report.status)
@@ -192,22 +192,20 @@ class _Further:
         again = measured_again(case.report, event.result, event.commit)
         if event.kind is EventKind.STILL_THERE:
             if again and again.verdict != case.report.verdict:
-                return None  # measured again, and not there
+                return None  # not reproduced
             asked = case.standing.state is not State.NO_RESPONSE
             return compose_recheck(case.thread, StillThere(event.tag, event.commit, again, asked), case.headline, *more)
         if again is None or not event.commit:
-            return None  # somebody said so in mail, or it was measured elsewhere
+            return None  # stated in a mail, or measured elsewhere
         fix = fix_of(event, again)
         return compose_fix(case.below_patch(event, fix.title), fix, case.headline, *more)
 
     def _decision(self, case: ReportContext, kind: EventKind | None = None) -> PolicyDecision:
-        """What holds it by the policy: nothing holds a withdrawal, and a fix that was posted only what may nag."""
+        """Return the policy's decision: a withdrawal is never held, and a posted fix holds only reminders."""
         if kind is EventKind.INVALID:
             return PolicyDecision(self.otherwise)
         nags = kind in (None, EventKind.STILL_THERE)
-        told = report_data(
-            case.report, self.identity, ComposeConfig(), PatchMails()
-        )  # rules ask neither trees nor servers
+        told = report_data(case.report, self.identity, ComposeConfig(), PatchMails())  # rules need no trees or servers
         known = quiet_time(case.report, with_fix=nags)
         decision = decide(told, self.house.policy, known, self.now, self.otherwise)
         return decision if decision.action is Action.HOLD else PolicyDecision(self.otherwise)
@@ -230,26 +228,26 @@ class _Further:
 
 
 def _sent() -> QuerySet[OutgoingMail]:
-    """The mails by which people were told of reports."""
+    """Return the sent mails of reports."""
     return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
 
 
 def _withdraws(case: ReportContext, event: EventData) -> bool:
-    """Whether a withdrawal says it already."""
+    """Return whether a withdrawal mail covers the event."""
     return event.kind is EventKind.INVALID and _deserves(case, event)
 
 
 def _purpose(event: EventData) -> str:
-    """What a mail about an event tells: a version, a fix, a withdrawal once, whatever was measured of it again."""
+    """Return the purpose of a mail about an event: one per version, per fix, and one withdrawal."""
     if event.kind is EventKind.INVALID:
         return str(event.kind)
     return f"{event.kind} {(event.tag if event.kind is EventKind.STILL_THERE else '') or event.commit}"
 
 
 def _deserves(case: ReportContext, event: EventData) -> bool:
-    """Whether those who were told of the report should hear of an event, as it stands now."""
+    """Return whether the report's recipients should get a mail about an event."""
     if case.sent.sent_at and event.at <= case.sent.sent_at:
-        return False  # the report itself told of it, or could have
+        return False  # the report itself covered it, or could have
     match event.kind:
         case EventKind.STILL_THERE:
             return waits_for_a_word(case, event)

@@ -1,4 +1,4 @@
-"""Mails of which nobody knows whether they went out: found, looked up, and resolved (DESIGN rule 5)."""
+"""Mails in doubt, which may or may not have been sent: find and resolve them (DESIGN rule 5)."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ THE_POLICY = "the policy"
 
 @dataclass(frozen=True, slots=True)
 class RecoveryPolicy:
-    """What becomes of a mail in doubt that was seen nowhere: after `wait`, a person decides, or it is sent once more
-    with the same Message-ID, which archives and readers know as the same mail.
+    """What happens to a mail in doubt without delivery evidence: after `wait`, a person decides, or with `resend` it is
+    sent once more under the same Message-ID, which archives and mail clients treat as a duplicate.
     """
 
     wait: timedelta = timedelta(hours=6)
     resend: bool = False
-    no_witness: str = ""  # an archive that only we write to: the Sent folder
+    no_witness: str = ""  # the Sent folder: a missing copy there proves nothing
 
 
 def sweep(now: datetime) -> tuple[int, int]:
-    """Mails whose worker died: before the last step, they may go again; after it, they are in doubt.
+    """Recover mails whose worker died: before the last step they return to the queue, after it they are in doubt.
 
-    Returns how many went back to the queue, and how many are in doubt now.
+    Return how many went back to the queue, and how many are now in doubt.
     """
     orphans = OutgoingMail.objects.filter(state=S.SENDING, lease_until__lt=now)
     died = "its worker died"
     freed = {"lease_until": None}
     again = mail_transitions.transition(
-        orphans.filter(data_at=None), S.APPROVED, "sweep", now, f"{died} before anything left", **freed
+        orphans.filter(data_at=None), S.APPROVED, "sweep", now, f"{died} before sending began", **freed
     )
-    words = f"{died} while it left; it is sent if it shows up in an archive"
+    words = f"{died} while sending; it counts as sent if a copy is found in an archive"
     lost = mail_transitions.transition(
         orphans.filter(data_at__isnull=False), S.IN_DOUBT, "sweep", now, words, reason=words, **freed
     )
@@ -43,19 +43,18 @@ def sweep(now: datetime) -> tuple[int, int]:
 
 
 def resolve(policy: RecoveryPolicy, now: datetime) -> int:
-    """Send again what the policy says so of: not seen for long enough in archives that were read since, and once.
-
-    Returns how many.
+    """Queue mails in doubt again where the policy allows it: once, if archives that were read since have no copy after
+    `wait`. Return how many.
     """
     if not policy.resend:
         return 0
     waiting = OutgoingMail.objects.filter(state=S.IN_DOUBT, data_at__lt=now - policy.wait)
     asked = [each for each in archives_with_copies() if each.path != policy.no_witness] if waiting.exists() else []
     read_at = min((each.read_at for each in asked if each.read_at), default=None)
-    if read_at is None:  # nowhere could it have been seen
+    if read_at is None:  # no archive could have shown a copy
         return 0
     rows = waiting.filter(data_at__lt=read_at - policy.wait)
     rows = rows.exclude(pk__in=MailTransition.objects.filter(by=THE_POLICY, was=S.IN_DOUBT).values("mail"))
-    words = f"seen nowhere within {policy.wait}: sent again with the same Message-ID"
+    words = f"no copy found within {policy.wait}: sent again with the same Message-ID"
     columns = {"reason": words, "not_before": None, "data_at": None, "lease_until": None}
     return len(mail_transitions.transition(rows, S.APPROVED, THE_POLICY, now, words, **columns))

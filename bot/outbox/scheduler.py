@@ -1,4 +1,4 @@
-"""What is due, oldest first: taken by workers in small batches, at the pace of the rates."""
+"""The queue of due mails: workers claim small batches, oldest first, within the rate limits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ UNLIMITED = Rates()
 
 
 def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rates = UNLIMITED) -> list[OutgoingMail]:
-    """Claim up to `limit` mails that are due, in a short transaction. What follows a report waits until it is sent.
+    """Claim up to `limit` due mails in a short transaction. Further mails wait until their report is sent.
 
-    What another worker is taking at this moment is passed over, not waited for: of several workers each gets others.
+    Rows that another worker has locked are skipped, so that workers do not wait for each other.
     """
     with transaction.atomic():
         due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
@@ -28,7 +28,7 @@ def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rate
 
 
 def ready() -> QuerySet[OutgoingMail]:
-    """Approved, up to date, and not ahead of its report."""
+    """Return the mails that are approved, up to date, and not waiting for their report."""
     told = OutgoingMail.objects.filter(report=OuterRef("report"), purpose=Purpose.REPORT)
     ahead = Exists(told.exclude(state=OutgoingState.SENT))
     first = Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.ANSWER)
@@ -36,23 +36,23 @@ def ready() -> QuerySet[OutgoingMail]:
 
 
 def has_due(now: datetime) -> bool:
-    """Whether anything is due."""
+    """Return whether any mail is due."""
     return bool(_due(ready(), now, 1))
 
 
 def is_busy() -> bool:
-    """Whether anybody is sending: then he goes on, and nobody else need be rung for."""
+    """Return whether a worker is sending: it continues by itself, so no task need be enqueued."""
     return OutgoingMail.objects.filter(state=OutgoingState.SENDING).exists()
 
 
 def next_due(now: datetime) -> datetime | None:
-    """When the next mail is due that is not yet."""
+    """Return when the next mail becomes due, None if there is none."""
     return ready().filter(not_before__gt=now).order_by("not_before").values_list("not_before", flat=True).first()
 
 
 def _due(rows: QuerySet[OutgoingMail], now: datetime, limit: int) -> list[int]:
-    """The keys of what is due: what waited for its time, then what never had to. Each half walks an index, however
-    long the queue is.
+    """Return the keys of due mails: first those that had a start time, then the others. Each query uses an index,
+    however long the queue is.
     """
     waited = rows.filter(not_before__lte=now).order_by("not_before", "pk").values_list("pk", flat=True)
     fresh = rows.filter(not_before__isnull=True).order_by("pk").values_list("pk", flat=True)
@@ -61,7 +61,7 @@ def _due(rows: QuerySet[OutgoingMail], now: datetime, limit: int) -> list[int]:
 
 
 def _in_turn(due: list[int], rates: Rates, now: datetime) -> list[int]:
-    """Those whose turn it is. The others get their moment, once: they come back when it is there."""
+    """Return the mails that the rate limits allow now. Each other mail is given its send time, once."""
     locks.take(Lock.RATE_LIMITS)
     rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
     left = {row.pk: [each for each in row.recipients if each not in row.settled] for row in rows}
@@ -70,7 +70,7 @@ def _in_turn(due: list[int], rates: Rates, now: datetime) -> list[int]:
     used = dict(known)
     go = []
     for row in sorted(rows, key=lambda row: due.index(row.pk)):
-        if row.turn_at and row.turn_at == row.not_before:  # it has waited for its turn
+        if row.turn_at and row.turn_at == row.not_before:  # its send time has come
             go.append(row.pk)
         elif moment := turn(left[row.pk], rates, used, now):
             OutgoingMail.objects.filter(pk=row.pk).update(not_before=moment, turn_at=moment)

@@ -1,4 +1,4 @@
-"""Send what is approved and due: claim a few, talk SMTP outside of any transaction, record what is known of each."""
+"""Send approved mail that is due: claim a batch, talk SMTP outside any transaction, record each outcome."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tracker.services import mail_transitions
 from tracker.services.outgoing import record_sent
 
 BATCH = 100
-TELL = 500  # mails after which their reports are told: many at once cost half
-LINGER = 5.0  # seconds that a call waits for a mail that is nearly due
+TELL = 500  # record events after this many mails: batches halve the cost
+LINGER = 5.0  # seconds that a call waits for the next due mail
 log = logging.getLogger(__name__)
 ENDS_A_ROUND = frozenset({SendStatus.NO_SERVER, SendStatus.NOT_NOW})
 
 
 @dataclass(frozen=True, slots=True)
 class SendConfig:
-    """How mail is sent. `lease`: how long a worker may take for a batch; `run`: seconds after which a call claims no
-    more, 0 for one batch; `aliases`: the other addresses of people who want no mail.
+    """The send config. `lease`: how long a worker may take for a batch; `run`: seconds after which a call claims no
+    more, 0 for one batch; `aliases`: a person's other addresses, to which an opt-out applies as well.
     """
 
     lease: timedelta = timedelta(minutes=5)
@@ -51,9 +51,10 @@ PLAIN = SendConfig()
 
 
 def send_due(transport: Transport, manner: SendConfig) -> Counter[SendStatus]:
-    """Send what is due until nothing is, the time is up, the server is gone, or all sending is stopped; count fates.
+    """Send due mail until none is left, the time is up, the server is gone, or all sending is stopped. Return the
+    number of mails by fate.
 
-    May die at any line: `doubts.sweep` knows what to do then.
+    The process may die at any line: `doubts.sweep` recovers.
     """
     until, by = time.monotonic() + manner.run, worker()
     fates: Counter[SendStatus] = Counter()
@@ -61,7 +62,7 @@ def send_due(transport: Transport, manner: SendConfig) -> Counter[SendStatus]:
     recovery.sweep(timezone.now())
     try:
         while not mail_transitions.stopped():
-            few = BATCH if fates or not manner.run else 1  # whether the server is there, one mail finds out
+            few = BATCH if fates or not manner.run else 1  # one mail first, to find out whether the server is up
             batch = claim_due(timezone.now(), manner.lease, few, by, manner.rates)
             outcome = _send(batch, transport, manner, until, by)
             fates += outcome
@@ -83,10 +84,10 @@ def send_due(transport: Transport, manner: SendConfig) -> Counter[SendStatus]:
 def _send(
     batch: Sequence[OutgoingMail], transport: Transport, manner: SendConfig, until: float, by: str
 ) -> Counter[SendStatus]:
-    """Send one batch; what there is no time left for, or no server, goes back to the queue."""
+    """Send one batch. Mails for which no time or no server is left go back to the queue."""
     fates: Counter[SendStatus] = Counter()
     away = unwelcome(manner.aliases) if batch else {}
-    half = time.monotonic() + manner.lease.total_seconds() / 2  # the other half is for the mail that is on its way
+    half = time.monotonic() + manner.lease.total_seconds() / 2  # the other half is for the mail in progress
     for number, mail in enumerate(batch):
         fate = _tried(mail, transport, manner, by, away)
         fates[fate] += 1
@@ -103,10 +104,10 @@ def _send(
 def _tried(
     mail: OutgoingMail, transport: Transport, manner: SendConfig, by: str, away: Mapping[str, str]
 ) -> SendStatus:
-    """Send one mail. One that makes our own code fail keeps no other back; a database that fails ends the round."""
+    """Send one mail. An error in our own code fails this mail only; a database error ends the round."""
     try:
         return deliver(mail, transport, by, away, manner)
-    except DatabaseError:  # nothing can be recorded: nothing more may leave
+    except DatabaseError:  # nothing can be recorded, so nothing more may be sent
         raise
     except Exception as error:
         log.exception("mail %s could not be sent", mail.pk)
@@ -124,10 +125,10 @@ def _left(mail: OutgoingMail) -> bool:
 def deliver(
     mail: OutgoingMail, transport: Transport, by: str, away: Mapping[str, str], manner: SendConfig = PLAIN
 ) -> SendStatus:
-    """Send a claimed mail and record its fate. `away`: who opted out, perhaps since it was approved."""
+    """Send a claimed mail, record and return its fate. `away`: who must get no mail, perhaps since it was approved."""
     recipients = [each for each in mail.recipients if each.lower() not in away and each not in mail.settled]
     if not recipients:
-        mail_transitions.fail(mail, timezone.now(), "nobody is left who wants it", by)
+        mail_transitions.fail(mail, timezone.now(), "all remaining recipients opted out or bounce", by)
         return SendStatus.REFUSED
     raw = manner.signing.sign(bytes(mail.raw)) if manner.signing else bytes(mail.raw)
     letter = Envelope(mail.message_id, mail.sender, recipients, raw)
@@ -139,7 +140,7 @@ def deliver(
 
 
 def record(mail: OutgoingMail, outcome: SendOutcome, by: str) -> None:
-    """Write down what became of an attempt."""
+    """Record the outcome of an attempt."""
     now = timezone.now()
     match outcome.fate:
         case SendStatus.SENT:
@@ -153,16 +154,16 @@ def record(mail: OutgoingMail, outcome: SendOutcome, by: str) -> None:
         case SendStatus.DOUBT:
             mail_transitions.doubt(mail, now, outcome.words, by)
         case SendStatus.NOT_NOW:
-            mail_transitions.release([mail], now, by, "")  # where it is still ours: all sending was stopped
+            mail_transitions.release([mail], now, by, "")  # all sending was stopped, or the claim was lost
 
 
 def worker() -> str:
-    """This process, as records name it."""
+    """Return the name of this process in records."""
     return f"worker {socket.gethostname()}:{os.getpid()}"
 
 
 def _rest(until: float) -> bool:
-    """Wait for the next mail, where it is due within the time that is left."""
+    """Wait for the next mail if it becomes due within the time that is left; return whether to continue."""
     now = timezone.now()
     due = next_due(now)
     wait = (due - now).total_seconds() + 0.01 if due else float("inf")

@@ -1,6 +1,6 @@
-"""The Sent folder of a mailbox (IMAP APPEND, RFC 3501): a copy of what went out, for people, and as a witness.
+"""The Sent folder of a mailbox (IMAP APPEND, RFC 3501): copies of sent mail, for people and as delivery evidence.
 
-The folder is read like any archive, so that what turns up there counts as sent, be it after a backup was restored.
+The folder is read like any archive: a mail found there counts as sent, also after a backup was restored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class SentFolder:
-    """`imaps://user:password@host/Sent`, opened at the first copy. Its trouble is no mail's: that has gone out."""
+    """`imaps://user:password@host/Sent`, opened at the first copy. Its errors affect no mail: that is sent already."""
 
     def __init__(self, url: SplitResult) -> None:
         self._url = url
@@ -24,7 +24,7 @@ class SentFolder:
         self._gone = False
 
     def keep(self, raw: bytes, at: datetime) -> bool:
-        """File a copy, marked as read; False, with a line in the log, where that failed."""
+        """File a copy, marked as read; on failure, log the error and return False."""
         if self._gone:
             return False
         folder = unquote(self._url.path.strip("/")) or "Sent"
@@ -34,15 +34,15 @@ class SentFolder:
             answer, words = server.append(quoted, "(\\Seen)", imaplib.Time2Internaldate(at), raw)
         except (OSError, imaplib.IMAP4.error, UnicodeError) as error:
             self.close()
-            self._gone = True  # until the next round: each mail would wait for it
-            log.error("%s: no copy could be kept: %s", self._url.hostname, error)
+            self._gone = True  # until the next round, so that not every mail waits for it
+            log.error("%s: could not store a copy: %s", self._url.hostname, error)
             return False
         if answer != "OK":
-            log.error("%s: no copy could be kept in %s: %s", self._url.hostname, folder, words)
+            log.error("%s: could not store a copy in %s: %s", self._url.hostname, folder, words)
         return answer == "OK"
 
     def close(self) -> None:
-        """Log out; a server that is gone does not matter any more."""
+        """Log out; errors of a dead connection are ignored."""
         server, self._server, self._gone = self._server, None, False
         if server:
             try:

@@ -1,4 +1,4 @@
-"""Mails with links to sign in: handed over at most once each, and not kept. Who got none asks again."""
+"""Mail sign-in links: each is sent at most once and not stored. A person who got none requests another."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from tracker.services import mail_transitions
 from tracker.services.accounts import sign_in_links
 
 AT_ONCE = 50
-FRESH = timedelta(minutes=10)  # what waited longer is worth no mail any more
+FRESH = timedelta(minutes=10)  # older requests are not mailed
 log = logging.getLogger(__name__)
 
 
 def mail_links(transport: Transport, identity: BotIdentity, now: datetime, signing: Signing | None = None) -> int:
-    """Hand over the links that were asked for and not mailed. Returns how many a server has taken."""
+    """Send the requested links that are not mailed yet. Return how many a server accepted."""
     if mail_transitions.stopped():
         return 0
     taken = 0
     waiting = SignIn.objects.filter(mailed_at__isnull=True, used_at__isnull=True, asked_at__gt=now - FRESH)
     for link in waiting.order_by("pk")[:AT_ONCE]:
         if not SignIn.objects.filter(pk=link.pk, mailed_at__isnull=True).update(mailed_at=now):
-            continue  # another worker is at it
+            continue  # another worker has it
         try:
             raw = compose(link, identity, now)
-        except ValueError as odd:  # an address that no header takes: it keeps no other mail back
-            log.error("no link for %r: %s", link.address, odd)
+        except ValueError as odd:  # an address that is invalid in a header; go on with the others
+            log.error("no sign-in link for %r: %s", link.address, odd)
             continue
         letter = Envelope(_id(link, identity), identity.address, [link.address], signing.sign(raw) if signing else raw)
         outcome = transport.send(letter, lambda: not mail_transitions.stopped())
         taken += outcome.fate is SendStatus.SENT
         if outcome.fate is not SendStatus.SENT:
-            log.warning("a link to sign in did not go out: %s", outcome.words)
+            log.warning("a sign-in link was not sent: %s", outcome.words)
         if outcome.fate is SendStatus.NO_SERVER:
-            SignIn.objects.filter(pk=link.pk).update(mailed_at=None)  # nothing has left us
+            SignIn.objects.filter(pk=link.pk).update(mailed_at=None)  # nothing was sent
             break
     return taken
 
 
 def compose(link: SignIn, identity: BotIdentity, now: datetime) -> bytes:
-    """The mail as it is sent."""
+    """Return the mail's bytes."""
     message = EmailMessage(policy=POLICY)
     message["Message-ID"] = f"<{_id(link, identity)}>"
     message["Date"] = format_datetime(now.replace(microsecond=0))

@@ -1,6 +1,6 @@
-"""Signatures over a mail as it leaves: DKIM (RFC 6376) of our domain, and a developer's by patatt.
+"""Sign outgoing mail: DKIM (RFC 6376) for our domain, and a developer signature (patatt).
 
-Signed at the last moment, so that mail which waited is signed with the key of today.
+Mail is signed when it is sent, so that mail which waited gets a signature of the current key.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import dkim
 import patatt
 
-# What a list may change or replace (List-*, Sender) is not signed; what says who wrote what to whom is.
+# Headers that lists change or replace (List-*, Sender) are not signed.
 _SIGNED = (
     *("from", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references"),
     *("mime-version", "content-type", "content-transfer-encoding", "auto-submitted", "x-perfwork-report"),
@@ -18,12 +18,12 @@ _SIGNED = (
 
 
 class Unsigned(Exception):  # noqa: N818
-    """A mail that could not be signed; the words say why."""
+    """A mail could not be signed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class DkimKey:
-    """A private key in PEM (RSA), or the base64 of an Ed25519 seed, as `dknewkey` of dkimpy writes them."""
+    """A private key: PEM (RSA) or a base64 Ed25519 seed, as written by `dknewkey` of dkimpy."""
 
     domain: str
     selector: str
@@ -50,7 +50,7 @@ class DkimKey:
 
 @dataclass(frozen=True, slots=True)
 class PatattKey:
-    """A private key as `patatt genkey` writes it: the base64 of an Ed25519 seed."""
+    """A private key as written by `patatt genkey`: a base64 Ed25519 seed."""
 
     identity: str
     selector: str
@@ -64,7 +64,7 @@ class PatattKey:
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """The keys that are set. A developer's signature comes first: DKIM is what the mail server of a domain does."""
+    """The configured keys. The developer signature is made first, since DKIM is normally added by the mail server."""
 
     dkim: DkimKey | None = None
     patatt: PatattKey | None = None
@@ -73,10 +73,10 @@ class Signing:
         return bool(self.dkim or self.patatt)
 
     def sign(self, raw: bytes) -> bytes:
-        """The mail with its signatures on top; Unsigned where a key does not work."""
+        """Return the mail with its signatures on top; raise Unsigned if a key does not work."""
         try:
             for key in (self.patatt, self.dkim):
                 raw = key.sign(raw) if key else raw
-        except Exception as error:  # whatever the libraries make of a key that is none
+        except Exception as error:  # the libraries raise all sorts of errors for an invalid key
             raise Unsigned(f"could not be signed: {type(error).__name__}: {error}") from error
         return raw

@@ -1,4 +1,4 @@
-"""A composed mail into the outbox: looked at once more, weighed by the policy, and put there once."""
+"""Put a composed mail into the outbox: lint it, apply the policy and limits, insert it once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATES = {Action.SEND: OutgoingState.APPROVED, Action.APPROVE: OutgoingState.CO
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The state that a mail begins in, why it is held if it is, and until when it is held or must not go."""
+    """The initial state of a mail, why it is held if it is, and until when it is held or must not be sent."""
 
     state: OutgoingState
     reason: str = ""
@@ -34,7 +34,7 @@ class Start:
 
 
 class OutboxWriter:
-    """Who looks at mails before they go into the outbox, for one round of composing."""
+    """Checks mails and puts them into the outbox, for one round of composing."""
 
     def __init__(self, identity: BotIdentity, house: ComposeConfig, now: datetime) -> None:
         self.identity, self.house, self.now = identity, house, now
@@ -47,9 +47,10 @@ class OutboxWriter:
         told: ReportData | None = None,
         foreign: Collection[str] = (),
     ) -> Start:
-        """Held where it has a fault or the policy says so; else approved, on a day with room, or left to a person.
+        """Return the initial state: held if the mail has a fault or the policy says so; else approved for a day with
+        room, or waiting for approval.
 
-        `foreign`: what others have named in a further mail.
+        `foreign`: names and texts in a further mail that are not ours.
         """
         if found := faults(mail, self.identity, self.house.conventions, self.now, told, foreign):
             return Start(OutgoingState.HELD, "; ".join(found)[:1000])
@@ -66,8 +67,9 @@ class OutboxWriter:
         newest: int = 0,
         withheld: Sequence[int] = (),
     ) -> bool:
-        """Put a mail into the outbox; False where another worker was faster. `report` None: a bulletin; `newest`: the
-        last finding that it tells, but for those that are `withheld`.
+        """Put a mail into the outbox; return False if another worker was faster.
+
+        `report`: None for a bulletin; `newest`: the newest finding that it covers, except for those `withheld`.
         """
         row = {
             "message_id": mail.message_id,
@@ -80,7 +82,7 @@ class OutboxWriter:
             **self.columns(mail),
         }
         mine = OutgoingMail.objects.filter(report=report, purpose=purpose)
-        ours = mine.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # it never went out
+        ours = mine.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # never sent
         columns = {name: value for name, value in row.items() if name != "state"}
         if not mail_transitions.transition(ours, start.state, COMPOSER, self.now, start.reason, **columns):
             try:
@@ -94,19 +96,19 @@ class OutboxWriter:
         return True
 
     def note(self, mail: ComposedMail, start: Start) -> None:
-        """A mail that goes by itself takes its place in the limits."""
+        """Count an approved mail against the daily limits."""
         if start.state == OutgoingState.APPROVED:
             self._calendar.note(mail.envelope, start.not_before)
 
     def _limited(self, mail: ComposedMail) -> tuple[list[str], str]:
-        """The lists that have a limit, and the author, "" where the mail is addressed to none."""
-        every = {self.identity.list_address, *self.identity.lists, self.house.conventions.lkml}  # each mail goes there
+        """Return the lists that have a limit, and the author ("" if To is a list)."""
+        every = {self.identity.list_address, *self.identity.lists, self.house.conventions.lkml}  # these get every mail
         told = [each for each in (*mail.recipients.to, *mail.recipients.cc) if each.email not in every]
         author = next((each.email for each in mail.recipients.to if each in told and not each.is_list), "")
         return [each.email for each in told if each.is_list], author
 
     def columns(self, mail: ComposedMail, message_id: str = "") -> Mapping[str, Any]:
-        """What a row holds of a mail's content. `message_id`: the one that it had before it was composed anew."""
+        """Return the columns with a mail's content. `message_id`: its Message-ID, if it is composed again."""
         return {
             "raw": to_bytes(replace(mail, message_id=message_id) if message_id else mail),
             "recipients": list(mail.envelope),
@@ -120,7 +122,7 @@ class OutboxWriter:
 
 
 def people(mail: ComposedMail) -> list[list[str]]:
-    """Everybody who was thought of: address, name, To, Cc or "" for left out, and why."""
+    """Return all recipients and those left out: address, name, "To", "Cc" or "" for left out, and the reason."""
     everybody = mail.recipients
     places = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))
     return [

@@ -74,5 +74,5 @@ def test_settings_that_cannot_be_meant(settings: Any, db: None) -> None:
         config.bot_identity()
     settings.PERFWORK_MAILMAP = ""
     settings.PERFWORK_RULES_OFF = ["expected", "exxpected"]
-    with pytest.raises(ImproperlyConfigured, match="there is no rule 'exxpected'"):
+    with pytest.raises(ImproperlyConfigured, match="unknown rule 'exxpected'"):
         config.bot_identity()

@@ -94,7 +94,7 @@ def test_the_first_screen_answers_what_readers_ask() -> None:
     for answer in (
         "a 12.4% regression of vm-scan.ops_per_sec",
         f"commit: {TOLD.sha}",
-        "184200 -> 161290 1/s, -12.4% (95% interval: -13.1% to -11.8%)",
+        "184200 -> 161290 1/s, -12.4% (95% CI -13.1 to -11.8%)",
         "work completed per second; in 1/s, higher is better",
         "vm-scan on lab7-m1: 64 CPUs",
         'its parent aaaaaaaaaa ("mm: prepare"), on top of v9.1-rc1',
@@ -104,7 +104,7 @@ def test_the_first_screen_answers_what_readers_ask() -> None:
         "still bad on v9.1-rc4",
         "also:      1 regression; the worst:",
         "   +22.0%  vm-scan.p99_ms",
-        "reproduce: no script was handed in; the parameters are below",
+        "reproduce: no script was provided; see the parameters below",
         'just reply to all in plain words; "#lkp fix: <title>" also works',
     ):
         assert answer in screen(mail), answer
@@ -198,7 +198,7 @@ PROFILE = replace(
         ({"build": BuildInfo(cmdline="ro slub_debug=FZ quiet")}, "the kernel's command line enables memory debugging"),
         ({"build": BuildInfo(kconfig="x86_64-debug")}, "the config enables debug options (debug)"),
         ({"findings": (replace(FINDING, noise_pct=9.2),)}, "known to be noisy here: 9.2% from run to run"),
-        ({"findings": (replace(FINDING, noise_pct=None, old_stddev_pct=8.0),)}, "vary a lot among themselves (8.0%)"),
+        ({"findings": (replace(FINDING, noise_pct=None, old_stddev_pct=8.0),)}, "vary a lot (8.0%)"),
         ({"findings": (replace(FINDING, overlap=True),)}, "the ranges of the two sides overlap"),
         (
             {"findings": (replace(FINDING, verdict=Grade.NOT_TESTABLE),)},
@@ -238,7 +238,7 @@ def test_no_doubt_is_made_up(changes: dict[str, Any]) -> None:
 def test_every_doubt_is_said_once() -> None:
     doubtful = replace(FINDING, noise_pct=9.2, overlap=True)
     mail, _ = sent(build=DEBUG, findings=(doubtful,))
-    assert "but:       the config enables a sanitizer (kasan); other kernels may behave" in screen(mail)
+    assert "caveat:    the config enables a sanitizer (kasan); other kernels may behave" in screen(mail)
     assert "\nPlease note: this metric is known to be noisy here: 9.2% from run to run.\n" in mail.body
     assert "\nPlease note: the ranges of the two sides overlap.\n" in mail.body
     assert mail.body.count("Please note") == 2
@@ -311,7 +311,7 @@ def test_an_improvement_is_shorter_and_has_no_tag_block() -> None:
     assert "reproduce:" not in mail.body
     assert "it scans" not in mail.body
     assert "fix:" not in mail.body
-    assert "answer:    none is needed; replies are read" in screen(mail)
+    assert "answer:    not needed; replies are read" in screen(mail)
     assert len(mail.body.splitlines()) < len(sent(test_text="it scans")[0].body.splitlines())
 
 
@@ -328,14 +328,14 @@ def test_regzbot_is_told_of_regressions_where_that_is_wanted() -> None:
 @pytest.mark.parametrize(
     ("template", "artifacts", "words"),
     [
-        ("", (), "no script was handed in; the parameters are below"),
+        ("", (), "no script was provided; see the parameters below"),
         ("", (("repro.sh", "https://lab.example/repro.sh"),), "curl -sO https://lab.example/repro.sh && sh repro.sh"),
         ("", (("x/job.yaml", "https://lab.example/j.yaml"),), "curl -sO https://lab.example/j.yaml && lkp run j.yaml"),
-        ("", (("dmesg.xz", "https://lab.example/d"),), "no script was handed in; the parameters are below"),
-        ("", (("repro.sh", "javascript:alert(1)"),), "no script was handed in; the parameters are below"),
+        ("", (("dmesg.xz", "https://lab.example/d"),), "no script was provided; see the parameters below"),
+        ("", (("repro.sh", "javascript:alert(1)"),), "no script was provided; see the parameters below"),
         ("lab run {suite} {params}", (), "lab run vm-scan nr_task=50% test=anon-cold"),
         ("lab run {sha} on {machine}", (), f"lab run {TOLD.sha} on lab7-m1"),
-        ("", (("repro.sh", f"https://lab.example/{'x' * 99}/repro.sh"),), "by the command below"),
+        ("", (("repro.sh", f"https://lab.example/{'x' * 99}/repro.sh"),), "see the command below"),
     ],
 )
 def test_one_command_to_reproduce(template: str, artifacts: tuple[tuple[str, str], ...], words: str) -> None:
@@ -361,7 +361,7 @@ def test_a_command_that_is_wrapped_is_one_command_still() -> None:
 def test_a_long_command_stands_whole_below() -> None:
     command = "lab run {suite} " + "--with-an-option " * 12
     mail, _ = sent(Conventions(reproduce=command))
-    assert "reproduce: by the command below" in screen(mail)
+    assert "reproduce: see the command below" in screen(mail)
     assert f"\nto reproduce: lab run vm-scan {'--with-an-option ' * 12}".rstrip() + "\n" in mail.body
 
 
@@ -456,7 +456,7 @@ def test_encoded_words_are_short_enough_for_every_reader() -> None:
 
 def test_a_share_is_told_in_points_and_in_per_cent() -> None:
     idle = replace(FINDING, metric="mpstat.idle%", unit="%", old_mean=20.0, new_mean=17.49, change_pct=-12.55)
-    assert "measured:  20.00 -> 17.49 %, -2.5 points, -12.6% (95% interval: -13.1% to" in sent(findings=(idle,))[0].body
+    assert "measured:  20.00 -> 17.49 %, -2.5 points, -12.6% (95% CI -13.1 to" in sent(findings=(idle,))[0].body
 
 
 def test_what_was_not_tested_is_not_nothing() -> None:

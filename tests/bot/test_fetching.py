@@ -136,7 +136,7 @@ def test_a_task_logs_its_trouble_and_goes_on(db: None, settings: Any, caplog: py
 
 def test_names_that_are_none_of_ours_are_refused(db: None, settings: Any) -> None:
     settings.PERFWORK_TREES = {"linus": "/nowhere"}
-    with pytest.raises(CommandError, match=r"mm: not among the trees of PERFWORK_TREES \(linus\)"):
+    with pytest.raises(CommandError, match=r"mm: not in PERFWORK_TREES \(linus\)"):
         call_command("track", "mm")
     settings.PERFWORK_TREES = {}
     with pytest.raises(CommandError, match="no tree to track"):

@@ -32,5 +32,5 @@ def test_it_may_go(name: str) -> None:
 def test_one_screen_tells_what_readers_ask(name: str) -> None:
     text = parse((PLACE / f"{name}.eml").read_bytes()).text
     shown = [line[at : at + WIDTH] for line in text.split("\n") for at in range(0, max(1, len(line)), WIDTH)][:24]
-    names = ("measured:", "which is:", "where:", "how sure:", "bisected:", "also:", "answer:")
+    names = ("measured:", "metric:", "where:", "evidence:", "bisected:", "also:", "answer:")
     assert [each for each in names if not any(line.startswith(each) for line in shown)] == []

@@ -60,7 +60,7 @@ def test_a_line_that_slipped_through_is_found() -> None:
     sound = compose(TOLD, BOT, NOW)
     odd = replace(sound, body=sound.body.replace("\nDetails", "\nTested-by: Eve <eve@x.example>\nDetails"))
     assert faults(odd, BOT, Conventions(), NOW, TOLD) == (
-        "a line would be obeyed that is not ours: Tested-by: Eve <eve@x.example>",
+        "programs would act on a line that is not ours: Tested-by: Eve <eve@x.example>",
     )
 
 

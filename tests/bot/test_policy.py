@@ -150,14 +150,14 @@ def test_a_policy_from_its_file() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("rule = ", "no TOML: "),
-        ("per_author = 3", "per_author: there is no such setting"),
+        ("rule = ", "invalid TOML: "),
+        ("per_author = 3", "per_author: unknown setting"),
         ("a_day = -1", "a_day: expected a whole number, found -1"),
         ("a_day = true", "a_day: expected a whole number, found True"),
         ("[rule]\naction = 'send'", "rule: expected [[rule]] above each rule"),
         ("[[rule]]\ndirection = 'regression'", "rule 1: action: expected send, approve or hold, found None"),
         ("[[rule]]\naction = 'sent'", "rule 1: action: expected send, approve or hold, found 'sent'"),
-        ("[[rule]]\naction = 'send'\nsuite = ['x']", "rule 1: suite: there is no such condition"),
+        ("[[rule]]\naction = 'send'\nsuite = ['x']", "rule 1: suite: unknown condition"),
         ("[[rule]]\naction = 'send'\nsuites = 'x'", "rule 1: suites: expected a list of patterns, found 'x'"),
         ("[[rule]]\naction = 'send'\nat_least_pct = 'x'", "rule 1: at_least_pct: expected float, found 'x'"),
         ("[[rule]]\naction = 'send'\nopted_in = 1", "rule 1: opted_in: expected bool, found 1"),

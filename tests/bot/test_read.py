@@ -65,7 +65,7 @@ def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> No
     before = snapshot()
     assert "0 mails; new: 0 reports, 0 replies" in run("read", str(shared / "threads-dev.mbox"))  # it has not changed
     again = run("read", "--again", str(shared / "threads-dev.mbox"))
-    assert "82 mails; new: 0 reports, 0 replies, 82 known before" in again
+    assert "82 mails; new: 0 reports, 0 replies, 82 already known" in again
     assert snapshot() == before
 
 

@@ -16,7 +16,7 @@ from tracker.models import Commit, MailTransition, OutgoingMail, OutgoingState, 
 from tracker.services import event_log
 
 BOT = BotIdentity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
-DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "the author")
+DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "author")
 LEE = Recipient(Address("Lee Park", "lee@dev.example"), "a maintainer")
 MM = Recipient(Address("", "mm@lists.example.org"), "a list", is_list=True)
 LIST = Recipient(Address("", BOT.list_address), "our own list")

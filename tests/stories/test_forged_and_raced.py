@@ -40,7 +40,7 @@ def test_an_unproven_copy_of_mail_that_waits_makes_a_person_look(world: World) -
     world.inbox.add(bytes(mail.raw))
     world.read()
     assert again(mail).state == S.HELD
-    assert "look first" in again(mail).reason
+    assert "check before sending" in again(mail).reason
     assert not Report.objects.get().reported_at
     look_again(world.identity, world.later(), approve_first=False)
     assert again(mail).state == S.HELD  # no rule lets it go

@@ -253,7 +253,7 @@ def test_still_there_is_told_once_a_candidate_while_nobody_answers(world: World)
     )
     assert "reported:  1000 -> 700.00 1/s (-30.0%)" in told.text
     assert "now:       1000 -> 690.00 1/s (-31.0%)" in told.text
-    assert '"#lkp remind off" ends these mails' in told.text
+    assert 'Reply "#lkp remind off" to stop these mails.' in told.text
     assert further(world) == 0
     still_there(world, report, "v9.1-rc6")
     assert further(world) == 1
@@ -282,7 +282,7 @@ def test_who_doubts_it_is_told_and_asked_nothing(world: World) -> None:
     still_there(world, report, "v9.1-rc5")
     assert further(world) == 1
     told = mails(report)[0].body
-    assert "nothing more is asked of you" in told
+    assert "no action is needed from you" in told
     assert "Could you" not in told
 
 

@@ -46,7 +46,7 @@ def test_a_reminder_that_waits_is_cancelled_when_somebody_answers(world: World) 
     (mail,) = mails(report)
     assert (mail.state, mail.reason) == (
         OutgoingState.CANCELLED,
-        "not due any more: currently not merged, the author has responded",
+        "no longer due: currently not merged, the author has responded",
     )
 
 
@@ -56,7 +56,7 @@ def test_a_report_that_waits_is_held_when_its_culprit_is_dropped(world: World) -
     drop(world, Report.objects.get())
     compose_due(world.identity, world.later())
     mail = OutgoingMail.objects.get()
-    assert (mail.state, mail.reason[:24]) == (OutgoingState.HELD, "before anybody was told:")
+    assert (mail.state, mail.reason[:24]) == (OutgoingState.HELD, "closed before any mail: ")
 
 
 def test_so_is_one_that_was_put_off_to_another_day(world: World) -> None:
@@ -76,7 +76,7 @@ def test_who_opts_out_meanwhile_is_left_out(world: World) -> None:
     compose_due(world.identity, world.later())
     mail = OutgoingMail.objects.get()
     assert mail.recipients == ["perf-reports@lists.example.org"]
-    assert [DANA.email, DANA.name, "", "wants no mail of ours"] in mail.people
+    assert [DANA.email, DANA.name, "", "opted out"] in mail.people
 
 
 def test_what_a_person_holds_is_let_go_by_a_person_alone(world: World) -> None:
@@ -261,7 +261,7 @@ def test_a_result_that_can_t_be_read_holds_its_report_alone(world: World, payloa
         compose_due(world.identity, world.later(), limit=1)
     assert OutgoingMail.objects.filter(report__culprit__title="mm: good").count() == 1
     odd = Report.objects.get(culprit__title="mm: odd")
-    assert odd.held.startswith("no mail could be composed: ") or odd.outgoing.exists()
+    assert odd.held.startswith("composing its mail failed: ") or odd.outgoing.exists()
 
 
 def test_a_report_without_numbers_stands_in_nobody_s_way(world: World) -> None:
@@ -271,4 +271,4 @@ def test_a_report_without_numbers_stands_in_nobody_s_way(world: World) -> None:
     for _ in range(2):
         compose_due(world.identity, world.later(), limit=1)
     assert OutgoingMail.objects.get().report.culprit.title == "mm: good"
-    assert Report.objects.get(culprit__title="mm: odd").held.endswith("nothing of it may be told")
+    assert Report.objects.get(culprit__title="mm: odd").held.endswith("all its findings are held")

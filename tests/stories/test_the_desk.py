@@ -382,7 +382,7 @@ def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> N
     compose_follow_ups(world.identity, world.later(), approve_first=False)
     mail = OutgoingMail.objects.exclude(purpose="report").get()
     assert (mail.state, mail.purpose) == ("approved", f"said {Event.objects.get(kind='noted').key}")
-    assert "toni has marked this report: noted." in mail.body
+    assert "toni updated this report: noted." in mail.body
     assert '  "It is the <lock>, see v9.1."' in mail.body
     assert max(len(each) for each in mail.body.splitlines() if report.culprit.sha not in each) <= 78
     assert f"In-Reply-To: <{message_id(report)}>".encode() in bytes(mail.raw)

@@ -52,7 +52,7 @@ def test_a_mail_that_broke_the_reader_is_shown_and_read_again(
     page = client.get("/inbox/").content.decode()
     assert "a bug &lt;b&gt;of ours&lt;/b&gt;" in page
     assert Message.objects.count() == 0
-    assert "2 mails read again: none in quarantine, 1 report with another status" in replay()
+    assert "2 mails read again: none in quarantine, 1 report with a changed status" in replay()
     assert Message.objects.filter(report=report).count() == 2
     assert Report.objects.get(pk=report.pk).state == "responded"
     assert "No mail in quarantine." in client.get("/inbox/").content.decode()
@@ -76,7 +76,7 @@ def test_replaying_everything_reaches_the_same_states(world: World) -> None:
         ]
 
     before = stored()
-    assert "0 reports with another status" in replay("--all")
+    assert "0 reports with a changed status" in replay("--all")
     assert stored() == before
 
 
@@ -89,7 +89,7 @@ def test_replaying_real_threads_reaches_the_same_states(shared: Any, settings: A
     before = sorted(Report.objects.values_list("culprit__sha", "state", "status"))
     events = sorted(Event.objects.values_list("key", "quote", "by"))
     findings = Finding.objects.count()
-    assert "82 mails read again: none in quarantine, 0 reports with another status" in replay("--all")
+    assert "82 mails read again: none in quarantine, 0 reports with a changed status" in replay("--all")
     assert sorted(Report.objects.values_list("culprit__sha", "state", "status")) == before
     assert sorted(Event.objects.values_list("key", "quote", "by")) == events
     assert Finding.objects.count() == findings

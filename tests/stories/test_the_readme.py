@@ -43,8 +43,8 @@ def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     said = done.stdout.splitlines()
     assert "new: 1 report" in said[0]
-    assert "known before" in said[1]
-    assert said[3] == "0 mails read again: none in quarantine, 0 reports with another status"
+    assert "already known" in said[1]
+    assert said[3] == "0 mails read again: none in quarantine, 0 reports with a changed status"
 
 
 def test_the_page_about_comparisons_is_done_as_it_says(db: None, monkeypatch: pytest.MonkeyPatch) -> None:

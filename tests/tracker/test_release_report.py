@@ -236,7 +236,7 @@ def test_the_command(v5_6: Release, form: str, first: str) -> None:
     call_command("report", "v5.6", format=form, stdout=out)
     assert out.getvalue().startswith(first)
     assert "19 improvements" not in out.getvalue()
-    with pytest.raises(CommandError, match="there is no release"):
+    with pytest.raises(CommandError, match="unknown release"):
         call_command("report", "v9.9")
 
 

@@ -63,7 +63,7 @@ def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:
     assert manage(tmp_path, "migrate", "-v0").returncode == 0
     for arguments, words, code in (
         (["triage"], "no release has a report yet", 1),
-        (["triage", "v0.1"], "v0.1: there is no such release", 1),
+        (["triage", "v0.1"], "v0.1: unknown release", 1),
         (["track"], "set PERFWORK_TREES", 1),
         (["read"], "set PERFWORK_ARCHIVES", os.EX_USAGE),
         (["read", "--thread", "a@b"], "no lore server is set", os.EX_DATAERR),

@@ -127,58 +127,58 @@ def resume_sending(person: str, now: datetime) -> bool:
 
 
 # --- by a worker ---
-MOST_TRIES = 24  # at growing distances: about five days (RFC 5321 section 4.5.4.1)
-MOST_KNOCKS = 480  # at a server that does not answer: about five days, too
+MOST_TRIES = 24  # with growing delays: about five days (RFC 5321 section 4.5.4.1)
+MOST_KNOCKS = 480  # at a server that does not answer: also about five days
 FIRST, LONGEST, LONGEST_KNOCK = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
-# What sending looks at: the text of a mail, and who was thought of, stay where they are.
+# The columns that sending needs; `body` and `people` are not loaded.
 _NEEDED = (
     *("message_id", "report", "purpose", "sender", "recipients", "settled", "lists", "raw"),
     *("attempts", "tries", "knocks", "sent_at"),
 )
 FREED = {"lease_until": None, "data_at": None}
-_OURS = (S.SENDING, S.IN_DOUBT)  # where an attempt of ours may have left it
+_OURS = (S.SENDING, S.IN_DOUBT)  # the states in which our attempt may find it
 
 
 def claim(found: Sequence[int], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
-    """Take approved mails for sending, all by one conditional UPDATE, or none; the caller's transaction is short."""
+    """Claim approved mails for sending with one conditional UPDATE: all or none. The caller's transaction is short."""
     with transaction.atomic():
         mine = OutgoingMail.objects.filter(pk__in=found, state=S.APPROVED, stale=False)
         taken = {"state": S.SENDING, "lease_until": now + lease, "attempts": F("attempts") + 1, "data_at": None}
         if mine.update(**taken) != len(found):
-            transaction.set_rollback(True)  # where rows can't be locked, another worker was faster
+            transaction.set_rollback(True)  # on databases without row locks: another worker was faster
             return []
         hot_path.record_claims(found, now, by)
     return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).only(*_NEEDED).order_by("pk"))
 
 
 def _held(mail: OutgoingMail) -> QuerySet[OutgoingMail]:
-    """The row, as long as it is the claim of this attempt: a worker that lost its lease has no say any more."""
+    """Return the row only while this attempt's claim holds: a worker that lost its lease must not change it."""
     return OutgoingMail.objects.filter(attempts=mail.attempts)
 
 
 def release(mails: Sequence[OutgoingMail], now: datetime, by: str, words: str) -> None:
-    """Give back mails that were claimed and not tried."""
+    """Return claimed mails that were not tried to the queue."""
     for mail in mails:
         back = {**FREED, "attempts": mail.attempts - 1}
         transition_one(_held(mail).filter(data_at=None), mail.pk, S.SENDING, S.APPROVED, by, now, words, **back)
 
 
 def begin_data(mail: OutgoingMail, now: datetime) -> bool:
-    """Write down that the mail is about to be the server's. From here on, a death leaves a doubt.
+    """Record that the last step begins; a worker that dies after this leaves the mail in doubt.
 
-    False where it must not go: the lease was lost, and somebody else sends it, or all sending was stopped.
+    Return False if it must not be sent: the lease was lost to another worker, or all sending was stopped.
     """
     return hot_path.begin_data(mail, now)
 
 
 def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
-    """A server took it. For whom it asked to come again, it goes again: to these alone. The report is told by
-    `telling`, a little later and for many at once.
+    """Record that a server accepted the mail. It is sent again to the deferred recipients only. `telling` records the
+    event later, in batches.
     """
     untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
     if not outcome.refused and not outcome.deferred:
         if not hot_path.sent(mail, mail.sent_at or now, untold, now, by, outcome.words):
-            _went_out(mail, now, now, by, f"after its lease had run out: {outcome.words}")
+            _went_out(mail, now, now, by, f"after its lease expired: {outcome.words}")
         return
     again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
     refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
@@ -195,16 +195,16 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
         columns["settled"] = [each for each in mail.recipients if each not in outcome.deferred]
     became = S.APPROVED if again else S.SENT
     with transaction.atomic():
-        # Where our lease had run out, it may be in doubt by now: not any more.
+        # If our lease expired, the mail may be in doubt; this resolves it.
         if not any(transition_one(_held(mail), mail.pk, was, became, by, now, words, **columns) for was in _OURS):
-            _went_out(mail, now, now, by, f"after its lease had run out: {words}")
+            _went_out(mail, now, now, by, f"after its lease expired: {words}")
             refused = {**outcome.refused, **outcome.deferred}
         if refused:
             delivery_failures.record(mail, refused, FailureSource.SERVER, now)
 
 
 def _went_out(mail: OutgoingMail, at: datetime, now: datetime, by: str, words: str) -> bool:
-    """Whatever the row says: it did go out, and does not again."""
+    """Mark a mail as sent from any state, so that it is not sent again. Return whether the state changed."""
     rows = OutgoingMail.objects.filter(pk=mail.pk).exclude(state=S.SENT)
     untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
     columns: dict[str, Any] = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or at}
@@ -214,9 +214,10 @@ def _went_out(mail: OutgoingMail, at: datetime, now: datetime, by: str, words: s
 
 
 def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive", words: str = "") -> bool:
-    """It went out, as was seen in an archive, or by what came back. The report is told from now on.
+    """Mark a mail as sent on delivery evidence (an archived copy or a bounce), and record the event. Return whether
+    its state changed.
 
-    Of a mail that some have got and others have not, it tells nothing new.
+    A mail that was delivered to some recipients only is left as it is.
     """
     mail = OutgoingMail.objects.filter(message_id=message_id).first()
     if mail is None or mail.state == S.SENT or mail.settled:
@@ -229,7 +230,7 @@ def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive",
 
 
 def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_server: bool = False) -> None:
-    """Refused for now, or not reached: again after a growing while, and not for ever (DESIGN rule 10)."""
+    """Retry after a temporary failure, with growing delays and a limit (DESIGN rule 10)."""
     before, most, longest = (
         (mail.knocks, MOST_KNOCKS, LONGEST_KNOCK) if no_server else (mail.tries, MOST_TRIES, LONGEST)
     )
@@ -243,7 +244,7 @@ def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_s
 
 
 def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
-    """Turned down for good, by all or for its content."""
+    """Record a permanent failure: all recipients or the content were rejected."""
     fail(mail, now, outcome.words, by)
     left = [each for each in mail.recipients if each not in mail.settled]
     if outcome.refused or mail.settled:
@@ -251,21 +252,21 @@ def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -
 
 
 def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
-    """Refused for good, in the server's words; where some have got it, it is done without the others."""
+    """Mark a mail as failed, with the reason; as sent if some recipients have got it."""
     words = reason[:MOST_WORDS]
     became = S.SENT if mail.settled else S.FAILED
     transition_one(_held(mail), mail.pk, S.SENDING, became, by, now, words, reason=words, not_before=None, **FREED)
 
 
 def doubt(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
-    """Nobody knows whether the server took it."""
+    """Mark a mail as in doubt: the server may or may not have accepted it."""
     words = reason[:MOST_WORDS]
     transition_one(_held(mail), mail.pk, S.SENDING, S.IN_DOUBT, by, now, words, reason=words, lease_until=None)
 
 
 def _distance(mail: OutgoingMail, before: int, longest: float) -> timedelta:
-    """How long to wait when it failed so often before: four times as long as the last time up to the longest, and a
-    quarter more or less, so that a hundred mails do not come back at once.
+    """Return the delay before the next attempt: it grows fourfold each time, up to `longest` seconds, with 25% jitter,
+    so that many mails do not retry at once.
     """
     wait = min(FIRST * 4 ** min(before, 10), longest)
     spread = random.Random(f"{mail.message_id} {mail.attempts}").uniform(0.75, 1.25)
@@ -274,6 +275,6 @@ def _distance(mail: OutgoingMail, before: int, longest: float) -> timedelta:
 
 def _not_taken(refused: dict[str, str], deferred: object) -> str:
     said = [f"{each}: {words}" for each, words in refused.items()]
-    text = f"not taken for {'; '.join(said)}" if said else ""
+    text = f"rejected for {'; '.join(said)}" if said else ""
     later = [f"{each}: {words}" for each, words in deferred.items()] if isinstance(deferred, dict) else []
-    return "; ".join(part for part in (text, f"not yet taken for {'; '.join(later)}" if later else "") if part)
+    return "; ".join(part for part in (text, f"deferred for {'; '.join(later)}" if later else "") if part)

@@ -1,4 +1,4 @@
-"""The follow-up: what was found of a culprit since its report went out, where that matters."""
+"""The follow-up mail: findings about a culprit since its report was sent, where they matter."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bot.mail.identity import BotIdentity
 from tracker.domain.english import counted
 from tracker.domain.events import Grade
 
-LEAST_PCT = 5.0  # a change that is worth a mail
+LEAST_PCT = 5.0  # the smallest change that is worth a mail
 _SHOWN = 5
 
 
 def matters(new: Sequence[FindingData], headline: FindingData) -> bool:
-    """Whether people should hear of new findings: one that is worse by five per cent, or by half of the headline's,
-    whichever is more. What moved for the better, or little, stands on the report's page.
+    """Return whether new findings deserve a mail: one is worse by 5% or by half of the headline's change, whichever
+    is more. Improvements and smaller changes are only on the report's page.
     """
     told = abs(headline.change_pct) if headline.change_pct is not None else 0.0
     least = max(LEAST_PCT, told / 2)
@@ -38,7 +38,7 @@ def compose_follow_up(
     now: datetime,
     unwelcome: Mapping[str, str],
 ) -> ComposedMail:
-    """`parent`: the sha and the title of what the culprit was compared with."""
+    """Return the follow-up mail. `parent`: the sha and title of the baseline."""
     graded = [each for each in new if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in graded)
     better = len(graded) - worse
@@ -46,7 +46,7 @@ def compose_follow_up(
         "counts": counted(worse, "regression") + (f", {counted(better, 'improvement')}" if better else ""),
         "rows": [
             numbers.listed(each, f"{each.metric} on {each.machine}", WIDTH)
-            for each in worst(graded)[: min(worse, _SHOWN)]  # regressions stand first; signs differ by metric
+            for each in worst(graded)[: min(worse, _SHOWN)]  # `worst` puts regressions first
         ],
         "tables": list(tables(new)),
         "sides": sides(thread.sha, thread.title, *parent),

@@ -1,4 +1,4 @@
-"""What the lab measured of a fix: it helps, in part, or not at all. `Tested-by:` only where it truly passed."""
+"""The mail about a fix that the lab measured: how much it recovers. `Tested-by:` only where it passed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 from tracker.domain.events import Grade
 
-WHOLE = 0.9  # of what was lost: from here on the lab stands for the fix with its name
+WHOLE = 0.9  # share of the loss that a fix must recover to get a Tested-by
 _NOTHING = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class FixData:
-    """A fix, and the report's headline measured again on both sides of it: without the fix, and with it."""
+    """A fix, and the report's headline metric measured again without it and with it."""
 
     sha: str
     title: str
@@ -29,10 +29,10 @@ class FixData:
     measured: FindingData
 
     def recovers(self, headline: FindingData) -> float | None:
-        """The share of what the culprit cost that comes back, 1 for all; None where nothing was lost.
+        """Return the share of the loss that the fix recovers, 1 for all of it; None if nothing was lost.
 
-        The less of what the fix gains over its parent, and of what it leads back to: a kernel that was slower still
-        before the fix is not well because it is faster now.
+        The smaller of two: the gain over the fix's parent, and the gain over the culprit. A kernel that had become
+        even slower before the fix is not repaired because it is faster than its parent.
         """
         lost = headline.old_mean - headline.new_mean
         if not lost:
@@ -42,7 +42,7 @@ class FixData:
         return min(gained, reached)
 
     def passes(self, headline: FindingData) -> bool:
-        """Whether the lab may stand for it with its name: no chance, and all of the loss is back."""
+        """Return whether the fix earns a Tested-by: a significant improvement that recovers at least WHOLE."""
         share = self.recovers(headline)
         return self.measured.verdict is Grade.IMPROVEMENT and share is not None and share >= WHOLE
 
@@ -77,10 +77,10 @@ def _outcome(fix: FixData, headline: FindingData) -> str:
     if fix.measured.verdict is Grade.REGRESSION:
         return "makes things worse"
     if fix.measured.verdict is Grade.NOT_TESTABLE:
-        return "could not be judged from so few runs"
+        return "could not be judged: too few runs"
     if fix.measured.verdict is not Grade.IMPROVEMENT:
-        return "makes no difference that we could measure"
+        return "makes no measurable difference"
     if share is None or share < _NOTHING:
-        return "helps, but does not get back what the regression cost"
+        return "helps, but does not recover the regression"
     more = " (and more)" if share > 1.05 else ""
     return f"recovers {min(100, round(100 * share))}%{more} of the regression"

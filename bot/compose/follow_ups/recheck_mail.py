@@ -1,4 +1,4 @@
-"""The recheck: what was reported is still there at a later version; nobody has said a word, or the lab was asked."""
+"""The recheck mail: a regression is still present in a later version, and a reply from the author or lab is missing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bot.mail.sanitising import one_line
 
 @dataclass(frozen=True, slots=True)
 class StillThere:
-    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers, if they were told. `asked`: somebody
-    doubts the report or has a question to the lab, so that it is the lab's turn.
+    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers if known. `asked`: someone disputes
+    the report or asked the lab a question, so that the lab must answer.
     """
 
     ref: str

@@ -1,4 +1,4 @@
-"""What a person did to a report on its page, said in its thread because he wants it to be heard."""
+"""The mail about an action that a person took on a report's page and chose to announce in its thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.mail.sanitising import one_line
 
 @dataclass(frozen=True, slots=True)
 class StatusChange:
-    """`what`: the kind of what he did, in words; `words`: his note, "" for none; `status`: where the report stands."""
+    """`what`: the kind of action, in words; `words`: the person's note or ""; `status`: the report's status text."""
 
     person: str
     what: str
@@ -31,12 +31,12 @@ def compose_status(
     now: datetime,
     unwelcome: Mapping[str, str],
 ) -> ComposedMail:
-    """One act, in the words that the page has for it."""
+    """Return the mail about one action, in the words that the page uses for it."""
     note = f'"{one_line(said.words, 1200)}"' if said.words else ""
     told = {
-        "lines": _wrapped(f"{one_line(said.person, 80)} has marked this report: {one_line(said.what, 80)}."),
+        "lines": _wrapped(f"{one_line(said.person, 80)} updated this report: {one_line(said.what, 80)}."),
         "note": _wrapped(note),
-        "status": _wrapped(f"Where it stands: {one_line(said.status, 600).rstrip('.')}."),
+        "status": _wrapped(f"Status: {one_line(said.status, 600).rstrip('.')}."),
     }
     return in_thread(thread, purpose, "said", told, identity, now, unwelcome)
 

@@ -1,4 +1,4 @@
-"""A further mail about a report: in its thread, to those who were told of it. Each kind is a file beside this."""
+"""What all further mails about a report share: sent in its thread, to its recipients. Each kind has its own module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.mail.sanitising import one_line
 
 @dataclass(frozen=True, slots=True)
 class ThreadData:
-    """A report that people were told of: its culprit, and the mail that told them."""
+    """A report whose mail was sent: its culprit, and that mail."""
 
     tag: str
     sha: str
@@ -44,8 +44,10 @@ def in_thread(
     first: Address | None = None,
     tag: str = "",
 ) -> ComposedMail:
-    """A mail below the report. `purpose` names what it tells, and so its Message-ID; `first`: who is addressed, if he
-    can be; `tag`: a line of it that tools shall collect.
+    """Return a mail in the report's thread.
+
+    `purpose` identifies its content and determines its Message-ID; `first`: whom to put in To, where possible;
+    `tag`: a trailer line for tools to collect.
     """
     own = (commit_line(thread.sha, thread.title), tag)
     place = below(thread.message_id, thread.references)
@@ -76,10 +78,10 @@ def in_thread(
 def _recipients(
     thread: ThreadData, identity: BotIdentity, unwelcome: Mapping[str, str], first: Address | None
 ) -> Recipients:
-    """Those who were told of the report, and who is addressed, but for those who want no more, or can't be told."""
-    told = [Recipient(each, "was told of the report") for each in (*thread.to, *thread.cc)]
+    """Return the report's recipients and `first`, without those who opted out or can't be reached."""
+    told = [Recipient(each, "got the report") for each in (*thread.to, *thread.cc)]
     if first:
-        told.insert(0, Recipient(first, "the author of what was measured"))
+        told.insert(0, Recipient(first, "author of the measured fix"))
     kept: dict[str, Recipient] = {}
     out: dict[str, Recipient] = {}
     for each in told:

@@ -1,4 +1,4 @@
-"""The withdrawal: a report was wrong, and those who were told of it are told so."""
+"""The withdrawal mail: a report was wrong, and its recipients are informed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.mail.sanitising import one_line
 def compose_withdrawal(
     thread: ThreadData, reason: str, purpose: str, identity: BotIdentity, now: datetime, unwelcome: Mapping[str, str]
 ) -> ComposedMail:
-    """`reason`: the words that the decision relied on, "" for none."""
+    """Return the withdrawal mail. `reason`: the text that the decision relied on, or ""."""
     quoted = f'Reason: "{one_line(reason, 600)}"' if reason else ""
     lines = textwrap.wrap(quoted, 74, break_on_hyphens=False)
     return in_thread(thread, purpose, "withdrawal", {"reason": lines}, identity, now, unwelcome)

@@ -1,8 +1,8 @@
-"""The last look at a mail before the outbox. A mail with a fault is held with the reason.
+"""The lint of a mail before it enters the outbox. A mail with a fault is held, with the fault as the reason.
 
-It is read as its receivers will read it, and held against what it should tell. To add a check: a generator that takes a
-`LintContext` and yields sentences in every_mail.py or reports.py, its name in `CHECKS` there, a seeded fault in
-tests/bot/test_lint.py.
+The mail is parsed as its recipients will, and compared with what it should say. To add a check: write a generator
+that takes a `LintContext` and yields sentences in every_mail.py or reports.py, name it in `CHECKS` there, and add a
+seeded fault to tests/bot/test_lint.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.robot_reports.report import find_report
 
-MOST_FAULTS = 10  # told of one mail
+MOST_FAULTS = 10  # listed for one mail
 
 
 def faults(
@@ -30,13 +30,14 @@ def faults(
     told: ReportData | None = None,
     foreign: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """What is wrong with a mail, a sentence each; nothing where it may go. `told`: of a report, what it should tell;
-    `foreign`: of a further mail, what others have named in it.
+    """Return the faults of a mail, one sentence each; empty if it may be sent.
+
+    `told`: what a report mail should say; `foreign`: for a further mail, the names and texts in it that are not ours.
     """
     try:
         raw = to_bytes(mail)
-    except (ValueError, IndexError) as error:  # what the library for mail says of a header that is none
-        return (f"it can't be written as a mail: {error}",)
+    except (ValueError, IndexError) as error:  # raised by the email library for an invalid header
+        return (f"not a valid mail: {error}",)
     read = parse(raw)
     report = find_report(read) if told else None
     names = tuple(names_in(told) if told else foreign)

@@ -1,4 +1,4 @@
-"""Checks of every mail of ours: whom it reaches, how it answers, what it looks like."""
+"""Checks of every outgoing mail: its recipients, headers and form."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ MAX_BYTES = 100_000
 MAX_LINE = 998  # RFC 5322 section 2.1.1
 _AHEAD = timedelta(hours=1)
 _PLACEHOLDER = re.compile(
-    r"\{\{|\}\}|\{%|%\}|\{\w+\}|%\(\w+\)s|<[A-Z_]{3,}>|\b(?:TODO|FIXME|XXX)\b|(?<![\w.:-])(?:None|null|undefined)(?![\w.-])"
+    r"\{\{|\}\}|\{%|%\}|\{\w+\}|%\(\w+\)s|<[A-Z_]{3,}>|\b(?:TODO|FIXME|XXX)\b"
+    r"|(?<![\w.:-])(?:None|null|undefined)(?![\w.-])"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
-# What must not be broken, however long it is: names of commits and metrics, links, tags, the box, and the fields of a
-# report, each by what its line begins with.
+# Lines that must not be wrapped, whatever their length: commits, metrics, links, tags, the box, and the fields of a
+# report, each recognised by how it begins.
 _WHOLE = re.compile(
     r"commit: |.{1,60} noticed an? |\| |\+--|\t|#regzbot |(?:\S* )?(?:https?|git|ssh)://|artifact: "
     r"|(?:in tree|testcase:|config:|config-url:|compiler:|test machine:|command line:|rootfs:|to reproduce:) "
     r"|(?:test-description|test-url|raw data|full report|how to answer|reported|now|Tested-by): "
     r"|(?:fix|culprit|metric|where|the culprit|with the fix): {1,10}"
 )
-# Of what programs obey, the forms that are ours.
+# The lines for programs that we write ourselves.
 _OURS = re.compile(
     r'commit:(?: [0-9a-f]{40} \(".*"\))?|#regzbot introduced: [0-9a-f]{40}|Tested-by: [^<>]* <(?P<tested>.*)>'
 )
-HEADINGS = (  # the lines of the templates that promise something below them
+HEADINGS = (  # lines of the templates that need content below them
     "Details are as below:",
     "following tests:",
-    "What the profile shows, in points of all CPU time:",
+    "Profile changes, in percentage points of all CPU time:",
     "kindly add these tags:",
     "parameters:",
 )
@@ -45,72 +46,72 @@ def _addresses(look: LintContext) -> Iterator[str]:
     mail = look.mail
     everybody = [*mail.to, *mail.cc]
     if not mail.to:
-        yield "it would reach nobody: the author's address can't be used, no list is set"
+        yield "no recipients: the author's address is unusable and no list is set"
     for each in everybody:
         if not is_address(each.email):
-            yield f"{one_line(each.email, 80)!r} is no address"
+            yield f"{one_line(each.email, 80)!r} is not a valid address"
         elif is_forbidden(each.email):
-            yield f"{each.email}: a report must never reach it"
+            yield f"{each.email}: must never get a report"
         elif look.identity.is_own(each.email):
-            yield f"{each.email} is ours: it would answer itself"
+            yield f"{each.email} is our own address: the bot would mail itself"
     if len({each.email for each in everybody}) < len(everybody):
-        yield "somebody stands twice among the recipients"
+        yield "a recipient is listed twice"
     if len(everybody) > look.conventions.most_people:
-        yield f"{len(everybody)} recipients are too many"
+        yield f"{len(everybody)} recipients: too many"
     if [each.email for each in look.read.recipients] != [each.email for each in everybody]:
-        yield "To and Cc read otherwise than they were meant"
+        yield "To and Cc do not parse as intended"
 
 
 def _sender(look: LintContext) -> Iterator[str]:
     if look.read.author.email != look.identity.address:
-        yield f"it is not from {look.identity.address}"
+        yield f"From is not {look.identity.address}"
     if look.mail.reply_to.email != look.identity.tagged(look.mail.report_tag):
-        yield "answers would not come back with the report's tag"
+        yield "Reply-To lacks the report's tag"
 
 
 def _ids(look: LintContext) -> Iterator[str]:
     mail, domain = look.mail, look.identity.address.partition("@")[2]
     if not is_message_id(mail.message_id) or not mail.message_id.endswith(f"@{domain}"):
-        yield f"its Message-ID is none of ours: {one_line(mail.message_id, 80)!r}"
+        yield f"the Message-ID is not one of ours: {one_line(mail.message_id, 80)!r}"
     if look.read.message_id != mail.message_id:
-        yield "its Message-ID reads otherwise than it was fixed"
+        yield "the Message-ID does not parse as intended"
     if mail.message_id in (mail.in_reply_to, *mail.references):
-        yield "it answers itself"
+        yield "it replies to itself"
     if mail.in_reply_to and mail.references[-1:] != (mail.in_reply_to,):
-        yield "its References do not end with what it answers"
+        yield "References do not end with the In-Reply-To"
     if not all(map(is_message_id, mail.references)):
-        yield "its References hold what is no Message-ID"
+        yield "References contain an invalid Message-ID"
 
 
 def _date(look: LintContext) -> Iterator[str]:
     if look.mail.date.tzinfo is None:
-        yield "its date tells no time zone"
+        yield "the date has no time zone"
     elif look.mail.date.astimezone(UTC) > look.now + _AHEAD:
-        yield "its date lies in the future"
+        yield "the date is in the future"
 
 
 def _body(look: LintContext) -> Iterator[str]:
     body = look.mail.body
     if max(map(len, look.raw.split(b"\r\n"))) > MAX_LINE:
-        yield f"a line is longer than the {MAX_LINE} octets that servers take"
+        yield f"a line is longer than {MAX_LINE} octets, the limit of RFC 5322"
     if len(look.raw) > MAX_BYTES:
         yield f"it is larger than {MAX_BYTES // 1000} kB"
     if control := _CONTROL.search(body):
-        yield f"it holds a control character, U+{ord(control[0]):04X}"
+        yield f"it contains a control character, U+{ord(control[0]):04X}"
     for found in _PLACEHOLDER.finditer(body):
         if not any(found[0] in text for text in look.foreign):
-            yield f"something was not filled in: {found[0]}"
+            yield f"a placeholder was not filled in: {found[0]}"
             break
     if not body.isascii() and b'charset="utf-8"' not in look.raw:
-        yield "its charset is not declared"
+        yield "the charset is not declared"
     if _END not in body:
-        yield "nothing says where it ends"
+        yield "the signature delimiter is missing"
     if (look.mail.page or look.identity.page("").rstrip("/")) not in body:
-        yield "no link leads to its page" if look.mail.page else "no link leads to the report's page"
+        yield "no link to its page" if look.mail.page else "no link to the report's page"
 
 
 def _width(look: LintContext) -> Iterator[str]:
-    """Tables are as wide as they are, and what programs look for stands in one line."""
+    """Lines above the tables fit WIDTH, except for those that programs parse."""
     for line in look.mail.body.partition("\nDetails are as below")[0].split("\n"):
         if len(line) > WIDTH and not _WHOLE.match(line):
             yield f"a line is longer than {WIDTH} columns: {line[:40]}…"
@@ -118,20 +119,20 @@ def _width(look: LintContext) -> Iterator[str]:
 
 
 def _obeyed(look: LintContext) -> Iterator[str]:
-    """What programs obey at the beginning of a line is ours, and nobody else's."""
+    """Lines that programs act on are our own."""
     for line in filter(is_obeyed, look.mail.body.split("\n")):
         ours = _OURS.fullmatch(line)
         if ours is None or ours["tested"] not in (None, look.identity.tagged(look.mail.report_tag)):
-            yield f"a line would be obeyed that is not ours: {line[:60]}"
+            yield f"programs would act on a line that is not ours: {line[:60]}"
             return
 
 
 def _sections(look: LintContext) -> Iterator[str]:
-    """A heading with nothing below it."""
+    """No heading is left without content."""
     lines = [line for line in look.mail.body.split("\n") if line.strip()]
     for line, below in zip(lines, [*lines[1:], ""], strict=True):
         if line in HEADINGS and (not below or below in (*HEADINGS, "-- ")):
-            yield f"nothing stands below {line!r}"
+            yield f"no content below {line!r}"
 
 
 CHECKS: tuple[Check, ...] = (_addresses, _sender, _ids, _date, _body, _width, _obeyed, _sections)

@@ -1,4 +1,4 @@
-"""What a check looks at: a mail of ours, how its receivers read it, and what it should tell."""
+"""The input of a check: an outgoing mail, how its recipients will read it, and what it should say."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bot.robot_reports.report import RobotReport
 
 @dataclass(frozen=True, slots=True)
 class LintContext:
-    """`raw` and `read`: the mail as bytes, and as its receivers find it; `foreign`: what others have named in it. Of a
-    further mail about a report `told` and `report` are None.
+    """`raw`, `read`: the mail as bytes, and as its recipients parse it; `foreign`: names and texts in it that are not
+    ours. For a further mail, `told` and `report` are None.
     """
 
     mail: ComposedMail
@@ -35,7 +35,7 @@ Check = Callable[[LintContext], Iterator[str]]
 
 
 def names_in(told: ReportData) -> Iterator[str]:
-    """What a report tells in the words of labs and commits, which may look like anything."""
+    """Yield the texts of a report that come from labs and commits, and may look like anything."""
     yield from (told.title, told.parent_title, told.tree, told.tree_url, told.branch, told.base, told.good, told.bad)
     yield from (told.raw, told.test_text, told.test_url, *(each.ref for each in told.rechecks))
     yield from (text for pair in told.artifacts for text in pair)

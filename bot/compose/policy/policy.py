@@ -1,4 +1,4 @@
-"""Whether a mail may go by itself, must be approved first, or is held: rules of the lab and limits. Pure.
+"""Decide whether a mail is sent automatically, needs approval or is held: the lab's rules and limits. Pure.
 
 docs/mail.md has an example; policy_file.py reads it.
 """
@@ -15,20 +15,20 @@ from bot.compose.policy.rates import Rates
 from bot.compose.report.report_data import ReportData
 from bot.mail.subsystem import subsystem_of
 
-MOST_DAYS = 366  # that a mail may wait for room
+MOST_DAYS = 366  # the longest that a mail waits for a day with room
 
 
 class Action(StrEnum):
-    """What becomes of a mail."""
+    """What happens to a mail."""
 
     SEND = "send"
-    APPROVE = "approve"  # by a person, first
+    APPROVE = "approve"  # a person must approve it first
     HOLD = "hold"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """Conditions that must all hold; those that are not told always do."""
+    """Conditions that must all hold; those not given always do."""
 
     action: Action
     direction: str = ""
@@ -38,7 +38,7 @@ class PolicyRule:
     trees: tuple[str, ...] = ()
     subsystems: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
-    opted_in: bool = False  # only of authors who said so
+    opted_in: bool = False  # only authors who opted in
 
     def fits(self, told: ReportData, opted_in: bool) -> bool:
         change = told.headline.change_pct
@@ -57,7 +57,7 @@ class PolicyRule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in order, the limits that no installation should be without (0 is none), and the rates of sending."""
+    """The rules in order, the daily limits (0: no limit), and the rate limits."""
 
     rules: tuple[PolicyRule, ...] = ()
     quiet: timedelta = timedelta(days=7)
@@ -69,8 +69,8 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
-    """What is known around a report. `reported_by`: the Message-ID of another robot's report of its culprit;
-    `same_patch`: the commit, and `same_patch_tree` the tree, under which the same patch was reported before.
+    """What else is known about a report. `reported_by`: the Message-ID of another robot's report of its culprit;
+    `same_patch`, `same_patch_tree`: the commit and tree for which the same patch was reported before.
     """
 
     fix_posted_at: datetime | None = None
@@ -82,7 +82,7 @@ class PolicyContext:
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """What to do, and why where that is to hold it; `until` when, where that passes."""
+    """The action; for a hold the reason, and `until` when it holds (None: without end)."""
 
     action: Action
     reason: str = ""
@@ -90,8 +90,8 @@ class PolicyDecision:
 
 
 def decide(told: ReportData, policy: Policy, known: PolicyContext, now: datetime, otherwise: Action) -> PolicyDecision:
-    """What becomes of a report's mail; `otherwise` where no rule fits. What holds it outweighs every rule; a person may
-    let it go all the same.
+    """Return the decision for a report's mail; `otherwise` is the action if no rule matches. A hold takes precedence
+    over every rule; a person may still approve the mail.
     """
     if hold := next(_holds(policy, known, now), None):
         return hold
@@ -106,7 +106,7 @@ def _holds(policy: Policy, known: PolicyContext, now: datetime) -> Iterator[Poli
         yield PolicyDecision(Action.HOLD, f"already reported by another robot: <{known.reported_by}>")
     if known.same_patch:
         where = f" in {known.same_patch_tree}" if known.same_patch_tree else ""
-        again = now + timedelta(hours=1)  # that report may be dropped before anybody was told
+        again = now + timedelta(hours=1)  # that report may be dropped before it is sent
         yield PolicyDecision(Action.HOLD, f"the same patch was reported as {known.same_patch[:10]}{where}", again)
     if known.fix_posted_at and now - known.fix_posted_at < policy.quiet:
         reason = f"a fix was posted on {known.fix_posted_at:%Y-%m-%d}, less than {policy.quiet.days} days ago"
@@ -116,9 +116,10 @@ def _holds(policy: Policy, known: PolicyContext, now: datetime) -> Iterator[Poli
 def first_day(
     sent: Mapping[date, Mapping[str, int]], lists: Collection[str], author: str, policy: Policy, today: date
 ) -> date:
-    """The first day from today on with room for one mail more. `sent`: mails a day by address, and in all under "".
+    """Return the first day, from today on, with room for one more mail. `sent`: mails per day by address; the total
+    is under "".
 
-    `author` "": nobody who has a limit. Where no day of a year has room, the day behind it.
+    `author` "": no author limit applies. If no day within MOST_DAYS has room, return the day after.
     """
     caps = {**dict.fromkeys(lists, policy.per_list), **({author: policy.per_author} if author else {})}
     caps[""] = policy.a_day

@@ -1,4 +1,4 @@
-"""The policy from its TOML file; docs/mail.md has an example. Pure."""
+"""Parse the policy from its TOML file; docs/mail.md has an example. Pure."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def read_policy(text: str) -> Policy:
-    """The policy of a file; ValueError says in a line what is wrong with it. A typo must let no mail go."""
+    """Return the policy of a file; ValueError with one line on what is wrong. A typo must not let mail out."""
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ValueError(f"no TOML: {error}") from None
+        raise ValueError(f"invalid TOML: {error}") from None
     limits: dict[str, Any] = {own: _whole(table, name) for name, own in _LIMITS.items() if name in table}
     if "quiet_days_after_fix" in table:
         limits["quiet"] = timedelta(days=_whole(table, "quiet_days_after_fix"))
     if "rate" in table:
         limits["rates"] = _rates(table["rate"])
     if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rate", "rule"}):
-        raise ValueError(f"{unknown[0]}: there is no such setting")
+        raise ValueError(f"{unknown[0]}: unknown setting")
     rules = table.get("rule", [])
     if not isinstance(rules, list) or not all(isinstance(each, dict) for each in rules):
         raise ValueError("rule: expected [[rule]] above each rule")
@@ -43,7 +43,7 @@ def read_policy(text: str) -> Policy:
 
 
 def _rates(told: Any) -> Rates:
-    """Mails a minute: `all`, any one `domain`, any one `address`, and those that are named."""
+    """Return the rates, in mails per minute: `all`, per `domain`, per `address`, and those of named ones."""
     if not isinstance(told, dict):
         raise ValueError("rate: expected a [rate] table")
     numbers = {name.lower(): _whole(told, name) for name in told}
@@ -63,7 +63,7 @@ def _whole(told: Mapping[str, Any], name: str) -> int:
 def _rule(told: Mapping[str, Any], where: str) -> PolicyRule:
     known = {field.name for field in fields(PolicyRule)}
     if unknown := sorted(told.keys() - known):
-        raise ValueError(f"{where}: {unknown[0]}: there is no such condition")
+        raise ValueError(f"{where}: {unknown[0]}: unknown condition")
     if told.get("action") not in list(Action):
         raise ValueError(f"{where}: action: expected send, approve or hold, found {told.get('action')!r}")
     if told.get("direction", "") not in ("", Verdict.REGRESSION, Verdict.IMPROVEMENT):

@@ -1,7 +1,7 @@
-"""How fast mail may go: to all, to any one domain, to any one address. Pure.
+"""Rate limits of outgoing mail: in total, per domain, per address. Pure.
 
-Each mail gets the first moment at which all the rates that it falls under have room, and keeps it: a long queue is
-looked at once, not again and again.
+Each mail is given the first time at which all rates that apply have room, and keeps it: a long queue is scheduled
+once.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-AHEAD = timedelta(seconds=2)  # what may go at once rather than evenly
+AHEAD = timedelta(seconds=2)  # the burst that may be sent at once
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Mails a minute; 0 is no limit. `own`: of a domain ("@kernel.org") or an address, in place of the general one."""
+    """Mails per minute; 0: no limit. `own`: overrides for a domain ("@kernel.org") or an address."""
 
     every: int = 0
     domain: int = 0
@@ -26,7 +26,7 @@ class Rates:
         return bool(self.every or self.domain or self.address or self.own)
 
     def keys(self, recipients: Sequence[str]) -> Iterator[tuple[str, timedelta]]:
-        """What a mail counts for: all, each domain and each address once; with the time between two mails there."""
+        """Yield the rate limits that apply to a mail, as (key, time between two mails); the total's key is ""."""
         domains = dict.fromkeys("@" + each.lower().rpartition("@")[2] for each in recipients)
         addresses = dict.fromkeys(each.lower() for each in recipients)
         told = {
@@ -42,7 +42,7 @@ class Rates:
 def turn(
     recipients: Sequence[str], rates: Rates, used_until: MutableMapping[str, datetime], now: datetime
 ) -> datetime | None:
-    """When a mail may go: None for now, else a later moment; either way it has taken its place in `used_until`."""
+    """Return when a mail may be sent, None for now. In both cases its slot is reserved in `used_until`."""
     keys = dict(rates.keys(recipients))
     begin = max([now, *(used_until[key] for key in keys if key in used_until)])
     for key, apart in keys.items():

@@ -1,4 +1,4 @@
-"""Small texts beside a report, for those who asked for them: the job, and a script that repeats it. Pure."""
+"""Small text attachments of a report, for labs that want them: the job, and a script that reproduces it. Pure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MAX_BYTES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of text."""
+    """A text file."""
 
     name: str
     text: str
 
 
 def attachments(told: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:
-    """What the house rules ask for; what would be large is left out, since its page has it."""
+    """Return the attachments that the conventions ask for; those above MAX_BYTES are left out, the page has them."""
     made = {Attached.JOB: Attachment("job.yaml", _job(told)), Attached.SCRIPT: Attachment("reproduce.sh", "")}
     if Attached.SCRIPT in conventions.attach and conventions.reproduce:
         made[Attached.SCRIPT] = Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(told, conventions.reproduce)}\n")

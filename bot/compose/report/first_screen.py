@@ -1,6 +1,6 @@
-"""The first screen of a report mail: 24 lines of 78 columns that answer what its readers ask. Pure.
+"""The first screen of a report mail: the facts that readers ask for, in 24 lines of 78 columns. Pure.
 
-What got worse by how much, of what, where, since which commit, how sure, what else, how to reproduce, how to answer.
+What changed, by how much, where, since which commit, the evidence, what else changed, how to reproduce and to reply.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tracker.domain.events import Grade, Verdict
 from tracker.domain.metrics.glossary import in_words
 
 LINES = 24
-_NAME = 11  # columns of a fact's name
+_NAME = 11  # columns of a fact's label
 _WORST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A name, and its text in lines."""
+    """A label and its text, as lines."""
 
     name: str
     lines: tuple[str, ...]
@@ -39,9 +39,9 @@ class Fact:
 def first_screen(
     told: ReportData, identity: BotIdentity, template: str, room: int, warning: str = ""
 ) -> tuple[Fact, ...]:
-    """The facts in `room` lines, the way to answer among them; the worst of what else moved fill what is left.
+    """Return the facts in at most `room` lines; the worst other findings fill the lines that are left.
 
-    `warning`: the gravest of what a reader must know; `template`: the lab's own command to reproduce.
+    `warning`: the most serious caveat; `template`: the lab's own command to reproduce.
     """
     regression = told.verdict is Verdict.REGRESSION
     command = reproduce(told, template)
@@ -49,13 +49,13 @@ def first_screen(
         *_what(told.headline),
         _fact("where:", told.headline.where + _machine(told.headline), 2),
         *_since(told),
-        _fact("how sure:", _how_sure(told.headline), 2),
-        *([_fact("but:", f"{warning}.", 2)] if warning else ()),
+        _fact("evidence:", _how_sure(told.headline), 2),
+        *([_fact("caveat:", f"{warning}.", 2)] if warning else ()),
         *_bisected(told),
     )
     end = (
-        *([Fact("reproduce:", in_lines(command) or ("by the command below",))] if regression else ()),
-        _fact("answer:", _how_to_answer(identity) if regression else "none is needed; replies are read", 1),
+        *([Fact("reproduce:", in_lines(command) or ("see the command below",))] if regression else ()),
+        _fact("answer:", _how_to_answer(identity) if regression else "not needed; replies are read", 1),
     )
     rest = _shortened(rest, room - sum(len(fact.lines) for fact in end) - 1)
     left = room - sum(len(fact.lines) for fact in (*rest, *end))
@@ -67,7 +67,7 @@ def _how_to_answer(identity: BotIdentity) -> str:
 
 
 def _shortened(facts: tuple[Fact, ...], room: int) -> tuple[Fact, ...]:
-    """Facts cut to their first lines where there are too many for the room, the later ones first."""
+    """Return the facts in at most `room` lines: where there are too many, the last ones are cut to their first line."""
     kept = list(facts)
     for place in reversed(range(len(kept))):
         if sum(len(fact.lines) for fact in kept) <= room:
@@ -78,7 +78,7 @@ def _shortened(facts: tuple[Fact, ...], room: int) -> tuple[Fact, ...]:
 
 
 def _fact(name: str, text: str, most: int) -> Fact:
-    """A fact wrapped below its name, in so many lines at most."""
+    """Return a fact wrapped to at most `most` lines, indented past its label."""
     wrapped = textwrap.wrap(
         one_line(text, 1000), WIDTH - _NAME, max_lines=most, placeholder=" ...", break_on_hyphens=False
     )
@@ -91,29 +91,29 @@ def _what(headline: FindingData) -> Iterator[Fact]:
     points = f", {numbers.moved(headline)} points" if headline.in_points else ""
     change = f"{points}, {headline.change_pct:+.1f}%" if headline.change_pct is not None else ""
     if change and headline.low_pct is not None and headline.high_pct is not None:
-        change += f" (95% interval: {headline.low_pct:+.1f}% to {headline.high_pct:+.1f}%)"
+        change += f" (95% CI {headline.low_pct:+.1f} to {headline.high_pct:+.1f}%)"
     yield _fact("measured:", sides + change, 2)
-    yield _fact("which is:", in_words(headline.metric, headline.unit, headline.direction, headline.suite), 2)
+    yield _fact("metric:", in_words(headline.metric, headline.unit, headline.direction, headline.suite), 2)
 
 
 def _machine(headline: FindingData) -> str:
-    """The machine behind its name; a long description without its memory, which stands below."""
+    """Return the description that follows the machine's name; a long one without its memory size, which is below."""
     text = headline.machine_text
     return f": {text.partition(' with ')[0] if len(text) > 90 else text}" if text else ""
 
 
 def _since(told: ReportData) -> Iterator[Fact]:
-    """What the culprit was compared with."""
+    """Yield the baseline: what the culprit was compared with."""
     if told.parent_sha:
         title = textwrap.shorten(one_line(told.parent_title), 70, placeholder="...")
         base = f", on top of {told.base}" if told.base and told.base.removeprefix("v") not in told.parent_title else ""
-        yield _fact("against:", f"its parent {told.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base, 2)
+        yield _fact("baseline:", f"its parent {told.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base, 2)
     elif told.base:
-        yield _fact("against:", told.base, 1)
+        yield _fact("baseline:", told.base, 1)
 
 
 def _how_sure(headline: FindingData) -> str:
-    """Runs, spread, chance, and the usual noise."""
+    """Return the number of runs, spread, p-value and usual noise."""
     parts = numbers.sureness(headline)
     if headline.noise_pct and headline.change_pct is not None:
         times = abs(headline.change_pct) / headline.noise_pct
@@ -122,7 +122,7 @@ def _how_sure(headline: FindingData) -> str:
 
 
 def _bisected(told: ReportData) -> Iterator[Fact]:
-    """The trail: good, bad, steps, and what was measured afterwards."""
+    """Yield the bisection: good, bad, number of steps, and the rechecks."""
     parts = []
     if told.good and told.bad:
         steps = f" in {counted(told.bisect_steps, 'step')}" if told.bisect_steps else ""
@@ -135,7 +135,7 @@ def _bisected(told: ReportData) -> Iterator[Fact]:
 
 
 def _also(told: ReportData, room: int) -> Iterator[Fact]:
-    """How many others moved, and the worst of them in the lines that are left."""
+    """Yield how many other metrics changed, and the worst of them, in at most `room` lines."""
     others = [each for each in told.findings[1:] if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in others)
     unclear = sum(each.verdict is Grade.UNKNOWN and not each.is_profile for each in told.findings[1:])
@@ -163,5 +163,5 @@ def _other(finding: FindingData, headline: FindingData) -> str:
 
 
 def height(lines: Sequence[str]) -> int:
-    """How many lines of a screen these take, long ones wrapped."""
+    """Return how many screen lines these take, with long ones wrapped."""
     return sum(max(1, -(-len(line) // WIDTH)) for line in lines)

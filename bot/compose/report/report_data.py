@@ -1,4 +1,4 @@
-"""What a report mail tells: a report with its findings, as a value."""
+"""The content of a report mail: a report with its findings, as values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PROFILE = "perf-profile."
 
 @dataclass(frozen=True, slots=True)
 class FindingData:
-    """One metric that moved. `change_pct` is the metric's own movement, None from zero; `low_pct` to `high_pct` its
-    95 % interval. `noise_pct`: how far the metric moves here from run to run. `overlap`: the sides share values.
+    """One metric that changed. `change_pct`: the metric's own change, None from zero; `low_pct` to `high_pct`: its
+    95% confidence interval. `noise_pct`: its usual run-to-run noise here. `overlap`: the samples of the sides overlap.
     """
 
     metric: str
@@ -45,7 +45,7 @@ class FindingData:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Scenario and machine: what one table holds."""
+        """Scenario and machine; the findings of one table share it."""
         return (self.suite, repr(sorted(self.params.items())), self.machine)
 
     @property
@@ -55,7 +55,7 @@ class FindingData:
 
     @property
     def spreads(self) -> tuple[float, ...]:
-        """The spreads of both sides in per cent of their means, those that were told."""
+        """The known spreads of both sides, in per cent of the mean."""
         return tuple(each for each in (self.old_stddev_pct, self.new_stddev_pct) if each is not None)
 
     @property
@@ -64,28 +64,28 @@ class FindingData:
 
     @property
     def in_points(self) -> bool:
-        """Whether the lists tell its movement in points, not in per cent of itself: shares, and what is one by name."""
+        """Whether LKP tables show its change in percentage points: profile shares, and metrics whose name ends in %."""
         return self.is_profile or self.metric.endswith("%")
 
     @property
     def moved(self) -> float | None:
-        """The movement as the lists tell it: points of a share, else per cent; None from zero."""
+        """The change as LKP tables show it: in points for a share, else in per cent; None from zero."""
         return self.new_mean - self.old_mean if self.in_points else self.change_pct
 
     @property
     def better_pct(self) -> float | None:
-        """The change with plus for better; None from zero, or where nobody has told the direction."""
+        """The change with plus for better; None from zero, or if the direction is unknown."""
         return better_pct(self.change_pct, self.direction)
 
     @property
     def is_graded(self) -> bool:
-        """Whether it is a change for better or worse, and no chance."""
+        """Whether it is a significant change for better or worse."""
         return self.verdict in (Grade.REGRESSION, Grade.IMPROVEMENT)
 
 
 @dataclass(frozen=True, slots=True)
 class BuildInfo:
-    """How the kernels were built and booted; "" for what is not told."""
+    """How the kernels were built and booted; "" if unknown."""
 
     kconfig: str = ""
     config_url: str = ""
@@ -96,7 +96,7 @@ class BuildInfo:
 
 @dataclass(frozen=True, slots=True)
 class RecheckInfo:
-    """The same test on another commit: "v9.1-rc4", and still-bad, good or good-after-revert."""
+    """A recheck on another commit: "v9.1-rc4", and still-bad, good or good-after-revert."""
 
     ref: str
     state: str
@@ -104,9 +104,9 @@ class RecheckInfo:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """A report as the mail tells it. `findings` begins with the headline; `raw` is the address of its raw data.
+    """A report as the mail presents it. `findings`: the headline first; `raw`: the URL of the raw data.
 
-    `responsible`: whom MAINTAINERS names for what it changes. `patch`: the place below the mail that carried it.
+    `responsible`: whom MAINTAINERS lists for the changed files. `patch`: the threading of a reply to the patch.
     """
 
     tag: str
@@ -142,12 +142,12 @@ class ReportData:
 
     @property
     def commit(self) -> CommitPeople:
-        """Its people, as far as they matter for who is told."""
+        """The people of the culprit from whom the recipients are taken."""
         return CommitPeople(self.author, self.trailers, self.responsible, self.tree, self.tree_role)
 
 
 def worst(findings: Iterable[FindingData]) -> list[FindingData]:
-    """The regressions first, the larger the change the earlier; one from zero is the largest."""
+    """Return the findings with regressions first, then by size of the change; a change from zero is the largest."""
     return sorted(
         findings,
         key=lambda each: (

@@ -1,4 +1,4 @@
-"""The report mail: what got worse by how much, where, since which commit, how sure, and how to answer."""
+"""The report mail: what changed, by how much, where, since which commit, the evidence, and how to reply."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bot.mail.sanitising import lore_link, one_line
 from tracker.domain.english import article
 from tracker.domain.events import Verdict
 
-MOST_FILES = 10  # that are linked
+MOST_FILES = 10  # links in one mail
 _PLAIN_NAME = re.compile(r"[\w.:-]+\Z")
 _REPOSITORY = re.compile(r"(?:https?|git|ssh)://[^\s<>\"]+\Z")
 
@@ -41,13 +41,13 @@ def compose(
     conventions: Conventions = DEFAULT,
     unwelcome: Mapping[str, str] | None = None,
 ) -> ComposedMail:
-    """The mail about a report, complete and final. Pure: the same values give the same mail.
+    """Return the complete mail about a report. Pure: equal values give equal mails.
 
-    `own_id`: the Message-ID that it was given before, where it is composed again. `unwelcome`: addresses that get no
-    mail of ours, with the reason.
+    `own_id`: its Message-ID, if it is composed again. `unwelcome`: addresses that must get no mail from us, with the
+    reason.
     """
     if told.verdict is not Verdict.REGRESSION:
-        conventions = replace(conventions, regzbot="")  # it tracks no improvements
+        conventions = replace(conventions, regzbot="")  # regzbot tracks no improvements
     own_id = own_id or message_id(now, told.tag, identity)
     headline = told.headline
     return ComposedMail(
@@ -75,29 +75,29 @@ def compose(
 
 
 def noticed(verdict: Verdict, headline: FindingData) -> str:
-    """ "an 8.8% regression of vm-scan.ops_per_sec", in the words that robots' readers look for."""
+    """Return "an 8.8% regression of vm-scan.ops_per_sec", the form that parsers of LKP reports expect."""
     metric = one_line(headline.metric, 200).replace(" ", "_")
-    if headline.change_pct is None:  # from zero, where a percentage means nothing
+    if headline.change_pct is None:  # from zero: a percentage would be meaningless
         return f"{article(verdict)} {verdict} of {metric}"
     percent = f"{abs(headline.change_pct):.1f}"
     return f"{article(percent)} {percent}% {verdict} of {metric}"
 
 
 def finished(text: str, own: Collection[str]) -> str:
-    """A rendered template as a body: no blanks at line ends, but for the mark of the signature. `own`: the lines that
-    programs shall obey.
+    """Return a rendered template as a body: no trailing spaces, except in the signature delimiter. `own`: the lines
+    that programs should act on.
     """
     kept = [line.rstrip() for line in text.strip("\n").split("\n")]
     return guarded("\n".join("-- " if line == "--" else line for line in kept) + "\n", ("commit:", *own))
 
 
 def commit_line(sha: str, title: str) -> str:
-    """The line by which readers of reports know the culprit."""
+    """Return the line from which parsers of LKP reports take the culprit."""
     return f'commit: {sha} ("{one_line(title, 200)}")'.rstrip()
 
 
 def tags(tag: str, own_id: str, identity: BotIdentity) -> tuple[str, ...]:
-    """The lines that let us see in git when a fix is merged."""
+    """Return the trailers that let us detect in git when a fix is merged."""
     return (
         f"Reported-by: {one_line(identity.name)} <{identity.tagged(tag)}>",
         f"Closes: {lore_link(own_id)}",
@@ -141,7 +141,7 @@ def _body(told: ReportData, own_id: str, identity: BotIdentity, conventions: Con
 
 
 def _origin(told: ReportData) -> str:
-    """The repository and the branch, in one line."""
+    """Return the repository and the branch, in one line."""
     if _REPOSITORY.match(told.tree_url):
         return one_line(f"{told.tree_url} {told.branch}", 300)
     return one_line(f"in tree {told.tree} {told.branch}", 200) if told.tree else "in an unnamed tree"
@@ -152,13 +152,13 @@ def _wrapped(text: str) -> str:
 
 
 def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
-    """Names as readers of reports tell them from their values: with colons only where no blank is in them."""
+    """Return the parameters, with names that parsers can split from values: no colon in a name with spaces."""
     told = ((one_line(name, 80), one_line(value, 300)) for name, value in params.items())
     return [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in told]
 
 
 def _more(told: ReportData, conventions: Conventions) -> Sequence[str]:
-    """What else was told of the test and the build, a line each."""
+    """Return what else is known about the test and the build, one line each."""
     build = told.build
     command = reproduce(told, conventions.reproduce)
     lines = (

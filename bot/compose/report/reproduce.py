@@ -1,4 +1,4 @@
-"""The one command that repeats a measurement, or where to find what it takes. Pure."""
+"""The command that reproduces a measurement, or where to find what is needed. Pure."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from bot.mail.sanitising import one_line
 
 _SCRIPT = re.compile(r"(?:.*[/._-])?(?:reproduce?|repro|run)(?:[._-][\w.-]*)?\Z", re.I)
 _JOB = re.compile(r"(?:.*/)?job(?:[\w.-]*)\.ya?ml\Z", re.I)
-COLUMNS = 67  # of a line of the first screen, behind its name
+COLUMNS = 67  # of a line of the first screen, after its label
 _LINES = 2
 _FIELD = re.compile(r"\{(suite|params|machine|sha)\}")
 _PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
 
 
 def reproduce(told: ReportData, template: str = "") -> str:
-    """The lab's own command where a template is set; else what the result itself offers: a script, a job file."""
+    """Return the command: from the lab's template if set, else from the result's own script or job file."""
     if template:
         return _filled(told, template)
     links = [(name, url) for name, url in told.artifacts if _PLAIN_URL.match(url)]
     for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
         if url := next((url for name, url in links if pattern.match(name)), ""):
             return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
-    return "no script was handed in; the parameters are below"
+    return "no script was provided; see the parameters below"
 
 
 def in_lines(command: str) -> tuple[str, ...]:
-    """A command in the lines of the first screen, as a shell takes it: what goes on does so behind a backslash. Nothing
-    where it must stand whole below, since it is long, or holds a quote that may not be broken.
+    """Return a command as lines of the first screen, continued with backslashes.
+
+    Empty where it must be printed whole further down: it is too long, or has a quoted string that must not be split.
     """
     if len(command) <= COLUMNS:
         return (command,)
@@ -41,7 +42,7 @@ def in_lines(command: str) -> tuple[str, ...]:
 
 
 def _filled(told: ReportData, template: str) -> str:
-    """The template with what was measured in it, each word quoted for a shell."""
+    """Return the template filled in, with each value quoted for a shell."""
     headline = told.headline
     words = {
         "suite": shlex.quote(one_line(headline.suite, 80)),

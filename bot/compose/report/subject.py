@@ -1,4 +1,4 @@
-"""The subject of a report: "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression", and the other forms that lists know."""
+"""The subject of a report: "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression", and the other forms in use."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ def report_subject(
     tree: str = "",
     branch: str = "",
 ) -> str:
-    """The seed form is that of the 0-Day report of v5.6. `change_pct`: plus is better; a regression's sign is minus.
+    """Return the subject of a report. The seed form is that of the 0-Day report of v5.6.
 
-    With the tree in front the sign is left out, as the robot does since 2024-11-30.
+    `change_pct`: plus is better, so a regression is negative. The tree form has no sign, as the 0-Day robot does
+    since 2024-11-30.
     """
     subsystem = one_line(subsystem_of(title), 60)
     front = _tree(tree, branch) if form is SubjectForm.TREE else ""
     marks = f"[{front}] " if front else "[LKP] "
     marks += f"[{subsystem}] " if subsystem else ""
     what = "" if form is SubjectForm.SEED else f"{_word(metric)} " if metric else ""
-    if change_pct is None:  # from zero: a percentage would mean nothing
+    if change_pct is None:  # from zero: a percentage would be meaningless
         return f"{marks}{sha[:10]}: {what}{verdict}"
     sign = "-" if verdict is Verdict.REGRESSION and not front else ""
     return f"{marks}{sha[:10]}: {what}{sign}{abs(change_pct):.1f}% {verdict}"
@@ -39,5 +40,5 @@ def _tree(tree: str, branch: str) -> str:
 
 
 def _word(text: str) -> str:
-    """A name as one word of a subject."""
+    """Return a name as one word."""
     return one_line(text, 120).replace(" ", "_")

@@ -1,6 +1,6 @@
-"""The comparison tables, a table for each scenario on each machine, and the box of what else moved elsewhere. Pure.
+"""The comparison tables, one for each scenario and machine, and the box of changes in other tests. Pure.
 
-Both as the 0-Day robot's reports have them since 2019, so that who reads those by a script reads ours.
+Both have the format of the 0-Day robot's reports since 2019, so that scripts that parse those can parse ours.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LEFT, _RIGHT = 18, 55
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The two commits as every table names them: short, with their titles, and the heads of their columns."""
+    """The two commits as every table names them: short shas, titles and column heads."""
 
     old: str
     old_title: str
@@ -32,7 +32,7 @@ class Sides:
 
 
 def sides(sha: str, title: str, parent_sha: str, parent_title: str, base: str = "") -> Sides:
-    """The parent, or the tag that stands for it, and the culprit."""
+    """Return the parent, or the tag that stands in for it, and the culprit."""
     head = parent_sha[:16] or one_line(base, 16) or "parent"
     return Sides(
         old=parent_sha[:10] or one_line(base, 26) or "?",
@@ -45,7 +45,7 @@ def sides(sha: str, title: str, parent_sha: str, parent_title: str, base: str = 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonTable:
-    """The findings of one scenario on one machine. `machine`: its line, above all tables but the first."""
+    """The findings of one scenario on one machine. `machine`: its description, "" for the first table."""
 
     axes: str
     values: str
@@ -54,7 +54,7 @@ class ComparisonTable:
 
 
 def tables(findings: Sequence[FindingData]) -> Iterator[ComparisonTable]:
-    """The tables in the order of their first findings; rows by name, what the profile shows below them."""
+    """Yield the tables in the order of their first findings; rows sorted by name, profile rows last."""
     for number, group in enumerate(_groups(findings)):
         first = group[0]
         axes = {
@@ -84,7 +84,7 @@ def _groups(findings: Iterable[FindingData]) -> list[list[FindingData]]:
 
 
 def impacts(told: ReportData) -> tuple[str, ...]:
-    """The box of the other tests: the worst that each showed. Nothing where only one test moved."""
+    """Return the lines of the box of other tests, with the worst change of each; empty if there are none."""
     elsewhere = [each for each in told.findings if each.place != told.headline.place and each.is_graded]
     shown = [worst(group)[0] for group in _groups(each for each in elsewhere if each.change_pct is not None)]
     if not shown:
@@ -106,14 +106,14 @@ def _suite(finding: FindingData) -> str:
 
 
 def _cell(name: str, text: str) -> Iterator[str]:
-    """One row of the box, wrapped within it."""
+    """Yield one row of the box, wrapped to its width."""
     wrapped = textwrap.wrap(text, _RIGHT - 2, break_on_hyphens=False, break_long_words=False) or [""]
     for number, line in enumerate(wrapped):
         yield f"| {'' if number else name:<{_LEFT - 2}} | {line:<{_RIGHT - 2}} |"
 
 
 def profile(findings: Sequence[FindingData], most: int = 5) -> tuple[str, ...]:
-    """The functions whose share of the CPU time changed most, in points; nothing where no profile was taken."""
+    """Return the functions whose share of CPU time changed most, in percentage points; empty without a profile."""
     headline = findings[0]
     shares = [each for each in findings if each.is_profile and each.place == headline.place]
     shares = [each for each in shares if abs(each.moved or 0.0) >= 0.1]
@@ -122,7 +122,7 @@ def profile(findings: Sequence[FindingData], most: int = 5) -> tuple[str, ...]:
 
 
 def _share(finding: FindingData) -> str:
-    """ "    +7.3   12.1 ->  19.4  clear_page_erms (self)" of "perf-profile.self.cycles-pp.clear_page_erms"."""
+    """Return "    +7.3   12.1 ->  19.4  clear_page_erms (self)" for "perf-profile.self.cycles-pp.clear_page_erms"."""
     moved = f"  {numbers.moved(finding):>6}  {finding.old_mean:5.1f} -> {finding.new_mean:5.1f}  "
     kind, _, name = one_line(finding.metric, 200).removeprefix("perf-profile.").partition(".")
     name = name.partition(".")[2] if name.startswith("cycles") and "." in name else name

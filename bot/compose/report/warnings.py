@@ -1,6 +1,6 @@
-"""What a reader must know before he believes the numbers: noise, doubt, a debug config, mixed results. Pure.
+"""Caveats about a report's numbers: noise, weak evidence, a debug config, mixed results. Pure.
 
-To add one: a generator that takes a report and yields sentences, and its name in `warnings_of`.
+To add one: write a generator that takes a report and yields sentences, and name it in `warnings_of`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from bot.compose.report.report_data import FindingData, ReportData
 from tracker.domain.english import counted
 from tracker.domain.events import Grade
 
-NOISY_PCT = 5.0  # of the mean from run to run: more than most benchmarks of the lists
-SMALL_PCT = 10.0  # a change that the alignment of code alone has been seen to make
+NOISY_PCT = 5.0  # of the mean, from run to run: more than most benchmarks reported on the lists
+SMALL_PCT = 10.0  # code alignment alone has caused changes up to this
 _PROFILE_POINTS = 1.0
-# Parts of a config's name or of a kernel's command line, and what they switch on; each costs much, and unevenly.
+# Parts of a config's name or a kernel's command line, and what they enable; each has a high and uneven cost.
 _FALSIFIES = {
     r"kasan|kcsan|kmsan|ubsan|kfence": "a sanitizer",
     r"lockdep|prove[-_]?locking|lock[-_]?stat": "lock debugging",
@@ -24,12 +24,12 @@ _FALSIFIES = {
     r"kcov|gcov|fault[-_]?inj\w*": "instrumentation",
     r"(?<![a-z0-9])debug(?![a-z0-9]|[-_]?info)|dbg(?![a-z0-9])": "debug options",
 }
-_OFF = re.compile(r"=(?:0|off|n|no|-|debug)\Z", re.I)  # "debug" alone, and "=debug", are levels of the log
+_OFF = re.compile(r"=(?:0|off|n|no|-|debug)\Z", re.I)  # "debug" alone and "=debug" are log levels
 _COMPILER = {r"(?<!\S)-O[0g](?!\S)": "built without optimisation"}
 
 
 def warnings_of(told: ReportData) -> tuple[str, ...]:
-    """Sentences, the gravest first."""
+    """Return the caveats as sentences, the most serious first."""
     every = (_config(told), _noise(told.headline), _chance(told.headline), _alignment(told), _mixed(told))
     return tuple(sentence for some in every for sentence in some)
 
@@ -50,7 +50,7 @@ def _noise(headline: FindingData) -> Iterator[str]:
     if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
         yield f"this metric is known to be noisy here: {percent(headline.noise_pct)}% from run to run"
     elif max(headline.spreads, default=0.0) >= NOISY_PCT:
-        yield f"the runs vary a lot among themselves ({percent(max(headline.spreads))}%)"
+        yield f"the runs vary a lot ({percent(max(headline.spreads))}%)"
 
 
 def _chance(headline: FindingData) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _chance(headline: FindingData) -> Iterator[str]:
 
 
 def _alignment(told: ReportData) -> Iterator[str]:
-    """Where the profile shows nothing, code or data that moved to other addresses may be all."""
+    """Where the profile shows no change, a shift of code or data addresses may be the whole effect."""
     change = told.headline.change_pct
     profile = [each for each in told.findings if each.is_profile and each.place == told.headline.place]
     still = all(abs(each.moved or 0.0) < _PROFILE_POINTS for each in profile)

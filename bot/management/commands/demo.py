@@ -1,4 +1,4 @@
-"""`demo`: the whole way on loopback, in var/demo: results in, mail out, replies in, git walked, table shown."""
+"""`demo`: the whole workflow on loopback, in var/demo: results in, mail out, replies in, git walked, triage table."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from bot.supervisor import Supervisor
 
 
 class Command(BaseCommand):
-    help = "Play the demo in var/demo with the real commands, then serve its pages and go on by itself."
+    help = "Run the demo in var/demo with the real commands, then serve its pages and keep processing input."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--no-serve", action="store_true", help="end after the table")
-        parser.add_argument("--again", action="store_true", help="serve the demo as it stands, without playing it")
+        parser.add_argument("--no-serve", action="store_true", help="exit after the triage table")
+        parser.add_argument("--again", action="store_true", help="serve the existing demo without running it again")
         parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
 
     def handle(self, *, no_serve: bool, again: bool, bind: str, **options: Any) -> None:
         place = settings.VAR / "demo"
         if again and not (place / "env").exists():
-            raise CommandError("there is no demo yet: run `make demo` first")
+            raise CommandError("no demo yet: run `make demo` first")
         if not again:
             shutil.rmtree(place, ignore_errors=True)
         demo = Demo(place, bind, self)
@@ -44,16 +44,16 @@ class Command(BaseCommand):
             if not again:
                 demo.play()
             if not no_serve:
-                demo.say("", f"Drop results into {place / 'drop'} and mail into {place / 'inbox'}: the pages follow.")
+                demo.say("", f"Put results into {place / 'drop'} and mail into {place / 'inbox'}: the pages update.")
                 demo.serve(bind)
         except subprocess.CalledProcessError as failed:
-            raise CommandError(f"a step of the demo failed with {failed.returncode}") from None
+            raise CommandError(f"a step of the demo failed with exit code {failed.returncode}") from None
         finally:
             catcher.stop()
 
 
 class Demo:
-    """The stage: a directory with everything in it, and the real commands run upon it."""
+    """A directory with all files of the demo, and the real commands run on it."""
 
     def __init__(self, place: Path, bind: str, command: BaseCommand) -> None:
         self.place, self.command = place, command
@@ -62,26 +62,26 @@ class Demo:
         self.tree = DemoTree(place / "linux.git")
         self.port = self._port()
         (place / "drop").mkdir(exist_ok=True)
-        (place / "policy.toml").write_text("# No limits: some authors of the demo wrote much.\nper_author_a_day = 0\n")
+        (place / "policy.toml").write_text("# No limit: some demo authors get many mails.\nper_author_a_day = 0\n")
         if not self.env_file.exists():
             self.env_file.write_text(self._environment(bind))
 
     def play(self) -> None:
-        """The plot, step by step."""
-        self.say("1. An empty database, and the v5.6 report of the lab as history")
+        """Run the story, step by step."""
+        self.say("1. Create a database, with the lab's v5.6 report as history")
         self.manage("migrate", "--verbosity", "0")
         self.manage("loaddata", "v5_6")
         self.manage("refold")
         culprits = story.build_tree(self.tree)
-        self.say("2. The lab hands in its bisect results; a mail is composed for each that is conclusive")
+        self.say("2. The lab submits bisect results; a mail is composed for each conclusive one")
         self.manage("ingest", "fixtures/results")
-        self.say("3. The bot sends; a catcher on loopback files what it gets into a list archive, as lore would")
+        self.say("3. The bot sends its mail; a local SMTP server files it in a list archive, like lore")
         self.manage("outbox", "send")
         reports = self._reports(culprits)
-        self.say("4. Authors answer in plain mail, and one posts a patch elsewhere")
+        self.say("4. Authors reply by mail, and one posts a patch in another thread")
         self._answer(reports)
         self.manage("read", str(self.place / "inbox"))
-        self.say("5. Where did the culprits land?")
+        self.say("5. Find where the culprits landed")
         self.manage("track")
         self.say("6. A fix and a revert are committed, and v9.1-rc3 is tagged")
         ids = {title: report.message_id for title, report in reports.items()}
@@ -96,7 +96,7 @@ class Demo:
         self.command.stdout.flush()
 
     def manage(self, *arguments: str) -> None:
-        """Run a real command on the demo's data, printed as it runs."""
+        """Print a command and run it on the demo's data."""
         shown = " ".join(arguments).replace(f"{settings.BASE_DIR}/", "")
         self.command.stdout.write(f"$ ./manage.py {shown}")
         self.command.stdout.flush()
@@ -104,22 +104,22 @@ class Demo:
         subprocess.run([sys.executable, "manage.py", *arguments], cwd=settings.BASE_DIR, env=env, check=True)
 
     def serve(self, bind: str) -> None:
-        """`up` on the demo's data, until we are told to end, by Ctrl-C or by SIGTERM; then it ends with us."""
+        """Run `up` on the demo's data until Ctrl-C or SIGTERM, which also stops it."""
         os.environ["PERFWORK_ENV"] = str(self.env_file)
         Supervisor({"up": [sys.executable, "manage.py", "up", "--bind", bind]}, patience=30.0).run()
 
     def _reports(self, culprits: dict[str, str]) -> dict[str, ParsedMail]:
-        """The bot's mails as the archive has them, by the title of their culprit."""
+        """Return the bot's mails from the archive, by the title of their culprit."""
         mails = [parse(raw.raw) for raw in read_epoch(self.inbox.epoch)]
         return {title: mail for mail in mails for title, sha in culprits.items() if f"commit: {sha} " in mail.text}
 
     def _answer(self, reports: dict[str, ParsedMail]) -> None:
         for number, each in enumerate(story.ANSWERS, start=1):
             self.inbox.add(story.answer(each, reports[each.culprit], datetime.now(UTC), number))
-            self.command.stdout.write(f"  {each.author.name} answers to {each.culprit}")
+            self.command.stdout.write(f"  {each.author.name} replies about {each.culprit}")
 
     def _port(self) -> int:
-        """The catcher's port: the one of an earlier run, else a free one."""
+        """Return the SMTP server's port: that of an earlier run, else a free one."""
         if self.env_file.exists():
             line = next(line for line in self.env_file.read_text().splitlines() if line.startswith("EMAIL_URL="))
             return int(line.rpartition(":")[2])
@@ -130,7 +130,7 @@ class Demo:
     def _environment(self, bind: str) -> str:
         return "\n".join(
             [
-                "# The demo's settings. Trust is open and nothing waits for approval: nobody real can be reached.",
+                "# The demo's settings. Trust is open and nothing needs approval: no mail leaves this machine.",
                 f"PERFWORK_VAR={self.place}",
                 f"DATABASE_URL=sqlite:///{self.place / 'perfwork.sqlite3'}",
                 "CELERY_BROKER_URL=filesystem://",

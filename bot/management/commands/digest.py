@@ -1,4 +1,4 @@
-"""`digest [RELEASE]`: the open regressions of a cycle, and what became of others within the week."""
+"""`digest [RELEASE]`: the open regressions of a release cycle, and those closed this week."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tracker.models import Release
 
 
 class Command(BaseCommand):
-    help = "The week in a release's cycle: regressions that are new, silent, about to be fixed, or closed."
+    help = "Print the weekly digest of a release cycle: new, unanswered, almost fixed and closed regressions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("release", nargs="?", metavar="RELEASE", help="by default the one in the making")
-        parser.add_argument("--send", action="store_true", help="put it into the outbox, held until approved")
+        parser.add_argument("release", nargs="?", metavar="RELEASE", help="default: the one in development")
+        parser.add_argument("--send", action="store_true", help="put it into the outbox, held for approval")
 
     def handle(self, *, release: str | None, send: bool, **options: Any) -> None:
         version, now = release or queries.current(), timezone.now()
         if not version or not (release is None or Release.objects.filter(version=release).exists()):
-            raise CommandError(f"there is no release {json.dumps(version)}; `track` learns of releases from git")
+            raise CommandError(f"unknown release {json.dumps(version)}; `track` adds releases from git")
         if not send:
             document = compose(version, queries.of(version, now), now)
             self.stdout.write(text.render(document, settings.PERFWORK_BASE_URL), ending="")
@@ -37,5 +37,5 @@ class Command(BaseCommand):
         house = bulletin_config()
         bulletin = bulletins.of_week(version, house, now)
         if bulletin is None:
-            raise CommandError(f"nothing is open in {version}, and nothing was closed this week")
+            raise CommandError(f"no open regressions in {version}, and none closed this week")
         self.stdout.write(hold(bulletin, house))

@@ -1,4 +1,4 @@
-"""`evidence FILE…`: attach what tools printed to a report or to a kernel."""
+"""`evidence FILE…`: attach profiles, counters and other tool output to a report or to a kernel."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tracker.services import tool_output
 
 
 class Command(BaseCommand):
-    help = "Attach what tools printed: profiles of perf and oprofile, vmstat, slabinfo -AD, /proc files, any text."
+    help = "Attach tool output: perf and oprofile profiles, vmstat, slabinfo -AD, /proc files, or any other text."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE")
-        parser.add_argument("--report", default="", metavar="SHA", help="of this report, with --side")
+        parser.add_argument("--report", default="", metavar="SHA", help="attach to a report, with --side")
         parser.add_argument("--side", default="", choices=["", *CommitSide.values])
-        parser.add_argument("--kernel", default="", metavar="KERNEL", help="of this kernel: v6.12, or v6.12/VARIANT")
-        parser.add_argument("--machine", default="", metavar="NAME", help="where it was taken")
+        parser.add_argument("--kernel", default="", metavar="KERNEL", help="to a kernel: v6.12 or v6.12/VARIANT")
+        parser.add_argument("--machine", default="", metavar="NAME", help="the machine it was recorded on")
 
     def handle(self, *, files: list[str], report: str, side: str, kernel: str, machine: str, **options: Any) -> None:
         try:

@@ -1,4 +1,4 @@
-"""`explain [FILE…]`: what we conclude from raw mail, as JSON Lines, a mail a line, in input order."""
+"""`explain [FILE…]`: print what the bot concludes from raw mail, as JSON Lines, one line per mail, in input order."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bot.replies.report_lookup import KnownReport
 
 
 class Command(BaseCommand):
-    help = "Explain a mail, an mbox, or - (standard input) without touching the database, unless --tracked asks it."
+    help = "Explain how a mail, an mbox or - (standard input) is read. Uses no database, except with --tracked."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="*", default=["-"], metavar="FILE")
-        parser.add_argument("--known", metavar="FILE", help='more reports: [{"id", "message_id", "culprit", "title"}]')
-        parser.add_argument("--tracked", action="store_true", help="the reports of the database are known too")
-        parser.add_argument("--rows", action="store_true", help="every row of a report's tables, too")
+        parser.add_argument("--known", metavar="FILE", help='known reports: [{"id", "message_id", "culprit", "title"}]')
+        parser.add_argument("--tracked", action="store_true", help="also use the reports in the database")
+        parser.add_argument("--rows", action="store_true", help="also print every row of a report's tables")
 
     def handle(self, *, files: list[str], known: str | None, tracked: bool, rows: bool, **options: Any) -> None:
         reports = [*(known_reports(Path(known)) if known else ()), *(tracked_reports() if tracked else ())]
@@ -37,7 +37,7 @@ class Command(BaseCommand):
 
 
 def known_reports(path: Path) -> list[KnownReport]:
-    """The reports of a --known file; CommandError names what is wrong in it."""
+    """Return the reports of a --known file; CommandError if it is invalid."""
     try:
         return [
             KnownReport(
@@ -55,7 +55,7 @@ def known_reports(path: Path) -> list[KnownReport]:
 
 
 def tracked_reports() -> list[KnownReport]:
-    """The reports of the database."""
+    """Return the reports in the database."""
     from tracker.models import Message, Report
 
     ids: dict[str, list[str]] = {}

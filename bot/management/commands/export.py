@@ -1,4 +1,4 @@
-"""`export reports·findings·messages·events`: everything out, a row an object (DESIGN section 5)."""
+"""`export reports·findings·messages·events`: export a table, one object per row (DESIGN section 5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, object]
 
 
 def reports() -> Iterator[Row]:
-    """A row a report mail: a culprit that was reported twice stands here twice, with one state."""
+    """Yield one row per report mail: a culprit that was reported twice has two rows with the same state."""
     mails: dict[int, list[str]] = {}
     for pk, message_id in Event.objects.filter(kind=EventKind.REPORTED).values_list("report_id", "message_id"):
         mails.setdefault(pk, []).append(message_id)
@@ -88,7 +88,7 @@ TABLES: dict[str, Callable[[], Iterator[Row]]] = {
 
 
 class Command(BaseCommand):
-    help = "Print a table, an object a row, as JSON Lines or CSV."
+    help = "Print a table as JSON Lines or CSV, one object per row."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("table", choices=TABLES)
@@ -109,5 +109,5 @@ class Command(BaseCommand):
 
 
 def _unformulated(value: object) -> object:
-    """A cell that a spreadsheet would take for a formula becomes text (OWASP: CSV injection)."""
+    """Escape a cell that a spreadsheet would read as a formula (OWASP: CSV injection)."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

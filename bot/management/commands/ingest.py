@@ -1,4 +1,4 @@
-"""`ingest PATH…`: bisect results in, one line an input: new, duplicate, or refused with the reason and where."""
+"""`ingest PATH…`: read bisect results; print one line per input: new, duplicate, or refused with reason and place."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tracker.domain.english import counted
 
 class Command(BaseCommand):
     help = (
-        "Take bisect results: JSON (one, an array, JSON Lines), LKP result roots, a git bisect log with its CSV,"
-        " KCIDB v5; files, directories, or - for JSON on standard input. docs/results.md tells of each."
+        "Read bisect results: JSON (one, an array, JSON Lines), LKP result roots, a git bisect log with its CSV,"
+        " KCIDB v5; files, directories, or - for JSON on standard input. docs/results.md describes each format."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,8 +35,8 @@ class Command(BaseCommand):
 
     def handle(self, *, paths: list[str], **options: Any) -> None:
         counts: Counter[str] = Counter()
-        gc.freeze()  # what is loaded by now stays: looking through it for garbage again and again takes a tenth
-        with counting("taking results", "results") as progress:
+        gc.freeze()  # exempt what is loaded by now from garbage collection: saves a tenth of the time
+        with counting("reading results", "results") as progress:
             for answer in take_in(_inputs(paths), tree_paths(), timezone.now()):
                 counts[self._tell(answer, options["verbosity"])] += 1
                 progress(counts.total())
@@ -45,10 +45,10 @@ class Command(BaseCommand):
             bot_identity(), timezone.now(), approve_first=first, limit=_MAILS, house=compose_config()
         )
         told = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
-        rest = ", more by the worker" if composed == _MAILS else ""
+        rest = ", the worker composes the rest" if composed == _MAILS else ""
         self.stdout.write(f"{told or 'nothing found'}; {counted(composed, 'mail')} composed{rest}")
         if not counts:
-            raise CommandError("there is no result in what was handed in")
+            raise CommandError("no results found in the input")
         if counts["refused"]:
             raise CommandError(f"{counts['refused']} of {counts.total()} refused")
 
@@ -69,7 +69,7 @@ class Command(BaseCommand):
 
 
 _STDIN = "standard input"
-_MAILS = 25  # composed at once; a first import may bring thousands
+_MAILS = 25  # composed by this command; a first import may have thousands
 
 
 def _inputs(paths: list[str]) -> Iterator[Input]:

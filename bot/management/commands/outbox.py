@@ -1,4 +1,4 @@
-"""`outbox list·show·approve·send·hold·go·cancel`: the outgoing mails."""
+"""`outbox list·show·approve·send·hold·go·cancel`: manage outgoing mail."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ ALL_DAY = 86_400.0
 
 
 class Command(BaseCommand):
-    help = "The outgoing mails: list them, show one, approve, hold or cancel, and send what is approved and due."
+    help = "Manage outgoing mail: list, show, approve, hold or cancel mails, and send those approved and due."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|approve|send|hold|go|cancel")
-        listing = verbs.add_parser("list", help="the mails, newest first")
+        listing = verbs.add_parser("list", help="list mails, newest first")
         listing.add_argument("--state", choices=OutgoingState.values)
-        show = verbs.add_parser("show", help="one mail as its reader sees it")
+        show = verbs.add_parser("show", help="show one mail as its recipients see it")
         show.add_argument("id")
-        show.add_argument("--raw", action="store_true", help="the bytes as they are sent")
-        for verb, what in (("approve", "let it go"), ("cancel", "never send it")):
+        show.add_argument("--raw", action="store_true", help="print the raw mail")
+        for verb, what in (("approve", "approve mails for sending"), ("cancel", "cancel mails: never send them")):
             each = verbs.add_parser(verb, help=what)
-            each.add_argument("ids", nargs="+", metavar="id", help="a number, or all")
-            each.add_argument("--reason", default="", help="why, for the record")
-        hold = verbs.add_parser("hold", help="keep it back; without ids: stop all sending, at once")
-        hold.add_argument("ids", nargs="*", metavar="id", help="a number, or all")
-        hold.add_argument("--reason", default="", help="why, for the record")
-        verbs.add_parser("go", help="go on after all sending was stopped")
+            each.add_argument("ids", nargs="+", metavar="id", help="a mail's number, or all")
+            each.add_argument("--reason", default="", help="the reason, for the record")
+        hold = verbs.add_parser("hold", help="hold mails; without ids: stop all sending at once")
+        hold.add_argument("ids", nargs="*", metavar="id", help="a mail's number, or all")
+        hold.add_argument("--reason", default="", help="the reason, for the record")
+        verbs.add_parser("go", help="resume after all sending was stopped")
         send = verbs.add_parser(
-            "send", help="send what is approved and due; with ids: send failed or doubtful ones again"
+            "send", help="send mails that are approved and due; with ids: also resend these failed or in-doubt mails"
         )
         send.add_argument("ids", nargs="*", metavar="id")
 
@@ -75,12 +75,12 @@ class Command(BaseCommand):
         if row.reason:
             self.stdout.write(f"\n{row.state}: {row.reason}")
         if record := list(row.moves.all()):
-            self.stdout.write("\nIts record:")
+            self.stdout.write("\nHistory:")
         for each in record:
             words = f": {each.words}" if each.words else ""
             self.stdout.write(f"{each.at:%Y-%m-%d %H:%M:%S}  {each.became:9}  by {each.by}{words}")
         if row.people:
-            self.stdout.write("\nWho gets it, and why:")
+            self.stdout.write("\nRecipients:")
         for email, name, place, why in row.people:
             self.stdout.write(f"{place or 'out':<6}{Address(name, email)}  {why}")
 
@@ -92,14 +92,14 @@ class Command(BaseCommand):
         if options["ids"]:
             self._by_hand("hold", options)
         elif mail_transitions.stop_sending(_person(), timezone.now(), options["reason"]):
-            self.stdout.write("all sending is stopped; `outbox go` goes on")
+            self.stdout.write("all sending is stopped; `outbox go` resumes it")
         else:
-            self.stdout.write(f"all sending was stopped before: {mail_transitions.stopped()}")
+            self.stdout.write(f"all sending is already {mail_transitions.stopped()}")
 
     def _go(self, options: dict[str, Any]) -> None:
         if not mail_transitions.resume_sending(_person(), timezone.now()):
-            raise CommandError("nothing was stopped")
-        self.stdout.write("mail is sent again")
+            raise CommandError("sending is not stopped")
+        self.stdout.write("sending resumed")
 
     def _cancel(self, options: dict[str, Any]) -> None:
         self._by_hand("cancel", options)
@@ -114,18 +114,18 @@ class Command(BaseCommand):
         except ValueError as mistake:
             raise CommandError(str(mistake)) from None
         if stop := mail_transitions.stopped():
-            raise CommandError(f"all sending is {stop} since {stop.at:%Y-%m-%d %H:%M}: `outbox go` goes on")
+            raise CommandError(f"all sending is {stop} since {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it")
         self._look_again()
         try:
             fates = send_due(transport, send_config(run=ALL_DAY))
         except DatabaseError as error:
-            raise CommandError(f"sending ended, since it could not be recorded: {error}") from None
+            raise CommandError(f"sending stopped: an outcome could not be recorded: {error}") from None
         self.stdout.write(", ".join(f"{count} {fate}" for fate, count in fates.items()) or "nothing is due")
         if set(fates) - {SendStatus.SENT}:
             raise CommandError("not all were sent; `outbox list` says why")
 
     def _look_again(self) -> None:
-        """What happened since may have made mail that waits pointless, or its recipients others."""
+        """Recompose or cancel waiting mail that newer events have made outdated."""
         first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
         composer.look_again(bot_identity(), now, approve_first=first, house=compose_config())
         compose_follow_ups(bot_identity(), now, approve_first=first, house=compose_config())
@@ -146,13 +146,13 @@ class Command(BaseCommand):
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None
         if row is None:
-            raise CommandError(f"{pk}: there is no such mail; `outbox list` has them all")
+            raise CommandError(f"{pk}: no such mail; see `outbox list`")
         return row
 
 
 def _person() -> str:
-    """Who gives the command, as the system names him."""
+    """Return the system user who runs the command, for the record."""
     try:
-        return f"{getpass.getuser()} by command"
+        return f"{getpass.getuser()} (command line)"
     except (OSError, KeyError):  # a user without a name, as in containers
-        return f"user {os.getuid()} by command"
+        return f"user {os.getuid()} (command line)"

@@ -1,4 +1,4 @@
-"""`read PATH…`: mail in. Report mails by robots become reports, replies become messages and events."""
+"""`read PATH…`: read mail. Robots' report mails become reports; replies become messages and events."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from tracker.domain.english import counted
 class Command(BaseCommand):
     help = (
         "Read mail: a public-inbox directory or epoch, an mbox (also .gz or .xz), a Maildir, a single mail,"
-        " imaps://host/folder, nntps://host/group, or - for standard input. Reading again goes on where it stopped; a"
-        " file that did not change is not read. Without PATH: the archives of PERFWORK_ARCHIVES. Exit codes are those"
-        " of sysexits.h: 75 means that later is soon enough, which a mail server understands."
+        " imaps://host/folder, nntps://host/group, or - for standard input. The next run continues where this stops;"
+        " unchanged files are skipped. Without PATH: the archives of PERFWORK_ARCHIVES. Exit codes are those of"
+        " sysexits.h: 75 is a temporary failure, after which a mail server retries."
     )
 
-    # A mail server runs it once a mail; the checks load every page and half a second with them, and `check` makes them.
+    # A mail server runs this for every mail; the checks load all pages and take half a second. `check` runs them.
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="PATH")
         parser.add_argument("--thread", action="append", default=[], metavar="MESSAGE-ID", help="from PERFWORK_LORE")
-        parser.add_argument("--missing", action="store_true", help="the unseen parents of tracked threads, from there")
-        parser.add_argument("--again", action="store_true", help="from the beginning; what is known stays as it is")
-        parser.add_argument("--fetch", action="store_true", help="git fetch mirrors before they are read")
-        parser.add_argument("--jobs", type=int, default=1, metavar="N", help="read so many epochs or lists at once")
+        parser.add_argument("--missing", action="store_true", help="missing parents of tracked threads, from there")
+        parser.add_argument("--again", action="store_true", help="read from the start; known mail is kept")
+        parser.add_argument("--fetch", action="store_true", help="git fetch mirrors before reading them")
+        parser.add_argument("--jobs", type=int, default=1, metavar="N", help="read N epochs or lists in parallel")
 
     def handle(self, *, paths: list[str], thread: list[str], **options: Any) -> None:
         self.again: bool = options["again"]
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             raise CommandError(f"{len(self.codes)} of {total} could not be read to the end", returncode=code)
 
     def _try(self, work: Any, code: int = os.EX_DATAERR) -> Any:
-        """Do one thing; what is wrong with it is one line, and the next one follows."""
+        """Run `work`; print an error as one line and return None."""
         try:
             return work()
         except (Busy, OperationalError) as error:
@@ -90,7 +90,7 @@ class Command(BaseCommand):
         self.stdout.write(said(source, tally))
 
     def _in_parallel(self, sources: list[Source], jobs: int) -> None:
-        """A process a source, so many at once; their leases keep them out of each other's way."""
+        """Read each source in its own process, `jobs` at a time; leases keep them apart."""
         with ThreadPoolExecutor(jobs) as pool:
             for done in pool.map(self._apart, sources):
                 self.stdout.write(done.stdout, ending="")
@@ -100,21 +100,21 @@ class Command(BaseCommand):
 
     def _apart(self, source: Source) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "read", *(["--again"] if self.again else [])]
-        if "://" in source.place:  # it may hold a password, and command lines are for everybody to read
+        if "://" in source.place:  # it may contain a password, and command lines are visible to all users
             environment = {**os.environ, "PERFWORK_ARCHIVES": source.place}
             return subprocess.run(command, env=environment, capture_output=True, text=True)
         return subprocess.run([*command, "--", source.place], capture_output=True, text=True)
 
 
 def said(source: Source, tally: ReadTally) -> str:
-    """What was read, in a line."""
+    """Return a one-line summary of what was read."""
     replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
     parts = [
         f"{source.name}: {counted(tally.seen, 'mail')}; new: {counted(tally.reports, 'report')}",
         f"{tally.repeated} of them of a culprit reported before" if tally.repeated else "",
         replies,
-        f"{tally.known} known before" if tally.known else "",
-        f"{tally.orphans} kept until their report comes" if tally.orphans else "",
+        f"{tally.known} already known" if tally.known else "",
+        f"{tally.orphans} pending until their report is known" if tally.orphans else "",
         f"{tally.quarantined} quarantined" if tally.quarantined else "",
     ]
     return ", ".join(part for part in parts if part)

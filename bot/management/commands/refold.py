@@ -1,4 +1,4 @@
-"""`refold`: write every report's state from its events again, as after loading a fixture."""
+"""`refold`: recompute every report's state from its events, for example after loading a fixture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracker.services.report_summary import refresh
 
 
 class Command(BaseCommand):
-    help = "Fold every report's events again and refresh its cached state and sentence."
+    help = "Fold every report's events again, and refresh its cached state and status text."
 
     def handle(self, **options: Any) -> None:
         pks = list(Report.objects.values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""`replay`: kept mail understood again with today's code."""
+"""`replay`: process stored mail again with today's code."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from tracker.domain.english import counted
 
 
 class Command(BaseCommand):
-    help = "Try the mails of the quarantine again; with --all, conclude anew from all that is kept."
+    help = "Process quarantined mail again; with --all, all stored mail, results and evidence."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--all",
             action="store_true",
-            help="all that is kept; what people decided stays",
+            help="process everything stored; decisions of people are kept",
         )
 
     def handle(self, *, all: bool, **options: Any) -> None:
         work = replay_all if all else replay_quarantine
-        with counting("reading kept mail again", "mails") as progress:
+        with counting("reading stored mail again", "mails") as progress:
             done = work(bot_identity(), timezone.now(), progress)
         still = f"{done.tally.quarantined} in quarantine" if done.tally.quarantined else "none in quarantine"
-        changed = counted(len(done.changed), "report") + " with another status"
+        changed = counted(len(done.changed), "report") + " with a changed status"
         self.stdout.write(f"{counted(done.mails, 'mail')} read again: {still}, {changed}")
         for sha in done.changed[:50]:
             self.stdout.write(f"  {sha[:10]}")
         if all:
             kept = read_again()
-            told = f"{counted(kept.results, 'result')} of kernels and {counted(kept.files, 'file')} of evidence"
-            self.stdout.write(f"{told} read again: {kept.changed} changed, {kept.refused} refused by now")
+            told = f"{counted(kept.results, 'release result')} and {counted(kept.files, 'evidence file')}"
+            self.stdout.write(f"{told} read again: {kept.changed} changed, {kept.refused} now refused")

@@ -1,4 +1,4 @@
-"""`report RELEASE`: the release report, on standard output."""
+"""`report RELEASE`: print the release report."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from tracker.pages.release_report.queries import document
 
 
 class Command(BaseCommand):
-    help = "Write the report of a release: text for a terminal, Markdown, or a page that prints well."
+    help = "Print the report of a release as plain text, Markdown or a printable HTML page."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", metavar="RELEASE", help="v6.12")
         parser.add_argument("--format", choices=(*FORMS, "html"), default="txt")
-        parser.add_argument("--send", action="store_true", help="put the text into the outbox, held until approved")
+        parser.add_argument("--send", action="store_true", help="put the text into the outbox, held for approval")
 
     def handle(self, *, release: str, format: str, send: bool, **options: Any) -> None:
         found = Release.objects.filter(version=release).first()
         if found is None:
-            raise CommandError(f"there is no release {json.dumps(release)}; `track` learns of releases from git")
+            raise CommandError(f"unknown release {json.dumps(release)}; `track` adds releases from git")
         told = document(found, settings.PERFWORK_LAB, timezone.now())
         if send:
             house = bulletin_config()
             self.stdout.write(hold(bulletins.of_release(release, told, house), house))
         elif format == "html":
-            style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file
+            style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file, safe
             self.stdout.write(render_to_string("release_report/alone.html", {"document": told, "style": style}))
         else:
             self.stdout.write(FORMS[format][0](told, settings.PERFWORK_BASE_URL), ending="")

@@ -1,4 +1,4 @@
-"""`study [SLUG]`: a study as text or Markdown; made of kernels where `--of` names some."""
+"""`study [SLUG]`: print a study as text or Markdown; `--of` creates it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tracker.pages.studies.queries import document
 
 
 class Command(BaseCommand):
-    help = "Kernels side by side under a name: which variant wins, how versions follow each other."
+    help = "Print a study, a named comparison of kernels: variants side by side, or versions in order."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", nargs="?", metavar="SLUG", help="without one: all that there are")
-        parser.add_argument("--of", action="append", metavar="KERNEL", help="make it: v5.10/2M; once for each kernel")
-        parser.add_argument("--title", default="", help="of the one that is made")
-        parser.add_argument("--kind", choices=StudyKind.values, default="", help="by default what they look like")
+        parser.add_argument("slug", nargs="?", metavar="SLUG", help="without it, list all studies")
+        parser.add_argument("--of", action="append", metavar="KERNEL", help="create it; repeatable, as v5.10/2M")
+        parser.add_argument("--title", default="", help="the title of the new study")
+        parser.add_argument("--kind", choices=StudyKind.values, default="", help="default: guessed from the kernels")
         parser.add_argument("--format", choices=FORMS, default="txt")
-        parser.add_argument("--send", action="store_true", help="put the text into the outbox, held until approved")
+        parser.add_argument("--send", action="store_true", help="put the text into the outbox, held for approval")
 
     def handle(self, *, slug: str | None, of: list[str] | None, **options: Any) -> None:
         if slug is None:
@@ -42,7 +42,7 @@ class Command(BaseCommand):
                 raise CommandError(str(unfit)) from None
         study = Study.objects.filter(slug=slug).first()
         if study is None:
-            raise CommandError(f"there is no study {slug[:80]}; --of makes one")
+            raise CommandError(f"no study named {slug[:80]}; create it with --of")
         told = document(study)
         if options["send"]:
             house = bulletin_config()

@@ -1,4 +1,4 @@
-"""`track`: fetch and walk the git trees: landings, fixes and reverts."""
+"""`track`: fetch and walk the git trees for landings, fixes and reverts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tracker.models import Tree
 
 
 class Command(BaseCommand):
-    help = "Fetch and walk the trees of PERFWORK_TREES: where culprits and fixes landed, and what was reverted."
+    help = "Fetch and walk the trees of PERFWORK_TREES, to find where culprits and fixes landed and what was reverted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("names", nargs="*", metavar="TREE", help="only these trees")
-        parser.add_argument("--no-fetch", action="store_true", help="walk the clones as they are")
-        parser.add_argument("--again", action="store_true", help="walk them from as far back as anything is followed")
+        parser.add_argument("--no-fetch", action="store_true", help="walk the clones without fetching")
+        parser.add_argument("--again", action="store_true", help="walk from the oldest tracked commit on")
 
     def handle(self, *, names: list[str], no_fetch: bool, again: bool, **options: Any) -> None:
         trees = self._chosen(names)
@@ -51,9 +51,9 @@ class Command(BaseCommand):
             raise CommandError(f"{failed} of {len(trees)} trees could not be followed to the end")
 
     def _chosen(self, names: list[str]) -> list[Tree]:
-        known = ", ".join(settings.PERFWORK_TREES) or "which is not set"
+        known = ", ".join(settings.PERFWORK_TREES) or "not set"
         if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
-            raise CommandError(f"{', '.join(unknown)}: not among the trees of PERFWORK_TREES ({known})")
+            raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({known})")
         trees = configured_trees(names)
         if not trees:
             raise CommandError(

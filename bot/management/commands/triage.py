@@ -1,4 +1,4 @@
-"""`triage [RELEASE] [--state …]`: the triage table in the terminal."""
+"""`triage [RELEASE] [--state …]`: print the triage table in the terminal."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tracker.pages.triage import queries
 
 
 class Command(BaseCommand):
-    help = "Print the triage table of a release; without one: the newest release that has reports."
+    help = "Print the triage table of a release; by default, of the newest one that has reports."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("release", nargs="?", metavar="RELEASE", help="for example v6.12")
+        parser.add_argument("release", nargs="?", metavar="RELEASE", help="such as v6.12")
         parser.add_argument("--state", action="append", default=[], choices=[state.value for state in State])
-        parser.add_argument("--missing-in-stable", action="store_true", help="only what a stable series lacks a fix of")
+        parser.add_argument("--missing-in-stable", action="store_true", help="only fixes missing in a stable series")
 
     def handle(self, *, release: str | None, state: list[str], missing_in_stable: bool, **options: Any) -> None:
         chosen = self._release(release)
@@ -40,17 +40,17 @@ class Command(BaseCommand):
             found = Release.objects.filter(version=version).first()
             if not found:
                 raise CommandError(
-                    f"{version}: there is no such release; known are those of `/`, and tracked tags add to them"
+                    f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones"
                 )
             return found
         for line in lines():
             if line.regressions or line.improvements:
                 return line.release
-        raise CommandError("no release has a report yet; `ingest` and `read` bring them in")
+        raise CommandError("no release has a report yet; add some with `ingest` or `read`")
 
 
 def _width() -> int:
-    """The terminal's width; a pipe gets whole lines."""
+    """Return the terminal's width, or 200 columns for a pipe."""
     return os.get_terminal_size().columns if sys.stdout.isatty() else 200
 
 
@@ -63,5 +63,5 @@ def _print(console: Console, title: str, rows: Iterable[PrintedRow]) -> None:
         scenario = " ".join(f"{name}={value}" for name, value in row.scenario)
         cells = (row.indicator, row.report, scenario, row.machine, row.base, row.status)
         grid.add_row(*(Text(cell) for cell in cells))
-    console.print(grid if rows else f"{title}: nothing")
+    console.print(grid if rows else f"{title}: no reports")
     console.print()

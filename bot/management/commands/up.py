@@ -1,4 +1,4 @@
-"""`up`: web, worker and scheduler in one command."""
+"""`up`: run web, worker and scheduler with one command."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from tracker.models import Parameter, Report, Suite
 
 
 class Command(BaseCommand):
-    help = "Run web, worker and scheduler together; Ctrl-C ends them together, and what dies is started again."
+    help = "Run web, worker and scheduler together. Ctrl-C stops all; dead processes are restarted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
-        parser.add_argument("--workers", type=int, default=2, help="worker processes for tasks")
+        parser.add_argument("--workers", type=int, default=2, help="number of worker processes")
 
     def handle(self, *, bind: str, workers: int, **options: Any) -> None:
         call_command("migrate", verbosity=0)
-        if Report.objects.filter(words="").exists():  # stored before reports had lines in tables
+        if Report.objects.filter(words="").exists():  # stored before report summaries existed
             call_command("refold", stdout=self.stdout)
-        if not Suite.objects.exists() and not Parameter.objects.exists():  # what release reports say of every test
+        if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about each test for release reports
             call_command("loaddata", "lab_texts", verbosity=0)
         settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
-        self.stdout.write(f"pages at http://{bind}/ · results from {settings.PERFWORK_DROP} · Ctrl-C ends all")
+        self.stdout.write(f"pages at http://{bind}/ · results from {settings.PERFWORK_DROP} · Ctrl-C stops all")
         self.stdout.flush()
         Supervisor(commands(bind, workers)).run()
 
 
 def commands(bind: str, workers: int) -> dict[str, list[str]]:
-    """The three processes."""
+    """Return the commands of the three processes, by name."""
     celery = [sys.executable, "-m", "celery", "-A", "bot", "--quiet"]
     return {
         "web": [

@@ -1,4 +1,4 @@
-"""What the outbox needs of the settings, as one value: the conventions of mail, the policy, the trees to look into."""
+"""The compose config: the settings that composing needs, as one value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.compose.policy.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class ComposeConfig:
-    """`trees`: clones that may hold culprits; `lore`: a server that knows patches by their ids, or ""."""
+    """`trees`: clones in which to look up culprits; `lore`: a server to search for patches, or ""."""
 
     conventions: Conventions = field(default_factory=Conventions)
     policy: Policy = field(default_factory=Policy)

@@ -1,4 +1,4 @@
-"""Which mail carried a culprit as a patch: by its result, by its `Link:`, or by its patch-id on a lore server."""
+"""Find the patch mail of a culprit: by its result, by its `Link:`, or by its patch-id on a lore server."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class PatchMails:
-    """Asks a server for what is not known otherwise; one that does not answer is asked no more in this round."""
+    """Looks patches up, on a lore server if need be; after an error the server is not asked again in this round."""
 
     server: str = ""
     _silent: bool = field(default=False, init=False)
 
     def place_below(self, commit: Commit) -> ThreadPosition:
-        """The place of an answer to the patch; the top of a new thread where no patch is known."""
+        """Return the threading of a reply to the patch; a new thread if no patch is known."""
         trailers = [(tag, value) for tag, value in commit.trailers]
         known = commit.patch_message_id or _unless_ours(patch_mail(trailers))
         if not known:
@@ -32,7 +32,7 @@ class PatchMails:
         return below(known, commit.patch_references or above(known))
 
     def _ask(self, commit: Commit) -> None:
-        """Ask the server once for a commit, and remember what it says."""
+        """Ask the server about a commit, and store the answer."""
         if not self.server or self._silent or not commit.patch_id or not commit.title:
             return
         try:
@@ -47,7 +47,7 @@ class PatchMails:
 
 
 def above(message_id: str) -> tuple[str, ...]:
-    """What a mail that we have answers, and what stands above that: the cover letter of a patch."""
+    """Return the ancestors of a stored mail, the topmost first, for example the cover letter of a patch."""
     found: list[str] = []
     while message_id and len(found) < MOST_ABOVE:
         row = Message.objects.filter(message_id=message_id).values_list("in_reply_to", flat=True).first()
@@ -59,7 +59,7 @@ def above(message_id: str) -> tuple[str, ...]:
 
 
 def _unless_ours(message_id: str) -> str:
-    """A mail that a commit links to, unless it is about a report: that was no patch."""
+    """Return the linked mail, or "" if it is a report and so not the patch."""
     if not message_id or OutgoingMail.objects.filter(message_id=message_id).exists():
         return ""
     return "" if Message.objects.filter(message_id=message_id, kind=SenderKind.ROBOT).exists() else message_id

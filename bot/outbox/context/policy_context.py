@@ -1,4 +1,4 @@
-"""What the database knows around a report that is to be told: who wants no mail, who was faster, how much went out."""
+"""What the database knows that affects a mail: opt-outs, earlier reports of the same change, mails per day."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, 
 
 _GOES = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
 _FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED, EventKind.FIX_MERGED})
-_WORDS = {Mailing.OPTED_OUT: "wants no mail of ours", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
+_WORDS = {Mailing.OPTED_OUT: "opted out", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
 
 
 def unwelcome(aliases: Aliases) -> dict[str, str]:
-    """The addresses that get no mail of ours, and the others of the same people, with the reason."""
+    """Return the addresses that must get no mail, with all aliases of the same people, and the reason."""
     rows = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).values_list("address", "mailing", "note")
     away: dict[str, str] = {}
     for address, mailing, note in rows:
@@ -32,7 +32,7 @@ def unwelcome(aliases: Aliases) -> dict[str, str]:
 
 
 def policy_context(report: Report) -> PolicyContext:
-    """What speaks for or against telling of a report now."""
+    """Return what decides whether a report is mailed now."""
     same = _same_patch(report)
     return replace(
         quiet_time(report),
@@ -43,7 +43,7 @@ def policy_context(report: Report) -> PolicyContext:
 
 
 def quiet_time(report: Report, *, with_fix: bool = True) -> PolicyContext:
-    """When a fix was posted, unless that does not matter, and whether the author wants our mail."""
+    """Return when a fix was posted (None unless `with_fix`), and whether the author opted in."""
     events = [event.value() for event in report.events.all()] if with_fix else []
     posted = [event.at for event in effective_events(events) if event.kind in _FIX]
     willing = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
@@ -51,13 +51,13 @@ def quiet_time(report: Report, *, with_fix: bool = True) -> PolicyContext:
 
 
 def _reported_by(report: Report) -> str:
-    """The report by which another robot was faster, found in an archive."""
+    """Return the Message-ID of an earlier report by another robot, found in an archive, or ""."""
     told = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").first()
     return told.message_id if told else ""
 
 
 def _same_patch(report: Report) -> Report | None:
-    """A report that people know about the same patch under another commit: by git, or by what its commit tells."""
+    """Return a mailed report of the same patch under another commit, matched by git or by the commit's data."""
     culprit = report.culprit
     same = Q(related__commit=culprit, related__part=Part.CULPRIT)
     if culprit.same_patch_as_id:
@@ -72,25 +72,25 @@ def _same_patch(report: Report) -> Report | None:
 
 
 class MailCalendar:
-    """How many mails go to whom on which day, from today on; grows with what is put into the outbox."""
+    """Mails per day and address, from today on; updated as mails are added to the outbox."""
 
     def __init__(self, policy: Policy, now: datetime) -> None:
         self._policy, self._today = policy, now.astimezone(timezone.get_default_timezone()).date()
         self._sent: dict[date, Counter[str]] = {}
         rows = OutgoingMail.objects.filter(state__in=_GOES).exclude(purpose__startswith=Purpose.ANSWER)
         midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
-        waits = Q(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING), not_before=None)  # it goes today
+        waits = Q(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING), not_before=None)  # sent today
         dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(waits | Q(day__gte=midnight))
         for day, recipients in dated.values_list("day", "recipients").iterator(chunk_size=1000):
             self._count(max(day.date(), self._today), recipients)
 
     def due(self, lists: Iterable[str], author: str) -> datetime | None:
-        """When a mail to these may go: None for now, else the beginning of a later day."""
+        """Return when a mail to these may be sent: None for now, else the start of a later day."""
         day = first_day(self._sent, set(lists), author, self._policy, self._today)
         return None if day == self._today else datetime.combine(day, time(), tzinfo=timezone.get_default_timezone())
 
     def note(self, addresses: Iterable[str], due: datetime | None) -> None:
-        """A mail to these goes then."""
+        """Count a mail to these addresses on that day."""
         self._count(due.date() if due else self._today, addresses)
 
     def _count(self, day: date, addresses: Iterable[str]) -> None:

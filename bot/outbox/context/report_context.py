@@ -1,4 +1,4 @@
-"""A report that people were told of, as its further mails need it: its thread, where it stands, what was measured."""
+"""A report whose mail was sent, as input for its further mails: thread, report state and measurements."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tracker.domain.report_state.fold import effective_events, fold
 from tracker.domain.report_state.state import ReportState
 from tracker.models import Commit, Message, OutgoingMail, Report
 
-# Where nobody has said a word, or the lab is asked for one; who has answered is not nagged.
+# No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
 _WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
 
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """`sent`: the mail that told people; `events`: those that stand."""
+    """`sent`: the report's mail; `events`: those in force, not reversed."""
 
     report: Report
     thread: ThreadData
@@ -35,18 +35,19 @@ class ReportContext:
 
     @property
     def headline(self) -> FindingData:
-        """What leads the report; LookupError where the lab has come to doubt it."""
+        """The headline finding; LookupError if it is held by now."""
         return values_of([headline_of(self.report)])[0]
 
     def words_of(self, event: EventData) -> str:
-        """What somebody wrote to an event: the argument of a command, or the sentence that it relied on."""
+        """Return the text behind an event: the argument of a command, or the sentence that it relied on."""
         quote = self.report.events.filter(key=event.key).values_list("quote", flat=True).first()
         return event.remark or quote or ""
 
     def below_patch(self, event: EventData, title: str) -> ThreadData:
-        """The thread of the very patch that was measured, so that tools find a tag there; else that of the report.
+        """Return the thread of the measured patch, so that tools collect the tag there; else the report's thread.
 
-        Known by the commit's own link, or as the only posting of its title: of several versions nobody can tell which.
+        The patch is found by the commit's link, or as the only posting with its title; with several versions it is
+        ambiguous.
         """
         commit = Commit.objects.filter(sha=event.commit).first()
         linked = patch_mail([(tag, value) for tag, value in commit.trailers]) if commit else ""
@@ -66,7 +67,7 @@ class ReportContext:
 
 
 def report_context(sent: OutgoingMail) -> ReportContext:
-    """The case of a report by the mail that told people of it."""
+    """Return the case of a report from its sent mail."""
     report = sent.about
     mail = parse(bytes(sent.raw))
     events = [event.value() for event in report.events.all()]
@@ -90,20 +91,20 @@ def report_context(sent: OutgoingMail) -> ReportContext:
 
 
 def fix_of(event: EventData, measured: FindingData) -> FixData:
-    """A fix that was measured, with its author as far as we know him."""
+    """Return a measured fix, with its author if known."""
     commit = Commit.objects.filter(sha=event.commit).first()
     author = Address(commit.author_name, commit.author_email) if commit else Address("", "")
     return FixData(event.commit, bare_title(event.title or (commit.title if commit else "")), author, measured)
 
 
 def waits_for_a_word(case: ReportContext, event: EventData) -> bool:
-    """Whether "still there" may be told: a version, the latest that was measured, where somebody's word is missing."""
+    """Return whether to mail "still there": the event is the latest measured version, and a reply is missing."""
     later = [each for each in case.events if each.kind is EventKind.STILL_THERE and each.at > event.at]
     waits = case.standing.state in _WAITS and case.standing.reminders
     return waits and not later and versions.parse(event.tag) is not None
 
 
 def is_ours_to_withdraw(case: ReportContext, event: EventData) -> bool:
-    """Whether somebody of the lab decided that the report is wrong, and no mail of the lab in the thread says so."""
+    """Return whether the lab decided that the report is wrong, and no mail from the lab in the thread says so yet."""
     decided = bool(event.said_by) and not (event.message_id and event.by is Role.REPORTER)
     return decided and case.standing.because == event.key

@@ -1,4 +1,4 @@
-"""From the database to what a report mail tells: a report with its findings, its result and its tree, as values."""
+"""Load the content of a report mail from the database: a report with its findings, result and tree, as values."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tracker.domain.keys import scenario_key
 from tracker.domain.statistics.significance import grade, overlap
 from tracker.models import BisectResult, Finding, Machine, Report
 
-MAILED = 300  # findings in one mail; its page has the rest
-MOST_BYTES = 70_000  # of their rows: servers of lists take 100 kB
-ROW = 60  # bytes of a row besides its name
+MAILED = 300  # findings in one mail; the report's page has all
+MOST_BYTES = 70_000  # of table rows; list servers accept 100 kB
+ROW = 60  # bytes of a row without its name
 
 
 def report_data(report: Report, identity: BotIdentity, house: ComposeConfig, patches: PatchMails) -> ReportData:
-    """What there is to tell of a report, its headline first."""
+    """Return the content of a report's mail, its headline first; LookupError if all findings are held."""
     findings = findings_of(report)
     head = _leading(findings)
     payload = _payload(head.result)
@@ -72,10 +72,10 @@ def report_data(report: Report, identity: BotIdentity, house: ComposeConfig, pat
 
 
 def findings_of(report: Report, after: int = 0, freed: Collection[int] = (), most: int = MAILED) -> list[Finding]:
-    """What may be told of a report, the headline first; `after`: only what was found since that one, and those of
-    `freed` that may be told by now.
+    """Return the findings of a report that are not held, the headline first. `after`: only findings newer than this
+    key, and those of `freed` that are no longer held.
     """
-    clear = Q(result__isnull=True) | Q(result__held="")  # what is held is told to nobody
+    clear = Q(result__isnull=True) | Q(result__held="")  # held results are not mailed
     numbers = Q(old_mean__isnull=False, new_mean__isnull=False)
     rows = report.findings.filter(clear, numbers, Q(pk__gt=after) | Q(pk__in=freed)).select_related(
         "metric", "scenario", "machine", "parent"
@@ -84,29 +84,29 @@ def findings_of(report: Report, after: int = 0, freed: Collection[int] = (), mos
 
 
 def withheld(report: Report) -> list[int]:
-    """The findings that may not be told yet."""
+    """Return the keys of the held findings."""
     return list(report.findings.exclude(result=None).exclude(result__held="").values_list("pk", flat=True)[:MAILED])
 
 
 def _fitting(findings: Sequence[FindingData]) -> tuple[FindingData, ...]:
-    """As many as a mail holds: a robot's metric may have three hundred letters. The page has the rest."""
+    """Return as many as fit into a mail; a metric's name may have 300 characters. The report's page has all."""
     sizes = accumulate(len(each.metric.encode()) + ROW for each in findings)
     return tuple(each for each, size in zip(findings, sizes, strict=True) if size <= MOST_BYTES)
 
 
 def headline_of(report: Report) -> Finding:
-    """The finding that leads a report; LookupError where nothing of it may be told."""
+    """Return the headline finding of a report; LookupError if all its findings are held."""
     return _leading(findings_of(report, most=1))
 
 
 def _leading(findings: Sequence[Finding]) -> Finding:
     if not findings:
-        raise LookupError("nothing of it may be told")
+        raise LookupError("all its findings are held")
     return findings[0]
 
 
 def values_of(findings: Sequence[Finding]) -> tuple[FindingData, ...]:
-    """Findings as they are told."""
+    """Return findings as values for a mail."""
     return tuple(map(_value, findings))
 
 
@@ -133,15 +133,15 @@ def _value(each: Finding) -> FindingData:
         p_value=each.p_value,
         low_pct=each.low_pct,
         high_pct=each.high_pct,
-        # The effect is the change in times of it.
+        # `effect` is the change as a multiple of the noise.
         noise_pct=abs(each.change_pct_raw) / each.effect if each.effect and each.change_pct_raw else None,
         overlap=bool(both) and overlap(each.old_samples, each.new_samples),
     )
 
 
 def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
-    """A report's headline metric, on the same machine, in another result ("lab/17") about a commit, which it measured
-    last or found to be the one that changes it; None where it was not measured.
+    """Return a report's headline metric, on the same machine, from another result ("lab/17") whose bad commit or
+    culprit is `sha`; None if it was not measured there.
     """
     row = _named(result)
     if row is None:
@@ -149,7 +149,7 @@ def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
     head = headline_of(report)
     told = reread(row.format, row.payload, str(row))
     if sha not in (told.bad.sha, told.culprit.sha if told.culprit else ""):
-        return None  # a recheck of it, without numbers
+        return None  # a recheck without numbers
     for run in told.runs:
         if (scenario_key(run.suite, run.params), run.machine.id) == (head.scenario.key, head.machine.name):
             for each in run.measurements:
@@ -159,7 +159,7 @@ def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
 
 
 def _named(result: str) -> BisectResult | None:
-    """The result of this name; producers and ids may hold the slash that stands between them."""
+    """Return the result with this name, or None. Producers and ids may contain the slash that separates them."""
     name = Q()
     for at, letter in enumerate(result[:400]):
         if letter == "/":
@@ -192,7 +192,7 @@ def _told_again(each: MeasurementData, head: Finding) -> FindingData:
 
 
 def machine_text(box: Machine) -> str:
-    """A machine in a line, in the lab's words or by its parts."""
+    """Return one line about a machine: the lab's description, or its parts."""
     parts = [
         counted(box.cpus, "CPU") if box.cpus else "",
         counted(box.sockets, "socket") if box.sockets else "",
@@ -204,7 +204,7 @@ def machine_text(box: Machine) -> str:
 
 
 def _payload(result: BisectResult | None) -> dict[str, Any]:
-    """What the lab handed in, where it is in the words of our own format."""
+    """Return the result in our own format, as far as it can be converted."""
     if result is None:
         return {}
     told: dict[str, Any] = json.loads(result.payload)

@@ -1,4 +1,4 @@
-"""The way out that EMAIL_URL names."""
+"""Choose the transport from EMAIL_URL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXPECTED = "smtp://, smtp+tls://, smtp+ssl://, sendmail://, maildir:// or b4+htt
 
 
 def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: float = 300.0) -> Transport:
-    """The transport of a URL; nothing is opened yet. ValueError says what is wrong with it, without its password.
+    """Return the transport for a URL; nothing is opened yet. ValueError says what is wrong, without the password.
 
     `ehlo`, `timeout`, `patience`: see `smtp.Server`.
     """
@@ -54,11 +54,11 @@ def _server(url: str, ehlo: str, timeout: float, patience: float) -> Server:
         raise ValueError("EMAIL_URL: expected smtp://user:password@host:port") from None
     encrypted = server.tls or server.starttls
     if server.user and not encrypted and server.host not in ("localhost", "127.0.0.1", "::1"):
-        raise ValueError("EMAIL_URL: a password over an open line: use smtp+tls:// or smtp+ssl://")
+        raise ValueError("EMAIL_URL: a password needs encryption: use smtp+tls:// or smtp+ssl://")
     return server
 
 
 def _path(url: str) -> str:
-    """The path of sendmail:///usr/sbin/sendmail; a host in it is a slip, and part of nothing."""
+    """Return the path of sendmail:///usr/sbin/sendmail; "" if the URL has a host, which is a mistake."""
     parts = urlsplit(url)
     return "" if parts.netloc else unquote(parts.path)

@@ -1,4 +1,4 @@
-"""A Maildir: mail is filed and goes nowhere, for trying things and for gateways of one's own: `maildir:///path`."""
+"""A Maildir: mail is stored, not sent; for tests and custom gateways: `maildir:///path`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus
 
 @dataclass(frozen=True, slots=True)
 class MaildirTransport:
-    """Its files bear the hash of a Message-ID, so that the same mail is there once, whoever delivers it again."""
+    """Files are named by a hash of the Message-ID, so that a mail is stored once, however often it is delivered."""
 
     path: Path
 
@@ -21,7 +21,7 @@ class MaildirTransport:
         """Nothing is open."""
 
     def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
-        """See `port.Transport`. The last step is a rename: there is no doubt but after a power cut."""
+        """See `port.Transport`. The last step is a rename: only a power failure leaves doubt."""
         name = f"{hashlib.sha256(letter.message_id.encode('utf-8', 'replace')).hexdigest()[:40]}.perfwork"
         draft = self.path / "tmp" / f"{name}.{os.getpid()}"
         try:

@@ -1,4 +1,4 @@
-"""The port that every way out has: a letter goes in, an outcome that says what is known comes back."""
+"""The interface of a transport: it takes a letter and returns an outcome."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class SendStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
-    """The fate, and the server's words. Of a mail that was sent: who was turned down (`refused`), and for whom it may
-    be tried again (`deferred`), each with the words.
+    """The fate, and the server's response. For a sent mail: the recipients that were rejected (`refused`) and those to
+    retry (`deferred`), each with the response.
     """
 
     fate: SendStatus
@@ -33,7 +33,7 @@ class SendOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An envelope and its content: the return path, the addresses, and the bytes with CRLF as line ends."""
+    """An envelope and its content: return path, recipients, and the bytes with CRLF line ends."""
 
     message_id: str
     sender: str
@@ -42,18 +42,18 @@ class Envelope:
 
 
 class Transport(Protocol):
-    """A way out, for one letter after the other."""
+    """Sends one letter after the other."""
 
     def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
-        """Hand over one letter. `last_word` is asked when all is ready and one step more lets it go; where it says no,
-        nothing has left us (NOT_NOW). Whatever breaks before that step is no doubt; what breaks behind it is.
+        """Send one letter. `last_word` is called right before the step that commits it; if it returns False, nothing is
+        sent (NOT_NOW). An error before that step leaves no doubt; an error after it does.
         """
 
     def close(self) -> None:
-        """Say goodbye. May be called twice."""
+        """Close the connection. May be called twice."""
 
 
 def text_of(words: bytes | str) -> str:
-    """A server's words as one line of at most 500 letters."""
+    """Return a server's response as one line of at most 500 characters."""
     text = words.decode("utf-8", "replace") if isinstance(words, bytes) else words
     return " ".join(text.replace("\0", "").split())[:500]

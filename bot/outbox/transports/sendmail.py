@@ -1,4 +1,4 @@
-"""A sendmail program on this machine, as Postfix, Exim, msmtp and others bring it: `sendmail:///usr/sbin/sendmail`."""
+"""A local sendmail program, as installed by Postfix, Exim, msmtp and others: `sendmail:///usr/sbin/sendmail`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNSURE = frozenset({os.EX_TEMPFAIL, os.EX_OSERR, os.EX_IOERR})
 
 @dataclass(frozen=True, slots=True)
 class SendmailTransport:
-    """`timeout`: seconds that the program may take for one mail."""
+    """`timeout`: seconds that the program may take per mail."""
 
     program: str
     timeout: float = 60.0
@@ -28,10 +28,10 @@ class SendmailTransport:
         """Nothing is open."""
 
     def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
-        """See `port.Transport`. Once the program runs, the mail is its own: that is the last step."""
+        """See `port.Transport`. The last step is to start the program."""
         if shutil.which(self.program) is None:
-            return SendOutcome(SendStatus.NO_SERVER, f"{self.program}: there is no such program")
-        with tempfile.TemporaryFile() as whole:  # so that it reads the whole mail, or none, whenever we die
+            return SendOutcome(SendStatus.NO_SERVER, f"{self.program}: no such program")
+        with tempfile.TemporaryFile() as whole:  # so that it reads the whole mail even if we die
             whole.write(letter.raw.replace(b"\r\n", b"\n"))
             whole.seek(0)
             return self._run(whole, letter) if last_word() else SendOutcome(SendStatus.NOT_NOW)
@@ -50,15 +50,15 @@ class SendmailTransport:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                return SendOutcome(SendStatus.DOUBT, f"{self.program} did not end within {self.timeout:.0f} s")
+                return SendOutcome(SendStatus.DOUBT, f"{self.program} did not finish within {self.timeout:.0f} s")
             said.seek(0)
             return self._outcome(process.returncode, said.read(4000))
 
     def _outcome(self, code: int, words: bytes) -> SendOutcome:
-        """What sysexits.h says; sendmail(8) says 75 of mail that it has queued, too, so that it proves nothing."""
+        """Map an exit code of sysexits.h. sendmail(8) also returns 75 for queued mail, so that 75 leaves doubt."""
         if code == 0:
             return SendOutcome(SendStatus.SENT, text_of(words))
-        said = f"{self.program} ended with {code}: {text_of(words)}"
+        said = f"{self.program} exited with {code}: {text_of(words)}"
         if code < 0 or code in _UNSURE:
             return SendOutcome(SendStatus.DOUBT, said)
         return SendOutcome(SendStatus.LATER if code in _TRY_AGAIN else SendStatus.REFUSED, said)

@@ -1,4 +1,4 @@
-"""SMTP (RFC 5321): one connection for many mails, and an outcome that says what is known of each."""
+"""SMTP (RFC 5321): one connection for many mails, with an outcome for each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CLOSING = 421  # RFC 5321 section 3.8: the server ends the connection, whatever
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where mail goes. `timeout`: seconds for one answer; `patience`: seconds for one mail up to its last dot;
-    `ehlo`: the name that we give, "" for the machine's own.
+    """The SMTP server. `timeout`: seconds for one response; `patience`: seconds for one mail up to its last dot;
+    `ehlo`: the name for EHLO, "" for the machine's own.
     """
 
     host: str
@@ -38,15 +38,15 @@ class Server:
 
 
 class SmtpTransport:
-    """A connection to the server, opened at the first mail and again after it broke."""
+    """A connection to the server, opened for the first mail and again after it broke."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self._smtp: smtplib.SMTP | None = None
-        self._unused = True  # nothing was sent over this connection
+        self._unused = True  # nothing was sent over this connection yet
 
     def close(self) -> None:
-        """Say goodbye; a server that is gone does not matter any more."""
+        """Close the connection; errors of a dead connection are ignored."""
         smtp, self._smtp = self._smtp, None
         if smtp:
             try:
@@ -55,7 +55,7 @@ class SmtpTransport:
                 smtp.close()
 
     def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
-        """See `port.Transport`. A connection that was used before may have been closed for its idleness: once more."""
+        """See `port.Transport`. Retries once on a reused connection, which may have timed out."""
         until = time.monotonic() + self.server.patience
         used = self._smtp is not None and not self._unused
         outcome = self._attempt(letter, last_word, until)
@@ -71,7 +71,7 @@ class SmtpTransport:
             OSError,
             smtplib.SMTPException,
             UnicodeError,
-        ) as error:  # the server's or a setting's trouble, no mail's
+        ) as error:  # caused by the server or a setting, not by the mail
             self._drop()
             return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {_words_of(error)}")
         if code == _CLOSING:
@@ -85,7 +85,7 @@ class SmtpTransport:
         except smtplib.SMTPResponseException as error:
             self._drop()
             return _by_code(error.smtp_code, error.smtp_error)
-        except (OSError, smtplib.SMTPException, UnicodeError) as error:  # gone before the last dot: nothing was taken
+        except (OSError, smtplib.SMTPException, UnicodeError) as error:  # lost before the last dot: not accepted
             self._drop()
             return SendOutcome(SendStatus.LATER, f"{self.server}: {_words_of(error)}")
 
@@ -102,7 +102,7 @@ class SmtpTransport:
                 smtp = smtplib.SMTP(server.host, server.port, name, timeout=server.timeout)
             self._smtp, self._unused = smtp, True
             assert smtp.sock
-            # The last dot goes by itself: it must not wait for the other side's word on the bytes before (40 ms).
+            # The last dot is sent separately: it must not wait for the ACK of the bytes before (40 ms).
             smtp.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             smtp.ehlo_or_helo_if_needed()
             if server.starttls:
@@ -113,7 +113,7 @@ class SmtpTransport:
         return self._smtp
 
     def _options(self, smtp: smtplib.SMTP, letter: Envelope) -> list[str]:
-        """What MAIL must announce: eight-bit text (RFC 6152); SMTPUTF8 only where an address needs it (RFC 6531)."""
+        """Return the MAIL parameters: 8BITMIME (RFC 6152), and SMTPUTF8 only if an address needs it (RFC 6531)."""
         options = ["BODY=8BITMIME"] if smtp.has_extn("8bitmime") and not letter.raw.isascii() else []
         if not all(each.isascii() for each in (letter.sender, *letter.recipients)) and smtp.has_extn("smtputf8"):
             options.append("SMTPUTF8")
@@ -128,9 +128,9 @@ class SmtpTransport:
         deferred: dict[str, str] = {}
         for recipient in letter.recipients:
             if time.monotonic() > until:
-                raise TimeoutError(f"not done with the recipients after {self.server.patience:.0f} s")
+                raise TimeoutError(f"recipients not finished after {self.server.patience:.0f} s")
             if not recipient.isascii() and smtp.command_encoding == "ascii":
-                refused[recipient] = "the server offers no SMTPUTF8, which this address needs"
+                refused[recipient] = "the address needs SMTPUTF8, which the server does not offer"
                 continue
             code, words = smtp.rcpt(recipient)
             if code == _CLOSING:
@@ -148,15 +148,15 @@ class SmtpTransport:
         raw = letter.raw if letter.raw.endswith(b"\r\n") else letter.raw + b"\r\n"
         smtp.send(_DOTS.sub(b"..", raw))
         if not last_word():
-            smtp.close()  # without the dot, the server forgets it (RFC 5321 section 4.1.1.4)
+            smtp.close()  # without the dot, the server discards it (RFC 5321 section 4.1.1.4)
             self._smtp = None
             return SendOutcome(SendStatus.NOT_NOW)
         return self._dot(smtp, refused, deferred)
 
     def _dot(self, smtp: smtplib.SMTP, refused: dict[str, str], deferred: dict[str, str]) -> SendOutcome:
-        """The step after which the mail is the server's, if it says so."""
+        """Send the last dot; after it the server may have accepted the mail."""
         if _has_spoken(smtp):
-            raise smtplib.SMTPServerDisconnected("it hung up before the last dot")
+            raise smtplib.SMTPServerDisconnected("disconnected before the last dot")
         try:
             smtp.send(b".\r\n")
             code, words = smtp.getreply()
@@ -169,21 +169,21 @@ class SmtpTransport:
             return SendOutcome(SendStatus.SENT, text_of(words), refused, deferred)
         if code == _CLOSING:
             self._drop()
-        if not 400 <= code < 600:  # no answer to a mail that any standard knows
+        if not 400 <= code < 600:  # not a valid response here
             self._drop()
             return SendOutcome(SendStatus.DOUBT, f"the server answered the last dot with: {code} {text_of(words)}")
         return _by_code(code, words)
 
     def _drop(self) -> None:
-        """Hang up without a word that the other side might not answer for a minute."""
+        """Close the socket without QUIT, to which the server might not respond for a minute."""
         smtp, self._smtp = self._smtp, None
         if smtp:
             smtp.close()
 
 
 def _has_spoken(smtp: smtplib.SMTP) -> bool:
-    """Whether the server said something, or hung up, where it is not its turn: then it takes no dot any more."""
-    if smtp.sock is None or isinstance(smtp.sock, ssl.SSLSocket):  # TLS has words of its own
+    """Return whether the server sent something or disconnected out of turn; then it will not accept the dot."""
+    if smtp.sock is None or isinstance(smtp.sock, ssl.SSLSocket):  # TLS has its own records
         return False
     asked = select.poll()
     asked.register(smtp.sock, select.POLLIN)
@@ -197,5 +197,5 @@ def _words_of(error: Exception) -> str:
 
 
 def _by_code(code: int, words: bytes | str) -> SendOutcome:
-    """RFC 5321 section 4.2.1: 4yz may succeed later, 5yz never will."""
+    """Return the outcome for a response code: 4yz is temporary, 5yz permanent (RFC 5321 section 4.2.1)."""
     return SendOutcome(SendStatus.LATER if 400 <= code < 500 else SendStatus.REFUSED, f"{code} {text_of(words)}")

@@ -1,7 +1,7 @@
-"""b4's web endpoint, for labs whose network lets no SMTP out: `b4+https://lkml.kernel.org/_b4_submit`.
+"""b4's web endpoint, for labs whose network blocks SMTP: `b4+https://lkml.kernel.org/_b4_submit`.
 
-It takes `{"action": "receive", "messages": […]}` (b4: send_mail), believes the patatt signature of a developer that it
-knows, and mails to whomever To and Cc name: the envelope is not ours to choose.
+It takes `{"action": "receive", "messages": […]}` (b4: send_mail), requires the patatt signature of a registered
+developer, and mails to all addresses in To and Cc: we can't choose the envelope.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, text_o
 
 
 class WebTransport:
-    """One session for many mails. `timeout`: seconds for one answer."""
+    """One session for many mails. `timeout`: seconds for one response."""
 
     def __init__(self, url: str, timeout: float = 60.0) -> None:
         self.url, self.timeout = url, timeout
         self._session = requests.Session()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the session."""
         self._session.close()
 
     def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
@@ -45,7 +45,7 @@ class WebTransport:
         return _read(answer)
 
     def _broken(self, error: requests.exceptions.ConnectionError) -> SendOutcome:
-        """A connection that never was is no doubt; one that broke is."""
+        """Return the outcome of a connection error: in doubt, unless the connection was never established."""
         reason = getattr(error.args[0], "reason", None) if error.args else None
         unproven = "CERTIFICATE_VERIFY_FAILED" in str(error)
         never = unproven or type(reason).__name__ in ("NewConnectionError", "NameResolutionError")
@@ -53,10 +53,10 @@ class WebTransport:
 
 
 def _cannot(letter: Envelope) -> str:
-    """What keeps a letter from going this way: it must be signed, and go to all whom its head names."""
+    """Return why the endpoint can't send a letter, or "": it must be signed, and be for all of To and Cc."""
     head = message_from_bytes(letter.raw.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", policy=policy.compat32)
     if "X-Developer-Signature" not in head:
-        return "the web endpoint takes signed mail only: set PERFWORK_PATATT_KEY"
+        return "the web endpoint accepts signed mail only: set PERFWORK_PATATT_KEY"
     named = {address.lower() for _, address in getaddresses([*head.get_all("To", []), *head.get_all("Cc", [])])}
     if left_out := sorted(named - {each.lower() for each in letter.recipients}):
         return f"the web endpoint mails to all of To and Cc, and {left_out[0]} must not get it: compose it again"
@@ -71,7 +71,7 @@ def _read(answer: requests.Response) -> SendOutcome:
     result = told.get("result") if isinstance(told, dict) else None
     if answer.status_code == 200 and result == "success":
         return SendOutcome(SendStatus.SENT, text_of(str(told.get("message", "success"))))
-    if result == "error":  # b4's server says so before it mails anything
+    if result == "error":  # b4's server reports this before it mails anything
         return SendOutcome(SendStatus.REFUSED, f"{answer.status_code} {text_of(str(told.get('message', 'error')))}")
     if answer.status_code in (429, 503):
         return SendOutcome(SendStatus.LATER, f"{answer.status_code} {text_of(answer.reason or '')}")

@@ -1,4 +1,4 @@
-"""Whom a mail did not reach: noted with the words, and whose address is dead gets no more."""
+"""Record delivery failures, and stop mail to dead addresses."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from tracker.models import Correspondent, DeliveryFailure, FailureSource, Mailing, OutgoingMail
 
-# RFC 3463 section 3: nobody is there (X.1.x, but for those that find fault with the sender), or the mailbox is closed.
+# RFC 3463 section 3: a bad destination address (X.1.x, without those about the sender), or a disabled mailbox.
 _DEAD = re.compile(r"\b5\.(?:1\.(?:[0-46]|10)|2\.1)\b")
-# What is said of an address, be it for now; not what is said of a mail (X.6), a policy (X.7), or of our own server.
+# Failures of one address, permanent or not; not of the message (X.6), a policy (X.7) or our own server.
 _PERSONAL = re.compile(r"\b[45]\.[12]\.\d{1,3}\b")
 _STATUS = re.compile(r"\b[245]\.\d{1,3}\.\d{1,3}\b")
 _NOBODY = re.compile(
@@ -18,19 +18,19 @@ _NOBODY = re.compile(
     r"\b(?:unknown|not found|does not exist|doesn't exist|invalid|disabled|inactive)|unknown (?:user|recipient))",
     re.I,
 )
-OFTEN = 3  # mails that an address could not take (a full box) within …
+OFTEN = 3  # mails that failed for an address (as for a full mailbox) within …
 LATELY = timedelta(days=30)
 MOST_WORDS = 500
 
 
 def is_dead(words: str) -> bool:
-    """Whether a refusal says that nobody is at the address, rather than that this mail is not wanted."""
+    """Return whether a failure means that the address does not exist, rather than that this mail was rejected."""
     return bool(_DEAD.search(words)) or (not _STATUS.search(words) and bool(_NOBODY.search(words)))
 
 
 def record(mail: OutgoingMail, refused: Mapping[str, str], by: FailureSource, now: datetime) -> None:
-    """Note refusals of one mail. Who is dead, or could not take several mails lately, counts as bouncing from now on;
-    a list never does: that, an operator must see to.
+    """Record the delivery failures of one mail. A dead address, or one with OFTEN failures lately, is bouncing from
+    now on. A list never is: an operator must handle that.
     """
     DeliveryFailure.objects.bulk_create(
         [
@@ -47,7 +47,7 @@ def record(mail: OutgoingMail, refused: Mapping[str, str], by: FailureSource, no
         ],
         ignore_conflicts=True,
     )
-    lists = {each.lower() for each in mail.lists}  # who else is there, one answer of its server does not tell
+    lists = {each.lower() for each in mail.lists}  # one failure says nothing about a list's other subscribers
     for address, words in refused.items():
         if address.lower() not in lists and (is_dead(words) or _often(address, now)):
             _bounces(address.lower(), f"{now:%Y-%m-%d}: {words}"[:MOST_WORDS], now)
@@ -59,7 +59,7 @@ def _often(address: str, now: datetime) -> bool:
 
 
 def _bounces(address: str, words: str, now: datetime) -> None:
-    """Who wants no mail, or must get none, stays so; whatever else is known of the address yields."""
+    """Mark an address as bouncing. An opt-out or a stop stays as it is; an opt-in is replaced."""
     values = {"mailing": Mailing.BOUNCING, "note": words, "since": now}
     row, new = Correspondent.objects.get_or_create(address=address, defaults=values)
     if not new and row.mailing == Mailing.OPTED_IN:
@@ -67,5 +67,5 @@ def _bounces(address: str, words: str, now: datetime) -> None:
 
 
 def clear_bounce(address: str, at: datetime) -> None:
-    """Somebody wrote from an address: if it bounced before that, it does not any more."""
+    """Someone wrote from an address: clear a bouncing mark that is older than that."""
     Correspondent.objects.filter(address=address.lower(), mailing=Mailing.BOUNCING, since__lt=at).delete()

@@ -1,5 +1,5 @@
-"""The statements that every single mail costs, as plain SQL: Django takes a millisecond to write what a database obeys
-in a tenth of that (benchmarks/outbox.py). All other moves are Django's.
+"""The statements that run once per mail, as plain SQL: Django needs a millisecond to build what the database executes
+in a tenth of that (benchmarks/outbox.py). All other transitions use the ORM.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _CLAIMED = (
 
 
 def record_claims(keys: Sequence[int], now: datetime, by: str) -> None:
-    """The lines that say who took these mails for sending."""
+    """Record who claimed these mails for sending."""
     with connection.cursor() as cursor:
         cursor.execute(f"{_CLAIMED} ({', '.join(['%s'] * len(keys))})", [_moment(now), by, *keys])
 
 
 def begin_data(mail: OutgoingMail, now: datetime) -> bool:
-    """Note that the mail is about to be the server's; False where it is not ours any more, or all is stopped."""
+    """Record that the last step begins; return False if the claim was lost or all sending is stopped."""
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN, [_moment(now), mail.pk, mail.attempts])
         return bool(cursor.rowcount == 1)
 
 
 def sent(mail: OutgoingMail, sent_at: datetime, untold: bool, now: datetime, by: str, words: str) -> bool:
-    """Note that a server took it, for all; False, and nothing changed, where it is not ours any more."""
+    """Record that a server accepted it for all recipients; return False and change nothing if the claim was lost."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_SENT, [_moment(sent_at), untold, mail.pk, mail.attempts])
         if cursor.rowcount != 1:
@@ -52,5 +52,5 @@ def sent(mail: OutgoingMail, sent_at: datetime, untold: bool, now: datetime, by:
 
 
 def _moment(at: datetime) -> Any:
-    """A moment as this database takes it."""
+    """Return a datetime in the form that the database adapter expects."""
     return connection.ops.adapt_datetimefield_value(at)

@@ -1,6 +1,6 @@
-"""What went out is told to its reports: the event that people were told, for many at once.
+"""Record sent mail as "reported" events of its reports, in batches.
 
-Sending itself writes no more than a mark; whoever dies between the two leaves the mark to the next round.
+Sending only sets a flag; if a worker dies in between, the next round finds the flag.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AT_ONCE = 250
 
 
 def record_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> None:
-    """Record that the reports of these mails (of all, by default) were told, where they do not know it."""
+    """Record the missing "reported" events of these mails (by default, of all)."""
     rows = (OutgoingMail.objects.all() if mails is None else mails).filter(untold=True)
     rows = (
         rows.only("message_id", "subject", "sent_at", "report__tree__name")
@@ -36,7 +36,7 @@ def _event(mail: OutgoingMail, now: datetime) -> Event:
     value = EventData(
         key=f"{EventKind.REPORTED}:{mail.message_id}",
         kind=EventKind.REPORTED,
-        at=mail.sent_at.replace(microsecond=0),  # as precise as the Date of an answer, which must not seem older
+        at=mail.sent_at.replace(microsecond=0),  # whole seconds, like the Date of a reply, which must not seem older
         by=Role.REPORTER,
         message_id=mail.message_id,
         tree=mail.about.tree.name if mail.about.tree else "",
