@@ -104,7 +104,7 @@ def make_comparisons(version: str) -> None:
     study = models.Study.objects.create(slug="variants", title="Variants", kind="variants", made_at=NOW)
     for number, kernel in enumerate(models.Kernel.objects.filter(name="v0.1"), 1):
         models.StudyKernel.objects.create(study=study, position=number, kernel=kernel)
-    for report in models.Report.objects.filter(merged=version)[:20]:
+    for report in models.Report.objects.filter(merged_release=version)[:20]:
         models.ReportHighlight.objects.create(release=release, report=report)
 
 

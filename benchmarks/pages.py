@@ -102,7 +102,8 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
         pk=n + 1000, culprit_id=n + 1000, tag=f"{n:016x}", tree=known.tree, title=f"[LKP] {n}", state=state,
         verdict="improvement" if dice.random() < 0.2 else "regression", subsystem=f"area/{n % 60}",
         status=f"merged at {version}-rc{n % 7 + 1}, {state.replace('_', ' ')}", awaited="author",
-        reported_at=at, heard_at=at, merged=merged, cycle=merged, shifted="" if merged else version,
+        reported_at=at, last_human_reply_at=at, merged_release=merged, cycle=merged,
+        shift_left_release="" if merged else version,
         author=f"author{n % 700}@dev.example", suite=scenario.suite, metric=metric.name, machine=machine.name,
         scenario="nr_task=50% mode=process", base=version, change_pct=change, noise_pct=2.5,
         spark=report_summary.spark(old, new), weight=effect, urgency=report_summary.urgency(False, effect, at),
@@ -114,7 +115,13 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
         change_pct=change, change_pct_raw=change, old_samples=old, new_samples=new, old_mean=1000.0, new_mean=900.0,
         effect=effect,
     )  # fmt: skip
-    told = {"key": f"reported:{n}", "kind": EventKind.REPORTED, "at": at, "message_id": f"r{n}@x", "recorded_at": at}
+    told = {
+        "key": f"reported:{n}",
+        "kind": EventKind.REPORTED,
+        "occurred_at": at,
+        "message_id": f"r{n}@x",
+        "recorded_at": at,
+    }
     return report, finding, models.Event(report_id=n + 1000, **told)
 
 

@@ -54,7 +54,7 @@
     last = next || end;
     go(last);
     const values = Object.fromEntries(new FormData(desk));
-    desk.elements.aloud.checked = false;
+    desk.elements.notify_thread.checked = false;
     turn = turn.catch(() => {}).then(() => {
       const row = targets.map((key) => box(byKey(key)).value);
       return htmx.ajax("POST", desk.getAttribute("action"), {

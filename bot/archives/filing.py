@@ -205,7 +205,7 @@ class MailFiler:
             defaults={
                 **{
                     name: getattr(event, name)
-                    for name in ("kind", "at", "by", "message_id", "commit", "title", "tree", "answers")
+                    for name in ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to")
                 },
                 "remark": event.remark,
                 "quote": effect.quote[:2000],

@@ -144,7 +144,7 @@ class _Further:
         oldest = news.order_by(F(f"{mail}__news_until").asc(nulls_first=True), "recorded_at")
         found = [
             pk
-            for kinds in (Q(kind__in=NEWS), Q(aloud=True))  # two queries: each has its own index
+            for kinds in (Q(kind__in=NEWS), Q(notify_thread=True))  # two queries: each has its own index
             for pk in oldest.filter(kinds).values_list("report", flat=True)[: AT_ONCE * 4]
         ]
         reports = list(dict.fromkeys(found))[:AT_ONCE]
@@ -157,14 +157,14 @@ class _Further:
         since = self.now - FRESH
         lately = case.report.events.filter(recorded_at__gt=since)
         fresh = set(lately.filter(kind__in=NEWS).values_list("key", flat=True))
-        aloud = set(lately.filter(aloud=True).values_list("key", flat=True))
+        notify_thread = set(lately.filter(notify_thread=True).values_list("key", flat=True))
         composed = 0
         for event in case.events:
             purpose = _purpose(event)
             if event.key in fresh and purpose not in told and _deserves(case, event):
                 composed += self._tell(case, event, purpose)
                 told.add(purpose)
-            elif event.key in aloud and f"{SAID}{event.key}" not in told and not _withdraws(case, event):
+            elif event.key in notify_thread and f"{SAID}{event.key}" not in told and not _withdraws(case, event):
                 composed += self._tell(case, event, f"{SAID}{event.key}")
         return composed
 
@@ -185,7 +185,7 @@ class _Further:
         """Return the mail about an event; None if its numbers give no reason for one."""
         more = (purpose, self.identity, self.now, self.unwelcome)
         if purpose.startswith(SAID):
-            said = StatusChange(event.said_by, event.kind.replace("_", " "), case.words_of(event), case.report.status)
+            said = StatusChange(event.actor, event.kind.replace("_", " "), case.words_of(event), case.report.status)
             return compose_status(case.thread, said, *more)
         if event.kind is EventKind.INVALID:
             return compose_withdrawal(case.thread, case.words_of(event), *more)
@@ -246,7 +246,7 @@ def _purpose(event: EventData) -> str:
 
 def _deserves(case: ReportContext, event: EventData) -> bool:
     """Return whether the report's recipients should get a mail about an event."""
-    if case.sent.sent_at and event.at <= case.sent.sent_at:
+    if case.sent.sent_at and event.occurred_at <= case.sent.sent_at:
         return False  # the report itself covered it, or could have
     match event.kind:
         case EventKind.STILL_THERE:

@@ -17,14 +17,14 @@ def event_of(effect: Effect, mail: ParsedMail, role: Role | None, at: datetime, 
     return EventData(
         key=f"{effect.happening}:{mail.message_id}{suffix}",
         kind=effect.happening,
-        at=at,
-        by=role or Role.AUTHOR,  # if the report's people are unknown, any reply counts
+        occurred_at=at,
+        role=role or Role.AUTHOR,  # if the report's people are unknown, any reply counts
         message_id=mail.message_id,
         commit=effect.commit,
         title=effect.title,
         tree=effect.tree,
         remark=effect.remark,
-        answers=mail.parent,
+        in_reply_to=mail.parent,
     )
 
 

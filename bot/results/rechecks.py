@@ -63,4 +63,4 @@ def _event(
     evidence = "/".join(result.key)
     name = "/".join(quote(each, safe=" ") for each in result.key)  # escaped, so that no two results share a key
     key = ":".join(each for each in (kind.value, name, part) if each)
-    return EventData(key=key, kind=kind, at=at, commit=sha, result=evidence, tag=tag, title=title)
+    return EventData(key=key, kind=kind, occurred_at=at, commit=sha, result=evidence, tag=tag, title=title)

@@ -146,7 +146,7 @@ def told(subject: TrackedCommit, place: LandingState, tree: str, role: TreeRole,
     event = EventData(
         key=f"{kind}:{tree}:{subject.sha}",
         kind=kind,
-        at=min(at, now) + timedelta(microseconds=subject.depth),
+        occurred_at=min(at, now) + timedelta(microseconds=subject.depth),
         commit=subject.sha,
         title="" if subject.part is Part.CULPRIT else subject.title,
         tag=_tag(place, role),
@@ -187,7 +187,7 @@ def told_gone(subject: TrackedCommit, tree: str, role: TreeRole, day: str, at: d
     return EventData(
         key=f"{kind}:{tree}:{subject.sha}",
         kind=kind,
-        at=at,
+        occurred_at=at,
         commit=subject.sha,
         title="" if subject.part is Part.CULPRIT else subject.title,
         tag=day or at.strftime("%Y-%m-%d"),

@@ -228,7 +228,7 @@ def test_hostile_commits_harm_nobody(kernel: Kernel) -> None:
     kernel.walk("linus")
     assert state(report) == "fixed"
     assert Landing.objects.get(commit__sha=fix).tag == "v9.1-rc2"
-    assert report.events.get(kind="fix_landed").at <= kernel.world.now
+    assert report.events.get(kind="fix_landed").occurred_at <= kernel.world.now
 
 
 @pytest.mark.parametrize("root", [True, False])

@@ -60,7 +60,7 @@ def test_a_kernel_and_what_it_did(db: None, tmp_path: Path) -> None:
     assert (str(headline.scenario), headline.machine.codename) == ("vm-scan, nr_task=50%", "Example Lake")
     assert (monitor.mean, monitor.stddev, monitor.runs, monitor.samples) == (500.5, 3.0, 2, [])
     evidence = ToolOutput.objects.get()
-    assert (evidence.kind, evidence.text, evidence.said_by) == ("vmstat", VMSTAT, "lab")
+    assert (evidence.kind, evidence.text, evidence.submitted_by) == ("vmstat", VMSTAT, "lab")
     assert (evidence.machine, evidence.scenario) == (headline.machine, headline.scenario)
     assert json.loads(ReleaseResult.objects.get().payload)["id"] == RESULT["id"]  # raw first
     assert not BisectResult.objects.exists()

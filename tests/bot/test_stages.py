@@ -38,9 +38,9 @@ BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@inte
 def stored() -> dict[str, Any]:
     """All that reading mail leaves, by names and not by numbers."""
     return {
-        "reports": sorted(Report.objects.values_list("culprit__sha", "state", "status", "because", "awaited")),
+        "reports": sorted(Report.objects.values_list("culprit__sha", "state", "status", "decided_by", "awaited")),
         "messages": sorted(Message.objects.values_list("message_id", "report__culprit__sha", "kind", "role")),
-        "events": sorted(Event.objects.values_list("report__culprit__sha", "key", "kind", "by", "quote")),
+        "events": sorted(Event.objects.values_list("report__culprit__sha", "key", "kind", "role", "quote")),
         "suggestions": sorted(Suggestion.objects.values_list("report__culprit__sha", "key", "quote")),
     }
 

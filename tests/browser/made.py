@@ -101,9 +101,9 @@ def _said(report: Report) -> None:
     models.Message.objects.create(report=report, source=source, subject=h, sent_at=NOW, own_text=h, **mail, **who)
     words = {"title": h, "remark": h, "quote": h}
     for kind in (EventKind.REPORTED, EventKind.NOTED, EventKind.FIX_PROPOSED):
-        told = {"kind": kind, "at": NOW, "by": "author", "recorded_at": NOW, "said_by": h, "result": h}
+        told = {"kind": kind, "occurred_at": NOW, "role": "author", "recorded_at": NOW, "actor": h, "result": h}
         models.Event.objects.create(report=report, key=f"{kind}:{h}", **mail, **words, **told)
-    told = {"kind": "working", "at": NOW, "by": "author", "rule": h}
+    told = {"kind": "working", "occurred_at": NOW, "role": "author", "rule": h}
     models.Suggestion.objects.create(report=report, key=h, **mail, **words, **told)
 
 
@@ -123,7 +123,7 @@ def _compared(report: Report) -> None:
         models.Measurement.objects.create(kernel=kernel, role="headline", mean=9.25 + number, samples=samples, **place)
         models.StudyKernel.objects.create(study=study, position=number, kernel=kernel, label=f"{name} {h}")
         text = f"# Overhead  Command  Shared Object  Symbol\n    {number}0.00%  a  b  [k] {h}\n"
-        filed = {"kind": "perf report", "said_by": h, "at": NOW, "text": text, "name": h}
+        filed = {"kind": "perf report", "submitted_by": h, "at": NOW, "text": text, "name": h}
         models.ToolOutput.objects.create(kernel=kernel, key=f"k{number}", **filed)
         models.ToolOutput.objects.create(
             report=report, side=("parent", "culprit")[number - 1], key=f"r{number}", **filed

@@ -249,8 +249,8 @@ def test_after_a_lost_connection_it_goes_on(visit: Open) -> None:
 
 def test_said_aloud_is_said_once(visit: Open) -> None:
     page = visit(OPEN, "toni")
-    page.check("input[name=aloud]")
+    page.check("input[name=notify_thread]")
     page.keyboard.press("j")
     page.keyboard.press("w")
     expect(page.locator("#told li")).to_have_count(1)
-    assert not page.is_checked("input[name=aloud]")
+    assert not page.is_checked("input[name=notify_thread]")

@@ -41,7 +41,7 @@ def test_the_author_answers_in_plain_words(world: World) -> None:
     world.read()
     assert state(report) == "responded"
     event = Event.objects.get(report=report, kind="responded")
-    assert (event.message_id, event.by) == ("letter-1@dev.example", "author")
+    assert (event.message_id, event.role) == ("letter-1@dev.example", "author")
     assert event.quote == "We take the lock twice there."
 
 
@@ -94,7 +94,7 @@ def test_unproven_mail_closes_nothing_under_the_default_policy(world: World) -> 
     assert suggestions.decide(suggestion, Decision.ACCEPTED, "mira", world.now)
     assert standing(report) == "currently not merged, the report was withdrawn"
     assert not suggestions.decide(suggestion, Decision.REJECTED, "otto", world.now)  # once
-    assert Event.objects.get(kind="invalid").said_by == "mira"
+    assert Event.objects.get(kind="invalid").actor == "mira"
 
 
 def test_a_revert_in_git_drops_the_culprit(world: World) -> None:
@@ -179,7 +179,7 @@ def test_somebody_whom_the_report_was_sent_to_counts_as_a_maintainer(world: Worl
     report = Report.objects.get()
     world.post(LEE, "I can see this too, on another machine.", to=message_id(report))
     world.read()
-    assert Event.objects.get(kind="responded").by == "maintainer"
+    assert Event.objects.get(kind="responded").role == "maintainer"
 
 
 def test_the_pages_show_the_sentence_and_its_evidence(world: World, client: Client) -> None:

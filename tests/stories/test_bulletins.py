@@ -184,7 +184,7 @@ def press(world: World) -> BulletinConfig:
 
 
 def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
-    assert (cycle.merged or cycle.shifted) == "v9.1"
+    assert (cycle.merged_release or cycle.shift_left_release) == "v9.1"
     now = world.later()
     assert compose_week(press(world), now, approve_first=True)
     assert not compose_week(press(world), now + timedelta(hours=1), approve_first=True)
@@ -196,7 +196,7 @@ def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
     second = OutgoingMail.objects.filter(report=None).order_by("-pk")[0]
     assert second.state == OutgoingState.APPROVED
     assert "No response for more than a week: 1" in second.body
-    fixed = EventData("x", EventKind.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, said_by="kim", tag="v9.1-rc2")
+    fixed = EventData("x", EventKind.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, actor="kim", tag="v9.1-rc2")
     event_log.refold(event_log.append([event_log.event_row(cycle, fixed, now + timedelta(days=8))]))
     assert compose_week(press(world), now + timedelta(days=14), approve_first=False)
     assert "Fixed or closed this week: 1" in OutgoingMail.objects.order_by("-pk")[0].body
@@ -222,7 +222,7 @@ def test_the_digest_by_hand_and_by_the_clock(cycle: Report, world: World, settin
 def test_each_release_has_a_digest_of_its_own(cycle: Report, world: World) -> None:
     now = world.later()
     for version in ("v9.0", "v9.1"):
-        Report.objects.update(merged=version)
+        Report.objects.update(merged_release=version)
         bulletin = bulletins.of_week(version, press(world), now)
         assert bulletin
         bulletins.hold(bulletin, press(world), now)

@@ -59,7 +59,7 @@ def test_accepted_it_is_an_event_of_the_person(mira: Client, report: Report) -> 
     assert decide(mira, decision="accept") == 302
     assert state(report) == "expected"
     event = report.events.get(kind="expected")
-    assert (event.said_by, event.quote, event.message_id) == ("mira", "This is expected.", suggestion().message_id)
+    assert (event.actor, event.quote, event.message_id) == ("mira", "This is expected.", suggestion().message_id)
     assert "accepted" in mira.get("/inbox/").content.decode().lower()
     assert decide(mira, decision="reject") == 302  # too late
     assert suggestion().decision == "accepted"
@@ -70,7 +70,7 @@ def test_rejected_it_is_an_event_that_moves_nothing(mira: Client, report: Report
     before = standing(report)
     assert decide(mira, decision="reject") == 302
     assert standing(report) == before
-    assert report.events.get(kind="reading_rejected").said_by == "mira"
+    assert report.events.get(kind="reading_rejected").actor == "mira"
     assert RuleRecord.objects.get(rule="expected").rejected == 1
 
 

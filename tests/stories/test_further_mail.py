@@ -128,7 +128,7 @@ def test_rules_hold_what_follows_too(world: World) -> None:
 
 def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> None:
     report = world.report()
-    event = EventData(key="f", kind=EventKind.FIX_QUEUED, at=world.later(), commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=EventKind.FIX_QUEUED, occurred_at=world.later(), commit="f" * 40, title=FIX)
     event_log.record([event_log.event_row(report, event, world.now)])
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     further(world)
@@ -137,7 +137,7 @@ def test_nobody_is_followed_up_in_the_quiet_time_after_a_fix(world: World) -> No
 
 def test_one_that_was_held_for_the_quiet_time_goes_when_it_is_over(world: World) -> None:
     report = world.report()
-    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, at=world.later(), commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, occurred_at=world.later(), commit="f" * 40, title=FIX)
     event_log.record([event_log.event_row(report, event, world.now)])
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     further(world)
@@ -151,7 +151,7 @@ def test_a_follow_up_waits_no_longer_when_its_report_is_closed_and_goes_when_it_
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     compose_follow_ups(world.identity, world.later())
     for kind, state in ((EventKind.EXPECTED, "cancelled"), (EventKind.REOPENED, "composed")):
-        event = EventData(key=kind, kind=kind, at=world.later(), said_by="olga")
+        event = EventData(key=kind, kind=kind, occurred_at=world.later(), actor="olga")
         event_log.record([event_log.event_row(report, event, world.now)])
         compose_follow_ups(world.identity, world.later())
         assert [mail.state for mail in mails(report)] == [state]
@@ -161,7 +161,7 @@ def test_what_waits_is_told_by_what_is_known_when_it_goes(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
     compose_follow_ups(world.identity, world.later())
-    event = EventData(key="d", kind=EventKind.DISPUTED, at=world.later(), said_by="olga")
+    event = EventData(key="d", kind=EventKind.DISPUTED, occurred_at=world.later(), actor="olga")
     event_log.record([event_log.event_row(report, event, world.now)])
     compose_follow_ups(world.identity, world.later())
     (mail,) = mails(report)
@@ -182,7 +182,7 @@ def test_the_lab_s_own_recheck_has_no_numbers(world: World) -> None:
 def test_a_report_that_the_lab_doubts_can_be_withdrawn(world: World) -> None:
     report = world.report()
     BisectResult.objects.update(held="the machine was throttled")
-    event = EventData(key="i", kind=EventKind.INVALID, at=world.later(), said_by="olga")
+    event = EventData(key="i", kind=EventKind.INVALID, occurred_at=world.later(), actor="olga")
     event_log.record([event_log.event_row(report, event, world.now)])
     assert further(world) == 1
     assert mails(report)[0].state == OutgoingState.APPROVED
@@ -363,7 +363,7 @@ def test_another_robot_was_faster(kernel: Kernel) -> None:
     told = world.report(TITLE, sha=sha)
     Event.objects.filter(report=told).delete()
     OutgoingMail.objects.all().delete()
-    event = EventData(key="r", kind=EventKind.REPORTED, at=world.now, message_id="1@robots.example")
+    event = EventData(key="r", kind=EventKind.REPORTED, occurred_at=world.now, message_id="1@robots.example")
     event_log.record([event_log.event_row(told, event, world.now)])
     assert compose_due(world.identity, world.later(), approve_first=False) == 1
     mail = OutgoingMail.objects.get()
@@ -377,7 +377,7 @@ def test_a_fix_was_posted_before_anybody_was_told(world: World) -> None:
     sha = world.commit(TITLE)
     world.ingest(world.result(sha, TITLE))
     report = Report.objects.get()
-    event = EventData(key="f", kind=EventKind.FIX_QUEUED, at=world.now, commit="f" * 40, title=FIX)
+    event = EventData(key="f", kind=EventKind.FIX_QUEUED, occurred_at=world.now, commit="f" * 40, title=FIX)
     event_log.record([event_log.event_row(report, event, world.now)])
     compose_due(world.identity, world.later(), approve_first=False)
     assert OutgoingMail.objects.get().reason == "a fix was posted on 2026-09-01, less than 7 days ago"

@@ -32,7 +32,7 @@ def by_itself(world: World, house: ComposeConfig = ONE_A_DAY) -> int:
 
 
 def drop(world: World, report: Report) -> None:
-    event = EventData(key="d", kind=EventKind.DROPPED, at=world.later(), tree="linus", commit="d" * 40)
+    event = EventData(key="d", kind=EventKind.DROPPED, occurred_at=world.later(), tree="linus", commit="d" * 40)
     event_log.record([event_log.event_row(report, event, world.now)])
 
 
@@ -106,7 +106,7 @@ def test_what_a_rule_held_goes_within_the_limits_once_it_may(world: World) -> No
 def test_the_quiet_time_after_a_fix_passes(world: World) -> None:
     culprits(world)
     report = Report.objects.get()
-    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
+    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, occurred_at=world.later(), commit="f" * 40, title="a fix")
     event_log.record([event_log.event_row(report, event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()
@@ -192,7 +192,7 @@ def test_what_a_rule_sends_is_looked_at_again_though_the_rest_waits_for_people(w
 
 def test_a_hold_by_hand_outlasts_the_quiet_time(world: World) -> None:
     culprits(world)
-    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, at=world.later(), commit="f" * 40, title="a fix")
+    event = EventData(key="f", kind=EventKind.FIX_PROPOSED, occurred_at=world.later(), commit="f" * 40, title="a fix")
     event_log.record([event_log.event_row(Report.objects.get(), event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()

@@ -126,7 +126,7 @@ def test_an_author_who_can_t_be_mailed_keeps_nothing_back(world: World) -> None:
     report = world.report()
     sha = measure_fix(world, report, 1000)
     Commit.objects.filter(sha=sha).update(author_email="lee at dev")
-    event = EventData(key="i", kind=EventKind.INVALID, at=world.later(), said_by="olga", remark="a wrong kernel")
+    event = EventData(key="i", kind=EventKind.INVALID, occurred_at=world.later(), actor="olga", remark="a wrong kernel")
     event_log.record([event_log.event_row(report, event, world.now)])
     assert further(world) == 2
     fixed, withdrawn = mails(report)

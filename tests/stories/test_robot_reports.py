@@ -60,7 +60,7 @@ def test_a_doubtful_report_waits_for_the_operator(
     waiting = Suggestion.objects.filter(kind="reported").get()
     assert suggestions.decide(waiting, Decision.ACCEPTED, "olga", now)
     report = Report.objects.get()
-    assert (report.state, report.reported_at) == ("no_response", waiting.at)
+    assert (report.state, report.reported_at) == ("no_response", waiting.occurred_at)
     assert shown(client) == [SHA]
     assert "held" not in client.get(f"/report/{SHA}/").content.decode()
 

@@ -60,7 +60,8 @@ def statements(client: Client, path: str, **posted: Any) -> list[str]:
 )
 def test_a_table_takes_six_queries_at_most(toni: Client, query: str) -> None:
     made = [
-        line(n, merged="v5.6", shifted="v5.5", subsystem="mm", author="a@b.example", machine="m2") for n in range(60)
+        line(n, merged_release="v5.6", shift_left_release="v5.5", subsystem="mm", author="a@b.example", machine="m2")
+        for n in range(60)
     ]
     SavedView.objects.create(owner=User.objects.get(), name="mine", query="state=open", saved_at=NOW)
     assert len(made) == 60
@@ -69,7 +70,7 @@ def test_a_table_takes_six_queries_at_most(toni: Client, query: str) -> None:
 
 
 def test_many_are_changed_in_six_queries(toni: Client) -> None:
-    reports = [line(number, merged="v5.6") for number in range(100)]
+    reports = [line(number, merged_release="v5.6") for number in range(100)]
     asked = statements(toni, "/triage/change/", do="working", row=rows(*reports), next="/v5.6/")
     assert len(asked) <= 6, asked
     assert Report.objects.filter(state="working").count() == 100
@@ -123,7 +124,7 @@ def test_a_report_takes_twelve_queries_whatever_its_thread(world: World, toni: C
     ],
 )
 def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: int, words: str) -> None:
-    line(1, merged="v5.6", machine="m1")
+    line(1, merged_release="v5.6", machine="m1")
     assert words in text(client, path, status)
 
 
@@ -159,7 +160,7 @@ def test_names_of_every_kind_have_pages(client: Client, db: None, name: str) -> 
     Metric.objects.create(name=name)
     line(
         1,
-        merged="v5.6",
+        merged_release="v5.6",
         machine=clipped(name),
         metric=clipped(name),
         subsystem=clipped(name),
@@ -177,7 +178,7 @@ def test_message_ids_of_every_kind_are_linked_whole(world: World, client: Client
 
     report = world.report()
     Event.objects.create(
-        report=report, key="k", kind="responded", at=NOW, by="author", message_id=name, recorded_at=NOW
+        report=report, key="k", kind="responded", occurred_at=NOW, role="author", message_id=name, recorded_at=NOW
     )
     page = text(client, f"/report/{report.tag}/")
     links = [each.partition('"')[0] for each in page.split('href="https://lore.kernel.org/r/')[1:]]
@@ -189,7 +190,7 @@ def test_a_title_of_five_thousand_letters_stays_in_its_place(world: World, clien
     report = world.report()
     Commit.objects.filter(pk=report.culprit_id).update(title="mm: " + "long " * 1000)
     Report.objects.update(title="[LKP] " + "long " * 1000)
-    release = Report.objects.values_list("shifted", flat=True).get()
+    release = Report.objects.values_list("shift_left_release", flat=True).get()
     call_command("refold", verbosity=0)
     assert len(text(client, f"/{release}/")) < 60_000
     assert len(text(client, f"/report/{report.tag}/")) < 60_000
@@ -218,7 +219,7 @@ def test_the_front_page_tells_of_the_cycle_that_goes_on(world: World, client: Cl
     assert "<b>2</b> open" in page
     assert "<b>1</b> unanswered" in page
     assert "Open regressions: " in page
-    assert Report.objects.get(pk=second.pk).merged == "v9.1"
+    assert Report.objects.get(pk=second.pk).merged_release == "v9.1"
     again = text(client, "/")
     assert again == page
 
@@ -229,7 +230,7 @@ def test_a_report_moves_to_the_next_cycle_when_a_release_is_tagged(world: World)
     world.tag("v9.1-rc1")
     world.track()
     early = world.report("mm: early", "e" * 40, tree={"name": "mm", "branch": "x"})
-    assert Report.objects.get(pk=early.pk).shifted == "v9.1"
+    assert Report.objects.get(pk=early.pk).shift_left_release == "v9.1"
     world.commit("Linux 9.1")
     world.tag("v9.1")
     world.track()
@@ -237,7 +238,7 @@ def test_a_report_moves_to_the_next_cycle_when_a_release_is_tagged(world: World)
     world.commit("Linux 9.2-rc1")
     world.tag("v9.2-rc1")
     world.track()
-    shifted = dict(Report.objects.values_list("pk", "shifted"))
+    shifted = dict(Report.objects.values_list("pk", "shift_left_release"))
     assert shifted == {early.pk: "v9.1", late.pk: "v9.2"}
 
 
@@ -286,26 +287,27 @@ def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
         "dana@dev.example",
     )
     assert (found.change_pct, found.spark, found.base) == (pytest.approx(-30.0), "1,0,1|20,19,20", "v9.0")
-    before = found.heard_at
+    before = found.last_human_reply_at
     world.post(DANA, "Thanks.", to=message_id(report))
     world.read()
     found = Report.objects.get()
     assert before is not None
-    assert found.heard_at is not None
-    assert found.heard_at > before
+    assert found.last_human_reply_at is not None
+    assert found.last_human_reply_at > before
     late = world.letter(DANA, "From the future.", to=message_id(report)).replace(b"Date: ", b"X-Date: ")
     world.inbox.add(late.replace(b"X-Date:", b"Date: Fri, 01 Jan 2100 00:00:00 +0000\nX-Date:"))
     world.read()
-    assert Report.objects.get().heard_at <= world.now
+    assert Report.objects.get().last_human_reply_at <= world.now
     toni = User.objects.create_superuser("kim")
     client = Client()
     client.force_login(toni)
     client.post("/triage/change/", {"do": "note", "row": rows(found), "argument": "Cache ALIGN issue"})
     assert "cache align issue" in Report.objects.get().words
     everything = {
-        name: getattr(Report.objects.get(), name) for name in ("urgency", "words", "merged", "shifted", "heard_at")
+        name: getattr(Report.objects.get(), name)
+        for name in ("urgency", "words", "merged_release", "shift_left_release", "last_human_reply_at")
     }
-    Report.objects.update(urgency=0, words="", merged="", shifted="", heard_at=None)
+    Report.objects.update(urgency=0, words="", merged_release="", shift_left_release="", last_human_reply_at=None)
     call_command("refold", verbosity=0)
     assert {name: getattr(Report.objects.get(), name) for name in everything} == everything
 
@@ -314,7 +316,7 @@ def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
 
 
 def test_strangers_read_and_change_nothing(client: Client, db: None) -> None:
-    report = line(1, merged="v5.6")
+    report = line(1, merged_release="v5.6")
     page = text(client, "/v5.6/")
     assert 'name="row"' not in page
     answer = client.post("/triage/change/", {"do": "working", "row": rows(report)})
@@ -332,7 +334,7 @@ def test_a_maintainer_changes_what_he_was_told_of(client: Client, db: None) -> N
     own, told, other = line(1, authors=["dana@dev.example"]), line(2, told=["dana@dev.example"]), line(3)
     client.post("/triage/change/", {"do": "working", "row": rows(own, told, other)})
     assert [each.state for each in Report.objects.order_by("pk")] == ["working", "working", "no_response"]
-    assert [each.by for each in Event.objects.order_by("pk")] == ["author", "maintainer"]
+    assert [each.role for each in Event.objects.order_by("pk")] == ["author", "maintainer"]
     event = Event.objects.order_by("pk")[0]
     assert client.post(f"/report/{own.culprit.sha}/take-back/", {"key": event.key}).status_code == 403
     assert text(client, f"/report/{other.culprit.sha}/").count("<option") == 0
@@ -352,7 +354,7 @@ def test_a_timeline_is_taken_back_by_triagers(toni: Client, world: World) -> Non
 
 
 def test_views_are_kept_and_shared(toni: Client, client: Client) -> None:
-    line(1, merged="v5.6", state="working")
+    line(1, merged_release="v5.6", state="working")
     toni.post("/views/", {"name": "in work", "query": "state=working", "next": "/v5.6/"})
     assert "in work" in text(toni, "/v5.6/")
     assert "in work" not in text(client, "/v5.6/")
@@ -376,9 +378,9 @@ def test_views_are_kept_and_shared(toni: Client, client: Client) -> None:
 
 def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> None:
     report = world.report()
-    posted = {"do": "note", "row": rows(report), "argument": "It is the <lock>, see v9.1.", "aloud": "on"}
+    posted = {"do": "note", "row": rows(report), "argument": "It is the <lock>, see v9.1.", "notify_thread": "on"}
     toni.post("/triage/change/", posted)
-    toni.post("/triage/change/", {"do": "block", "row": rows(report), "release": "v9.1"})  # not aloud
+    toni.post("/triage/change/", {"do": "block", "row": rows(report), "release": "v9.1"})  # not notify_thread
     compose_follow_ups(world.identity, world.later(), approve_first=False)
     mail = OutgoingMail.objects.exclude(purpose="report").get()
     assert (mail.state, mail.purpose) == ("approved", f"said {Event.objects.get(kind='noted').key}")
@@ -396,7 +398,7 @@ def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> N
 
 def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, toni: Client) -> None:
     report = world.report()
-    toni.post("/triage/change/", {"do": "disputed", "row": rows(report), "aloud": "on"})
+    toni.post("/triage/change/", {"do": "disputed", "row": rows(report), "notify_thread": "on"})
     batch = Event.objects.get(kind="disputed").batch
     compose_follow_ups(world.identity, world.later())
     assert OutgoingMail.objects.exclude(purpose="report").get().state == "composed"
@@ -427,7 +429,7 @@ def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, mo
 def test_a_long_name_is_there_whatever_else_is_asked(client: Client, db: None) -> None:
     from tracker.services.report_summary import clipped
 
-    line(1, merged="v5.6", machine=clipped("m" * 130))
+    line(1, merged_release="v5.6", machine=clipped("m" * 130))
     assert "mm: change 1" in text(client, f"/v5.6/?machine={'m' * 130}")
     assert "No reports." in text(client, f"/v5.6/?machine={'m' * 130}&state=fixed")
 
@@ -445,12 +447,12 @@ def test_an_answer_by_hand_ends_a_silence(world: World) -> None:
     maintainer.force_login(User.objects.create_user("dana", "dana@dev.example"))
     maintainer.post("/triage/change/", {"do": "responded", "row": rows(report)})
     after = Report.objects.get()
-    assert before.heard_at is not None
-    assert after.heard_at is not None
-    assert after.heard_at > before.heard_at
+    assert before.last_human_reply_at is not None
+    assert after.last_human_reply_at is not None
+    assert after.last_human_reply_at > before.last_human_reply_at
     assert after.revision > before.revision
     call_command("refold", verbosity=0)
-    assert Report.objects.get().heard_at == after.heard_at
+    assert Report.objects.get().last_human_reply_at == after.last_human_reply_at
 
 
 def test_an_author_who_is_learned_later_has_the_report_on_his_page(world: World, client: Client) -> None:

@@ -69,7 +69,7 @@ def test_replaying_everything_reaches_the_same_states(world: World) -> None:
     def stored() -> list[Any]:
         return [
             sorted(Report.objects.values_list("culprit__sha", "state", "status", "remark")),
-            sorted(Event.objects.values_list("key", "quote", "by")),
+            sorted(Event.objects.values_list("key", "quote", "role")),
             sorted(Suggestion.objects.values_list("key", "quote")),
             sorted(Message.objects.values_list("message_id", "role")),
             Finding.objects.count(),
@@ -87,11 +87,11 @@ def test_replaying_real_threads_reaches_the_same_states(shared: Any, settings: A
     settings.PERFWORK_ROBOTS, settings.PERFWORK_OPERATORS = sorted(ROBOTS), sorted(OPERATORS)
     call_command("read", str(shared / "threads-dev.mbox"), stdout=io.StringIO())
     before = sorted(Report.objects.values_list("culprit__sha", "state", "status"))
-    events = sorted(Event.objects.values_list("key", "quote", "by"))
+    events = sorted(Event.objects.values_list("key", "quote", "role"))
     findings = Finding.objects.count()
     assert "82 mails read again: none in quarantine, 0 reports with a changed status" in replay("--all")
     assert sorted(Report.objects.values_list("culprit__sha", "state", "status")) == before
-    assert sorted(Event.objects.values_list("key", "quote", "by")) == events
+    assert sorted(Event.objects.values_list("key", "quote", "role")) == events
     assert Finding.objects.count() == findings
 
 
@@ -102,8 +102,8 @@ def test_suggestions_are_paged_and_the_page_costs_the_same(
     row = {
         "report": report,
         "kind": "invalid",
-        "at": world.now,
-        "by": "author",
+        "occurred_at": world.now,
+        "role": "author",
         "message_id": "x",
         "rule": "command_invalid",
     }

@@ -44,7 +44,7 @@ def test_a_click_makes_a_suggestion_an_event(admin_client: Client, suggestion: S
     assert "Suggestions" in admin_client.get(f"/report/{suggestion.report.tag}/").content.decode()
     click(admin_client, "accept", suggestion)
     assert state(suggestion.report) == "invalid"
-    assert suggestion.report.events.get(kind="invalid").said_by == "admin"
+    assert suggestion.report.events.get(kind="invalid").actor == "admin"
     click(admin_client, "reject", suggestion)
     assert state(suggestion.report) == "invalid"
 

@@ -34,7 +34,7 @@ def seen(*reports: Report) -> dict[int, int]:
 
 @pytest.fixture
 def report(db: None) -> Report:
-    made = line(1, merged="v5.6", cycle="v5.6")
+    made = line(1, merged_release="v5.6", cycle="v5.6")
     event_log.refold([made.pk])
     return made
 
@@ -69,12 +69,18 @@ def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, arg
     assert outcome.words() == "1 report changed."
     assert status(report) == sentence
     event = Event.objects.get()
-    assert (event.said_by, event.by, event.at, event.batch, event.aloud) == ("kim", "reporter", NOW, BATCH, False)
+    assert (event.actor, event.role, event.occurred_at, event.batch, event.notify_thread) == (
+        "kim",
+        "reporter",
+        NOW,
+        BATCH,
+        False,
+    )
     assert report_actions.undo(BATCH, "lee", NOW, anybody) == [report.pk]
     assert status(report) == "currently not merged, no response from author yet"
     assert report_actions.undo(BATCH, "lee", NOW, anybody) == []
     reversal = Event.objects.get(kind="reversed")
-    assert (reversal.said_by, reversal.reverses) == ("lee", f"hand:{BATCH}")
+    assert (reversal.actor, reversal.reverses) == ("lee", f"hand:{BATCH}")
     assert report_actions.take_back([report.pk], reversal.key, "kim", NOW, anybody) == [report.pk]  # and back again
     assert status(report) == sentence
 
@@ -163,7 +169,7 @@ def test_who_may_not_is_told(report: Report) -> None:
     outcome = report_actions.change(seen(report, other), act(H.WORKING), lambda each: mine.get(each.pk))
     assert (outcome.changed, [each.pk for each in outcome.forbidden]) == ([report.pk], [other.pk])
     assert "is unchanged: you do not have permission" in outcome.words()
-    assert Event.objects.get().by == "author"
+    assert Event.objects.get().role == "author"
     assert report_actions.undo(BATCH, "eve", NOW, lambda each: None) == []
 
 

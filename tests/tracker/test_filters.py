@@ -27,10 +27,10 @@ def rows(db: None) -> None:
     """Row i is an improvement."""
     line(1, scenario="a", state="working", subsystem="mm/slub", suite="fio", metric="fio.iops", machine="m 1/2%",
          author="dana@dev.example", assignee="kim", blocks="v5.6", words="abc def",
-         reported_at=NOW - timedelta(days=30), heard_at=NOW - timedelta(days=2))  # fmt: skip
+         reported_at=NOW - timedelta(days=30), last_human_reply_at=NOW - timedelta(days=2))  # fmt: skip
     line(2, scenario="b", state="fixed", subsystem="fs", suite="aim7", metric=clipped(LONG), machine="mäschine",
          awaited="nobody", lacks_fix=True, words="abc 100% ghi",
-         reported_at=NOW - timedelta(days=3), heard_at=NOW - timedelta(hours=5))  # fmt: skip
+         reported_at=NOW - timedelta(days=3), last_human_reply_at=NOW - timedelta(hours=5))  # fmt: skip
     line(3, scenario="i", verdict="improvement", state="no_action", awaited="nobody")
     line(4, scenario="c", verdict="unknown")
 

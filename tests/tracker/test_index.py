@@ -331,7 +331,13 @@ def test_the_page_and_its_points(index: None, client: Client, django_assert_max_
 def test_the_reports_that_explain_a_point(index: None, client: Client) -> None:
     for number, (metric, merged) in enumerate((("scan.ops", "v6.3"), ("scan.other", "v6.3"), ("scan.ops", "v6.2")), 1):
         culprit = Commit.objects.create(sha=f"{number}" * 40)
-        told = {"merged": merged, "suite": "scan", "metric": metric, "verdict": "improvement", "status": "merged"}
+        told = {
+            "merged_release": merged,
+            "suite": "scan",
+            "metric": metric,
+            "verdict": "improvement",
+            "status": "merged",
+        }
         Report.objects.create(
             culprit=culprit, tag=f"{number}" * 16, state="no_action", title=f"number {number}", **told
         )

@@ -30,13 +30,13 @@ def forty(db: None) -> list[int]:
         made.append(
             line(
                 number,
-                merged="v5.6",
+                merged_release="v5.6",
                 subsystem=("mm", "", "fs")[number % 3],
                 metric=("a", "b")[number % 2],
                 machine=f"m{number % 4}",
                 author=f"a{number % 3}@dev.example",
                 reported_at=at,
-                heard_at=at,
+                last_human_reply_at=at,
                 weight=number % 6,
                 urgency=number % 7,
                 state=("no_response", "working")[number % 2],
@@ -47,7 +47,7 @@ def forty(db: None) -> list[int]:
 
 def page(query: str, size: int) -> TriageSection:
     question = TriageQuery.from_query(QueryDict(query), NOW)
-    return section("merged", "", Report.objects.filter(merged="v5.6"), question, NOW, size)
+    return section("merged", "", Report.objects.filter(merged_release="v5.6"), question, NOW, size)
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -25,7 +25,7 @@ def happened(*steps: tuple[EventKind, dict[str, str]] | EventKind) -> list[Event
     events = []
     for number, step in enumerate(steps):
         kind, more = step if isinstance(step, tuple) else (step, {})
-        by = Role(more.pop("by", "author"))
+        by = Role(more.pop("role", "author"))
         events.append(EventData(f"e{number}", kind, DAY + timedelta(days=number), by, message_id=f"m{number}", **more))
     return events
 
@@ -52,7 +52,7 @@ FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
         ([H.RESPONDED], "currently not merged, the author has responded"),
         ([H.WORKING], "currently not merged, the author is working on it"),
         ([H.ASKED], "currently not merged, more information was asked for"),
-        ([H.ASKED, (H.ANSWERED, {"by": "reporter"})], "currently not merged, the author has responded"),
+        ([H.ASKED, (H.ANSWERED, {"role": "reporter"})], "currently not merged, the author has responded"),
         ([H.DISPUTED], "currently not merged, the report is disputed"),
         ([H.FIX_PROPOSED], "currently not merged, a fix is proposed"),
         ([H.FIX_PROPOSED, H.FIX_CONFIRMED], "currently not merged, a fix is proposed and confirmed"),
@@ -164,7 +164,7 @@ def test_what_comes_after_the_fix_does_not_overwrite_it() -> None:
 
 
 def test_third_parties_never_make_it_responded() -> None:
-    standing = fold(Verdict.REGRESSION, happened((H.RESPONDED, {"by": "third_party"})))
+    standing = fold(Verdict.REGRESSION, happened((H.RESPONDED, {"role": "third_party"})))
     assert standing.state is State.NO_RESPONSE
     assert standing.responded_at is None
 
@@ -186,13 +186,13 @@ def test_somebody_is_awaited_only_while_it_is_open() -> None:
         ([H.REPORTED], Awaited.AUTHOR),
         ([H.ASKED], Awaited.REPORTER),
         ([H.ASKED, H.RESPONDED], Awaited.REPORTER),  # who asked still waits
-        ([H.ASKED, (H.ANSWERED, {"by": "reporter"})], Awaited.AUTHOR),
+        ([H.ASKED, (H.ANSWERED, {"role": "reporter"})], Awaited.AUTHOR),
         ([H.ASKED, H.ANSWERED], Awaited.AUTHOR),  # the author takes it on himself
-        ([H.ASKED, (H.FIX_FAILED, {"by": "reporter"})], Awaited.AUTHOR),
+        ([H.ASKED, (H.FIX_FAILED, {"role": "reporter"})], Awaited.AUTHOR),
         ([H.DISPUTED], Awaited.REPORTER),
         ([H.DISPUTED, H.RESPONDED], Awaited.AUTHOR),
-        ([H.DISPUTED, (H.RESPONDED, {"by": "third_party"})], Awaited.REPORTER),
-        ([H.DISPUTED, (H.ANSWERED, {"by": "reporter"})], Awaited.AUTHOR),
+        ([H.DISPUTED, (H.RESPONDED, {"role": "third_party"})], Awaited.REPORTER),
+        ([H.DISPUTED, (H.ANSWERED, {"role": "reporter"})], Awaited.AUTHOR),
         ([H.FIX_PROPOSED], Awaited.REPORTER),
         ([H.RESPONDED, H.TEST_ASKED], Awaited.REPORTER),
         ([H.FIX_PROPOSED, H.FIX_CONFIRMED], Awaited.AUTHOR),
@@ -207,21 +207,21 @@ def test_who_owes_the_next_move(steps: list[EventKind], awaited: Awaited) -> Non
 
 def test_a_confirmation_of_an_older_candidate_confirms_nothing() -> None:
     first, second = (H.FIX_PROPOSED, {"title": "v1"}), (H.FIX_PROPOSED, {"title": "v2"})
-    of_the_first = (H.FIX_CONFIRMED, {"by": "reporter", "answers": "m0"})
-    of_the_second = (H.FIX_CONFIRMED, {"by": "reporter", "answers": "m1"})
+    of_the_first = (H.FIX_CONFIRMED, {"role": "reporter", "in_reply_to": "m0"})
+    of_the_second = (H.FIX_CONFIRMED, {"role": "reporter", "in_reply_to": "m1"})
     assert fold(Verdict.REGRESSION, happened(first, second, of_the_first)).state is State.FIX_PROPOSED
     assert fold(Verdict.REGRESSION, happened(first, second, of_the_second)).state is State.FIX_CONFIRMED
-    late = (H.FIX_CONFIRMED, {"by": "reporter", "answers": "m0"})
-    gone = (H.FIX_FAILED, {"by": "reporter", "answers": "m0"})
+    late = (H.FIX_CONFIRMED, {"role": "reporter", "in_reply_to": "m0"})
+    gone = (H.FIX_FAILED, {"role": "reporter", "in_reply_to": "m0"})
     assert fold(Verdict.REGRESSION, happened(first, gone, first, late)).state is State.FIX_PROPOSED
     assert fold(Verdict.REGRESSION, happened(first, H.DROPPED, H.REOPENED, late)).state is State.RESPONDED
-    failed = (H.FIX_FAILED, {"by": "reporter", "answers": "m0"})
+    failed = (H.FIX_FAILED, {"role": "reporter", "in_reply_to": "m0"})
     assert fold(Verdict.REGRESSION, happened(first, second, failed)).state is State.FIX_PROPOSED
 
 
 def test_a_confirmation_of_nothing_confirms_nothing() -> None:
-    by_lab = (H.FIX_CONFIRMED, {"by": "reporter"})
-    named = (H.FIX_CONFIRMED, {"by": "reporter", "title": "mm: fix it"})
+    by_lab = (H.FIX_CONFIRMED, {"role": "reporter"})
+    named = (H.FIX_CONFIRMED, {"role": "reporter", "title": "mm: fix it"})
     assert fold(Verdict.REGRESSION, happened(H.RESPONDED, by_lab)).state is State.RESPONDED
     assert fold(Verdict.REGRESSION, happened(H.RESPONDED, named)).state is State.FIX_CONFIRMED
 
@@ -260,8 +260,8 @@ def histories(draw: st.DrawFn) -> list[EventData]:
         EventData(
             key=f"k{index}",
             kind=kind,
-            at=DAY + timedelta(hours=draw(st.integers(0, 3))),
-            by=draw(st.sampled_from(list(Role))),
+            occurred_at=DAY + timedelta(hours=draw(st.integers(0, 3))),
+            role=draw(st.sampled_from(list(Role))),
             title=draw(WORDS),
             tag=draw(TAGS),
             remark=draw(WORDS),
@@ -290,8 +290,8 @@ def test_the_order_of_learning_does_not_matter(
 )
 def test_undo_restores(verdict: Verdict, events: list[EventData], kind: EventKind, hour: int) -> None:
     done = EventData("done", kind, DAY + timedelta(hours=hour), Role.AUTHOR, message_id="m", tag="v5.6")
-    undone = EventData("undone", H.REVERSED, DAY + timedelta(days=9), said_by="somebody", reverses="done")
-    redone = EventData("redone", H.REVERSED, DAY + timedelta(days=10), said_by="somebody", reverses="undone")
+    undone = EventData("undone", H.REVERSED, DAY + timedelta(days=9), actor="somebody", reverses="done")
+    redone = EventData("redone", H.REVERSED, DAY + timedelta(days=10), actor="somebody", reverses="undone")
     assert fold(verdict, [*events, done, undone]) == fold(verdict, events)
     assert fold(verdict, [*events, done, undone, redone]) == fold(verdict, [*events, done])
 
@@ -299,9 +299,9 @@ def test_undo_restores(verdict: Verdict, events: list[EventData], kind: EventKin
 @settings(max_examples=20)
 @given(st.integers(100, 3000))
 def test_a_long_chain_of_undo_and_redo_has_an_end(length: int) -> None:
-    chain = [EventData("k0", H.INVALID, DAY, said_by="s")]
+    chain = [EventData("k0", H.INVALID, DAY, actor="s")]
     chain += [
-        EventData(f"k{n}", H.REVERSED, DAY + timedelta(minutes=n), said_by="s", reverses=f"k{n - 1}")
+        EventData(f"k{n}", H.REVERSED, DAY + timedelta(minutes=n), actor="s", reverses=f"k{n - 1}")
         for n in range(1, length)
     ]
     expected = State.INVALID if length % 2 else State.NO_RESPONSE

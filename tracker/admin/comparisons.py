@@ -84,7 +84,7 @@ class StudyAdmin(admin.ModelAdmin):
 
 @admin.register(models.ToolOutput)
 class ToolOutputAdmin(ReadOnly):
-    list_display = ("name", "kind", "report", "kernel", "said_by", "at")
+    list_display = ("name", "kind", "report", "kernel", "submitted_by", "at")
     list_select_related = ("report__culprit", "kernel")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[models.ToolOutput]:

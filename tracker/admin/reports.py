@@ -161,7 +161,7 @@ class FindingAdmin(ReadOnly):
 
 @admin.register(models.Event)
 class EventAdmin(ReadOnly):
-    list_display = ("report", "kind", "at", "message_id", "commit", "said_by")
+    list_display = ("report", "kind", "occurred_at", "message_id", "commit", "actor")
     list_filter = ("kind",)
     list_select_related = ("report__culprit",)
 
@@ -183,7 +183,7 @@ class SigningKeyAdmin(admin.ModelAdmin):
 class SuggestionAdmin(ReadOnly):
     """Accepts or rejects suggestions; accepting one makes it an event by the signed-in user."""
 
-    list_display = ("report", "kind", "quote", "by", "rule", "decision", "decided_by")
+    list_display = ("report", "kind", "quote", "role", "rule", "decision", "decided_by")
     list_filter = ("decision", "rule")
     list_select_related = ("report__culprit",)
     actions = ("accept", "reject")

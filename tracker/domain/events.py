@@ -150,20 +150,22 @@ class EventData:
 
     key: str
     kind: EventKind
-    at: datetime
-    by: Role = Role.MACHINE
+    occurred_at: datetime
+    role: Role = Role.MACHINE
     message_id: str = ""  # the evidence is one of these four
     commit: str = ""
     result: str = ""
-    said_by: str = ""
+    actor: str = ""
     title: str = ""  # of a fix
     tag: str = ""  # the version in which it happened
     tree: str = ""
     remark: str = ""  # free text: a note, a name, a sha10 of another report
     reverses: str = ""
-    answers: str = ""  # the Message-ID of the mail that this one replies to
+    in_reply_to: str = ""  # the Message-ID of the mail that this one replies to
 
     def order(self) -> tuple[object, ...]:
         """Return a sort key by content: a total order, so that the order in which events arrive never matters."""
-        rest = tuple(str(getattr(self, field.name)) for field in fields(self) if field.name not in ("at", "kind"))
-        return (self.at, _RANK[self.kind], rest)
+        rest = tuple(
+            str(getattr(self, field.name)) for field in fields(self) if field.name not in ("occurred_at", "kind")
+        )
+        return (self.occurred_at, _RANK[self.kind], rest)

@@ -13,7 +13,7 @@ from tracker.models.git import Commit, Tree
 # over ten thousand reports reads none of their rows.
 ASKED = (
     *("state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks"),
-    *("lacks_fix", "reported_at", "heard_at", "weight"),
+    *("lacks_fix", "reported_at", "last_human_reply_at", "weight"),
 )
 
 
@@ -23,8 +23,10 @@ class ReportSummary(models.Model):
     Names are cut to what an index can hold (tracker/services/report_summary.py).
     """
 
-    merged = models.TextField(blank=True, help_text="the release in whose cycle the culprit landed, if shown")
-    shifted = models.TextField(blank=True, help_text="the release in whose cycle it was reported from another tree")
+    merged_release = models.TextField(blank=True, help_text="the release in whose cycle the culprit landed, if shown")
+    shift_left_release = models.TextField(
+        blank=True, help_text="the release in whose cycle it was reported from another tree"
+    )
     author = models.TextField(blank=True, help_text="email address of the culprit's author")
     suite = models.TextField(blank=True, help_text="from the headline finding, like the next eight fields")
     metric = models.TextField(blank=True)
@@ -35,7 +37,7 @@ class ReportSummary(models.Model):
     noise_pct = models.FloatField(null=True, blank=True, help_text="the larger spread of the two sides")
     spark = models.TextField(blank=True, help_text="the samples of both sides as heights: 3,4,3|17,18")
     weight = models.FloatField(default=0, help_text="the change in multiples of the noise")
-    heard_at = models.DateTimeField(null=True, blank=True, help_text="when a person last wrote about it")
+    last_human_reply_at = models.DateTimeField(null=True, blank=True, help_text="when a person last wrote about it")
     closed_at = models.DateTimeField(null=True, blank=True)
     blocks = models.TextField(blank=True, help_text="the release that it blocks")
     assignee = models.TextField(blank=True)
@@ -47,10 +49,10 @@ class ReportSummary(models.Model):
     class Meta:
         abstract = True
         indexes = [
-            models.Index(fields=["merged", "-urgency", "id", *ASKED], name="lines_merged"),
-            models.Index(fields=["shifted", "-urgency", "id", *ASKED], name="lines_shifted"),
-            models.Index(fields=["merged", "-revision"], name="news_of_merged"),
-            models.Index(fields=["shifted", "-revision"], name="news_of_shifted"),
+            models.Index(fields=["merged_release", "-urgency", "id", *ASKED], name="lines_merged"),
+            models.Index(fields=["shift_left_release", "-urgency", "id", *ASKED], name="lines_shifted"),
+            models.Index(fields=["merged_release", "-revision"], name="news_of_merged"),
+            models.Index(fields=["shift_left_release", "-revision"], name="news_of_shifted"),
             models.Index(fields=["subsystem", "-urgency"], name="lines_of_a_subsystem"),
             models.Index(fields=["metric", "-urgency"], name="lines_of_a_metric"),
             models.Index(fields=["machine", "-urgency"], name="lines_of_a_machine"),
@@ -83,7 +85,7 @@ class Report(ReportSummary):
     given_title = models.TextField(blank=True, help_text="a title that a user gave it later")
     state = models.TextField(choices=[(s.value, s.value) for s in State])
     status = models.TextField(help_text="the status text")
-    because = models.TextField(blank=True, help_text="the key of the event that decided the state")
+    decided_by = models.TextField(blank=True, help_text="the key of the event that decided the state")
     awaited = models.TextField(blank=True)
     landing = models.TextField(blank=True, help_text="the first mainline version with the culprit")
     cycle = models.TextField(blank=True, db_index=True, help_text="the release in whose cycle the landing is")
@@ -132,32 +134,32 @@ class Event(models.Model):
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="events")
     key = models.TextField(help_text="identifies the event within the report, so that it is recorded once")
     kind = models.TextField(choices=[(h.value, h.value) for h in EventKind])
-    at = models.DateTimeField()
-    by = models.TextField(choices=[(r.value, r.value) for r in Role], default=Role.MACHINE.value)
+    occurred_at = models.DateTimeField()
+    role = models.TextField(choices=[(r.value, r.value) for r in Role], default=Role.MACHINE.value)
     message_id = models.TextField(blank=True, db_index=True)
     commit = models.TextField(blank=True, db_index=True)
     result = models.TextField(blank=True)
-    said_by = models.TextField(blank=True, help_text="a user, or a person who said so outside of mail and git")
+    actor = models.TextField(blank=True, help_text="a user, or a person who said so outside of mail and git")
     title = models.TextField(blank=True)
     tag = models.TextField(blank=True)
     tree = models.TextField(blank=True)
     remark = models.TextField(blank=True)
     reverses = models.TextField(blank=True)
-    answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
+    in_reply_to = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
     recorded_at = models.DateTimeField()
     batch = models.TextField(blank=True, help_text="ID of the report action that it belongs to")
-    aloud = models.BooleanField(default=False, help_text="the user wants it announced in the thread")
+    notify_thread = models.BooleanField(default=False, help_text="the user wants it announced in the thread")
 
     objects = NaturalManager["Event"]()
 
     class Meta:
-        ordering = ["at", "pk"]
+        ordering = ["occurred_at", "pk"]
         constraints = [
             models.UniqueConstraint(fields=["report", "key"], name="a_fact_is_told_once"),
             models.CheckConstraint(condition=Q(kind__in=values(EventKind)), name="event_kind_is_known"),
             models.CheckConstraint(
-                condition=~Q(message_id="") | ~Q(commit="") | ~Q(result="") | ~Q(said_by=""),
+                condition=~Q(message_id="") | ~Q(commit="") | ~Q(result="") | ~Q(actor=""),
                 name="event_names_its_evidence",
             ),
             models.CheckConstraint(
@@ -168,12 +170,12 @@ class Event(models.Model):
             models.Index(
                 fields=["recorded_at"], condition=Q(kind__in=[kind.value for kind in NEWS]), name="news_for_a_thread"
             ),
-            models.Index(fields=["recorded_at"], condition=Q(aloud=True), name="said_aloud"),
+            models.Index(fields=["recorded_at"], condition=Q(notify_thread=True), name="said_aloud"),
             models.Index(fields=["batch"], condition=~Q(batch=""), name="acts_of_people"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.at:%Y-%m-%d}"
+        return f"{self.kind} {self.occurred_at:%Y-%m-%d}"
 
     def natural_key(self) -> tuple[str, ...]:
         return (*self.report.natural_key(), self.key)
@@ -183,18 +185,18 @@ class Event(models.Model):
         return EventData(
             key=self.key,
             kind=EventKind(self.kind),
-            at=self.at,
-            by=Role(self.by),
+            occurred_at=self.occurred_at,
+            role=Role(self.role),
             message_id=self.message_id,
             commit=self.commit,
             result=self.result,
-            said_by=self.said_by,
+            actor=self.actor,
             title=self.title,
             tag=self.tag,
             tree=self.tree,
             remark=self.remark,
             reverses=self.reverses,
-            answers=self.answers,
+            in_reply_to=self.in_reply_to,
         )
 
 
@@ -213,15 +215,15 @@ class Suggestion(models.Model):
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="suggestions")
     key = models.TextField()
     kind = models.TextField(choices=[(h.value, h.value) for h in EventKind])
-    at = models.DateTimeField()
-    by = models.TextField(choices=[(r.value, r.value) for r in Role])
+    occurred_at = models.DateTimeField()
+    role = models.TextField(choices=[(r.value, r.value) for r in Role])
     message_id = models.TextField(blank=True, help_text="empty: it is from a commit")
     commit = models.TextField(blank=True)
     title = models.TextField(blank=True)
     tag = models.TextField(blank=True)
     tree = models.TextField(blank=True)
     remark = models.TextField(blank=True)
-    answers = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
+    in_reply_to = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
     rule = models.TextField(help_text="the rule that read it")
     decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
@@ -229,7 +231,7 @@ class Suggestion(models.Model):
     decided_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = ["at", "pk"]
+        ordering = ["occurred_at", "pk"]
         constraints = [
             models.UniqueConstraint(fields=["report", "key"], name="a_reading_is_suggested_once"),
             models.CheckConstraint(condition=models.Q(decision__in=Decision.values), name="decision_is_known"),
@@ -239,7 +241,7 @@ class Suggestion(models.Model):
         ]
         indexes = [
             models.Index(fields=["rule", "decision"]),
-            models.Index(fields=["at"], condition=models.Q(decision="open"), name="open_suggestions"),
+            models.Index(fields=["occurred_at"], condition=models.Q(decision="open"), name="open_suggestions"),
         ]
 
     def __str__(self) -> str:
@@ -250,15 +252,15 @@ class Suggestion(models.Model):
         return EventData(
             key=self.key,
             kind=EventKind(self.kind),
-            at=self.at,
-            by=Role(self.by),
+            occurred_at=self.occurred_at,
+            role=Role(self.role),
             message_id=self.message_id,
             commit=self.commit,
             title=self.title,
             tag=self.tag,
             tree=self.tree,
             remark=self.remark,
-            answers=self.answers,
+            in_reply_to=self.in_reply_to,
         )
 
 

@@ -130,7 +130,7 @@ class ToolOutput(models.Model):
     kind = models.TextField()
     text = models.TextField()
     key = models.TextField(unique=True, help_text="digest of its owner, name and text, so that it is stored once")
-    said_by = models.TextField(help_text="who uploaded it")
+    submitted_by = models.TextField(help_text="who uploaded it")
     at = models.DateTimeField()
 
     class Meta:

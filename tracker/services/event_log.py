@@ -23,7 +23,7 @@ CACHE = (
         "given_title",
         "state",
         "status",
-        "because",
+        "decided_by",
         "awaited",
         "landing",
         "cycle",
@@ -34,7 +34,16 @@ CACHE = (
     *("remark", "reported_at", "responded_at", "changed_at"),
 )
 # The columns of the report summary that follow from these and from the events.
-LINE = ("closed_at", "blocks", "assignee", "merged", "shifted", "heard_at", "urgency", "words")
+LINE = (
+    "closed_at",
+    "blocks",
+    "assignee",
+    "merged_release",
+    "shift_left_release",
+    "last_human_reply_at",
+    "urgency",
+    "words",
+)
 _NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
 # The newest event's key, but always higher than before: an event with a lower key may be committed later.
 _REVISION = f"revision = CASE WHEN {_NEWEST} > revision THEN {_NEWEST} ELSE revision + 1 END"
@@ -62,7 +71,7 @@ def append(rows: Iterable[Event]) -> set[int]:
 
 def correct_role(report: Report, event: EventData) -> None:
     """Correct who caused an event, where that is known better than when its mail was first read."""
-    Event.objects.filter(report=report, key=event.key, said_by="").exclude(by=event.by).update(by=event.by)
+    Event.objects.filter(report=report, key=event.key, actor="").exclude(role=event.role).update(role=event.role)
 
 
 def rejected_keys(report: Report, message_id: str) -> set[str]:
@@ -77,7 +86,7 @@ def forget_mail(message_ids: models.QuerySet[Any]) -> None:
     What a user said or decided is kept.
     """
     Suggestion.objects.filter(decision=Decision.OPEN, message_id__in=message_ids).delete()
-    Event.objects.filter(message_id__in=message_ids, said_by="").delete()
+    Event.objects.filter(message_id__in=message_ids, actor="").delete()
 
 
 @transaction.atomic
@@ -147,7 +156,7 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
         when = (report.reported_at, report.cycle)
         for name, value in cached(standing).items():
             setattr(report, name, value)
-        report.changed_at = max((event.at for event in events[report.pk]), default=None)
+        report.changed_at = max((event.occurred_at for event in events[report.pk]), default=None)
         elsewhen = when != (report.reported_at, report.cycle)
         if elsewhen and calendar is None:
             calendar = report_summary.ReleaseCalendar.load()
@@ -179,7 +188,7 @@ def cached(standing: ReportState) -> Mapping[str, object]:
         "given_title": standing.title,
         "state": standing.state,
         "status": status_text(standing),
-        "because": standing.because,
+        "decided_by": standing.decided_by,
         "awaited": standing.awaited,
         "landing": standing.landing,
         "cycle": landed.cycle if landed else "",

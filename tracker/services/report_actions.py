@@ -30,14 +30,14 @@ Permit = Callable[[Report], Role | None]  # the role in which a user may change 
 
 @dataclass(frozen=True, slots=True)
 class ReportAction:
-    """One action of a user. `batch`: its ID, 12 random hexadecimal digits; `aloud`: announce it in the threads."""
+    """One action of a user. `batch`: its ID, 12 random hexadecimal digits; `notify_thread`: tell the threads."""
 
     kind: EventKind
     person: str
     batch: str
     at: datetime
     argument: str = ""
-    aloud: bool = False
+    notify_thread: bool = False
 
     @property
     def key(self) -> str:
@@ -45,7 +45,7 @@ class ReportAction:
 
     def event(self, role: Role, release: str) -> EventData:
         """Return the event for one report. `release`: what it blocks by default. Raises InvalidInput."""
-        event = EventData(self.key, self.kind, self.at, role, said_by=self.person)
+        event = EventData(self.key, self.kind, self.at, role, actor=self.person)
         told = " ".join(self.argument.split())[:LONGEST]
         match self.kind:
             case EventKind.FIX_PROPOSED | EventKind.FIX_CONFIRMED:
@@ -124,14 +124,16 @@ def change(seen: Mapping[int, int], act: ReportAction, may: Permit, release: str
             outcome.forbidden.append(report)
         elif report.revision != seen[report.pk]:
             outcome.overtaken.append(report)
-        elif not _moves(report, values, event := act.event(role, release or report.merged or report.shifted)):
+        elif not _moves(
+            report, values, event := act.event(role, release or report.merged_release or report.shift_left_release)
+        ):
             outcome.idle.append(report)
         else:
             outcome.changed.append(report.pk)
             row = event_log.event_row(
                 report, event, act.at, act.argument.strip() if act.kind is EventKind.NOTED else ""
             )
-            row.batch, row.aloud = act.batch, act.aloud
+            row.batch, row.notify_thread = act.batch, act.notify_thread
             return row
         return None
 
@@ -143,7 +145,7 @@ def _moves(report: Report, events: Sequence[EventData], event: EventData) -> boo
     """Whether the event would change the report state; who caused it does not count."""
     verdict = Verdict(report.verdict)
     before, after = fold(verdict, events), fold(verdict, [*events, event])
-    return replace(before, because="", closed_at=None) != replace(after, because="", closed_at=None)
+    return replace(before, decided_by="", closed_at=None) != replace(after, decided_by="", closed_at=None)
 
 
 def undo(batch: str, person: str, now: datetime, may: Permit) -> list[int]:
@@ -166,7 +168,7 @@ def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may:
         known = {event.key for event in events}
         own = next(name for number in range(len(known) + 1) if (name := _reversal(key, number)) not in known)
         changed.append(report.pk)
-        value = EventData(own, EventKind.REVERSED, now, said_by=person, reverses=key)
+        value = EventData(own, EventKind.REVERSED, now, actor=person, reverses=key)
         return event_log.event_row(report, value, now)
 
     event_log.amend(list(reports)[:MOST], tell)

@@ -33,14 +33,14 @@ _BEYOND = (1 << 20) - 1
 _SECONDS = (1 << 32) - 1
 
 
-def urgency(blocking: bool, weight: float, heard_at: datetime | None) -> int:
+def urgency(blocking: bool, weight: float, last_human_reply_at: datetime | None) -> int:
     """Return one number to sort a table by: blocking first, then effect ÷ noise, then the longest silence.
 
     >>> urgency(True, 1.0, None) > urgency(False, 900.0, None) > urgency(False, 1.0, None) > 0
     True
     """
     effect = round(min(float(_BEYOND), weight * 8)) if weight > 0 else 0
-    heard = min(_SECONDS, max(0, int(heard_at.timestamp()))) if heard_at else 0
+    heard = min(_SECONDS, max(0, int(last_human_reply_at.timestamp()))) if last_human_reply_at else 0
     return (int(blocking) << 52) | (effect << 32) | (_SECONDS - heard)
 
 
@@ -108,24 +108,35 @@ class ReleaseCalendar:
 
 
 LINE = (
-    *("merged", "shifted", "author", "suite", "metric", "machine", "scenario", "base", "change_pct", "noise_pct"),
-    *("spark", "weight", "heard_at", "lacks_fix", "urgency", "words"),
+    *(
+        "merged_release",
+        "shift_left_release",
+        "author",
+        "suite",
+        "metric",
+        "machine",
+        "scenario",
+        "base",
+        "change_pct",
+        "noise_pct",
+    ),
+    *("spark", "weight", "last_human_reply_at", "lacks_fix", "urgency", "words"),
 )
 
 
 def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
     """Update the summary after a change of state; no calendar is needed if report time and cycle are unchanged."""
-    report.merged = report.cycle if not report.held or report.reported_at else ""
+    report.merged_release = report.cycle if not report.held or report.reported_at else ""
     if calendar:
         at = report.reported_at
         elsewhere = report.tree is None or report.tree.role != TreeRole.MAINLINE or not report.cycle
-        report.shifted = calendar.cycle_at(at) if at and elsewhere else ""
-    told = (report.heard_at, report.reported_at, report.responded_at)
+        report.shift_left_release = calendar.cycle_at(at) if at and elsewhere else ""
+    told = (report.last_human_reply_at, report.reported_at, report.responded_at)
     now = timezone.now()  # ignore dates in the future
     heard = [each for each in told if each and each <= now]
-    report.heard_at = max(heard, default=None)
+    report.last_human_reply_at = max(heard, default=None)
     blocking = bool(report.blocks) and report.state in OPEN
-    report.urgency = urgency(blocking, report.weight, report.heard_at)
+    report.urgency = urgency(blocking, report.weight, report.last_human_reply_at)
     report.words = _words(report)
 
 
@@ -148,7 +159,7 @@ def _relist(some: Collection[int], calendar: ReleaseCalendar) -> None:
     for report in reports:
         _head(report, heads.get(report.pk))
         report.author = clipped(report.culprit.author_email.lower())
-        report.heard_at = heard.get(report.pk)
+        report.last_human_reply_at = heard.get(report.pk)
         report.lacks_fix = report.pk in lacking
         set_columns(report, calendar)
     bulk.update([each for each in reports if before[each.pk] != [getattr(each, name) for name in LINE]], LINE)

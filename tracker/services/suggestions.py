@@ -44,9 +44,11 @@ def decide(
     open_one = Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN)
     if not open_one.update(decision=decision, decided_by=person, decided_at=now):
         return False
-    value = replace(suggestion.value(), said_by=person)
+    value = replace(suggestion.value(), actor=person)
     if decision == Decision.REJECTED:
-        value = replace(value, kind=EventKind.READING_REJECTED, at=now, remark=suggestion.rule, title="", commit="")
+        value = replace(
+            value, kind=EventKind.READING_REJECTED, occurred_at=now, remark=suggestion.rule, title="", commit=""
+        )
     elif decision == Decision.CHANGED and instead:
         value = replace(value, kind=instead, remark="", title=value.title if instead in _OF_A_FIX else "")
     value = replace(value, key=_key(suggestion, value))
@@ -67,8 +69,8 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
         undone = EventData(
             key=f"{EventKind.REVERSED}:{event.key}",
             kind=EventKind.REVERSED,
-            at=now,
-            said_by=person,
+            occurred_at=now,
+            actor=person,
             reverses=event.key,
         )
         event_log.record([event_log.event_row(suggestion.report, undone, now)])
@@ -85,7 +87,7 @@ def _key(suggestion: Suggestion, value: EventData) -> str:
 
 def _events(suggestion: Suggestion) -> QuerySet[Event]:
     """Return the events of earlier decisions on this suggestion."""
-    told = Event.objects.filter(report=suggestion.report_id, message_id=suggestion.message_id).exclude(said_by="")
+    told = Event.objects.filter(report=suggestion.report_id, message_id=suggestion.message_id).exclude(actor="")
     return told.filter(
         Q(key=suggestion.key)
         | Q(key__startswith=f"{suggestion.key}!")

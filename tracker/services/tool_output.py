@@ -18,18 +18,18 @@ _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
 
 
 def attach_to_report(
-    report: Report, side: str, name: str, text: str, said_by: str, now: datetime, machine: Machine | None = None
+    report: Report, side: str, name: str, text: str, submitted_by: str, now: datetime, machine: Machine | None = None
 ) -> ToolOutput:
     """Store a file of one side of a report, once. Returns the stored one; raises InvalidInput."""
     row = ToolOutput(report=report, side=side, machine=machine)
-    return _attach(row, f"report {report.pk} {side}{_on(machine)}", name, text, said_by, now)
+    return _attach(row, f"report {report.pk} {side}{_on(machine)}", name, text, submitted_by, now)
 
 
 def attach_to_kernel(
     kernel: Kernel,
     name: str,
     text: str,
-    said_by: str,
+    submitted_by: str,
     now: datetime,
     result: ReleaseResult | None = None,
     machine: Machine | None = None,
@@ -38,14 +38,14 @@ def attach_to_kernel(
     """Store a file that was taken while a kernel was measured; otherwise like `attach_to_report`."""
     row = ToolOutput(kernel=kernel, result=result, machine=machine, scenario=scenario)
     where = f"kernel {kernel.pk}{_on(machine)}{f' scenario {scenario.pk}' if scenario else ''}"
-    return _attach(row, where, name, text, said_by, now)
+    return _attach(row, where, name, text, submitted_by, now)
 
 
 def _on(machine: Machine | None) -> str:
     return f" machine {machine.pk}" if machine else ""
 
 
-def _attach(row: ToolOutput, owner: str, name: str, text: str, said_by: str, now: datetime) -> ToolOutput:
+def _attach(row: ToolOutput, owner: str, name: str, text: str, submitted_by: str, now: datetime) -> ToolOutput:
     if not text.strip():
         raise InvalidInput(f"{name[:80]}: the file is empty")
     if len(text) > MOST:
@@ -58,7 +58,7 @@ def _attach(row: ToolOutput, owner: str, name: str, text: str, said_by: str, now
     others = ToolOutput.objects.filter(report=row.report, kernel=row.kernel, result=None)
     if row.result is None and others.count() >= MOST_FILES:  # files of results have a limit of their own
         raise InvalidInput(f"{row.name[:80]}: there are already {MOST_FILES} files")
-    row.kind, row.said_by, row.at = kind_of(row.text), said_by, now
+    row.kind, row.submitted_by, row.at = kind_of(row.text), submitted_by, now
     try:
         with transaction.atomic():
             row.save()

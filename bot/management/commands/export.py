@@ -68,9 +68,9 @@ def events() -> Iterator[Row]:
         yield {
             "report": each.report.culprit.sha,
             "kind": each.kind,
-            "at": _time(each.at),
-            "evidence": each.message_id or each.commit or each.result or each.said_by,
-            "by": each.by,
+            "at": _time(each.occurred_at),
+            "evidence": each.message_id or each.commit or each.result or each.actor,
+            "by": each.role,
             "key": each.key,
         }
 

@@ -45,7 +45,7 @@ def policy_context(report: Report) -> PolicyContext:
 def quiet_time(report: Report, *, with_fix: bool = True) -> PolicyContext:
     """Return when a fix was posted (None unless `with_fix`), and whether the author opted in."""
     events = [event.value() for event in report.events.all()] if with_fix else []
-    posted = [event.at for event in effective_events(events) if event.kind in _FIX]
+    posted = [event.occurred_at for event in effective_events(events) if event.kind in _FIX]
     willing = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
     return PolicyContext(fix_posted_at=max(posted, default=None), opted_in=willing.exists())
 

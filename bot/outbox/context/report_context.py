@@ -99,12 +99,14 @@ def fix_of(event: EventData, measured: FindingData) -> FixData:
 
 def waits_for_a_word(case: ReportContext, event: EventData) -> bool:
     """Return whether to mail "still there": the event is the latest measured version, and a reply is missing."""
-    later = [each for each in case.events if each.kind is EventKind.STILL_THERE and each.at > event.at]
+    later = [
+        each for each in case.events if each.kind is EventKind.STILL_THERE and each.occurred_at > event.occurred_at
+    ]
     waits = case.standing.state in _WAITS and case.standing.reminders
     return waits and not later and versions.parse(event.tag) is not None
 
 
 def is_ours_to_withdraw(case: ReportContext, event: EventData) -> bool:
     """Return whether the lab decided that the report is wrong, and no mail from the lab in the thread says so yet."""
-    decided = bool(event.said_by) and not (event.message_id and event.by is Role.REPORTER)
-    return decided and case.standing.because == event.key
+    decided = bool(event.actor) and not (event.message_id and event.role is Role.REPORTER)
+    return decided and case.standing.decided_by == event.key

@@ -180,7 +180,7 @@ def _relate(tracked: Tracked, tree: Tree, seen: Marks, marks: Marks) -> Iterator
 
 def _said() -> Q:
     """Select events from mail, results and people, as opposed to git."""
-    return Q(kind__in=list(_SAID)) & ~Q(message_id="", said_by="", result="")
+    return Q(kind__in=list(_SAID)) & ~Q(message_id="", actor="", result="")
 
 
 def _said_events(taken_back: Collection[tuple[int, str]]) -> Iterator[tuple[int, Event]]:
@@ -202,12 +202,12 @@ def _expected(taken_back: Collection[tuple[int, str]]) -> Iterator[Expected]:
     this title.
     """
     proposed = Event.objects.filter(kind=EventKind.FIX_PROPOSED).exclude(title="")
-    events = list(proposed.only("report_id", "key", "title", "message_id", "said_by", "quote"))
+    events = list(proposed.only("report_id", "key", "title", "message_id", "actor", "quote"))
     writers = _writers(event.message_id for event in events)
     for event in events:
         if (event.report_id, event.key) in taken_back:
             continue
-        meant = bool(event.said_by) or event.quote == f"fix {event.title}"
+        meant = bool(event.actor) or event.quote == f"fix {event.title}"
         authors = None if meant else writers.get(event.message_id, frozenset())
         yield Expected(event.report_id, event.title, authors, event.quote)
 

@@ -54,7 +54,7 @@ def _told_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
     """Return events by report, commit and tree. Only git reverses what git reported."""
     found: dict[tuple[int, str, str], _Before] = {}
     for some in in_parts(reports):
-        events = list(Event.objects.filter(report__in=some, message_id="", said_by="", result="").exclude(commit=""))
+        events = list(Event.objects.filter(report__in=some, message_id="", actor="", result="").exclude(commit=""))
         undone = {(event.report_id, event.reverses) for event in events if event.reverses}
         for event in events:
             if event.reverses:
@@ -81,7 +81,7 @@ def _is_wrong(known: Event, now: Now, view: View) -> bool:
 def _is_same(known: Event, event: EventData, role: TreeRole) -> bool:
     """Whether the event is stored already. A commit that came back to a tree gets a new one."""
     same = (known.kind, known.tag) == (event.kind, event.tag)
-    return same and (role is TreeRole.MAINLINE or known.at >= event.at - _MOMENT)
+    return same and (role is TreeRole.MAINLINE or known.occurred_at >= event.occurred_at - _MOMENT)
 
 
 def _free_key(event: EventData, taken: Collection[str]) -> str:
@@ -97,7 +97,7 @@ def _taken_back(report: Report, known: Event, view: View) -> Event:
     value = EventData(
         key=f"{EventKind.REVERSED}:{known.key}",
         kind=EventKind.REVERSED,
-        at=view.now,
+        occurred_at=view.now,
         commit=known.commit,
         tree=known.tree,
         reverses=known.key,
@@ -146,7 +146,7 @@ def suggest_again(view: View, shas: Collection[str]) -> None:
         event = view.suggested(each.commit, each.title, part, each.remark) if each.commit in shas else None
         if event and (event.kind in VERSION_KINDS or not each.tag):
             Suggestion.objects.filter(pk=each.pk, decision=Decision.OPEN).update(
-                kind=event.kind, at=event.at, tag=event.tag, tree=event.tree
+                kind=event.kind, occurred_at=event.occurred_at, tag=event.tag, tree=event.tree
             )
 
 
@@ -169,7 +169,7 @@ def suggest_dropped(now_so: Iterable[Now]) -> None:
 
 
 def _ask(report: int, event: EventData, rule: str, quote: str) -> None:
-    fields = ("kind", "at", "by", "commit", "title", "tag", "tree", "remark")
+    fields = ("kind", "occurred_at", "role", "commit", "title", "tag", "tree", "remark")
     Suggestion.objects.get_or_create(
         report_id=report,
         key=event.key,

@@ -23,7 +23,7 @@ def current() -> str:
 
 def of(version: str, now: datetime) -> Week:
     """Return the week of a release cycle, most urgent reports first."""
-    rows = Report.objects.filter(Q(merged=version) | Q(shifted=version), verdict=Verdict.REGRESSION)
+    rows = Report.objects.filter(Q(merged_release=version) | Q(shift_left_release=version), verdict=Verdict.REGRESSION)
     rows = rows.filter(reported_at__isnull=False)  # authors hear of a report before the lists do
     found = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:MOST]
     return week(

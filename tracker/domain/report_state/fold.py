@@ -44,7 +44,7 @@ def _closed(standing: ReportState, event: EventData) -> ReportState:
     """Set `closed_at` when an event closes the report; clear it when the report is open again."""
     if standing.state in OPEN or standing.state is State.NO_ACTION:
         return replace(standing, closed_at=None) if standing.closed_at else standing
-    return standing if standing.closed_at else replace(standing, closed_at=event.at)
+    return standing if standing.closed_at else replace(standing, closed_at=event.occurred_at)
 
 
 def _cured(standing: ReportState, event: EventData) -> ReportState:
@@ -67,7 +67,7 @@ def _where(event: EventData, merged: bool) -> EventData:
 
 def _names_a_fix(event: EventData) -> bool:
     """Whether the event says which fix it is about, or a person recorded it."""
-    return bool(event.title or event.commit or event.result or event.said_by or event.remark)
+    return bool(event.title or event.commit or event.result or event.actor or event.remark)
 
 
 def _counts(standing: ReportState, event: EventData) -> bool:
@@ -77,7 +77,7 @@ def _counts(standing: ReportState, event: EventData) -> bool:
         return False  # another fix or revert is still in place
     if event.kind is EventKind.FIX_CONFIRMED and not (standing.fix or _names_a_fix(event)):
         return False  # it confirms no known fix
-    if event.kind in _ABOUT_A_CANDIDATE and event.answers in standing.older_fixes:
+    if event.kind in _ABOUT_A_CANDIDATE and event.in_reply_to in standing.older_fixes:
         return False  # it is about a superseded candidate
     if event.kind is EventKind.DROPPED and event.commit and standing.dropped_by_word:
         return True  # now a commit says so, too
@@ -120,18 +120,18 @@ def _move(standing: ReportState, event: EventData) -> ReportState:
         return replace(standing, awaited=Awaited.REPORTER)
     step = STEPS.get(event.kind)
     if _is_back(standing, event):
-        return replace(standing, state=_without_outcome(standing), awaited=Awaited.AUTHOR, because=event.key)
+        return replace(standing, state=_without_outcome(standing), awaited=Awaited.AUTHOR, decided_by=event.key)
     if event.kind is EventKind.FIX_GONE and (standing.fix_merged or other_trees(standing, event)):
         return standing  # another tree still has it
     if _hands_back(standing, event):
         standing = replace(standing, awaited=Awaited.AUTHOR)
     if step is None or standing.state not in step.within:
         return standing
-    if event.kind is EventKind.RESPONDED and event.by is Role.THIRD_PARTY:
+    if event.kind is EventKind.RESPONDED and event.role is Role.THIRD_PARTY:
         return standing
     target = step.to or _without_outcome(standing)
     awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
-    return replace(standing, state=target, awaited=awaits, because=event.key)
+    return replace(standing, state=target, awaited=awaits, decided_by=event.key)
 
 
 def _is_back(standing: ReportState, event: EventData) -> bool:
@@ -148,7 +148,7 @@ def _hands_back(standing: ReportState, event: EventData) -> bool:
     """
     if event.kind is EventKind.RESPONDED:
         waits = (BEFORE_FIX | CANDIDATE) - {State.NEEDS_INFO}
-        return standing.state in waits and event.by is not Role.THIRD_PARTY
+        return standing.state in waits and event.role is not Role.THIRD_PARTY
     answers = event.kind in (EventKind.ANSWERED, EventKind.FIX_FAILED)
     return answers and standing.state in BEFORE_FIX | CANDIDATE
 

@@ -34,8 +34,8 @@ _FORGETS_FIX = frozenset(
 
 def remember(standing: ReportState, event: EventData) -> ReportState:
     """Apply what an event records besides the state."""
-    if event.kind in _ANSWERS and event.by in (Role.AUTHOR, Role.MAINTAINER) and standing.responded_at is None:
-        standing = replace(standing, responded_at=event.at)
+    if event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER) and standing.responded_at is None:
+        standing = replace(standing, responded_at=event.occurred_at)
     if event.kind in _OF_LANDINGS:
         return _remember_landing(standing, event)
     if event.kind in _OF_FIXES:
@@ -44,7 +44,7 @@ def remember(standing: ReportState, event: EventData) -> ReportState:
         return replace(forget_fix(standing), fix_reverted_in=event.tag if event.kind is EventKind.FIX_REVERTED else "")
     match event.kind:
         case EventKind.REPORTED:
-            return replace(standing, reported_at=standing.reported_at or event.at)
+            return replace(standing, reported_at=standing.reported_at or event.occurred_at)
         case EventKind.FIX_GONE:
             left = other_trees(standing, event)
             gone = "" if left or standing.fix_merged else event.tree

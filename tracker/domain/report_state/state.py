@@ -23,7 +23,7 @@ class ReportState:
 
     verdict: Verdict
     state: State
-    because: str = ""
+    decided_by: str = ""
     reported_at: datetime | None = None
     responded_at: datetime | None = None
     merged: bool = False  # the culprit is in the mainline, whether or not its first version is known

@@ -65,6 +65,6 @@ def page(kind: str, name: str, question: TriageQuery, now: datetime) -> BrowsePa
 
 
 def _past(reports: QuerySet[Report]) -> list[Past]:
-    columns = ("merged", "shifted", "state", "verdict", "reported_at", "responded_at", "noise_pct")
+    columns = ("merged_release", "shift_left_release", "state", "verdict", "reported_at", "responded_at", "noise_pct")
     newest = reports.order_by("-pk").values_list(*columns)[:RECORD]
     return [Past(merged or shifted or "not in a release", *rest) for merged, shifted, *rest in newest]

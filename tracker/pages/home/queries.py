@@ -91,8 +91,11 @@ def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
     if not versions:
         return found
     for column, rows in (
-        ("merged", Report.objects.filter(merged__in=versions)),
-        ("shifted", Report.objects.filter(shifted__in=versions).exclude(merged=F("shifted"))),
+        ("merged", Report.objects.filter(merged_release__in=versions)),
+        (
+            "shifted",
+            Report.objects.filter(shift_left_release__in=versions).exclude(merged_release=F("shift_left_release")),
+        ),
     ):
         blocks = Count("pk", filter=~Q(blocks=""))
         grouped = rows.order_by().values_list(column, "verdict", "state").annotate(n=Count("pk"), blocking=blocks)
@@ -133,8 +136,12 @@ def _lives(release: Release) -> list[ReportSpan]:
     lives: list[ReportSpan] | None = cache.get(key)
     if lives is None:
         columns = ("reported_at", "closed_at", "state", "verdict")
-        merged = Report.objects.filter(merged=release.version).values_list(*columns)
-        shifted = Report.objects.filter(shifted=release.version).exclude(merged=release.version).values_list(*columns)
+        merged = Report.objects.filter(merged_release=release.version).values_list(*columns)
+        shifted = (
+            Report.objects.filter(shift_left_release=release.version)
+            .exclude(merged_release=release.version)
+            .values_list(*columns)
+        )
         lives = [
             ReportSpan(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
             for rows in (merged, shifted)

@@ -111,7 +111,7 @@ def explaining(version: str, basket: Sequence[Benchmark]) -> list[Explained]:
         return []
     metrics = {clipped(entry.metric) for entry in at(basket, version)}
     suites = {metric.partition(".")[0] for metric in metrics}
-    rows = Report.objects.filter(Q(metric__in=metrics) | Q(suite__in=suites), merged=parsed.cycle)
+    rows = Report.objects.filter(Q(metric__in=metrics) | Q(suite__in=suites), merged_release=parsed.cycle)
     rows = rows.exclude(verdict=Verdict.UNKNOWN)
     rows = rows.annotate(same=Case(When(metric__in=metrics, then=1), default=0)).select_related("culprit")
     found = rows.order_by("-same", "metric", "-weight", "pk")[:MOST_REPORTS]

@@ -97,7 +97,7 @@ def _detail(row: ReportHighlight, version: str) -> HighlightData:
         machine=headline.machine.name if headline else "",
         status=report.status,
         heading=row.heading,
-        is_merged=report.merged == version,
+        is_merged=report.merged_release == version,
     )
 
 

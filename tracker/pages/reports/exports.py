@@ -60,12 +60,12 @@ def _finding(each: Finding) -> dict[str, Any]:
 
 
 def _event(event: Event, stands: bool) -> dict[str, Any]:
-    evidence = {name: getattr(event, name) for name in ("message_id", "commit", "result", "said_by")}
+    evidence = {name: getattr(event, name) for name in ("message_id", "commit", "result", "actor")}
     return {
         "key": event.key,
         "kind": event.kind,
-        "at": event.at,
-        "by": event.by,
+        "at": event.occurred_at,
+        "by": event.role,
         "evidence": {name: value for name, value in evidence.items() if value},
         "title": event.title,
         "tag": event.tag,

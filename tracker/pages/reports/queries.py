@@ -42,7 +42,7 @@ EVENTS = 1000  # the newest; `export events` has all
 PAYLOAD = 1 << 20  # characters; the bisect steps of a larger result are not drawn
 MBOX = 5000  # mails in an mbox export
 
-CYCLES = ("merged", "shifted")  # the columns that name the releases whose tables list a report
+CYCLES = ("merged_release", "shift_left_release")  # the columns that name the releases whose tables list a report
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def find_report(ref: str) -> Report:
 
 def page(report: Report, before: int | None = None) -> ReportPage:
     """Return the data of a report's page. `before`: show the part of the thread before this message's key."""
-    events = list(report.events.order_by("-at", "-pk")[:EVENTS])[::-1]
+    events = list(report.events.order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
     findings = list(
         report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
     )
@@ -262,16 +262,16 @@ class Brief:
     report: Report
     findings: Sequence[Finding]
     last: Message | None
-    because: Event | None
+    decided_by: Event | None
 
 
 def brief(report: Report) -> Brief:
     """Return the first findings, the last reply, and the event that determines the state: three queries."""
     findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
     last = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
-    because = report.events.filter(key=report.because).first() if report.because else None
+    decided_by = report.events.filter(key=report.decided_by).first() if report.decided_by else None
     return Brief(
-        report, list(findings.order_by("-headline", "pk")[:6]), last.order_by("-sent_at", "-pk").first(), because
+        report, list(findings.order_by("-headline", "pk")[:6]), last.order_by("-sent_at", "-pk").first(), decided_by
     )
 
 

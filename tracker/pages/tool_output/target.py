@@ -44,9 +44,9 @@ def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") 
     return Target(kernel=found, machine=box)
 
 
-def attach(target: Target, name: str, text: str, said_by: str, now: datetime) -> ToolOutput:
+def attach(target: Target, name: str, text: str, submitted_by: str, now: datetime) -> ToolOutput:
     """Store a file. Raises InvalidInput if it can't be accepted."""
     if target.report:
-        return tool_output.attach_to_report(target.report, target.side, name, text, said_by, now, target.machine)
+        return tool_output.attach_to_report(target.report, target.side, name, text, submitted_by, now, target.machine)
     assert target.kernel
-    return tool_output.attach_to_kernel(target.kernel, name, text, said_by, now, machine=target.machine)
+    return tool_output.attach_to_kernel(target.kernel, name, text, submitted_by, now, machine=target.machine)

@@ -54,7 +54,9 @@ def newest(column: str) -> Subquery:
 
 def stamped(releases: QuerySet[Release]) -> QuerySet[Release]:
     """Annotate releases with a stamp that changes with every event of one of their reports."""
-    return releases.annotate(news=Coalesce(newest("merged"), 0), other_news=Coalesce(newest("shifted"), 0))
+    return releases.annotate(
+        news=Coalesce(newest("merged_release"), 0), other_news=Coalesce(newest("shift_left_release"), 0)
+    )
 
 
 def stamp(release: Release) -> str:
@@ -75,12 +77,12 @@ def counts(release: Release) -> Counts:
 def _counted(version: str) -> Counts:
     """Count with one statement, each column of each section from its index. A report in both sections counts twice."""
     parts = [
-        Report.objects.filter(**{section: version})
+        Report.objects.filter(**{column: version})
         .order_by()
-        .values_list(Value(name), Cast(column, TextField()))
+        .values_list(Value(name), Cast(counted, TextField()))
         .annotate(number=Number("pk"))
-        for section in ("merged", "shifted")
-        for name, column in COUNTED.items()
+        for column in ("merged_release", "shift_left_release")
+        for name, counted in COUNTED.items()
     ]
     tallies: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
     for name, value, number in parts[0].union(*parts[1:], all=True):

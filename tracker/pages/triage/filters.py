@@ -159,7 +159,7 @@ _POSITIVE: dict[str, Any] = {
     "blocking": Flag(field_name="blocks", known=["yes"]),
     "stable": Flag(field_name="lacks_fix", known=["missing"]),
     "age": Since(field_name="reported_at"),
-    "silence": Since(field_name="heard_at"),
+    "silence": Since(field_name="last_human_reply_at"),
     "q": Said(),
 }
 NAMES = ("subsystem", "suite", "metric", "machine", "author")  # free text: checked for typos

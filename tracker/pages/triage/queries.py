@@ -13,7 +13,7 @@ from tracker.documents.triage_table import LIMIT, PrintedRow, PrintedTable
 from tracker.models import Finding, Release, Report
 from tracker.pages.triage import rows as lines
 from tracker.pages.triage.filters import NAMES, NOT
-from tracker.pages.triage.question import TriageQuery
+from tracker.pages.triage.question import SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
 
 BOTH = 50  # rows per section when both are shown
@@ -48,7 +48,8 @@ def sections(version: str, question: TriageQuery, now: datetime) -> list[TriageS
     names = [question.section] if question.section else list(HEADINGS)
     size = ONE if question.section else BOTH
     return [
-        section(name, HEADINGS[name], Report.objects.filter(**{name: version}), question, now, size) for name in names
+        section(name, HEADINGS[name], Report.objects.filter(**{SECTIONS[name]: version}), question, now, size)
+        for name in names
     ]
 
 
@@ -104,7 +105,10 @@ def _names(asked: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
     """Return both sections in full; only these states if given, or only reports whose fix is missing in stable."""
     found = []
-    for reports in (Report.objects.filter(merged=release.version), Report.objects.filter(shifted=release.version)):
+    for reports in (
+        Report.objects.filter(merged_release=release.version),
+        Report.objects.filter(shift_left_release=release.version),
+    ):
         if states:
             reports = reports.filter(state__in=list(states))
         if missing_in_stable:

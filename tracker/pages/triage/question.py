@@ -21,13 +21,13 @@ URGENT = (Key("urgency", down=True), PK)
 ORDERS: Mapping[str, tuple[Key, ...]] = {
     "urgency": URGENT,
     "effect": (Key("weight", down=True), PK),
-    "silence": (Key("heard_at", gaps=True), PK),
+    "silence": (Key("last_human_reply_at", gaps=True), PK),
     "oldest": (Key("reported_at", gaps=True), PK),
     "newest": (Key("reported_at", down=True, gaps=True), Key("pk", down=True)),
     **{name: (Key(name), *URGENT) for name in ("subsystem", "metric", "machine", "author", "state")},
 }
 GROUPS = ("state", "subsystem", "suite", "machine", "author")
-SECTIONS = ("merged", "shifted")
+SECTIONS = {"merged": "merged_release", "shifted": "shift_left_release"}  # and the column that names the release
 PLACES = ("after", "before", "end")
 
 
@@ -60,7 +60,7 @@ class TriageQuery:
             raise InvalidQuery("; ".join(mistakes))
         order = _one(query, "order", tuple(ORDERS)) or "urgency"
         place = {name: str(query[name]) for name in PLACES if query.get(name)}
-        section = _one(query, "section", SECTIONS)
+        section = _one(query, "section", tuple(SECTIONS))
         if place and not section:
             raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} beside {', '.join(place)}")
         found = cls(filters, filters.asked(), order, _one(query, "group", GROUPS), section, place)

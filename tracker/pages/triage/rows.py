@@ -13,7 +13,7 @@ from tracker.domain.events import CLOSED, Verdict
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
     *("metric", "machine", "suite", "scenario", "base", "author", "change_pct", "noise_pct", "spark", "weight"),
-    *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "heard_at"),
+    *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "last_human_reply_at"),
     *("culprit__sha", "culprit__title"),
 )
 TITLE = 300  # characters of a title; the report's page shows all of it
@@ -99,7 +99,7 @@ def row_of(told: Mapping[str, Any], now: datetime) -> TriageRow:
         author=told["author"],
         age=length(told["reported_at"], now),
         reported=f"{told['reported_at']:%Y-%m-%d}" if told["reported_at"] else "",
-        silence=length(told["heard_at"], now),
+        silence=length(told["last_human_reply_at"], now),
         awaited="" if told["awaited"] == "nobody" or closed else told["awaited"],
         assignee=told["assignee"],
         fix=(told["fix_title"] or told["fix_sha"][:12])[:TITLE],

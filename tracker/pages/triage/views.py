@@ -85,16 +85,16 @@ def change(request: HttpRequest) -> HttpResponse:
         outcome = report_actions.change(seen, act, permit_of(request.user), release)
     except InvalidInput as unfit:
         return refused(f"{verb.label}: {unfit}")
-    if act.aloud and outcome.changed:
+    if act.notify_thread and outcome.changed:
         enqueue("take_results")
     return _answer(request, outcome.words(), list(seen), act.batch if outcome.changed else "")
 
 
 def _act(request: HttpRequest, verb: ActionKey) -> report_actions.ReportAction:
     argument = told(request.POST, "argument") if verb.needs or verb.offers else ""
-    aloud = request.POST.get("aloud") == "on"
+    notify_thread = request.POST.get("notify_thread") == "on"
     return report_actions.ReportAction(
-        verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, aloud
+        verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
     )
 
 

@@ -36,8 +36,10 @@ def _event(mail: OutgoingMail, now: datetime) -> Event:
     value = EventData(
         key=f"{EventKind.REPORTED}:{mail.message_id}",
         kind=EventKind.REPORTED,
-        at=mail.sent_at.replace(microsecond=0),  # whole seconds, like the Date of a reply, which must not seem older
-        by=Role.REPORTER,
+        occurred_at=mail.sent_at.replace(
+            microsecond=0
+        ),  # whole seconds, like the Date of a reply, which must not seem older
+        role=Role.REPORTER,
         message_id=mail.message_id,
         tree=mail.about.tree.name if mail.about.tree else "",
     )
