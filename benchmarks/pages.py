@@ -150,7 +150,7 @@ def _mails(reports: int, messages: int) -> None:
 
 def questions(version: str) -> dict[str, str]:
     """Return the queries to test: every filter, order and group, and the first and last page."""
-    from tracker.pages.triage.question import GROUPS, ORDERS
+    from tracker.pages.triage.query import GROUPS, ORDERS
 
     filters = ["state=working", "state=open", "state!=fixed", "kind=improvement", "awaiting=author", "subsystem=area/7",
                "suite=suite-3", "metric=suite-3.ops_3", "machine=lab-01-2sp1", "machine!=lab-01-2sp1",

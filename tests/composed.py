@@ -15,7 +15,7 @@ from bot.compose.conventions import Attached, Conventions, SubjectForm
 from bot.compose.report.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.git.maintainers import Maintainers
 from bot.mail.addresses import Address
-from tests.told import BOT, FINDING, SLOWER, TOLD
+from tests.report_data import BOT, FINDING, SLOWER, TOLD
 from tracker.domain.events import Grade, Verdict
 
 PLACE = Path(__file__).parent / "mail" / "composed"

@@ -24,7 +24,7 @@ from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.subsystem import subsystem_of
 from tests.conftest import NOW
-from tests.told import BOT, FINDING, SLOWER, TOLD
+from tests.report_data import BOT, FINDING, SLOWER, TOLD
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.metrics.glossary import ENTRIES, in_words, meaning
 

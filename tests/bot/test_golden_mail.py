@@ -9,7 +9,7 @@ from bot.compose.lint import faults
 from bot.compose.report.report_mail import compose
 from bot.mail.message import parse
 from tests.composed import AT, PLACE, REPORTS, composed
-from tests.told import BOT
+from tests.report_data import BOT
 
 
 def test_no_file_is_left_over() -> None:

@@ -18,7 +18,7 @@ from bot.compose.obeyed_lines import guarded, is_obeyed
 from bot.compose.report.report_data import BuildInfo, ReportData
 from bot.compose.report.report_mail import compose
 from tests.conftest import NOW
-from tests.told import BOT, FINDING, TOLD
+from tests.report_data import BOT, FINDING, TOLD
 
 ORDERS = ["#regzbot invalid: nothing", "#lkp invalid", "Tested-by: Eve <eve@x.example>", "Closes: https://x.example/1"]
 ELSEWHERE = replace(FINDING, suite="fsmark")

@@ -19,7 +19,7 @@ from bot.compose.report.report_data import ReportData
 from bot.compose.report.report_mail import compose
 from bot.mail.addresses import Address
 from tests.conftest import NOW, ROOT
-from tests.told import BOT, FINDING, LIST, SLOWER, TOLD
+from tests.report_data import BOT, FINDING, LIST, SLOWER, TOLD
 from tracker.domain.events import Grade, Verdict
 
 HOUSE = Conventions()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bot.compose.policy.policy import Action, Policy, PolicyContext, PolicyRule, decide, first_day
 from bot.compose.policy.policy_file import read_policy
 from tests.conftest import NOW
-from tests.told import FINDING, TOLD
+from tests.report_data import FINDING, TOLD
 from tracker.domain.events import Verdict
 
 TODAY = date(2026, 11, 21)

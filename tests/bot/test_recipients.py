@@ -17,7 +17,7 @@ from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address
 from bot.mail.mailmap import read_mailmap
 from tests.conftest import NOW
-from tests.told import BOT, LIST, TOLD
+from tests.report_data import BOT, LIST, TOLD
 
 LKML = "linux-kernel@vger.kernel.org"
 MM = (

@@ -18,7 +18,7 @@ from bot.compose.report.report_mail import compose
 from bot.explain import explain
 from bot.robot_reports.subject import read_subject
 from tests.conftest import NOW
-from tests.told import BOT, FINDING, SLOWER, TOLD
+from tests.report_data import BOT, FINDING, SLOWER, TOLD
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.statistics.change import change_pct, word
 

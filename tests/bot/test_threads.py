@@ -16,7 +16,7 @@ from bot.mail.message import parse
 from bot.outbox.composer import compose_due
 from bot.outbox.context.patch_mail import PatchMails
 from tests.conftest import NOW
-from tests.told import BOT, TOLD
+from tests.report_data import BOT, TOLD
 from tests.world import DANA, DIFF, World
 from tracker.models import OutgoingMail
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.mail.identity import BotIdentity
 from tests.world import DANA, World, message_id, standing, state
 from tracker.models import Report, RuleRecord, Suggestion
-from tracker.pages.review.context import excerpt
+from tracker.pages.review.excerpt import excerpt
 
 pytestmark = pytest.mark.django_db
 

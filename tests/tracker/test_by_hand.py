@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.tracker.lines import NOW, line
 from tracker.domain.events import EventKind, Role
 from tracker.models import Event, OutgoingMail, Report
-from tracker.pages.triage.verbs import ACTION_KEYS
+from tracker.pages.triage.action_keys import ACTION_KEYS
 from tracker.services import event_log, report_actions
 from tracker.services.report_actions import InvalidInput, ReportAction
 

@@ -50,7 +50,7 @@ def document(*blocks: Block) -> Document:
 
 
 def html(told: Document) -> str:
-    return render_to_string("document/blocks.html", {"document": told})
+    return render_to_string("documents/blocks.html", {"document": told})
 
 
 def chart() -> ChartBlock:

@@ -16,7 +16,7 @@ from tests.tracker.lines import NOW, line
 from tracker.models import Report
 from tracker.pages.paging import CursorError, Key, Order
 from tracker.pages.triage.queries import TriageSection, section
-from tracker.pages.triage.question import ORDERS, InvalidQuery, TriageQuery
+from tracker.pages.triage.query import ORDERS, InvalidQuery, TriageQuery
 
 ORDER = Order((Key("subsystem"), Key("reported_at", down=True, gaps=True), Key("pk")))
 

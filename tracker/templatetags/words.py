@@ -15,9 +15,9 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from tracker.models import Finding
-from tracker.pages.reports.words import chance, headline
+from tracker.pages.reports.headline import chance, headline
 from tracker.pages.triage.controls import Controls
-from tracker.pages.triage.question import TriageQuery
+from tracker.pages.triage.query import TriageQuery
 from tracker.pages.triage.rows import TriageRow, paths
 from tracker.services.report_summary import spark
 
@@ -107,7 +107,7 @@ def age(value: datetime | None) -> str:
 def desk_rows(rows: Sequence[TriageRow], may_change: bool = False, swap: bool = False) -> SafeString:
     """Render triage rows, with checkboxes if `may_change`; with `swap`, as htmx out-of-band replacements."""
     told = {"rows": rows, "may_change": may_change, "swap": swap}
-    return mark_safe(engines["fast"].get_template("desk_rows.html").render(told))
+    return mark_safe(engines["fast"].get_template("triage_rows.html").render(told))
 
 
 @register.simple_tag

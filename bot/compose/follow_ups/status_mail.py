@@ -38,7 +38,7 @@ def compose_status(
         "note": _wrapped(note),
         "status": _wrapped(f"Status: {one_line(said.status, 600).rstrip('.')}."),
     }
-    return in_thread(thread, purpose, "said", told, identity, now, unwelcome)
+    return in_thread(thread, purpose, "status", told, identity, now, unwelcome)
 
 
 def _wrapped(text: str) -> list[str]:

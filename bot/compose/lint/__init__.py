@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bot.compose.conventions import Conventions
 from bot.compose.lint import every_mail, reports
-from bot.compose.lint.look import LintContext, names_in
+from bot.compose.lint.context import LintContext, names_in
 from bot.compose.mail import ComposedMail, to_bytes
 from bot.compose.report.report_data import ReportData
 from bot.mail.identity import BotIdentity

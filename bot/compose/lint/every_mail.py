@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, timedelta
 
 from bot.compose.conventions import WIDTH
-from bot.compose.lint.look import Check, LintContext
+from bot.compose.lint.context import Check, LintContext
 from bot.compose.obeyed_lines import is_obeyed
 from bot.compose.recipients import is_forbidden
 from bot.mail.sanitising import is_address, is_message_id, one_line

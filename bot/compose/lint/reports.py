@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from bot.compose import numbers
-from bot.compose.lint.look import Check, LintContext
+from bot.compose.lint.context import Check, LintContext
 from bot.mail.addresses import parse_addresses
 from bot.mail.sanitising import is_address, lore_link, one_line
 from bot.robot_reports.subject import read_subject

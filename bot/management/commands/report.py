@@ -38,6 +38,6 @@ class Command(BaseCommand):
             self.stdout.write(hold(bulletins.of_release(release, told, house), house))
         elif format == "html":
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file, safe
-            self.stdout.write(render_to_string("release_report/alone.html", {"document": told, "style": style}))
+            self.stdout.write(render_to_string("release_report/standalone.html", {"document": told, "style": style}))
         else:
             self.stdout.write(FORMS[format][0](told, settings.PERFWORK_BASE_URL), ending="")

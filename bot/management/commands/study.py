@@ -15,7 +15,7 @@ from bot.outbox import bulletins
 from tracker.documents.forms import FORMS
 from tracker.domain.errors import InvalidInput
 from tracker.models import Study, StudyKind
-from tracker.pages.studies import making
+from tracker.pages.studies import create
 from tracker.pages.studies.queries import document
 
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             return
         if of:
             try:
-                making.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
+                create.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
             except InvalidInput as unfit:
                 raise CommandError(str(unfit)) from None
         study = Study.objects.filter(slug=slug).first()

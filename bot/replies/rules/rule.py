@@ -68,7 +68,7 @@ class Trap:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of docs/reading.md.
+    """One row of docs/rules.md.
 
     `does` None: the intent is only shown. `aside`: it never decides, and only adds a suggestion to the mail's other
     effects. `alone`: it counts only if no rule above it decides. measured.json holds the accuracy of each.

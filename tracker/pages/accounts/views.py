@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.models import SavedView
 from tracker.pages.http import back, place, refused, told
-from tracker.pages.triage.question import InvalidQuery, TriageQuery
+from tracker.pages.triage.query import InvalidQuery, TriageQuery
 from tracker.services.accounts import sign_in_links
 from tracker.services.enqueue import enqueue
 
@@ -31,11 +31,11 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         address = told(request.POST, "address", 254)
         if sign_in_links.ask(address, place(request), timezone.now()):
             enqueue("send_mail")
-        return render(request, "people/asked.html", {"address": address})
-    return render(request, "people/sign_in.html")
+        return render(request, "accounts/link_sent.html", {"address": address})
+    return render(request, "accounts/sign_in.html")
 
 
-by_password = LoginView.as_view(template_name="people/by_password.html", redirect_authenticated_user=True)
+by_password = LoginView.as_view(template_name="accounts/by_password.html", redirect_authenticated_user=True)
 
 
 @never_cache
@@ -44,12 +44,12 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
     """POST signs in. GET only asks for confirmation, so that link scanners do not use up links."""
     link = sign_in_links.find(token, timezone.now())
     if link is None:
-        return render(request, "people/worn_out.html", status=410)
+        return render(request, "accounts/link_expired.html", status=410)
     if request.method != "POST":
-        return render(request, "people/by_link.html", {"link": link})
+        return render(request, "accounts/by_link.html", {"link": link})
     user = sign_in_links.use(link, timezone.now())
     if user is None:
-        return render(request, "people/worn_out.html", status=410)
+        return render(request, "accounts/link_expired.html", status=410)
     login(request, user, backend=BACKEND)
     return redirect("releases")
 

@@ -15,7 +15,7 @@ from tracker.domain.track_record import Past, TrackRecord, record
 from tracker.models import Machine, Metric, Report
 from tracker.pages.triage.counts import KEEP
 from tracker.pages.triage.queries import TriageSection, section
-from tracker.pages.triage.question import TriageQuery
+from tracker.pages.triage.query import TriageQuery
 from tracker.services.report_summary import clipped
 
 KINDS = ("subsystem", "machine", "metric", "author")

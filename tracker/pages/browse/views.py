@@ -8,13 +8,13 @@ from django.utils import timezone
 
 from tracker.pages.browse import queries
 from tracker.pages.http import refused
-from tracker.pages.triage.question import InvalidQuery, TriageQuery
-from tracker.pages.triage.verbs import ACTION_KEYS
+from tracker.pages.triage.action_keys import ACTION_KEYS
+from tracker.pages.triage.query import InvalidQuery, TriageQuery
 
 
 def things(request: HttpRequest, kind: str) -> HttpResponse:
     """List the names that have open reports."""
-    return render(request, "things/list.html", {"kind": kind, "names": queries.names(kind)})
+    return render(request, "browse/names.html", {"kind": kind, "names": queries.names(kind)})
 
 
 def thing(request: HttpRequest, kind: str, name: str) -> HttpResponse:
@@ -29,4 +29,4 @@ def thing(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     except InvalidQuery as mistake:
         return refused(str(mistake))
     shown = {"page": queries.page(kind, name, question, now), "question": question, "verbs": ACTION_KEYS}
-    return render(request, "things/thing.html", {**shown, "may_change": request.user.is_authenticated})
+    return render(request, "browse/name.html", {**shown, "may_change": request.user.is_authenticated})

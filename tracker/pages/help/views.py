@@ -14,7 +14,7 @@ PAGES = {
     "answering": "Answering a report",
     "archives": "Reading archives",
     "comparisons": "Release reports, comparisons and the index",
-    "desk": "The triage page",
+    "triage": "The triage page",
     "mail": "The mail we send",
     "outbox": "How mail is sent",
     "reading": "How replies are read",

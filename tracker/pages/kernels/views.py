@@ -24,4 +24,4 @@ def kernel(request: HttpRequest, handle: str) -> HttpResponse:
         "files": found.evidence.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
         "neighbours": queries.neighbours(found),
     }
-    return render(request, "comparison/kernel.html", shown)
+    return render(request, "kernels/kernel.html", shown)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from tracker.models import OutgoingState
 from tracker.pages.http import is_key, person, refused
 from tracker.pages.outbox import queries
-from tracker.pages.outbox.acts import MailAction
+from tracker.pages.outbox.actions import MailAction
 from tracker.services import mail_transitions
 from tracker.services.accounts.roles import SEND
 
@@ -61,7 +61,7 @@ def act(request: HttpRequest) -> HttpResponse:
         return refused(f"id: expected a number; found {odd[0][:40]!r}")
     meant = MailAction.on(verb, queries.chosen([int(each) for each in ids]))
     if request.method != "POST":
-        return render(request, "outbox/act.html", {"act": meant})
+        return render(request, "outbox/confirm.html", {"act": meant})
     done, stuck = meant.carry_out(person(request), timezone.now(), asked.get("reason", ""))
     messages.info(request, meant.told(done, stuck))
     return redirect("outbox")

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.pages.http import is_key, person, refused, told
 from tracker.pages.reports import exports, queries
-from tracker.pages.triage.verbs import ACTION_KEYS
+from tracker.pages.triage.action_keys import ACTION_KEYS
 from tracker.services import report_actions
 from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
 

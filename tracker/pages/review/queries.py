@@ -11,7 +11,7 @@ from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
 from tracker.domain.report_state.text import status_text
 from tracker.models import Archive, Decision, Event, Message, PendingReference, RawMessage, RuleRecord, Suggestion, Tree
-from tracker.pages.review.context import Excerpt, excerpt
+from tracker.pages.review.excerpt import Excerpt, excerpt
 
 PAGE = 100  # rows per section
 COUNTED = 100_000  # the newest mails in quarantine

@@ -31,7 +31,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "may_decide": may_decide,
         "last": Suggestion.objects.filter(pk=request.session.get("decided", 0)).first() if may_decide else None,
     }
-    return render(request, "inbox/inbox.html", shown)
+    return render(request, "review/queue.html", shown)
 
 
 @require_POST

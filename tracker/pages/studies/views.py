@@ -15,7 +15,7 @@ from tracker.models import Study
 from tracker.pages.documents import editing, in_form, written
 from tracker.pages.http import only_who_may, refused, told
 from tracker.pages.kernels import queries as comparison
-from tracker.pages.studies import making, queries
+from tracker.pages.studies import create, queries
 from tracker.services.accounts.roles import CHANGE_REPORTS
 
 
@@ -23,7 +23,7 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
     """Compare the kernels of `of`, in the order given; without any, show those that can be chosen."""
     handles = [handle for handle in request.GET.getlist("of") if handle]
     try:
-        chosen = making.choose(handles)
+        chosen = create.choose(handles)
     except InvalidInput as unfit:
         return refused(str(unfit))
     if form:
@@ -70,7 +70,7 @@ def keep(request: HttpRequest) -> HttpResponse:
     """Save a comparison as a study."""
     slug, title = told(request.POST, "slug", 60), " ".join(told(request.POST, "title", 300).split())
     try:
-        making.make(slug, title, "", request.POST.getlist("of"), timezone.now())
+        create.make(slug, title, "", request.POST.getlist("of"), timezone.now())
     except InvalidInput as unfit:
         return refused(str(unfit))
     return redirect("study", slug)

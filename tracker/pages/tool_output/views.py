@@ -28,7 +28,7 @@ def evidence(request: HttpRequest, pk: int) -> HttpResponse:
         "text": row.text[:MOST_LETTERS],
         "is_cut": len(row.text) > MOST_LETTERS,
     }
-    return render(request, "evidence/file.html", shown)
+    return render(request, "tool_output/file.html", shown)
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
@@ -51,7 +51,7 @@ def beside(request: HttpRequest) -> HttpResponse:
     if before and after:
         told = diff([before, after], TOP if before.is_share else MOST_ROWS)
         found = Document("", "", (table(Beside(old.kind, "", (_side(old), _side(new)), (), told)),))
-    return render(request, "evidence/beside.html", {"old": old, "new": new, "document": found})
+    return render(request, "tool_output/compare.html", {"old": old, "new": new, "document": found})
 
 
 def _side(row: ToolOutput) -> str:

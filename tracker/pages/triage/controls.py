@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tracker.pages.triage.counts import Count, Counts
 from tracker.pages.triage.filters import IMPROVEMENTS, NOT
-from tracker.pages.triage.question import TriageQuery
+from tracker.pages.triage.query import TriageQuery
 
 OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
 LONGEST = 40  # characters of a value in a list

@@ -13,7 +13,7 @@ from tracker.documents.triage_table import LIMIT, PrintedRow, PrintedTable
 from tracker.models import Finding, Release, Report
 from tracker.pages.triage import rows as lines
 from tracker.pages.triage.filters import NAMES, NOT
-from tracker.pages.triage.question import SECTIONS, TriageQuery
+from tracker.pages.triage.query import SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
 
 BOTH = 50  # rows per section when both are shown

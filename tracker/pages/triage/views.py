@@ -17,9 +17,9 @@ from tracker.domain.errors import InvalidInput
 from tracker.models import Release, SavedView
 from tracker.pages.http import back, is_key, person, refused, signed_in, told
 from tracker.pages.triage import counts, queries
+from tracker.pages.triage.action_keys import ACTION_KEYS, BY_NAME, ActionKey
 from tracker.pages.triage.controls import controls
-from tracker.pages.triage.question import GROUPS, ORDERS, InvalidQuery, TriageQuery
-from tracker.pages.triage.verbs import ACTION_KEYS, BY_NAME, ActionKey
+from tracker.pages.triage.query import GROUPS, ORDERS, InvalidQuery, TriageQuery
 from tracker.services import report_actions
 from tracker.services.accounts.roles import permit_of
 from tracker.services.enqueue import enqueue
@@ -121,4 +121,4 @@ def _answer(request: HttpRequest, words: str, keys: list[int], batch: str = "") 
         messages.info(request, words, extra_tags=batch)
         return back(request)
     rows = queries.chosen(keys, timezone.now())
-    return render(request, "triage/told.html", {"words": words, "batch": batch, "rows": rows, "may_change": True})
+    return render(request, "triage/changed.html", {"words": words, "batch": batch, "rows": rows, "may_change": True})
