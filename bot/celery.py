@@ -26,7 +26,7 @@ app.autodiscover_tasks(["bot"])
 # A lost task is enqueued again at the next beat, so that one older than a beat can expire.
 app.conf.beat_schedule = {
     name: {
-        "task": f"bot.tasks.{name}",
+        "task": name,
         "schedule": settings.PERFWORK_PERIOD,
         "options": {"expires": max(10.0, settings.PERFWORK_PERIOD)},
     }

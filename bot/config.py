@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from bot.archives.patch_lookup import find_patch_mail
 from bot.archives.sources import open_sources
 from bot.compose.conventions import Attached, Conventions, SubjectForm
 from bot.compose.policy.policy import Policy
@@ -89,7 +91,8 @@ def compose_config() -> ComposeConfig:
         most_people=settings.PERFWORK_MOST_PEOPLE,
         oldest=timedelta(days=settings.PERFWORK_OLDEST_DAYS),
     )
-    return ComposeConfig(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), settings.PERFWORK_LORE)
+    lookup = partial(find_patch_mail, settings.PERFWORK_LORE) if settings.PERFWORK_LORE else None
+    return ComposeConfig(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), lookup)
 
 
 def bulletin_config() -> BulletinConfig:

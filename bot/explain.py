@@ -17,7 +17,8 @@ from bot.replies.report_lookup import KnownReport, KnownReports, known_as
 from bot.replies.sender_kind import SenderKind
 from bot.replies.to_events import event_of, reported_event
 from bot.robot_reports.as_json import report_json
-from bot.robot_reports.report import RobotReport, clean_title, find_report
+from bot.robot_reports.report import clean_title, find_report
+from bot.robot_reports.value import RobotReport
 from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
 

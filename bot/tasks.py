@@ -56,7 +56,7 @@ def compose_mail() -> None:
             log.exception("the weekly digest could not be composed")
 
 
-@shared_task
+@shared_task(name="take_results")
 def take_results() -> int:
     """Read results from the drop directory, and compose mail for new ones. Return how many were read."""
     taken = take_dropped(settings.PERFWORK_DROP, tree_paths(), timezone.now())
@@ -66,7 +66,7 @@ def take_results() -> int:
     return taken
 
 
-@shared_task
+@shared_task(name="read_archives")
 def read_archives() -> None:
     """Enqueue a task for every archive; an epoch or a list is an archive of its own."""
     for which, place in enumerate(settings.PERFWORK_ARCHIVES):
@@ -83,7 +83,7 @@ def read_archives() -> None:
             log.error("%s", error)
 
 
-@shared_task
+@shared_task(name="read_archive")
 def read_archive(which: int, number: int) -> None:
     """Read new mail of one archive, unless another worker does. Errors are logged, and affect no other archive."""
     try:
@@ -96,14 +96,14 @@ def read_archive(which: int, number: int) -> None:
         log.error("%s", error)  # the next task retries
 
 
-@shared_task
+@shared_task(name="track_trees")
 def track_trees() -> None:
     """Enqueue a task for every tree, so that a hanging server blocks no other tree."""
     for name in settings.PERFWORK_TREES:
         track_tree.delay(name)
 
 
-@shared_task
+@shared_task(name="track_tree")
 def track_tree(name: str) -> None:
     """Fetch and walk one tree, unless another worker does. Errors are logged, and affect no other tree."""
     rest = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
@@ -119,7 +119,7 @@ def track_tree(name: str) -> None:
         log.error("%s", error)
 
 
-@shared_task(soft_time_limit=900, time_limit=960)
+@shared_task(name="send_mail", soft_time_limit=900, time_limit=960)
 def send_mail() -> int:
     """Send approved mail that is due for SENDING seconds; enqueue itself again if more is due. Return how many."""
     now = timezone.now()

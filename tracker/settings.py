@@ -168,7 +168,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-ROOT_URLCONF = "tracker.urls"
+ROOT_URLCONF = "bot.urls"
 WSGI_APPLICATION = "tracker.wsgi.application"
 TEMPLATES = [
     {

@@ -1,4 +1,4 @@
-"""The URLs of the site (DESIGN section 5)."""
+"""The URLs of the pages (DESIGN section 5). bot/urls.py, the root, includes them."""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -18,7 +18,6 @@ urlpatterns = [
     path("inbox/", include("tracker.pages.review.urls")),
     path("outbox/", include("tracker.pages.outbox.urls")),
     path("api/v1/", include("tracker.api.urls")),
-    path("api/v1/", include("bot.web.urls")),  # by name only: nothing here imports bot/
     path("help/", include("tracker.pages.help.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -20,7 +20,8 @@ from bot.replies.reading import Reading
 from bot.replies.report_lookup import KnownReports
 from bot.replies.sender_kind import SenderKind
 from bot.replies.to_events import event_of
-from bot.robot_reports.report import RobotReport, find_report
+from bot.robot_reports.report import find_report
+from bot.robot_reports.value import RobotReport
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
 from tracker.services import event_log, report_summary

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,18 +11,10 @@ from tempfile import TemporaryDirectory
 from bot.archives.sources.mbox import read_mbox
 from bot.errors import Unreadable
 from bot.mail.message import ParsedMail, parse
-from bot.mail.patches import bare_title, is_answer
+from bot.mail.patches import PatchMail, bare_title, is_answer
 
 MOST = 50  # postings of one patch
 _PATCH_ID = re.compile(r"[0-9a-f]{40}\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class PatchMail:
-    """A posting: its Message-ID, and the mails that it answers, such as a cover letter."""
-
-    message_id: str
-    references: tuple[str, ...]
 
 
 def find_patch_mail(server: str, patch_id: str, title: str) -> PatchMail | None:

@@ -10,8 +10,9 @@ from bot.mail.message import ParsedMail
 from bot.replies.report_lookup import known_as
 from bot.replies.to_events import in_mainline_event, reported_event
 from bot.robot_reports.machine import machine_parts
-from bot.robot_reports.report import RobotReport, clean_title
+from bot.robot_reports.report import clean_title
 from bot.robot_reports.table import ReportTable, Value
+from bot.robot_reports.value import RobotReport
 from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
 from tracker.domain.events import EventData, Verdict
 from tracker.models import Finding, Machine, Report

@@ -24,6 +24,14 @@ _VERSION = re.compile(r"(?:\b|PATCH|RFC|_)v(\d{1,3})\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
+class PatchMail:
+    """A posting: its Message-ID, and the mails that it answers, such as a cover letter."""
+
+    message_id: str
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Patch:
     """A diff by the writer: its title (or ""), `inline` or `attached`, and its files."""
 

@@ -70,7 +70,7 @@ class _Round:
 
     def __init__(self, desk: OutboxWriter, unwelcome: Mapping[str, str], otherwise: Action) -> None:
         self.desk, self.unwelcome, self.otherwise = desk, unwelcome, otherwise
-        self.patches = PatchMails(desk.house.lore)
+        self.patches = PatchMails(desk.house.patch_lookup)
 
     def tried(self, report: Report) -> bool:
         """Compose the mail of one report. On an error, hold the report with the reason, so that it blocks no other."""

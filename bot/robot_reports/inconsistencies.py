@@ -6,28 +6,12 @@ To add a check: write a generator, and call it in `inconsistencies_of`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.robot_reports.table import ReportRow, ReportTable, is_sha
-
-if TYPE_CHECKING:
-    from bot.robot_reports.report import RobotReport
+from bot.robot_reports.value import Inconsistency, RobotReport
 
 ROUNDING = 0.11  # percentage points; both numbers are printed with one decimal
 MOST = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Inconsistency:
-    """An inconsistency: a code and its detail. `unsure`: culprit or metric may be wrong, so an operator must check."""
-
-    code: str
-    about: str = ""
-    unsure: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.about}" if self.about else self.code
 
 
 def inconsistencies_of(told: RobotReport, one_claim: bool) -> tuple[Inconsistency, ...]:

@@ -1,115 +1,28 @@
-"""A performance report of the kernel test robot, recognised by its body and parsed into one value."""
+"""Find and parse the performance report in a mail of the kernel test robot: it is recognised by its body."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title
 from bot.robot_reports.claim import chosen, find_claims
 from bot.robot_reports.impact_box import Impact, find_impacts
-from bot.robot_reports.inconsistencies import Inconsistency, inconsistencies_of
-from bot.robot_reports.machine import MachineParts, machine_parts
-from bot.robot_reports.origin import Origin, find_origin
-from bot.robot_reports.subject import ReportSubject, read_subject
-from bot.robot_reports.table import ReportRow, ReportTable, Value, find_tables, is_sha
-from bot.robot_reports.tags import Tags, find_tags
-from bot.robot_reports.test_setup import Testing, find_testing
+from bot.robot_reports.inconsistencies import inconsistencies_of
+from bot.robot_reports.origin import find_origin
+from bot.robot_reports.subject import read_subject
+from bot.robot_reports.table import ReportRow, ReportTable, find_tables
+from bot.robot_reports.tags import find_tags
+from bot.robot_reports.test_setup import find_testing
+from bot.robot_reports.value import ReportRecheck, RobotReport
 
 _IN_BRACKETS = re.compile(r"^[ \t]{0,8}\[(.{1,300})\][ \t]*$", re.M)
 _RECHECK = re.compile(r"(?P<what>[A-Za-z][A-Za-z ]{2,40}?)\s+on\s+(?P<ref>\S.{0,80}?)\s+(?P<sha>[0-9a-f]{7,40})\s*")
 _COMMIT_ABOVE = re.compile(r"^[ \t]{0,8}commit:?[ \t]+([0-9a-f]{12,40})\b", re.M | re.I)
 _GREETING = re.compile(r"\s*(?:Greetings?|Hello|Hi)[,!.]?\s*\Z|\s*FYI,?\s*\Z")
 _PLOT_EDGE = re.compile(r"^[ \t]*[-\d.e+]{0,12}[ ]?[+|]-{30,}[-+|]*[ \t]*$", re.M)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportRecheck:
-    """What the robot saw on a later head: "still regression", "test failed"."""
-
-    what: str
-    ref: str
-    sha: str
-
-
-@dataclass(frozen=True, slots=True)
-class RobotReport:
-    """The contents of a report. `change_pct`: plus is better; `change_pct_raw`: the metric's own change."""
-
-    subject: ReportSubject
-    culprit: str
-    culprit_title: str
-    metric: str
-    verdict: str
-    percent: str  # as printed in the sentence
-    change_pct: float
-    change_pct_raw: float
-    test: Testing
-    row: ReportRow | None  # of the metric, in the first table
-    additional: tuple[Impact, ...]
-    impact_rows: tuple[tuple[ReportTable, ReportRow] | None, ...]  # for each of `additional`
-    unread_impacts: tuple[str, ...]
-    rechecks: tuple[ReportRecheck, ...]
-    rechecks_other: tuple[str, ...]  # other bracketed lines, as written
-    origin: Origin
-    tags: Tags
-    between: str  # what a person wrote between the sentence and the commit
-    preamble: str  # what a person wrote above the robot's greeting
-    other_commits: tuple[str, ...]  # named in the preamble
-    plots: int  # ASCII plots below the tables, until 2021
-    tables: tuple[ReportTable, ...]
-    head: ReportTable | None  # the first of `tables`, or else one pasted by a person
-    doubts: tuple[Inconsistency, ...] = ()
-
-    @property
-    def old(self) -> Value | None:
-        return self.row.old if self.row else None
-
-    @property
-    def new(self) -> Value | None:
-        return self.row.new if self.row else None
-
-    @property
-    def suite(self) -> str:
-        return self.test.testcase or self.metric.split(".")[0]
-
-    @property
-    def machine(self) -> str:
-        """The lab's name of the machine ("lkp-csl-2sp5"), "" if no table names it."""
-        return self.head.axis("tbox_group") if self.head else ""
-
-    @property
-    def machine_parts(self) -> MachineParts:
-        return machine_parts(self.test.machine)
-
-    @property
-    def parent(self) -> str:
-        """The abbreviated sha of the parent, "" if the table names a tag."""
-        return "" if self.base or not self.head else self.head.parent
-
-    @property
-    def base(self) -> str:
-        """The tag that it was compared with, "" if it was a commit."""
-        return self.head.parent if self.head and not is_sha(self.head.parent) else ""
-
-    @property
-    def direction(self) -> str:
-        """Which direction is better according to the robot, "" if no row shows how the metric moved."""
-        moved = self.row.moved if self.row else None
-        if not moved:
-            return ""
-        return "higher" if (moved > 0) == (self.verdict == "improvement") else "lower"
-
-    @property
-    def unsure(self) -> tuple[str, ...]:
-        """Why an operator must check the report first; empty if its culprit and metric are clear."""
-        return tuple(str(doubt) for doubt in self.doubts if doubt.unsure)
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        return tuple(str(doubt) for doubt in self.doubts)
 
 
 def find_report(mail: ParsedMail) -> RobotReport | None:

@@ -13,9 +13,10 @@ from bot.archives.sources.mbox import read_mbox
 from bot.mail.message import parse
 from bot.robot_reports.as_json import report_json
 from bot.robot_reports.recogniser import Recogniser
-from bot.robot_reports.report import RobotReport, find_report
+from bot.robot_reports.report import find_report
 from bot.robot_reports.subject import ReportSubject, read_subject
 from bot.robot_reports.table import parse_row
+from bot.robot_reports.value import RobotReport
 from tests.conftest import ROBOTS
 
 INVENTED = """\

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bot.archives.missing import missing_parents
-from bot.archives.patch_lookup import PatchMail, find_patch_mail
+from bot.archives.patch_lookup import find_patch_mail
 from bot.archives.reading import read_source
 from bot.archives.sources import open_sources
 from bot.archives.sources.lore import read_thread
@@ -24,6 +24,7 @@ from bot.demo.story import DIFF
 from bot.errors import Unreadable
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
+from bot.mail.patches import PatchMail
 from tests.bot.test_robot_reports import INVENTED
 from tracker.models import Archive, Message
 

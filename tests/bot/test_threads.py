@@ -5,14 +5,16 @@ from __future__ import annotations
 import email.policy
 from dataclasses import replace
 from email import message_from_bytes
+from functools import partial
 
 import pytest
 
-from bot.archives.patch_lookup import PatchMail, chosen
+from bot.archives.patch_lookup import chosen, find_patch_mail
 from bot.compose.mail import to_bytes
 from bot.compose.report.report_mail import compose
 from bot.compose.threading import MOST, ThreadPosition, below, patch_mail
 from bot.mail.message import parse
+from bot.mail.patches import PatchMail
 from bot.outbox.composer import compose_due
 from bot.outbox.context.patch_mail import PatchMails
 from tests.conftest import NOW
@@ -155,7 +157,7 @@ def test_the_last_posting_under_the_title_is_the_one() -> None:
 
 
 def test_a_server_that_is_not_there_is_asked_once_a_round(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    patches = PatchMails("http://127.0.0.1:9/all")
+    patches = PatchMails(partial(find_patch_mail, "http://127.0.0.1:9/all"))
     for number in range(3):
         world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=str(number)))
     from tracker.models import Commit

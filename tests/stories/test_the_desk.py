@@ -415,8 +415,8 @@ def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, mo
     rung: list[str] = []
     monkeypatch.setattr(app, "send_task", lambda name, **more: rung.append(name))
     enqueue("send_mail")
-    assert rung == ["bot.tasks.send_mail"]
-    assert (bot.tasks.send_mail.name, bot.tasks.take_results.name) == ("bot.tasks.send_mail", "bot.tasks.take_results")
+    assert rung == ["send_mail"]
+    assert (bot.tasks.send_mail.name, bot.tasks.take_results.name) == ("send_mail", "take_results")
 
     def gone(name: str, **more: Any) -> None:
         raise ConnectionRefusedError("nobody there")

@@ -11,7 +11,7 @@ from bot.compose.mail import ComposedMail
 from bot.compose.report.report_data import ReportData
 from bot.mail import message as received
 from bot.mail.identity import BotIdentity
-from bot.robot_reports.report import RobotReport
+from bot.robot_reports.value import RobotReport
 
 
 @dataclass(frozen=True, slots=True)

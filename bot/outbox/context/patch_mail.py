@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from bot.archives.patch_lookup import find_patch_mail
 from bot.compose.threading import ThreadPosition, below, patch_mail
 from bot.errors import Unreadable
+from bot.outbox.context.compose_config import PatchLookup
 from bot.replies.sender_kind import SenderKind
 from tracker.models import Commit, Message, OutgoingMail
 
@@ -17,9 +17,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class PatchMails:
-    """Looks patches up, on a lore server if need be; after an error the server is not asked again in this round."""
+    """Looks patches up, by `lookup` if need be; after an error it is not asked again in this round."""
 
-    server: str = ""
+    lookup: PatchLookup | None = None
     _silent: bool = field(default=False, init=False)
 
     def place_below(self, commit: Commit) -> ThreadPosition:
@@ -33,10 +33,10 @@ class PatchMails:
 
     def _ask(self, commit: Commit) -> None:
         """Ask the server about a commit, and store the answer."""
-        if not self.server or self._silent or not commit.patch_id or not commit.title:
+        if not self.lookup or self._silent or not commit.patch_id or not commit.title:
             return
         try:
-            found = find_patch_mail(self.server, commit.patch_id, commit.title)
+            found = self.lookup(commit.patch_id, commit.title)
         except Unreadable as trouble:
             log.error("%s", trouble)
             self._silent = True
