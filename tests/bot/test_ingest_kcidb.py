@@ -182,7 +182,7 @@ def test_three_commits_are_refused() -> None:
     value["checkouts"].append(checkout("c" * 40, "v7.0-rc1-14-gcccccccccccc"))
     value["builds"].append({**value["builds"][0], "id": "lab7:third", "checkout_id": "lab7:cccccccc"})
     value["tests"].append({**value["tests"][0], "id": "lab7:third", "build_id": "lab7:third"})
-    assert "found it on aaaaaaaaaa, bbbbbbbbbb, cccccccccc" in str(read(value)[0].refusal)
+    assert "found one on aaaaaaaaaa, bbbbbbbbbb, cccccccccc" in str(read(value)[0].refusal)
 
 
 def test_a_stored_payload_is_read_again() -> None:

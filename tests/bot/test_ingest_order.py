@@ -226,9 +226,9 @@ def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
         ("side", {"mean": 1, "stddev": 1, "n": 10**25}, "expected at most 1,000,000,000 runs"),
         ("metric", "m" * 9000, "metric: expected at most 500 characters"),
         ("machine", {"id": "m" * 9000, "cpus": 1}, "machine: expected at most 500 characters, found 9000"),
-        ("tree", {"name": "t" * 9000, "branch": "b"}, "expected a tree of at most 500 characters, found 9000"),
-        ("producer", {"name": "p" * 9000}, "expected a producer of at most 500 characters"),
-        ("patch", {"message_id": "p" * 9000}, "expected a patch mail of at most 500 characters"),
+        ("tree", {"name": "t" * 9000, "branch": "b"}, "tree: expected at most 500 characters, found 9000"),
+        ("producer", {"name": "p" * 9000}, "producer: expected at most 500 characters"),
+        ("patch", {"message_id": "p" * 9000}, "patch Message-ID: expected at most 500 characters"),
     ],
 )
 def test_names_and_counts_have_an_end(world: World, place: str, value: Any, words: str) -> None:

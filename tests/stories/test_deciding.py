@@ -105,7 +105,7 @@ def test_a_wrong_word_is_refused_in_a_line(mira: Client, report: Report, data: d
 
 
 def test_only_who_may_decides(client: Client, report: Report) -> None:
-    assert "sign in" in client.get("/inbox/").content.decode()
+    assert "Sign in</a> to accept" in client.get("/inbox/").content.decode()
     assert decide(client, decision="accept") == 302  # to the log-in
     client.force_login(User.objects.create_user("guest"))
     assert decide(client, decision="accept") == 403

@@ -172,7 +172,7 @@ def test_nothing_in_common_is_no_index() -> None:
     none, one, two, three = series([empty, first, other, again])
     assert (none.value, one.value, two.value) == (None, 100.0, None)
     assert two.missing == (("a.ops", "measured for the first time"),)
-    assert "the chain goes on from their last index" in two.note
+    assert "the chain continues from the last index" in two.note
     assert three.value == pytest.approx(200.0)
     assert series([]) == []
 

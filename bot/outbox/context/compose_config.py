@@ -16,7 +16,7 @@ PatchLookup = Callable[[str, str], PatchMail | None]
 
 @dataclass(frozen=True, slots=True)
 class ComposeConfig:
-    """`trees`: clones in which to look up culprits; `patch_lookup`: finds postings by patch-id on a server, if one is set."""
+    """`trees`: clones in which to look up culprits; `patch_lookup`: finds postings by patch-id, if a server is set."""
 
     conventions: Conventions = field(default_factory=Conventions)
     policy: Policy = field(default_factory=Policy)
