@@ -9,7 +9,7 @@
 #   make bench         the benchmarks
 #   make golden        rewrites the twelve mails of tests/mail/composed with the current code
 #   make maintainers   200 invented commits, compared with get_maintainer.pl (requires linux-source)
-#   make reading       docs/rules.md from the rules, with their accuracy on the labelled threads
+#   make reading       docs/reading.md from the rules, with their accuracy on the labelled threads
 
 PYTHON ?= python3
 VENV := .venv

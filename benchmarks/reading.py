@@ -1,4 +1,4 @@
-"""`make reading`: measures the rules' accuracy on the labelled threads, and writes docs/rules.md."""
+"""`make reading`: measures the rules' accuracy on the labelled threads, and writes docs/reading.md."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def _rules_off(names: Iterable[str]) -> frozenset[str]:
     """Return the disabled rules; ImproperlyConfigured for an unknown name."""
     off = frozenset(names)
     if unknown := sorted(off - {rule.name for rule in RULES}):
-        raise ImproperlyConfigured(f"PERFWORK_RULES_OFF: unknown rule {unknown[0]!r}; docs/rules.md lists all")
+        raise ImproperlyConfigured(f"PERFWORK_RULES_OFF: unknown rule {unknown[0]!r}; docs/reading.md lists all")
     return off
 
 

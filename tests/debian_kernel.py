@@ -23,11 +23,6 @@ LINES = (
 )
 
 
-def archive() -> Path | None:
-    """Return the tarball of the package linux-source, or None if it is not installed."""
-    return max(Path("/usr/src").glob("linux-source-*.tar.xz"), default=None)
-
-
 @dataclass(frozen=True, slots=True)
 class Invented:
     """An invented commit: the files that it changes, and a line that it adds."""

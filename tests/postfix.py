@@ -83,13 +83,6 @@ class Postfix:
         return self.mails(box)
 
 
-def why_not() -> str:
-    """Return the reason why Postfix cannot run here, or ""."""
-    if shutil.which("postfix", path=f"{os.environ['PATH']}:/usr/sbin") is None:
-        return "Postfix is not installed: apt install postfix"
-    return "" if os.geteuid() == 0 else "Postfix starts as root only"
-
-
 @contextmanager
 def running() -> Iterator[Postfix]:
     place, port = Path(tempfile.mkdtemp(prefix="postfix-")), free_port()

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Intent(StrEnum):
-    """The intents labelled in threads of 2022 to 2025; docs/rules.md shows how each is found."""
+    """The intents labelled in threads of 2022 to 2025; docs/reading.md shows how each is found."""
 
     ACK_WILL_LOOK = "ack_will_look"
     HYPOTHESIS = "hypothesis"

@@ -49,6 +49,7 @@ def test_junk_gives_addresses_or_none(header: str) -> None:
         assert not set(address.email) & set('<>,;" \n')
 
 
+@pytest.mark.slow
 @given(st.lists(st.emails(), max_size=20))
 def test_plain_lists_come_back(emails: list[str]) -> None:
     plain = [each.lower() for each in emails if not set(each) & set('"\\()<>,;: ')]

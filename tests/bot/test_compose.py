@@ -408,6 +408,7 @@ HEADERS = {
 }
 
 
+@pytest.mark.slow
 @given(name=HOSTILE, title=HOSTILE, metric=HOSTILE, param=HOSTILE, machine=HOSTILE, tree=HOSTILE)
 def test_nothing_breaks_out_of_a_header(
     name: str, title: str, metric: str, param: str, machine: str, tree: str

@@ -338,6 +338,7 @@ WORST: list[Callable[[int], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worst", range(len(WORST)))
 def test_a_megabyte_of_the_worst_is_read_in_seconds(worst: int) -> None:
     junk = WORST[worst](1_000_000)

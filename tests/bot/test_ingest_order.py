@@ -48,6 +48,7 @@ def the_end() -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_one_batch_or_many_end_the_same(world: World, seed: int) -> None:
     dice = random.Random(seed)

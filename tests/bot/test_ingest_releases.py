@@ -120,6 +120,7 @@ junk = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(list(RESULT)), junk))
 def test_junk_is_refused_and_nothing_else(changed: dict[str, Any]) -> None:
     try:

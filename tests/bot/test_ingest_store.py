@@ -219,10 +219,12 @@ def two_at_once(world: World, count: int, **env: str) -> None:
     assert len({(row["report"], row["metric"]) for row in rows}) == 3 * count
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_same_results_once_on_sqlite(world: World) -> None:
     two_at_once(world, 1000)
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_same_results_once_on_postgresql(world: World, postgres: str) -> None:
     two_at_once(world, 1000, DATABASE_URL=postgres)
 

@@ -139,6 +139,7 @@ def first_of_tag_contains(place: Path, sha: str) -> str:
     return found[0][1] if found else ""
 
 
+@pytest.mark.slow
 def test_a_thousand_commits_land_where_git_says(tmp_path: Path) -> None:
     place = tmp_path / "linux.git"
     build(place, history(1, 1200))
@@ -173,6 +174,7 @@ def test_the_merge_that_brought_a_commit_is_the_first_with_it_on_the_first_paren
     assert all(graph.merge_of(sha) is None for sha in every_commit(place) if sha not in known)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [TreeRole.MAINLINE, TreeRole.STABLE])
 def test_step_by_step_they_land_where_one_walk_says(db: None, tmp_path: Path, role: TreeRole) -> None:
     """Tracked from the beginning, or told of in the middle; walked at every tag, or just once at the end."""

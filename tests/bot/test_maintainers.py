@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,8 @@ from hypothesis import strategies as st
 
 from bot.git.maintainers import Duty, Maintainers
 from bot.mail.mailmap import read_mailmap
-from tests.debian_kernel import DebianKernel, archive
+from tests.debian_kernel import DebianKernel
+from tests.needs import kernel_source, need
 
 TEXT = """\
 List of maintainers
@@ -127,11 +127,12 @@ def test_no_pattern_takes_long(evil: str) -> None:
     known.of(["a" * 4000 + "!"], "a" * 500_000 + "!")
 
 
+@pytest.mark.slow
 def test_as_get_maintainer_has_it(tmp_path: Path) -> None:
     """Commits of invented files against the script itself, each asked once; `make maintainers` compares 200."""
-    tarball = archive()
-    if tarball is None or shutil.which("perl") is None:
-        pytest.skip("the kernel's source is not on this machine: apt install linux-source perl")
+    need("linux-source")
+    tarball = kernel_source()
+    assert tarball
     kernel = DebianKernel(tmp_path, tarball)
     known, proper = Maintainers(kernel.maintainers), read_mailmap(kernel.mailmap).proper
     assert len(known) > 1000

@@ -236,6 +236,7 @@ def test_an_address_that_was_folded_in_its_middle() -> None:
     assert told(raw + "x\n")["report_ids"] == ["7d3e91c0a45b28f6"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["<blockquote>", "<!", '<p a="', "<a ", "<a b='", "<br "])
 def test_html_without_end_takes_no_time_without_end(piece: str) -> None:
     began = time.process_time()

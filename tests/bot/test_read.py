@@ -47,6 +47,7 @@ def snapshot() -> list[list[dict[str, Any]]]:
     return [exported(table) for table in ("reports", "findings", "messages", "events")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("lkp_settings")
 def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> None:
     threads = json.loads((shared / "threads-dev.json").read_text())
@@ -69,6 +70,7 @@ def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> No
     assert snapshot() == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("lkp_settings")
 def test_a_real_public_inbox(shared: Path, tmp_path: Path, client: Client) -> None:
     epoch = tmp_path / "linux-nfs" / "git" / "0.git"
@@ -93,6 +95,7 @@ def test_a_real_public_inbox(shared: Path, tmp_path: Path, client: Client) -> No
     assert snapshot() == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("lkp_settings")
 def test_explain_says_what_the_tracker_folds(shared: Path) -> None:
     run("read", str(shared / "threads-dev.mbox"))
@@ -168,6 +171,7 @@ def piped(tmp_path: Path, raw: bytes, *arguments: str, migrate: bool = True) -> 
     return subprocess.run([*command, "read", *arguments], env=environment, input=raw, capture_output=True)
 
 
+@pytest.mark.slow
 def test_a_mail_from_a_pipe_and_the_exit_codes_of_sysexits(tmp_path: Path) -> None:
     done = piped(tmp_path, INVENTED.encode("latin-1"), "-")
     assert (done.returncode, done.stderr) == (os.EX_OK, b"")
@@ -183,6 +187,7 @@ def test_a_mail_from_a_pipe_and_the_exit_codes_of_sysexits(tmp_path: Path) -> No
     assert b"Traceback" not in broken.stderr
 
 
+@pytest.mark.slow
 def test_several_archives_at_once(tmp_path: Path) -> None:
     lists = []
     for which in range(3):

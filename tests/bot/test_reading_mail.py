@@ -147,7 +147,7 @@ def test_commands(line: str, expected: list[tuple[str, str]]) -> None:
     assert not found.bad
 
 
-@pytest.mark.parametrize(("line", "why"), [("#lkp", "no command after the prefix"), ("#lkp fxi: x", "'fxi'"), ("#lkp fix:", "argument")])
+@pytest.mark.parametrize(("line", "why"), [("#lkp", "no command"), ("#lkp fxi: x", "'fxi'"), ("#lkp fix:", "argument")])
 def test_a_command_that_fails_says_why(line: str, why: str) -> None:
     (bad,) = find_commands(f"hello\n{line}").bad
     assert why in bad.why

@@ -42,6 +42,7 @@ def test_the_final_states_of_the_labelled_threads(whole: list[replies.Thread]) -
     assert not closed & {each.state for each in whole}
 
 
+@pytest.mark.slow
 def test_each_thread_is_read_without_what_was_learned_from_it_alone(whole: list[replies.Thread]) -> None:
     left_out = [reply for thread, _ in replies.cross_validated(whole) for reply in thread.replies]
     found = replies.figures(left_out)

@@ -7,6 +7,8 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from benchmarks.replies import LKP
 from bot.archives.sources.mbox import read_mbox
 from bot.explain import explain
@@ -43,6 +45,7 @@ def mutated(raw: bytes, chance: random.Random) -> bytes:
     return raw[:500_000]
 
 
+@pytest.mark.slow
 def test_mutated_replies_are_read_the_same_each_time(shared: Path) -> None:
     raws = [mail.raw[:60_000] for mail in read_mbox(shared / "threads-dev.mbox")]
     chance = random.Random(6)

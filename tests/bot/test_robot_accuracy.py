@@ -65,6 +65,7 @@ def mutated(raw: bytes, dice: random.Random) -> bytes:
     return raw
 
 
+@pytest.mark.slow
 def test_mutated_reports_give_a_reading_or_none(shared: Path) -> None:
     reports = [mail.raw for mail in read_mbox(shared / "reports-dev.mbox")]
     dice = random.Random(4)
@@ -142,6 +143,7 @@ def test_tags_with_and_without_their_bar() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: BotIdentity, db: None, now: datetime) -> None:
     """What the data's reader found of a report with further impact stands in the database after reading it."""
     from bot.archives.reading import read_source
@@ -168,6 +170,7 @@ def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: BotIdentity, 
     assert checked > 20
 
 
+@pytest.mark.slow
 def test_all_rows_are_kept_small_and_shown_on_demand(
     shared: Path, lkp: BotIdentity, client: Client, db: None, now: datetime, django_assert_num_queries: Any
 ) -> None:

@@ -122,6 +122,7 @@ def spread_is(read: float | None, told: float | None) -> bool:
     return read is None if told is None or told < 2 else read is not None and abs(read - told) <= 0.5 + told * 0.05
 
 
+@pytest.mark.slow
 @given(told=st.lists(findings(), min_size=1, max_size=8, unique_by=lambda each: (each.metric, each.place)))
 def test_every_number_that_went_in_comes_out(told: list[FindingData]) -> None:
     head = told[0]

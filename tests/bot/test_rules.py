@@ -21,7 +21,7 @@ from bot.replies.prose.courtesy import says_more
 from bot.replies.prose.sentences import own_sentences
 from bot.replies.reading import Reading, read
 from bot.replies.rules import OPERATORS, RULES, Rule
-from bot.replies.rules.phrases import compiled
+from bot.replies.rules.phrases import expression
 from tracker.domain.events import Role
 
 LAB = BotIdentity(
@@ -201,7 +201,7 @@ def test_sentences_of_the_prose_alone() -> None:
 
 
 def test_the_notation() -> None:
-    pattern = compiled(["a|b … c? d*", "^ first last $"])
+    pattern = re.compile(expression(["a|b … c? d*", "^ first last $"]), re.I)
     assert pattern.search("b one two dog")
     assert pattern.search("A c, dish")
     assert not pattern.search("a one two three four dog")
@@ -238,6 +238,7 @@ def test_tables_of_junk_are_read_in_no_time(piece: str) -> None:
     assert time.process_time() - began < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_a_megabyte_of_its_worst_takes_a_rule_no_second(rule: Rule) -> None:
     """A mail of a megabyte has at most MAX_SENTENCES sentences of MAX_LENGTH letters; each may be a rule's worst."""

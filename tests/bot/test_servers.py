@@ -26,15 +26,17 @@ from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.mail.patches import PatchMail
 from tests.bot.test_robot_reports import INVENTED
+from tests.needs import need
 from tracker.models import Archive, Message
 
-NEEDED = ("public-inbox-init", "public-inbox-index", "public-inbox-netd")
-MISSING = [name for name in NEEDED if shutil.which(name) is None]
-pytestmark = pytest.mark.skipif(
-    bool(MISSING),
-    reason=f"NOT TESTED: IMAP, NNTP and HTTP archives, since {', '.join(MISSING)} is missing: apt install public-inbox"
-    " lei libplack-perl libdbd-sqlite3-perl libsearch-xapian-perl libinline-c-perl liburi-perl",
-)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _public_inbox() -> None:
+    need("public-inbox")
+
+
 LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
 REPORT_ID = "202603110412.3b1f0c9d-lkp@intel.com"
 DATE = "Date: Wed, 11 Mar 2026 10:15:00 +0000\n"

@@ -17,6 +17,7 @@ from bot import config
 from bot.outbox.composer import compose_due
 from bot.outbox.signing import DkimKey, PatattKey, Signing, Unsigned
 from tests.mail_server import Moody, mail_server
+from tests.needs import need
 from tests.outbox import send
 from tests.world import World
 from tracker.models import OutgoingMail
@@ -53,6 +54,7 @@ def test_ed25519(world: World) -> None:
 
 
 def test_rsa(world: World, tmp_path: Path) -> None:
+    need("openssl")
     key = tmp_path / "key.pem"
     subprocess.run(["openssl", "genrsa", "-traditional", "-out", key, "2048"], check=True, capture_output=True)
     told = subprocess.run(["openssl", "rsa", "-in", key, "-pubout", "-outform", "DER"], check=True, capture_output=True)

@@ -56,6 +56,7 @@ def take_all(mails: list[RawMail], identity: BotIdentity, now: datetime, size: i
     return tally
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdentity, now: datetime) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
@@ -76,6 +77,7 @@ def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdenti
         assert other == seen[0]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_stage_one_loses_nothing_that_parsing_everything_finds(
     shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime
@@ -114,6 +116,7 @@ def test_no_query_for_mail_that_does_not_concern_us(now: datetime) -> None:
     assert len(queries) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_batch_costs_a_constant_number_of_queries_but_for_what_it_files(
     shared: Path, lkp: BotIdentity, now: datetime
@@ -210,6 +213,7 @@ def test_the_message_ids_of_stage_one_are_those_of_the_parser(value: bytes) -> N
             assert Prefilter([message_id.encode()], BOT).passes(raw) is Passes.TRACKED
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_two_workers_that_file_report_and_reply_at_the_same_moment(
     shared: Path, lkp: BotIdentity, now: datetime
@@ -259,6 +263,7 @@ def test_a_fix_waits_for_the_report_of_a_lab(lkp: BotIdentity, now: datetime) ->
     assert batch.claim_pending(desk, sieve).replies == 0
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: BotIdentity, now: datetime) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
@@ -274,6 +279,7 @@ def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: BotI
     assert not PendingReference.objects.filter(own=True).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_report_that_is_repeated_often_costs_no_more_each_time(
     lkp: BotIdentity, now: datetime, django_assert_max_num_queries: Any

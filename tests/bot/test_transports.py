@@ -28,6 +28,7 @@ from bot.outbox.transports.sendmail import SendmailTransport
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from bot.outbox.transports.web_endpoint import WebTransport
 from tests.mail_server import Moody, free_port, mail_server
+from tests.needs import need
 
 DANA, LEE = "dana@dev.example", "lee@dev.example"
 RAW = (
@@ -221,6 +222,7 @@ class Cut(socketserver.StreamRequestHandler):
 _RESET = (1, 13, b"\1\0\0\0\0\0\0\0")  # SOL_SOCKET, SO_LINGER of no seconds: hang up without a word
 
 
+@pytest.mark.slow
 def test_it_hangs_up_at_any_byte() -> None:
     """Before the last dot, nothing is taken and the mail goes again; once the dot is on its way, it is never sent
     again by itself.
@@ -273,6 +275,7 @@ def mail_server_at(mood: Moody, port: int) -> Iterator[None]:
 
 @pytest.fixture
 def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    need("openssl")
     """A certificate for localhost that the client trusts."""
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=DNS:localhost"]
@@ -343,6 +346,7 @@ def test_sendmail_gets_the_envelope_and_the_bytes(tmp_path: Path) -> None:
     assert arguments == ["-oi", "-f", LETTER.sender, "--", DANA, LEE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "fate"),
     [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from tests.browser.site import CHROMIUM, PASSWORD, Site
+from tests.needs import need
 
 _QUIET = (
     "--no-sandbox",
@@ -23,6 +23,7 @@ _QUIET = (
 
 @pytest.fixture(scope="module")
 def made_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    need("chromium")
     site = Site(tmp_path_factory.mktemp("site"))
     try:
         own = tmp_path_factory.getbasetemp()
@@ -34,8 +35,7 @@ def made_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not Path(CHROMIUM).exists():
-        pytest.fail("Chromium is missing, so no page was looked at: apt install chromium", pytrace=False)
+    need("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_QUIET))
         yield browser

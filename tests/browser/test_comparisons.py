@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Open
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("comparisons")]  # one browser for all
 
 
 def test_a_point_of_the_index_is_reached_by_keyboard(visit: Open) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.browser.conftest import Open
 from tests.browser.made import SHA
 from tests.browser.site import Site
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hostile_pages")]  # one browser for all
 
 
 def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:

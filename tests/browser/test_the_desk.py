@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open, violations
 from tests.browser.site import Site
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_desk")]  # one browser for all
+
 OPEN = "/v5.6/?state=no_response&section=shifted"
 
 

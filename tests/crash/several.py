@@ -54,7 +54,7 @@ def _wait(happened: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mails", type=int, default=10_000)
-    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="postgresql")
+    parser.add_argument("--database", default="postgresql", help="sqlite, postgresql, or a URL")
     asked = parser.parse_args()
     print(json.dumps(run(asked.mails, asked.database)))
 

@@ -90,7 +90,7 @@ def _count(database: str, killed: int, receiver: Any) -> Statements:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--database", default="sqlite", help="sqlite, postgresql, or a URL")
     asked = parser.parse_args()
     print(json.dumps(asdict(run(asked.every, asked.database))))
 

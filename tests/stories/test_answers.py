@@ -83,6 +83,7 @@ def test_one_an_hour_to_a_person_and_never_twice_for_a_mail(world: World) -> Non
     assert len(answers()) == 3
 
 
+@pytest.mark.slow
 def test_two_writers_of_one_reading_are_answered_and_many_are_not(world: World) -> None:
     report = world.report()
     for number in range(15):
@@ -92,6 +93,7 @@ def test_two_writers_of_one_reading_are_answered_and_many_are_not(world: World) 
     assert len({row.message_id for row in answers()}) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("author", "headers"),
     [

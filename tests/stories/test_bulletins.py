@@ -52,6 +52,7 @@ def v5_6(world: World, outside: None) -> None:
     call_command("refold", verbosity=0)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_release_is_held_and_then_goes_once(
     v5_6: None, world: World, moody: tuple[Moody, Server], client: Client, admin_client: Client
 ) -> None:
@@ -116,6 +117,7 @@ def test_a_study_is_mailed_in_its_form(world: World, outside: None) -> None:
             run(*wrong)
 
 
+@pytest.mark.slow
 def test_nobody_to_tell(v5_6: None, settings: Any) -> None:
     settings.PERFWORK_BULLETINS, settings.PERFWORK_LIST_ADDRESS = [], ""
     with pytest.raises(CommandError, match="set PERFWORK_BULLETINS"):
@@ -264,6 +266,7 @@ def test_an_answer_to_a_bulletin_harms_nothing(cycle: Report, world: World) -> N
     )  # nothing waits for a report that it will never have
 
 
+@pytest.mark.slow
 def test_a_bulletin_that_comes_back_is_known_to_have_gone(cycle: Report, world: World) -> None:
     compose_week(press(world), world.later(), approve_first=False)
     mail = in_doubt(world)

@@ -126,6 +126,7 @@ def test_an_excerpt_of_a_long_mail_is_short() -> None:
     assert found.before.startswith("… ")
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300), st.text(max_size=100))
 def test_an_excerpt_of_anything(text: str, quote: str) -> None:
     assert excerpt(text, quote).evidence.split() == quote.split() or excerpt(text, quote).evidence == quote

@@ -342,6 +342,7 @@ def test_mail_goes_at_the_pace_of_the_lab(world: World, moody: tuple[Moody, Serv
     assert moody[0].ids == {mail.message_id: 1 for mail in mails}
 
 
+@pytest.mark.slow
 def test_a_mail_that_is_nearly_due_is_waited_for(world: World, moody: tuple[Moody, Server]) -> None:
     compose(world, 2)
     assert send(moody[1], rates=Rates(every=24), run=10) == {SendStatus.SENT: 2}  # 2.5 s apart
@@ -398,6 +399,7 @@ execute_from_command_line(["manage.py", *sys.argv[1:]])
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_when_a_mail_has_gone_out(tmp_path: Path) -> None:
     """It is in doubt then, nothing more is sent, and once there is room, the list's copy tells what became of it."""
     catcher = serve(DemoInbox(tmp_path / "inbox"), free_port())

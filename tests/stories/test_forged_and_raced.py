@@ -178,6 +178,7 @@ def test_words_that_no_database_takes_are_cut(world: World) -> None:
     assert str(mail_transitions.stopped().reason) == "ab"  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_worker_passes_over_what_another_is_taking(postgres: str, tmp_path: Path) -> None:
     """On PostgreSQL: one worker is in the middle of a claim; another gets the next mails, at once, not none."""
     code = """

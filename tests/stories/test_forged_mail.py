@@ -25,6 +25,7 @@ def world(tmp_path: Path, identity: BotIdentity) -> World:
     return World(tmp_path, replace(identity, trust="verified", believed=replace(DKIM, signs=lambda domain: True)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("forged", ["not signed", "signed by another", "changed since"])
 def test_a_forged_mail_changes_nothing_by_itself(world: World, words: str, forged: str) -> None:

@@ -50,6 +50,7 @@ def lab(world: World, settings: Any) -> Lab:
     return Lab(world, settings)
 
 
+@pytest.mark.slow
 def test_from_a_report_to_the_release_that_fixes_it(
     lab: Lab, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:

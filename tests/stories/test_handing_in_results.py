@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.needs import need
+
+pytestmark = pytest.mark.slow
 
 BLOCKS = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "results.md").read_text(), re.S)
 
@@ -72,8 +75,7 @@ def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> Non
 
 
 def test_a_result_with_curl(served: str, tmp_path: Path) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed: apt install curl")
+    need("curl")
     block = next(block for block in BLOCKS if block.startswith("curl")).replace("127.0.0.1:8000", served)
     first = shell(block, tmp_path)
     assert first.returncode == 0, first.stderr

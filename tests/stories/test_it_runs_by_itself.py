@@ -27,6 +27,8 @@ from bot.mail.identity import BotIdentity
 from tests.conftest import ROOT
 from tests.world import DANA, START, World
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0
 
 

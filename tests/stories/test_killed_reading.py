@@ -15,7 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.conftest import OPERATORS, ROBOTS, ROOT
+
+pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("PERFWORK_KILLS", "4"))
 # manage.py, but that what was read is saved many times a second: so that a short reading has many middles.

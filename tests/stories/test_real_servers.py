@@ -32,20 +32,19 @@ from bot.outbox.transports.smtp import Server
 from tests import postfix
 from tests.conftest import ROOT
 from tests.mail_server import free_port
+from tests.needs import SERVERS, need
 from tests.outbox import again, send
 from tests.world import DANA, World, standing
 from tracker.models import Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState
 
-SBIN = f"/usr/lib/rabbitmq/bin:{os.environ['PATH']}:/usr/sbin"  # Debian wraps the server, and hides what it says
-
+pytestmark = pytest.mark.slow
 
 # --- Postfix ---
 
 
 @pytest.fixture
 def mta() -> Iterator[postfix.Postfix]:
-    if why := postfix.why_not():
-        pytest.skip(why)
+    need("postfix", "root")
     with postfix.running() as server:
         yield server
 
@@ -85,7 +84,7 @@ def rabbit(place: Path) -> Iterator[str]:
     port, epmd, dist = free_port(), free_port(), free_port()
     (place / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\n")
     environment = {
-        "PATH": SBIN,
+        "PATH": SERVERS,
         "HOME": str(place),
         "RABBITMQ_NODENAME": f"perfwork{port}@localhost",
         "RABBITMQ_MNESIA_BASE": str(place / "data"),
@@ -106,7 +105,7 @@ def rabbit(place: Path) -> Iterator[str]:
             shutil.chown(each, "rabbitmq", "rabbitmq")
     log = (place / "out").open("wb")
     user |= {"stdout": log, "stderr": log, "start_new_session": True}
-    program = shutil.which("rabbitmq-server", path=SBIN) or "rabbitmq-server"
+    program = shutil.which("rabbitmq-server", path=SERVERS) or "rabbitmq-server"
     server = subprocess.Popen([program], env=environment, cwd=place, **user)
     try:
         until = time.monotonic() + 90
@@ -123,8 +122,7 @@ def rabbit(place: Path) -> Iterator[str]:
 
 @pytest.fixture
 def rabbitmq() -> Iterator[str]:
-    if shutil.which("rabbitmq-server", path=SBIN) is None:
-        pytest.skip("RabbitMQ is not installed: apt install rabbitmq-server")
+    need("rabbitmq")
     place = Path(tempfile.mkdtemp(prefix="rabbit-"))
     place.chmod(0o755)
     with rabbit(place) as url:
@@ -188,10 +186,7 @@ namespace inbox {{
 @pytest.fixture
 def mailbox() -> Iterator[str]:
     """The Sent folder of a mailbox on a real IMAP server."""
-    if shutil.which("dovecot", path=SBIN) is None:
-        pytest.skip("Dovecot is not installed: apt install dovecot-imapd")
-    if os.geteuid() != 0:
-        pytest.skip("Dovecot starts as root only")
+    need("dovecot", "root")
     place, port = Path(tempfile.mkdtemp(prefix="dovecot-")), free_port()
     place.chmod(0o755)
     for each in ("mail", "run", "state"):

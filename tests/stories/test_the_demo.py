@@ -9,9 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.demo import story
 from bot.demo.tree import DemoTree
 from tests.conftest import ROOT
+
+pytestmark = pytest.mark.slow
 
 
 def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
+
+pytestmark = pytest.mark.slow
 
 AGAIN = (
     *("tests/stories/test_the_desk.py", "tests/stories/test_signing_in.py", "tests/tracker/test_paging.py"),

@@ -80,6 +80,7 @@ def test_replaying_everything_reaches_the_same_states(world: World) -> None:
     assert stored() == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_in_the_world")
 def test_replaying_real_threads_reaches_the_same_states(shared: Any, settings: Any, db: None) -> None:
     from tests.conftest import OPERATORS, ROBOTS

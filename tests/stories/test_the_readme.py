@@ -18,6 +18,8 @@ from django.test import Client
 from bot.results.recognise import read_bytes
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)

@@ -93,6 +93,7 @@ def test_junk_never_fails(lines: list[str]) -> None:
 HEADS = [(FOLDER / name).read_text() for name, *_ in FILES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize(
     "junk", [" " * 400_000, "<" * 400_000, " cs" * 130_000, "samples " * 50_000, "1.0 : " * 70_000]

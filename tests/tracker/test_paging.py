@@ -50,6 +50,7 @@ def page(query: str, size: int) -> TriageSection:
     return section("merged", "", Report.objects.filter(merged_release="v5.6"), question, NOW, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("group", ["", "subsystem", "state"])
 def test_pages_put_together_are_the_whole(forty: list[int], order: str, group: str) -> None:

@@ -228,6 +228,7 @@ def test_each_form_tells_all_of_it(v5_6: Release, report: Document, client: Clie
     assert page.count('<svg class="bars"') == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "first"), [("txt", "0-Day CI Linux"), ("md", "# 0-Day CI"), ("html", "<!doctype html>")]
 )

@@ -128,6 +128,7 @@ def test_notes_are_markdown_and_nothing_else() -> None:
         assert not re.search(r"<[^>]*(?:javascript|onerror)", made), bad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["[", "[a](", "![a](", "<a ", "*a ", "> ", "- ", "`", "\n- "])
 def test_a_note_takes_no_longer_than_its_length(piece: str) -> None:
     begin = time.process_time()

@@ -11,6 +11,8 @@ import pytest
 
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 SECRET = "correct-horse-battery-staple-" * 3
 SAFE = {"SECRET_KEY": SECRET, "ALLOWED_HOSTS": "perf.example.org", "PERFWORK_BASE_URL": "https://perf.example.org"}
 

@@ -23,6 +23,7 @@ def compared(old: tuple[float, ...], new: tuple[float, ...]) -> MeasurementData:
     return MeasurementData("m", "", "unknown", "kpi", summarise(old), summarise(new), old, new)
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_example_by_hand() -> None:
     shown = grade(compared(GOOD, BAD), "higher")
     # means 1000.667 and 700.833; squares of the distances 12.667 and 3.167, over n - 1 = 2: variances 6.333, 1.583

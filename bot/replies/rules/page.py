@@ -1,4 +1,4 @@
-"""Generate docs/rules.md from the rules: one row per rule, with its phrases and its accuracy."""
+"""Generate docs/reading.md from the rules: one row per rule, with its phrases and its accuracy."""
 
 from __future__ import annotations
 

@@ -18,9 +18,12 @@ _TOKEN = re.compile(rf"{_UNIT}(?:\|{_UNIT})*\??")
 _GAPS = {"…": r"(?: \S{1,60}){0,3}?", "……": r"(?: \S{1,60}){0,8}?"}
 
 
-def compiled(phrases: Iterable[str]) -> re.Pattern[str]:
-    """Return one pattern for all phrases. Gaps are bounded, so that matching takes time linear in the text."""
-    return re.compile("|".join(f"(?:{_pattern(each)})" for each in phrases), re.I)
+def expression(phrases: Iterable[str]) -> str:
+    """Return one regular expression for all phrases; case is ignored.
+
+    Gaps are bounded, so that matching takes time linear in the text.
+    """
+    return "|".join(f"(?:{_pattern(each)})" for each in phrases)
 
 
 def _pattern(phrase: str) -> str:

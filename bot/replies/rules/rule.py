@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 
 from bot.replies.intents import Intent
 from bot.replies.prose.sentences import Sentence
-from bot.replies.rules.phrases import compiled
+from bot.replies.rules.phrases import expression
 from tracker.domain.events import EventKind
 
 
@@ -30,18 +31,28 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Phrases in the notation of phrases.py, and their compiled pattern."""
+    """Phrases in the notation of phrases.py, and the regular expression that they mean."""
 
     phrases: tuple[str, ...]
-    pattern: re.Pattern[str] = field(compare=False, repr=False)
+    expression: str = field(compare=False, repr=False)
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when it is used first: compiling all rules takes longer than most commands."""
+        return _compiled(self.expression)
 
     def in_(self, text: str) -> bool:
         return self.pattern.search(text) is not None
 
 
 def words(*phrases: str) -> Words:
-    """Compile phrases; raises ValueError for one that is not in the notation."""
-    return Words(phrases, compiled(phrases))
+    """Return phrases to look for; raises ValueError for one that is not in the notation."""
+    return Words(phrases, expression(phrases))
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.I)
 
 
 _EDGE = re.compile(r"[,;:()] | (?:but|and|so|because|since|although|though|while|which) |\Z")
@@ -68,7 +79,7 @@ class Trap:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of docs/rules.md.
+    """One row of docs/reading.md.
 
     `does` None: the intent is only shown. `aside`: it never decides, and only adds a suggestion to the mail's other
     effects. `alone`: it counts only if no rule above it decides. measured.json holds the accuracy of each.

@@ -91,9 +91,9 @@ def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
     if not versions:
         return found
     for column, rows in (
-        ("merged", Report.objects.filter(merged_release__in=versions)),
+        ("merged_release", Report.objects.filter(merged_release__in=versions)),
         (
-            "shifted",
+            "shift_left_release",
             Report.objects.filter(shift_left_release__in=versions).exclude(merged_release=F("shift_left_release")),
         ),
     ):
