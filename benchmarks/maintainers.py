@@ -15,14 +15,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bot.git.maintainers import Maintainers
 from bot.mail.mailmap import read_mailmap
-from tests.debian_kernel import DebianKernel, archive
+from tests.debian_kernel import DebianKernel
 
 COMMITS, ASKED = 2000, 20
 BUDGET_MS = 5.0
 
 
 def main() -> None:
-    tarball = archive()
+    tarball = kernel_source()
     if tarball is None or shutil.which("perl") is None:
         print("maintainers: NOT MEASURED: apt install linux-source perl")
         return

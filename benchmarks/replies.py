@@ -23,7 +23,7 @@ LKP = BotIdentity(
     address="perfbot@bot.example.org",
     robots=frozenset(f"{LAB},lkp@intel.com".split(",")),
     operators=frozenset(f"{LAB},feng.tang@intel.com,zhengjun.xing@linux.intel.com,beibei.si@intel.com".split(",")),
-    trust="open",
+    trust_policy="open",
 )
 ROLES = {"reporter": "bot_operator"}
 STATES = {

@@ -11,9 +11,9 @@ from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.effects import effects_of
-from bot.replies.meaning import FoundIntent, found_in
+from bot.replies.meaning import FoundIntent, intents_of
 from bot.replies.reading import Reading, understand
-from bot.replies.report_lookup import KnownReport, KnownReports, known_as
+from bot.replies.report_lookup import KnownReport, KnownReports, person_keys
 from bot.replies.sender_kind import SenderKind
 from bot.replies.to_events import event_of, reported_event
 from bot.robot_reports.as_json import report_json
@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
-class _Case:
+class _InputReport:
     """A report in the input, with its automatic events, and its events if every suggestion is accepted."""
 
     verdict: Verdict
@@ -43,26 +43,28 @@ def explain(
     """
     readings = [understand(raw, identity) for raw in mails]
     parsed = [reading.mail for reading in readings]
-    desk = KnownReports()
+    known_reports = KnownReports()
     for report in known:
-        desk.add(report)
-    reports = {number: told for number, mail in enumerate(parsed) if (told := _report_in(mail, identity))}
-    cases: dict[str, _Case] = {}
-    for number, told in reports.items():
-        _track(desk, parsed[number], told)
-        case = cases.setdefault(told.culprit, _Case(Verdict(told.verdict)))
+        known_reports.add(report)
+    reports = {
+        number: robot_report for number, mail in enumerate(parsed) if (robot_report := _report_in(mail, identity))
+    }
+    input_reports: dict[str, _InputReport] = {}
+    for number, robot_report in reports.items():
+        _track(known_reports, parsed[number], robot_report)
+        input_report = input_reports.setdefault(robot_report.culprit, _InputReport(Verdict(robot_report.verdict)))
         event = reported_event(parsed[number], parsed[number].date or _EPOCH)
-        if not told.unsure:
-            case.acted.append(event)
-        case.accepted.append(event)
+        if not robot_report.unsure:
+            input_report.acted.append(event)
+        input_report.accepted.append(event)
     objects = [
-        _explain_one(reading, reports.get(number), desk, cases, identity, rows)
+        _explain_one(reading, reports.get(number), known_reports, input_reports, identity, rows)
         for number, reading in enumerate(readings)
     ]
-    for number, told in reports.items():
-        case = cases[told.culprit]
-        objects[number]["state"] = fold(case.verdict, case.acted).state.value
-        objects[number]["state_if_accepted"] = fold(case.verdict, case.accepted).state.value
+    for number, robot_report in reports.items():
+        input_report = input_reports[robot_report.culprit]
+        objects[number]["state"] = fold(input_report.verdict, input_report.acted).state.value
+        objects[number]["state_if_accepted"] = fold(input_report.verdict, input_report.accepted).state.value
     yield from objects
 
 
@@ -72,64 +74,73 @@ def _report_in(mail: ParsedMail, identity: BotIdentity) -> RobotReport | None:
     return find_report(mail) if ours or mail.author.email in identity.robots else None
 
 
-def _track(desk: KnownReports, mail: ParsedMail, told: RobotReport) -> None:
+def _track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotReport) -> None:
     """Track a report of the input; a second mail about a culprit joins the first."""
-    before = desk.reports.get(told.culprit)
-    desk.add(
+    before = known_reports.reports.get(robot_report.culprit)
+    known_reports.add(
         KnownReport(
-            id=told.culprit,
-            culprit=told.culprit,
-            title=clean_title(told),
+            id=robot_report.culprit,
+            culprit=robot_report.culprit,
+            title=clean_title(robot_report),
             message_ids=(*(before.message_ids if before else ()), mail.message_id),
-            authors=frozenset(known_as(mail.to)) | (before.authors or frozenset() if before else frozenset()),
-            people=frozenset(known_as((*mail.to, *mail.cc))) | (before.people if before else frozenset()),
-            verdict=before.verdict if before else told.verdict,
+            authors=frozenset(person_keys(mail.to)) | (before.authors or frozenset() if before else frozenset()),
+            people=frozenset(person_keys((*mail.to, *mail.cc))) | (before.people if before else frozenset()),
+            verdict=before.verdict if before else robot_report.verdict,
         )
     )
 
 
 def _explain_one(
     reading: Reading,
-    told: RobotReport | None,
-    desk: KnownReports,
-    cases: Mapping[str, _Case],
+    robot_report: RobotReport | None,
+    known_reports: KnownReports,
+    input_reports: Mapping[str, _InputReport],
     identity: BotIdentity,
     rows: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
-    relations = desk.relations(reading) if not told else {}
+    relations = known_reports.relations(reading) if not robot_report else {}
     effects: tuple[Effect, ...] = (NOTHING,)
-    at = Standpoint(Relation.THREAD)
+    standpoint = Standpoint(Relation.THREAD)
     for report_id, relation in relations.items():
-        seen_from = desk.reports[report_id].standpoint(reading, relation, identity)
-        follows = effects_of(reading, seen_from, identity.trust)
-        if not effects[0].happening:
-            effects, at = follows, seen_from
-        if report_id in cases:
-            _act(cases[report_id], follows, mail, seen_from)
-    if relations and not told:
-        desk.file(mail.message_id, next(iter(relations)))
+        report_standpoint = known_reports.reports[report_id].standpoint(reading, relation, identity)
+        report_effects = effects_of(reading, report_standpoint, identity.trust_policy)
+        if not effects[0].kind:
+            effects, standpoint = report_effects, report_standpoint
+        if report_id in input_reports:
+            _add_events(input_reports[report_id], report_effects, mail, report_standpoint)
+    if relations and not robot_report:
+        known_reports.file(mail.message_id, next(iter(relations)))
     if not relations and reading.notice and reading.kind is SenderKind.ROBOT:
         # About no known report: shown anyway, since it changes nothing.
-        effects = effects_of(reading, at, identity.trust)
-    return _as_json(reading, told, list(relations) or ([told.culprit] if told else []), effects, at, rows)
+        effects = effects_of(reading, standpoint, identity.trust_policy)
+    return _as_json(
+        reading,
+        robot_report,
+        list(relations) or ([robot_report.culprit] if robot_report else []),
+        effects,
+        standpoint,
+        rows,
+    )
 
 
-def _act(case: _Case, effects: Iterable[Effect], mail: ParsedMail, at: Standpoint) -> None:
+def _add_events(
+    input_report: _InputReport, effects: Iterable[Effect], mail: ParsedMail, standpoint: Standpoint
+) -> None:
     for number, effect in enumerate(effects):
-        event = event_of(effect, mail, at.role, mail.date or _EPOCH, number)
+        event = event_of(effect, mail, standpoint.role, mail.date or _EPOCH, number)
         if event and effect.mode is Mode.AUTO:
-            case.acted.append(event)
+            input_report.acted.append(event)
         if event and effect.mode is not Mode.NONE:
-            case.accepted.append(event)
+            input_report.accepted.append(event)
 
 
 def _as_json(
     reading: Reading,
-    told: RobotReport | None,
+    robot_report: RobotReport | None,
     report_ids: list[str],
     effects: tuple[Effect, ...],
-    at: Standpoint,
+    standpoint: Standpoint,
     rows: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
@@ -140,26 +151,29 @@ def _as_json(
         "subject": mail.subject,
         "date": mail.date.isoformat().replace("+00:00", "Z") if mail.date else None,
         "author": {"name": mail.author.name, "email": mail.author.email},
-        "kind": SenderKind.ROBOT.value if told and reading.kind is not SenderKind.SELF else reading.kind.value,
+        "kind": SenderKind.ROBOT.value if robot_report and reading.kind is not SenderKind.SELF else reading.kind.value,
         "own_text": reading.own_text,
         "report_ids": report_ids,
         "commands": [{"name": each.word.value, "argument": each.argument} for each in reading.commands.good],
         "trailers": [{"key": each.key, "value": each.value} for each in reading.trailers],
         "patches": [{"title": each.title, "source": each.source} for each in reading.patches],
         "links": [each.url for each in reading.links],
-        "report": report_json(told, mail, rows=rows) if told else None,
+        "report": report_json(robot_report, mail, rows=rows) if robot_report else None,
         "trust": {"verdict": reading.trust.verdict.value, "by": reading.trust.by or None},
-        "role": at.role.value if at.role else None,
-        "intents": [{"name": each.intent.value, "evidence": each.evidence} for each in _meant(reading, told, at)],
+        "role": standpoint.role.value if standpoint.role else None,
+        "intents": [
+            {"name": each.intent.value, "evidence": each.evidence}
+            for each in _intents(reading, robot_report, standpoint)
+        ],
         "effect": _effect_json(effects[0]),
-        "effects": [_effect_json(each) | {"evidence": each.quote} for each in effects if each.happening],
-        "problems": [*reading.problems, *(told.problems if told else ())],
+        "effects": [_effect_json(each) | {"evidence": each.quote} for each in effects if each.kind],
+        "problems": [*reading.problems, *(robot_report.problems if robot_report else ())],
     }
 
 
-def _meant(reading: Reading, told: RobotReport | None, at: Standpoint) -> tuple[FoundIntent, ...]:
+def _intents(reading: Reading, robot_report: RobotReport | None, standpoint: Standpoint) -> tuple[FoundIntent, ...]:
     """Return the intents of a reply, each name once; a report has none."""
-    found = found_in(reading, improvement=at.improvement) if not told else ()
+    found = intents_of(reading, improvement=standpoint.improvement) if not robot_report else ()
     return tuple({each.intent: each for each in reversed(found)}.values())[::-1]
 
 

@@ -22,37 +22,37 @@ def acquire(row: NamedLease, length: timedelta) -> None:
         rows.filter(lease_until=before.lease_until, holder=before.holder).update(lease_until=None)
     now = timezone.now()
     free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=now))
-    if not free.update(lease_until=now + length, holder=_name(os.getpid()), attempts=F("attempts") + 1):
+    if not free.update(lease_until=now + length, holder=_holder_name(os.getpid()), attempts=F("attempts") + 1):
         raise Busy(f"{row}: another worker is reading it; try again later (its lease expires within {length})")
     row.refresh_from_db()  # another worker may have read on meanwhile
 
 
 def extend(row: NamedLease, length: timedelta) -> None:
     """Extend the lease, in the transaction that saves what was read. Raises Busy if it is lost: nothing is saved."""
-    if not _mine(row).update(lease_until=timezone.now() + length):
+    if not _own_lease(row).update(lease_until=timezone.now() + length):
         raise Busy(f"{row}: another worker took over, since this one did not extend its lease for {length}")
 
 
 def release(row: NamedLease) -> None:
     """Release the lease, unless another worker has it by now."""
-    _mine(row).update(lease_until=None, attempts=0, holder="")
+    _own_lease(row).update(lease_until=None, attempts=0, holder="")
 
 
-def _mine(row: NamedLease) -> QuerySet[NamedLease]:
-    return type(row)._default_manager.filter(pk=row.pk, holder=_name(os.getpid()), lease_until__isnull=False)
+def _own_lease(row: NamedLease) -> QuerySet[NamedLease]:
+    return type(row)._default_manager.filter(pk=row.pk, holder=_holder_name(os.getpid()), lease_until__isnull=False)
 
 
-def _name(pid: int) -> str:
+def _holder_name(pid: int) -> str:
     """Return host, pid and start time (proc(5)) of a local process: a later one may have the same pid."""
     try:
-        began = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        start_time = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
-        began = ""
-    return f"{socket.gethostname()} {pid} {began}"
+        start_time = ""
+    return f"{socket.gethostname()} {pid} {start_time}"
 
 
 def _has_died(holder: str) -> bool:
     """Whether the process is known to have ended; False for one on another host."""
     host, _, rest = holder.partition(" ")
     pid = rest.partition(" ")[0]
-    return host == socket.gethostname() and pid.isdecimal() and _name(int(pid)) != holder
+    return host == socket.gethostname() and pid.isdecimal() and _holder_name(int(pid)) != holder

@@ -118,14 +118,14 @@ def identity() -> BotIdentity:
         address="perfbot@bot.example.org",
         list_address="perf-reports@lists.example.org",
         base_url="https://perf.example.org",
-        trust="open",
+        trust_policy="open",
     )
 
 
 @pytest.fixture
 def lkp(identity: BotIdentity) -> BotIdentity:
     """The bot identity for the real threads and reports."""
-    return BotIdentity(address=identity.address, robots=ROBOTS, operators=OPERATORS, trust="open")
+    return BotIdentity(address=identity.address, robots=ROBOTS, operators=OPERATORS, trust_policy="open")
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from tracker.models import OutgoingMail, Report, Tree
 from tracker.models.git import TreeRole
 from tracker.services import mail_transitions
 
-__all__ = ["DANA", "DIFF", "LEE", "START", "World", "message_id", "standing", "state"]
+__all__ = ["DANA", "DIFF", "LEE", "START", "World", "message_id", "state", "status_text"]
 
 START = datetime(2026, 9, 1, tzinfo=UTC)
 
@@ -146,7 +146,7 @@ def message_id(report: Report) -> str:
     return OutgoingMail.objects.get(report=report, purpose="report").message_id
 
 
-def standing(report: Report) -> str:
+def status_text(report: Report) -> str:
     """Return the status text that the triage table shows."""
     return Report.objects.get(pk=report.pk).status
 

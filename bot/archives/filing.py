@@ -181,8 +181,8 @@ class MailFiler:
         report = self._rows[tag]
         seen_from = self.known.reports[tag].standpoint(reading, relation, self.identity)
         at = reading.mail.date or self.now
-        effects = effects_of(reading, seen_from, self.identity.trust)
-        acts = any(each.happening and each.mode is Mode.AUTO for each in effects)
+        effects = effects_of(reading, seen_from, self.identity.trust_policy)
+        acts = any(each.kind and each.mode is Mode.AUTO for each in effects)
         # What a person has rejected stays rejected, whatever is known since.
         turned_down = event_log.rejected_keys(report, reading.mail.message_id) if acts else set()
         for number, effect in enumerate(effects):

@@ -142,7 +142,7 @@ class _Reading:
 
     def _warm(self) -> None:
         """Fetch the keys that the mails are signed with, before the transaction."""
-        self.desk.identity.believed.warm((passed.mail.raw for passed in self.passed), self.now)
+        self.desk.identity.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
 
     def _learn(self) -> None:
         """Track what other workers have filed in the meantime."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail
-from bot.replies.report_lookup import known_as
+from bot.replies.report_lookup import person_keys
 from bot.replies.to_events import in_mainline_event, reported_event
 from bot.robot_reports.machine import machine_parts
 from bot.robot_reports.report import clean_title
@@ -42,8 +42,8 @@ def report_for(mail: ParsedMail, told: RobotReport, identity: BotIdentity) -> tu
         subsystem=told.subject.subsystem,
         tree=catalog.tree_for(told.subject.tree),
         branch=told.subject.branch,
-        authors=known_as(address for address in people if address in mail.to),
-        told=known_as(people),
+        authors=person_keys(address for address in people if address in mail.to),
+        told=person_keys(people),
     )
     doubtful = report.held.startswith(_DOUBTFUL)
     if told.unsure and before is None:

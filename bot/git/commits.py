@@ -34,7 +34,7 @@ class LogCommit:
         return int(self.authored_at.timestamp()), self.author_email
 
 
-def moment(seconds: str | bytes | int) -> datetime:
+def parse_timestamp(seconds: str | bytes | int) -> datetime:
     """Return a time from git; the epoch if it is out of range."""
     try:
         return datetime.fromtimestamp(int(seconds or 0), UTC)
@@ -42,7 +42,7 @@ def moment(seconds: str | bytes | int) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def clipped(seconds: bytes) -> int:
+def clamped_seconds(seconds: bytes) -> int:
     """Return a time from git, limited to 41 bits for an array of integers; 0 if it is not a number."""
     try:
         return max(0, min(int(seconds), 1 << 40))

@@ -15,12 +15,12 @@ _SETTINGS = (
     *("-c", "protocol.ext.allow=never", "-c", "fetch.writeCommitGraph=true", "-c", "gc.autoDetach=false"),
 )
 _REMOTE = re.compile(r"remote\..+\.url")
-_MIRRORED = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+_MIRROR_REFSPECS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
-def fetch(repository: Path, patience: float) -> bool:
+def fetch(repository: Path, timeout: float) -> bool:
     """Fetch from `origin`, or from the only remote, including forced pushes and deletions. Return False if there is no
-    such remote. Takes at most `patience` seconds.
+    such remote. Takes at most `timeout` seconds.
 
     In a clone with a work tree only remote-tracking branches move, and no local tag is deleted.
     """
@@ -29,11 +29,11 @@ def fetch(repository: Path, patience: float) -> bool:
     remote = "origin" if "origin" in remotes else (remotes[0] if len(remotes) == 1 else "")
     if not remote:
         return False
-    quiet = ("fetch", "--quiet", "--no-recurse-submodules", "--no-write-fetch-head", "--prune", "--force")
+    options = ("fetch", "--quiet", "--no-recurse-submodules", "--no-write-fetch-head", "--prune", "--force")
     bare = config.get("core.bare") == "true"
-    chosen = _MIRRORED if bare and f"remote.{remote}.fetch" not in config else ()
+    refspecs = _MIRROR_REFSPECS if bare and f"remote.{remote}.fetch" not in config else ()
     tags = () if bare else ("--tags",)
-    git.run(repository, *_SETTINGS, *quiet, *tags, "--", remote, *chosen, timeout=patience)
+    git.run(repository, *_SETTINGS, *options, *tags, "--", remote, *refspecs, timeout=timeout)
     return True
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-from bot.git.commits import Tag, clipped
+from bot.git.commits import Tag, clamped_seconds
 
 _NONE = -1
 
@@ -31,7 +31,7 @@ class Graph:
         number = self._number.get(sha)
         if number is None:
             number = self._new(sha)
-        self._at[number] = int(committed) if len(committed) < 12 and committed.isdigit() else clipped(committed)
+        self._at[number] = int(committed) if len(committed) < 12 and committed.isdigit() else clamped_seconds(committed)
         if parents and parents[0]:
             numbers = [self._of(parent) for parent in parents]
             self._first[number] = numbers[0]
@@ -51,10 +51,10 @@ class Graph:
     def mark_tags(self, tags: Sequence[Tag]) -> None:
         """Mark every commit with the first tag whose history holds it. `tags` are in order of release."""
         self._tag = array("i", [_NONE]) * len(self._number)
-        for place, tag in enumerate(tags):
+        for index, tag in enumerate(tags):
             number = self._number.get(tag.commit.encode())
             if number is not None:
-                self._spread(number, self._tag, place)
+                self._spread(number, self._tag, index)
 
     def mark_merges(self, heads: Iterable[str]) -> None:
         """Mark every commit with the one that brought it into a branch: the oldest on the first-parent line whose
@@ -77,15 +77,15 @@ class Graph:
         first, more, at = self._first, self._more, self._at
         if at[start] == _NONE or marks[start] != _NONE:
             return
-        waiting = [start]
+        pending = [start]
         marks[start] = mark
-        while waiting:
-            number = waiting.pop()
+        while pending:
+            number = pending.pop()
             parents = (first[number], *more[number]) if number in more else (first[number],)
             for parent in parents:
                 if parent != _NONE and at[parent] != _NONE and marks[parent] == _NONE:
                     marks[parent] = mark
-                    waiting.append(parent)
+                    pending.append(parent)
 
     def __contains__(self, sha: str) -> bool:
         """Whether the walk saw this commit."""

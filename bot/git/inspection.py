@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.commits import moment
+from bot.git.commits import parse_timestamp
 from bot.git.refs import resolve
 from bot.mail.trailers import find_trailers
 
@@ -54,17 +54,17 @@ def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, Co
 
 def _inspect(repository: Path, shas: Collection[str]) -> dict[str, CommitInspection]:
     """Inspect any number of commits with a fixed number of git calls."""
-    there = list(resolve(repository, shas).values())
-    if not there:
+    resolved = list(resolve(repository, shas).values())
+    if not resolved:
         return {}
-    asked = "".join(f"{sha}\n" for sha in there).encode()
-    told = git.run(repository, "log", *_QUIET, "-z", f"--format={'%n'.join(_FIELDS)}", stdin=asked)
+    sha_lines = "".join(f"{sha}\n" for sha in resolved).encode()
+    output = git.run(repository, "log", *_QUIET, "-z", f"--format={'%n'.join(_FIELDS)}", stdin=sha_lines)
     changes = git.run(
-        repository, "diff-tree", "--stdin", "-z", "-r", "--root", "--no-renames", "--no-abbrev", stdin=asked
+        repository, "diff-tree", "--stdin", "-z", "-r", "--root", "--no-renames", "--no-abbrev", stdin=sha_lines
     )
-    ids = _patch_ids(repository, asked)
+    ids = _patch_ids(repository, sha_lines)
     changed = _entries(changes.decode("utf-8", "replace"))
-    parsed = [(commit, changed.get(commit.sha, ())) for commit in map(_parsed, told.split(b"\0")[:-1])]
+    parsed = [(commit, changed.get(commit.sha, ())) for commit in map(_parsed, output.split(b"\0")[:-1])]
     small = {entry for _, entries in parsed if len(entries) <= _MAX_FILES for entry in entries}
     blobs = _blobs(repository, {sha for entry in small for sha in (entry.old, entry.new)})
     return {
@@ -80,21 +80,21 @@ def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, 
     found: dict[str, str] = {}
     for repository in repositories:
         try:
-            here = resolve(repository, [sha for sha in shas if sha not in found])
-            asked = "".join(f"{sha}\n" for sha in here.values()).encode()
-            found |= dict.fromkeys(here, "")
-            named = _patch_ids(repository, asked) if here else {}
-            found |= {sha: named[whole] for sha, whole in here.items() if whole in named}
+            resolved = resolve(repository, [sha for sha in shas if sha not in found])
+            sha_lines = "".join(f"{sha}\n" for sha in resolved.values()).encode()
+            found |= dict.fromkeys(resolved, "")
+            ids = _patch_ids(repository, sha_lines) if resolved else {}
+            found |= {sha: ids[full_sha] for sha, full_sha in resolved.items() if full_sha in ids}
         except (Unreadable, OSError):
             continue
     return found
 
 
-def _patch_ids(repository: Path, asked: bytes) -> dict[str, str]:
+def _patch_ids(repository: Path, sha_lines: bytes) -> dict[str, str]:
     """Return patch-ids by sha. Patches are piped from git to git: one of a gigabyte takes no memory here."""
     log = ("log", *_QUIET, "-p", "--format=commit %H")
-    named = git.pipe(repository, log, ("patch-id", "--stable"), stdin=asked).decode("ascii", "replace")
-    return {line.split()[1]: line.split()[0] for line in named.splitlines()}
+    output = git.pipe(repository, log, ("patch-id", "--stable"), stdin=sha_lines).decode("ascii", "replace")
+    return {line.split()[1]: line.split()[0] for line in output.splitlines()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +116,29 @@ def _parsed(record: bytes) -> CommitInspection:
         title=title.strip(),
         author_name=name,
         author_email=email,
-        authored_at=moment(at),
+        authored_at=parse_timestamp(at),
         trailers=tuple((each.key, each.value) for each in find_trailers(body.split("\n"))),
     )
 
 
-def _entries(told: str) -> dict[str, tuple[_Entry, ...]]:
+def _entries(output: str) -> dict[str, tuple[_Entry, ...]]:
     """Return the changed files by commit, from a list of each sha, then a `:` line and a path per file."""
     found: dict[str, tuple[_Entry, ...]] = {}
-    words = iter(told.split("\0"))
+    fields = iter(output.split("\0"))
     sha = ""
-    for word in words:
-        if word.startswith(":"):
-            found[sha] = (*found.get(sha, ()), _Entry(next(words, ""), *word.split()[2:4]))
+    for field in fields:
+        if field.startswith(":"):
+            found[sha] = (*found.get(sha, ()), _Entry(next(fields, ""), *field.split()[2:4]))
         else:
-            sha = word
+            sha = field
     return found
 
 
 def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
     """Return the contents of blobs, except those that are missing or too large."""
-    wanted = sorted(sha for sha in shas if set(sha) != {"0"})
-    asked = "".join(f"{sha}\n" for sha in wanted).encode()
-    sizes = git.run(repository, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=asked)
+    existing = sorted(sha for sha in shas if set(sha) != {"0"})
+    sha_lines = "".join(f"{sha}\n" for sha in existing).encode()
+    sizes = git.run(repository, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=sha_lines)
     lines = (line.split(" ") for line in sizes.decode("ascii", "replace").splitlines())
     fitting = [sha for sha, size in lines if size.isdigit() and int(size) <= _MAX_BLOB]
     out = git.run(repository, "cat-file", "--batch", stdin="".join(f"{sha}\n" for sha in fitting).encode())

@@ -14,18 +14,18 @@ from typing import IO
 
 from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.commits import LogCommit, moment
+from bot.git.commits import LogCommit, parse_timestamp
 from bot.git.graph import Graph
 
 _FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
-_TELL_EVERY = 2000
+_PROGRESS_EVERY = 2000
 _CHUNK = 1 << 20
-_LONGEST = 8 << 20  # bytes of one commit; the rest of a longer one is ignored
+_MAX_RECORD = 8 << 20  # bytes of one commit; the rest of a longer one is ignored
 _ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git flushes after every commit
-PATIENCE = 3600.0  # seconds for one walk
+TIMEOUT = 3600.0  # seconds for one walk
 
 
-Sieve = Callable[[bytes, bytes], bool]
+Prefilter = Callable[[bytes, bytes], bool]
 
 
 def read_log(
@@ -33,7 +33,7 @@ def read_log(
     tips: Collection[str],
     without: Collection[str],
     graph: Graph,
-    passes: Sieve,
+    passes: Prefilter,
     progress: Callable[[int], None] = lambda count: None,
 ) -> Iterator[LogCommit]:
     """Yield the commits reachable from `tips` but not from `without` that pass the prefilter.
@@ -46,7 +46,7 @@ def read_log(
     if not tips:
         return
     for count, record in enumerate(_records(repository, tips, without), start=1):
-        if not count % _TELL_EVERY:
+        if not count % _PROGRESS_EVERY:
             progress(count)
         head, author, name, message = record.split(b"\n", 3)
         graph.add(head)
@@ -61,8 +61,8 @@ def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommi
     return LogCommit(
         sha=sha,
         parents=tuple(filter(None, parents)),
-        at=moment(committed),
-        authored_at=moment(authored),
+        at=parse_timestamp(committed),
+        authored_at=parse_timestamp(authored),
         author_email=email.lower(),
         author_name=name.decode("utf-8", "replace"),
         title=" ".join(text.lstrip("\n").partition("\n\n")[0].split()),
@@ -72,26 +72,26 @@ def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommi
 
 def _records(repository: Path, tips: Collection[str], without: Collection[str]) -> Iterator[bytes]:
     """Yield git's output, split at the NULs that end each commit; no message can contain one."""
-    asked = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
+    revisions = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
     command = git.command(repository, "log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
     pipe = subprocess.PIPE
     with (
-        tempfile.TemporaryFile() as complaints,  # an unread pipe would block git once it is full
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=complaints, env=_ENVIRONMENT) as running,
+        tempfile.TemporaryFile() as stderr,  # an unread pipe would block git once it is full
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env=_ENVIRONMENT) as running,
     ):
-        watch = threading.Timer(PATIENCE, running.kill)
-        watch.start()
+        timer = threading.Timer(TIMEOUT, running.kill)
+        timer.start()
         try:
             assert running.stdin
             assert running.stdout
             _widen(running.stdout.fileno())
-            _tell(running.stdin, asked)
+            _write_stdin(running.stdin, revisions)
             yield from _cut(_chunks(running.stdout.fileno()))
             if running.wait():
-                complaints.seek(0)
-                raise Unreadable(f"{repository}: git log: {git.last_words(complaints.read(1 << 20))}")
+                stderr.seek(0)
+                raise Unreadable(f"{repository}: git log: {git.error_line(stderr.read(1 << 20))}")
         finally:
-            watch.cancel()
+            timer.cancel()
             running.kill()
 
 
@@ -107,10 +107,10 @@ def _chunks(pipe: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _tell(stdin: IO[bytes], asked: bytes) -> None:
+def _write_stdin(stdin: IO[bytes], revisions: bytes) -> None:
     """Write the request to git. If git has ended already, its stderr says why."""
     with suppress(BrokenPipeError):
-        stdin.write(asked)
+        stdin.write(revisions)
         stdin.close()
 
 
@@ -118,11 +118,11 @@ def _cut(chunks: Iterator[bytes]) -> Iterator[bytes]:
     rest: list[bytes] = []
     size = 0
     for chunk in chunks:
-        *whole, last = chunk.split(b"\0")
-        if whole:
-            yield b"".join((*rest, whole[0]))
-            yield from whole[1:]
+        *complete, last = chunk.split(b"\0")
+        if complete:
+            yield b"".join((*rest, complete[0]))
+            yield from complete[1:]
             rest, size = [], 0
-        if size < _LONGEST:
+        if size < _MAX_RECORD:
             rest.append(last)
         size += len(last)

@@ -91,19 +91,19 @@ class Maintainers:
         self._by_directory: dict[str, list[_Pattern]] = {}
         names: list[tuple[int, str]] = []
         keywords: list[tuple[int, str]] = []
-        begun = False
+        in_section = False
         name = ""
         for line in text[:MAX_BYTES].split("\n"):
             found = _FIELD.match(line)
-            if found and not begun:
+            if found and not in_section:
                 self._sections.append(_Section(name[:200]))
-                begun = True
+                in_section = True
             if found and found[1] in "NK":
                 (names if found[1] == "N" else keywords).append((len(self._sections) - 1, found[2].strip()))
             elif found:
                 self._add(len(self._sections) - 1, found[1], found[2].strip())
             elif (title := line.strip()) and not title.startswith("#"):
-                name, begun = title, False
+                name, in_section = title, False
         self._names, self._keywords = Finder(names), Finder(keywords)
 
     def __len__(self) -> int:
@@ -121,7 +121,7 @@ class Maintainers:
         if changed:
             sections |= dict.fromkeys(self._keywords.numbers_in(changed[:MAX_TEXT]))
         named = (each for number in sections for each in self._sections[number].people)
-        return tuple(_once((each for each in named if each.section != _REST), proper))
+        return tuple(_unique_people((each for each in named if each.section != _REST), proper))
 
     def _add(self, section: int, letter: str, value: str) -> None:
         owner = self._sections[section]
@@ -142,7 +142,7 @@ class Maintainers:
         """Return the sections of a file, the most specific first."""
         slashes = path.count("/")
         depths: dict[int, int] = {}
-        for directory in _above(path):
+        for directory in _parent_directories(path):
             for pattern in self._by_directory.get(directory, ()):
                 if pattern.fits(path, slashes):
                     depths[pattern.section] = max(pattern.depth, depths.get(pattern.section, -1))
@@ -165,16 +165,16 @@ class Finder:
     """The regexes of the file, which Perl reads with /x: all are matched at once, in linear time."""
 
     def __init__(self, regexes: Sequence[tuple[int, str]]) -> None:
-        told = [(section, _without_blanks(regex)) for section, regex in regexes[:MAX_REGEXES]]
-        self._sections = [(section, regex) for section, regex in told if _compiled([regex])]
+        cleaned = [(section, _without_blanks(regex)) for section, regex in regexes[:MAX_REGEXES]]
+        self._sections = [(section, regex) for section, regex in cleaned if _compiled([regex])]
         self._database = _compiled([regex for _, regex in self._sections]) if self._sections else None
 
     def numbers_in(self, text: str) -> list[int]:
         """Return the sections with a regex that matches the text, in file order."""
         found: set[int] = set()
         if self._database:
-            note = lambda number, *_: found.add(self._sections[number][0])  # noqa: E731
-            self._database.scan(text.encode("utf-8", "replace"), match_event_handler=note)
+            on_match = lambda number, *_: found.add(self._sections[number][0])  # noqa: E731
+            self._database.scan(text.encode("utf-8", "replace"), match_event_handler=on_match)
         return sorted(found)
 
 
@@ -226,7 +226,7 @@ def _literal_directory(value: str) -> str:
     return re.split(r"[*?\[]", value, maxsplit=1)[0].rpartition("/")[0]
 
 
-def _above(path: str) -> Iterator[str]:
+def _parent_directories(path: str) -> Iterator[str]:
     """ "", "mm", "mm/kasan" for "mm/kasan/report.c"."""
     yield ""
     end = path.find("/")
@@ -235,7 +235,7 @@ def _above(path: str) -> Iterator[str]:
         end = path.find("/", end + 1)
 
 
-def _once(people: Iterable[Responsible], proper: Mapping[str, str]) -> Iterator[Responsible]:
+def _unique_people(people: Iterable[Responsible], proper: Mapping[str, str]) -> Iterator[Responsible]:
     """Yield each address once, and each person only with their first address."""
     addresses: set[str] = set()
     names: set[str] = set()

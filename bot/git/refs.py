@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.commits import Tag, moment
+from bot.git.commits import Tag, parse_timestamp
 from tracker.domain import versions
 
 _FIELDS = (
@@ -78,7 +78,9 @@ def read_refs(repository: Path) -> Refs:
         else:
             remote[name] = own
     branches, main = (remote, marked["remote"]) if remote else (local, marked["local"])
-    return Refs(branches, main if main in branches else _usual(branches), _versions(tags), _days(tags), tuple(odd))
+    return Refs(
+        branches, main if main in branches else _default_branch(branches), _versions(tags), _days(tags), tuple(odd)
+    )
 
 
 def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, str], at: str) -> Tag | None:
@@ -88,7 +90,7 @@ def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, s
     commit, kind = peeled if peeled[0] else own
     if kind == "tag":  # a tag of a tag: git peels only one
         commit, kind = resolve(repository, [own[0]]).get(own[0], ""), "commit"
-    return Tag(name, commit, moment(at)) if commit and kind == "commit" else None
+    return Tag(name, commit, parse_timestamp(at)) if commit and kind == "commit" else None
 
 
 def _versions(tags: Collection[Tag]) -> tuple[Tag, ...]:
@@ -100,7 +102,7 @@ def _days(tags: Collection[Tag]) -> tuple[Tag, ...]:
     return tuple(sorted((tag for tag in tags if _NEXT.match(tag.name)), key=lambda tag: tag.name))
 
 
-def _usual(branches: Collection[str]) -> str:
+def _default_branch(branches: Collection[str]) -> str:
     """Return the main branch of a clone whose HEAD points nowhere."""
     ends = [name for usual in _MAIN for name in branches if name.rpartition("/")[2] == usual]
     return (ends or sorted(branches) or [""])[0]
@@ -108,15 +110,15 @@ def _usual(branches: Collection[str]) -> str:
 
 def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
     """Return the full sha for each sha or abbreviation that the repository holds as a commit."""
-    asked = sorted(shas)
+    requested = sorted(shas)
     out = git.run(
         repository,
         "cat-file",
         "--batch-check=%(objectname) %(objecttype)",
-        stdin="".join(f"{sha}^{{commit}}\n" for sha in asked).encode("ascii"),
+        stdin="".join(f"{sha}^{{commit}}\n" for sha in requested).encode("ascii"),
     )
     found: dict[str, str] = {}
-    for sha, line in zip(asked, out.decode("ascii", "replace").splitlines(), strict=True):
+    for sha, line in zip(requested, out.decode("ascii", "replace").splitlines(), strict=True):
         name, _, kind = line.partition(" ")
         if kind == "commit":
             found[sha] = name

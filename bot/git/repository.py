@@ -29,7 +29,7 @@ ENVIRONMENT = {
 }
 
 
-_LAST_MOMENT = 3.0  # seconds
+_TERMINATE_TIMEOUT = 3.0  # seconds
 
 
 def command(repository: Path, *arguments: str) -> list[str]:
@@ -69,15 +69,15 @@ def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 
         raise Unreadable("git is not installed: install the package git") from missing
     with running:
         try:
-            out, complaint = running.communicate(stdin, timeout)
-        except subprocess.TimeoutExpired as late:
+            out, stderr = running.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired as error:
             _end(running)
-            raise Unreadable(f"{repository}: git {_verb(arguments)} took more than {timeout:.0f} s") from late
+            raise Unreadable(f"{repository}: git {_subcommand(arguments)} took more than {timeout:.0f} s") from error
         except BaseException:
             _end(running)
             raise
     if running.returncode:
-        raise Unreadable(f"{repository}: git {_verb(arguments)}: {last_words(complaint)}")
+        raise Unreadable(f"{repository}: git {_subcommand(arguments)}: {error_line(stderr)}")
     return out
 
 
@@ -86,7 +86,7 @@ def _end(running: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(running.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            running.wait(_LAST_MOMENT)
+            running.wait(_TERMINATE_TIMEOUT)
         os.killpg(running.pid, signal.SIGKILL)
 
 
@@ -98,31 +98,31 @@ def pipe(
     Raises Unreadable. `timeout` is in seconds.
     """
     with (
-        tempfile.TemporaryFile() as asked,
+        tempfile.TemporaryFile() as stdin_file,
         subprocess.Popen(
             command(repository, *first),
-            stdin=_filled(asked, stdin),
+            stdin=_filled(stdin_file, stdin),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=ENVIRONMENT,
-        ) as telling,
+        ) as producer,
     ):
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 command(repository, *second),
-                stdin=telling.stdout,
+                stdin=producer.stdout,
                 capture_output=True,
                 env=ENVIRONMENT,
                 timeout=timeout,
             )
-            telling.wait(timeout)
-        except subprocess.TimeoutExpired as late:
-            raise Unreadable(f"{repository}: git {_verb(first)} took more than {timeout:.0f} s") from late
+            producer.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise Unreadable(f"{repository}: git {_subcommand(first)} took more than {timeout:.0f} s") from error
         finally:
-            telling.kill()
-    if done.returncode or telling.returncode:
-        raise Unreadable(f"{repository}: git {_verb(first)}: {last_words(done.stderr)}")
-    return done.stdout
+            producer.kill()
+    if completed.returncode or producer.returncode:
+        raise Unreadable(f"{repository}: git {_subcommand(first)}: {error_line(completed.stderr)}")
+    return completed.stdout
 
 
 def _filled(file: IO[bytes], content: bytes) -> IO[bytes]:
@@ -132,12 +132,12 @@ def _filled(file: IO[bytes], content: bytes) -> IO[bytes]:
     return file
 
 
-def _verb(arguments: Sequence[str]) -> str:
+def _subcommand(arguments: Sequence[str]) -> str:
     """Return the git subcommand; arguments may begin with settings ("-c name=value")."""
     return next((each for each in arguments if not each.startswith("-") and "=" not in each), "")
 
 
-def last_words(stderr: bytes) -> str:
+def error_line(stderr: bytes) -> str:
     """Return the line of git's error output that says what is wrong."""
     lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     return next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "failed")

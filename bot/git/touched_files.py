@@ -16,8 +16,8 @@ from bot.git.maintainers import MAX_BYTES, MAX_FILES, MAX_TEXT, Responsible, rea
 from bot.git.refs import resolve
 from bot.mail.mailmap import read_mailmap
 
-_FEW = 50  # files; the lines of a larger change are not matched against keywords
-_PATIENCE = 60.0  # seconds per git call
+_MAX_FILES_FOR_KEYWORDS = 50  # files; the lines of a larger change are not matched against keywords
+_TIMEOUT = 60.0  # seconds per git call
 _LINE = re.compile(rb"^[+-](?![+-]{2} )(.*)$", re.M)
 
 
@@ -33,8 +33,8 @@ def touched(repositories: Iterable[Path], sha: str) -> TouchedFiles:
     """Return the files from the first tree that holds the commit; nothing if none does or none can be read."""
     for repository in repositories:
         try:
-            if whole := resolve(repository, [sha]).get(sha):
-                return _touched(repository, whole)
+            if full_sha := resolve(repository, [sha]).get(sha):
+                return _touched(repository, full_sha)
         except (Unreadable, OSError, ValueError):
             continue
     return TouchedFiles()
@@ -43,12 +43,12 @@ def touched(repositories: Iterable[Path], sha: str) -> TouchedFiles:
 def _touched(repository: Path, sha: str) -> TouchedFiles:
     names = _git(repository, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--no-renames", "--name-only", sha)
     files = tuple(names.decode("utf-8", "replace").split("\0")[:-1][:MAX_FILES])
-    told = _file(repository, sha, "MAINTAINERS")
-    if not told:
+    maintainers_text = _file(repository, sha, "MAINTAINERS")
+    if not maintainers_text:
         return TouchedFiles(files)
     proper = read_mailmap(_file(repository, sha, ".mailmap")).proper
-    changed = _changed(repository, sha) if len(files) <= _FEW else ""
-    return TouchedFiles(files, read_maintainers(told).of(files, changed, proper))
+    changed = _changed(repository, sha) if len(files) <= _MAX_FILES_FOR_KEYWORDS else ""
+    return TouchedFiles(files, read_maintainers(maintainers_text).of(files, changed, proper))
 
 
 def _changed(repository: Path, sha: str) -> str:
@@ -67,4 +67,4 @@ def _file(repository: Path, sha: str, path: str) -> str:
 
 
 def _git(repository: Path, *arguments: str) -> bytes:
-    return git.run(repository, *arguments, timeout=_PATIENCE)
+    return git.run(repository, *arguments, timeout=_TIMEOUT)

@@ -38,12 +38,16 @@ def read_bounce(raw: bytes) -> Bounce:
     try:
         message = email.message_from_bytes(raw, policy=email.policy.compat32)
         delayed, failed = all_failures(message)
-        words = dict(_words(message))
+        reasons = dict(_reasons(message))
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
         return Bounce(message_ids=_ids(raw))
-    dead = sorted(_text(each) for each in failed)[:MOST_ADDRESSES]
-    slow = frozenset(_text(each) for each in delayed) - frozenset(dead)
-    return Bounce({each: words.get(each, "") or "no reason given" for each in dead if each}, slow, _ids(raw))
+    failed_addresses = sorted(_address_text(each) for each in failed)[:MOST_ADDRESSES]
+    delayed_addresses = frozenset(_address_text(each) for each in delayed) - frozenset(failed_addresses)
+    return Bounce(
+        {each: reasons.get(each, "") or "no reason given" for each in failed_addresses if each},
+        delayed_addresses,
+        _ids(raw),
+    )
 
 
 def _ids(raw: bytes) -> tuple[str, ...]:
@@ -53,7 +57,7 @@ def _ids(raw: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MOST_IDS]
 
 
-def _words(message: Message) -> Iterator[tuple[str, str]]:
+def _reasons(message: Message) -> Iterator[tuple[str, str]]:
     """Yield each recipient of a delivery status (RFC 3464 section 2.3), with its status code and diagnostic."""
     for part in message.walk():
         if part.get_content_type() not in ("message/delivery-status", "message/global-delivery-status"):
@@ -62,18 +66,18 @@ def _words(message: Message) -> Iterator[tuple[str, str]]:
         for block in blocks[: MOST_ADDRESSES + 1] if isinstance(blocks, list) else []:
             if not isinstance(block, Message):
                 continue
-            words = " ".join(f"{block.get('Status', '')} {_typed(block.get('Diagnostic-Code', ''))}".split())
+            reason = " ".join(f"{block.get('Status', '')} {_field_value(block.get('Diagnostic-Code', ''))}".split())
             for name in ("Original-Recipient", "Final-Recipient"):
-                if found := _ADDRESS.search(_typed(block.get(name, ""))):
-                    yield found[0].lower(), words[:500]
+                if found := _ADDRESS.search(_field_value(block.get(name, ""))):
+                    yield found[0].lower(), reason[:500]
 
 
-def _typed(value: object) -> str:
+def _field_value(value: object) -> str:
     """Return the value of a "type; value" field."""
     kind, semicolon, rest = str(value).partition(";")
     return rest.strip() if semicolon else kind.strip()
 
 
-def _text(address: bytes | str) -> str:
+def _address_text(address: bytes | str) -> str:
     text = address.decode("utf-8", "replace") if isinstance(address, bytes) else address
     return text.strip().strip("<>").lower()[:320]

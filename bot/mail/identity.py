@@ -24,8 +24,8 @@ class BotIdentity:
     base_url: str = "http://127.0.0.1:8000"
     robots: frozenset[str] = frozenset()
     operators: frozenset[str] = frozenset()
-    trust: str = "verified"
-    believed: TrustAnchors = field(default_factory=TrustAnchors)
+    trust_policy: str = "verified"
+    trust_anchors: TrustAnchors = field(default_factory=TrustAnchors)
     aliases: Aliases = field(default_factory=Aliases)
     secret: bytes = field(default=b"", repr=False)
     rules_off: frozenset[str] = frozenset()  # names of rules for plain English

@@ -88,7 +88,7 @@ def parse(raw: bytes) -> ParsedMail:
     if len(raw) > MAX_BYTES:
         raw = raw[:MAX_BYTES]
         problems.append("too_large")
-    raw = _from_its_head(raw)
+    raw = _from_first_header(raw)
     try:
         message: Part = email.message_from_bytes(raw, policy=email.policy.compat32)
         body = parts.read_body(message)
@@ -96,7 +96,7 @@ def parse(raw: bytes) -> ParsedMail:
         # Thousands of nested parts, and other junk that the parser gives up on: keep the headers.
         problems.append(f"unparsable: {type(error).__name__}")
         head = raw.partition(b"\n\n")[0]
-        message = email.message_from_bytes(_plain(head), policy=email.policy.compat32)
+        message = email.message_from_bytes(_without_content_headers(head), policy=email.policy.compat32)
         body = parts.Body("", (), ())
     return _mail(message, body, problems)
 
@@ -109,7 +109,7 @@ def without_frame(raw: bytes) -> bytes:
     return raw
 
 
-def _from_its_head(raw: bytes) -> bytes:
+def _from_first_header(raw: bytes) -> bytes:
     """Return the mail from its first header on, other lines removed from the head, and header names repaired.
 
     The stdlib ends the head at the first line that is not a header, and would take the rest for the body.
@@ -120,15 +120,15 @@ def _from_its_head(raw: bytes) -> bytes:
     lines = head.split(b"\n")
     if len(lines) > 10_000 or all(_HEADER.match(line) for line in lines):
         return raw
-    mended = [re.sub(rb"^([!-9;-~]{1,80})[ \t]{1,5}:", rb"\1:", line) for line in lines]
-    known = sum(1 for line in mended if _KNOWN.match(line))
+    repaired = [re.sub(rb"^([!-9;-~]{1,80})[ \t]{1,5}:", rb"\1:", line) for line in lines]
+    known = sum(1 for line in repaired if _KNOWN.match(line))
     if known < 2:  # perhaps a text without headers
         return raw
-    kept = [line for line in mended if _HEADER.match(line)]
+    kept = [line for line in repaired if _HEADER.match(line)]
     return b"\n".join(kept) + raw[len(head) :]
 
 
-def _plain(head: bytes) -> bytes:
+def _without_content_headers(head: bytes) -> bytes:
     """Return a header block without its Content- headers, which made the body unparsable."""
     lines = [line for line in head.split(b"\n") if not line.lower().startswith(b"content-")]
     return b"\n".join(lines) + b"\n\n"
@@ -146,7 +146,7 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
     def first(name: str) -> str:
         return next(iter(values.get(name, ())), "")
 
-    author = _named(parse_addresses(first("from"))) or parse_addresses(headers.decode(first("from")))
+    author = _with_decoded_names(parse_addresses(first("from"))) or parse_addresses(headers.decode(first("from")))
     ids = headers.message_ids(first("message-id"))
     if not ids:
         problems.append("no_message_id")
@@ -159,8 +159,8 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
         subject=headers.decode(first("subject")),
         date=headers.date(first("date"), values.get("received", ())),
         author=author[0] if author else Address("", ""),
-        to=_named(parse_addresses(all_of("to"))),
-        cc=_named(parse_addresses(all_of("cc"))),
+        to=_with_decoded_names(parse_addresses(all_of("to"))),
+        cc=_with_decoded_names(parse_addresses(all_of("cc"))),
         delivered_to=tuple(address for name in _ENVELOPE for address in parse_addresses(all_of(name))),
         text=body.text,
         charset=body.charset,
@@ -170,5 +170,5 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
     )
 
 
-def _named(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
+def _with_decoded_names(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
     return tuple(Address(headers.decode(each.name), each.email) if each.name else each for each in addresses)

@@ -44,7 +44,7 @@ def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeA
     """Return the patches of a mail: anywhere in its unquoted lines, and in its attachments."""
     text = "\n".join(lines)
     found: list[Patch] = []
-    for each in _apart(text):
+    for each in _split_patches(text):
         found.append(Patch(_title(each) or posted_title(subject), "inline", _files(each)))
     for part in attachments[:50]:
         if is_diff(part.text):
@@ -52,12 +52,12 @@ def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeA
     return tuple(found)
 
 
-def _apart(text: str) -> list[str]:
+def _split_patches(text: str) -> list[str]:
     """Return the patches of a text; more than one only if each begins with git's "From <sha>" line."""
     heads = [head.start() for head in _GIT_HEAD.finditer(text)][:50]
     pieces = [text[start:end] for start, end in itertools.pairwise([0, *heads[1:], len(text)])]
-    whole = [piece for piece in pieces if is_diff(piece)]
-    return whole if len(whole) > 1 else [text] if is_diff(text) else []
+    patches = [piece for piece in pieces if is_diff(piece)]
+    return patches if len(patches) > 1 else [text] if is_diff(text) else []
 
 
 def is_diff(text: str) -> bool:

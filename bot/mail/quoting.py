@@ -34,7 +34,7 @@ _HEAD_LINE = re.compile(r"[\s*]{0,4}[^\s:：][^:：]{0,30}[:：]")
 _GIT_HEAD = re.compile(r"From [0-9a-f]{40} ")
 _IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|(?P<to>{any_of(TO)}))\s?\*?[:：]")
 # Footers of phones and companies.
-_NO_WORDS = re.compile(
+_FOOTER = re.compile(
     r"(?:sent from my |sent from (?:outlook|mail) for |get outlook for |von meinem \S+ gesendet|envoyé de mon "
     r"|enviado desde mi |发自我的"
     r"|this (?:e-?mail|message|communication)\b.{0,120}\b(?:confidential|privileged|intended only)"
@@ -99,7 +99,7 @@ def own_of(unquoted: Sequence[str]) -> str:
     """Return the own text of lines that are known to be unquoted."""
     lines = list(unquoted)
     for number, line in enumerate(lines):
-        ends = _LIST_FOOTER.match(line) or _NO_WORDS.match(line.strip()[:400])
+        ends = _LIST_FOOTER.match(line) or _FOOTER.match(line.strip()[:400])
         if ends or (_SIGNATURE.match(line) and not _patch_trailer(lines, number)):
             lines = lines[:number]
             break

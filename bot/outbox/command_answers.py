@@ -62,7 +62,7 @@ def _too_many(report: Report, now: datetime) -> bool:
 def _deserved(reading: Reading, report: Report, identity: BotIdentity, now: datetime) -> bool:
     """Return whether it is a recent mail from a person about one of our reports. For most mail no query is made."""
     mail = reading.mail
-    if not (reading.deserves_answer and mail.message_id) or reading.trust.verdict is AuthVerdict.FAIL:
+    if not (reading.may_get_error_reply and mail.message_id) or reading.trust.verdict is AuthVerdict.FAIL:
         return False
     lists = {identity.list_address, *identity.lists, *identity.robots}
     fresh = mail.date is not None and now - FRESH < mail.date

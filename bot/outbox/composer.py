@@ -19,7 +19,7 @@ from bot.outbox.context.patch_mail import PatchMails
 from bot.outbox.context.policy_context import policy_context, unwelcome
 from bot.outbox.context.report_loader import report_data, withheld
 from bot.outbox.writer import COMPOSER, OutboxWriter
-from bot.replies.report_lookup import known_as
+from bot.replies.report_lookup import person_keys
 from tracker.domain.events import CLOSED, State, Verdict
 from tracker.models import Correspondent, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.outbox import WAITING
@@ -97,7 +97,7 @@ class _Round:
         with transaction.atomic():
             if not desk.shelve(report, mail, Purpose.REPORT, start, newest, later):
                 return False  # another worker was faster
-            known = known_as((*mail.to, *mail.cc))
+            known = person_keys((*mail.to, *mail.cc))
             Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
         return True
 

@@ -31,7 +31,7 @@ def hear(reading: Reading, identity: BotIdentity, now: datetime) -> None:
         delivery_failures.clear_bounce(author, at)
         return
     proven = reading.trust.verdict is AuthVerdict.PASS
-    if wish is MailWish.COME_BACK and not (proven or identity.trust == "open"):
+    if wish is MailWish.COME_BACK and not (proven or identity.trust_policy == "open"):
         left = Correspondent.objects.filter(address=author, since__lt=at)
         left.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
         return

@@ -26,7 +26,7 @@ def hear(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: datet
     if not is_copy(mail, reading.mail):
         mail_transitions.add_note(mail, BY, now, "an archived mail has the same Message-ID, but it is not a copy")
         return False
-    proven = reading.trust.verdict is AuthVerdict.PASS or identity.trust == "open"
+    proven = reading.trust.verdict is AuthVerdict.PASS or identity.trust_policy == "open"
     if mail.state in MAY_HAVE_LEFT or proven:
         mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was found")
     elif mail.state in WAITING and not mail.settled:

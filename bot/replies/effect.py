@@ -37,9 +37,9 @@ class Standpoint:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a mail does to one report. `happening` None: no event. `quote` is the evidence."""
+    """What a mail does to one report. `kind` None: no event. `quote` is the evidence."""
 
-    happening: EventKind | None
+    kind: EventKind | None
     mode: Mode
     rule: str
     quote: str = ""
@@ -74,4 +74,4 @@ def name_of(effect: Effect) -> str:
     """Return the taxonomy's name of an effect, "none" if it changes no state."""
     if effect.rule == "improvement_ack":
         return "improvement_ack"
-    return _NAMES.get(effect.happening, "none")
+    return _NAMES.get(effect.kind, "none")

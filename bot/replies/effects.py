@@ -15,9 +15,9 @@ from bot.replies.commands.effects import effect_of
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
 from bot.replies.fix_mentions import named_commit
 from bot.replies.intents import Intent
-from bot.replies.lab_answers import answers, helps, holds_table, tells
-from bot.replies.meaning import FoundIntent, found_in
-from bot.replies.prose.courtesy import first_that_says_more, says_more
+from bot.replies.lab_answers import candidate_helps, first_answer, first_statement, holds_table
+from bot.replies.meaning import FoundIntent, intents_of
+from bot.replies.prose.courtesy import first_with_content, has_content
 from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
 from bot.replies.sender_kind import SenderKind
@@ -28,7 +28,7 @@ from tracker.domain.report_state.steps import STEPS
 _PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch_names_culprit"}
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 # The events that a third party's reply can suggest; others are for author and maintainers.
-_POINTED_OUT = frozenset(
+_THIRD_PARTY_KINDS = frozenset(
     {
         *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED, EventKind.FIX_WITHDRAWN),
         *(EventKind.DROPPED, EventKind.DISPUTED),
@@ -39,60 +39,62 @@ _SHA = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
 _BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b", re.I)
 
 
-def effects_of(reading: Reading, at: Standpoint, policy: str = "verified") -> tuple[Effect, ...]:
+def effects_of(reading: Reading, standpoint: Standpoint, policy: str = "verified") -> tuple[Effect, ...]:
     """Return the effects of a mail on one report, commands first, then the deciding effect; never empty.
 
     A report that is only linked to is not changed. Without the proof that the policy requires, an effect becomes a
     suggestion (trust/policy.py).
     """
-    if at.relation is Relation.LINK:
+    if standpoint.relation is Relation.LINK:
         return (NOTHING,)
-    if at.relation is Relation.CULPRIT:
-        return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch(reading, at)) or (NOTHING,)
-    orders = [effect_of(each) for each in reading.commands.good] if reading.obeyed else []
-    said = [*_said(reading, at)]
+    if standpoint.relation is Relation.CULPRIT:
+        return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch_effects(reading, standpoint)) or (NOTHING,)
+    command_effects = [effect_of(each) for each in reading.commands.good] if reading.may_command else []
+    content_effects = [*_content_effects(reading, standpoint)]
     effects = (
-        *(_bounded(each, reading, at, policy, asks_much=True) for each in orders),
-        *(_bounded(each, reading, at, policy, asks_much=closes(each)) for each in said),
+        *(_limited_by_policy(each, reading, standpoint, policy, needs_proof=True) for each in command_effects),
+        *(_limited_by_policy(each, reading, standpoint, policy, needs_proof=closes(each)) for each in content_effects),
     )
     return effects or (NOTHING,)
 
 
-def _bounded(effect: Effect, reading: Reading, at: Standpoint, policy: str, *, asks_much: bool) -> Effect:
+def _limited_by_policy(
+    effect: Effect, reading: Reading, standpoint: Standpoint, policy: str, *, needs_proof: bool
+) -> Effect:
     """Return the effect, as a suggestion if the policy requires more proof."""
-    if may_act(policy, reading.trust, at.role, asks_much=asks_much, by_address=at.by_address):
+    if may_act(policy, reading.trust, standpoint.role, needs_proof=needs_proof, by_address=standpoint.by_address):
         return effect
     return replace(effect, mode=Mode.SUGGEST)
 
 
 def closes(effect: Effect) -> bool:
     """Whether the effect would close a report."""
-    step = STEPS.get(effect.happening) if effect.happening else None
+    step = STEPS.get(effect.kind) if effect.kind else None
     return bool(step and step.to in CLOSED)
 
 
-def _said(reading: Reading, at: Standpoint) -> Iterator[Effect]:
+def _content_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
     if reading.kind is SenderKind.ROBOT:
-        yield from _notice(reading)
+        yield from _notice_effects(reading)
     elif reading.kind is SenderKind.BOT_OPERATOR:
-        yield from _operator(reading, at)
-    elif reading.kind is SenderKind.PERSON and reading.obeyed:
-        yield from _patch(reading, at) if reading.patches else _words(reading, at)
+        yield from _operator_effects(reading, standpoint)
+    elif reading.kind is SenderKind.PERSON and reading.may_command:
+        yield from _patch_effects(reading, standpoint) if reading.patches else _prose_effects(reading, standpoint)
 
 
-def _notice(reading: Reading) -> Iterator[Effect]:
+def _notice_effects(reading: Reading) -> Iterator[Effect]:
     """A robot says that this thread's patch was applied to a tree."""
     if note := reading.notice:
         where = f"{note.tree} ({note.branch})"
         yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
 
 
-def _patch(reading: Reading, at: Standpoint) -> Iterator[Effect]:
+def _patch_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
     """A person replies with a patch, or posts one elsewhere that closes the report; they may ask for a test."""
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not reading.patches:
         return
     patch = reading.patches[0]
-    rule = _PATCH_RULES.get(at.relation, "patch_in_reply")
+    rule = _PATCH_RULES.get(standpoint.relation, "patch_in_reply")
     quote = patch.title or (patch.files[0] if patch.files else "a patch")
     debug = next((each.text for each in reading.sentences if _DEBUG.search(each.text)), "")
     mode = Mode.SUGGEST if debug or reading.kind is SenderKind.BOT_OPERATOR else Mode.AUTO
@@ -105,33 +107,33 @@ def _patch(reading: Reading, at: Standpoint) -> Iterator[Effect]:
         title=patch.title,
         remark=f"v{version}" if version > 1 else "",
     )
-    asked = next((each for each in found_in(reading) if each.rule and each.intent is Intent.ASKS_TEST), None)
-    if asked:
-        yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=asked.evidence)
+    test_request = next((each for each in intents_of(reading) if each.rule and each.intent is Intent.ASKS_TEST), None)
+    if test_request:
+        yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=test_request.evidence)
 
 
-def _words(reading: Reading, at: Standpoint) -> Iterator[Effect]:
+def _prose_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
     """Yield the effects of plain English by author, maintainer or a third party."""
-    found = found_in(reading, improvement=at.improvement)
-    if at.role not in _DEVELOPERS:
-        found = tuple(each for each in found if each.rule and each.rule.does in _POINTED_OUT)
-        yield from (replace(each, mode=Mode.SUGGEST) for each in _ruled(found))
+    found = intents_of(reading, improvement=standpoint.improvement)
+    if standpoint.role not in _DEVELOPERS:
+        found = tuple(each for each in found if each.rule and each.rule.does in _THIRD_PARTY_KINDS)
+        yield from (replace(each, mode=Mode.SUGGEST) for each in _rule_effects(found))
         return
     if not _has_substance(reading):
         return
-    found = tuple(each for each in found if not _names_culprit(each, at.culprit))
+    found = tuple(each for each in found if not _names_culprit(each, standpoint.culprit))
     asides = {each.rule.name for each in found if each.rule and each.rule.aside}
-    effects = sorted(_ruled(found), key=lambda effect: effect.rule in asides)  # the deciding effect first
-    answer = Effect(EventKind.RESPONDED, Mode.AUTO, "reply_of_author", quote=_first_words(reading))
+    effects = sorted(_rule_effects(found), key=lambda effect: effect.rule in asides)  # the deciding effect first
+    answer = Effect(EventKind.RESPONDED, Mode.AUTO, "reply_of_author", quote=_evidence_text(reading))
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
         yield answer
     yield from effects
-    if deciding.happening is not EventKind.RESPONDED or deciding.mode is Mode.SUGGEST:
+    if deciding.kind is not EventKind.RESPONDED or deciding.mode is Mode.SUGGEST:
         yield answer  # it is a response, whatever becomes of the rest
     if deciding.rule == "will_look":
         # A promise to look takes over the next step, whatever the reporter was asked for.
-        yield replace(deciding, happening=EventKind.ANSWERED)
+        yield replace(deciding, kind=EventKind.ANSWERED)
 
 
 def _names_culprit(found: FoundIntent, culprit: str) -> bool:
@@ -141,7 +143,7 @@ def _names_culprit(found: FoundIntent, culprit: str) -> bool:
     return any(culprit.startswith(sha.lower()) for sha in _SHA.findall(found.evidence))
 
 
-def _ruled(found: Sequence[FoundIntent]) -> Iterator[Effect]:
+def _rule_effects(found: Sequence[FoundIntent]) -> Iterator[Effect]:
     """Yield the effects of rules, each event kind once: the first may be automatic, later ones are suggestions."""
     seen: set[EventKind] = set()
     decided = False
@@ -158,57 +160,59 @@ def _ruled(found: Sequence[FoundIntent]) -> Iterator[Effect]:
         yield Effect(rule.does, mode, rule.name, quote=each.evidence, title=bare_title(title), remark=sha)
 
 
-def _operator(reading: Reading, at: Standpoint) -> Iterator[Effect]:
+def _operator_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
     """Yield the effects of a lab operator's reply: a test result, an answer, or a retraction."""
     if reading.patches:
-        yield from _patch(reading, at)
+        yield from _patch_effects(reading, standpoint)
         return
-    found = found_in(reading, improvement=at.improvement)
+    found = intents_of(reading, improvement=standpoint.improvement)
     table = holds_table(reading.own_text)
     intents = {each.intent for each in found}
     if table or Intent.BOT_WILL_TEST in intents:
         found = tuple(each for each in found if each.rule not in UNMEASURED)
-    outcome = next(_ruled(found), None)
+    outcome = next(_rule_effects(found), None)
     tested = next((each for each in reading.trailers if each.key == "Tested-by"), None)
     if Intent.BOT_WILL_TEST in intents and not table:
         tested = None  # the tag is offered for when the test has passed
-        if outcome and outcome.happening is EventKind.FIX_CONFIRMED:
+        if outcome and outcome.kind is EventKind.FIX_CONFIRMED:
             outcome = None
-    if tested and (outcome is None or outcome.happening is EventKind.ANSWERED):
+    if tested and (outcome is None or outcome.kind is EventKind.ANSWERED):
         outcome = Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
-    good = None if at.improvement else helps(reading.own_text)
-    if outcome and outcome.happening is not EventKind.ANSWERED:
-        yield _weighed(outcome, reading, found)
-    elif good is not None:
-        happening = EventKind.FIX_CONFIRMED if good else EventKind.FIX_FAILED
-        yield Effect(happening, Mode.SUGGEST, "operator_compares", quote=_first_words(reading))
+    helped = None if standpoint.improvement else candidate_helps(reading.own_text)
+    if outcome and outcome.kind is not EventKind.ANSWERED:
+        yield _qualified(outcome, reading, found)
+    elif helped is not None:
+        kind = EventKind.FIX_CONFIRMED if helped else EventKind.FIX_FAILED
+        yield Effect(kind, Mode.SUGGEST, "operator_compares", quote=_evidence_text(reading))
     elif outcome:
         yield outcome
     elif table:
-        yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_measured", quote=_first_words(reading))
+        yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_measured", quote=_evidence_text(reading))
     elif Intent.BOT_WILL_TEST not in intents:
-        yield from _answer(reading, asks=Intent.BOT_ASKS in intents)
+        yield from _answer_effects(reading, asks=Intent.BOT_ASKS in intents)
 
 
-def _answer(reading: Reading, *, asks: bool) -> Iterator[Effect]:
+def _answer_effects(reading: Reading, *, asks: bool) -> Iterator[Effect]:
     """Yield the effect of an answer without a measurement; if the lab also asks something, it is only suggested."""
-    if answer := answers(reading.sentences):
+    if answer := first_answer(reading.sentences):
         yield Effect(EventKind.ANSWERED, Mode.SUGGEST if asks else Mode.AUTO, "operator_answers", quote=answer.text)
-    elif not asks and (told := tells(reading.sentences)):
-        yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_tells", quote=told.text)
+    elif not asks and (statement := first_statement(reading.sentences)):
+        yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_tells", quote=statement.text)
 
 
-def _weighed(outcome: Effect, reading: Reading, found: Sequence[FoundIntent]) -> Effect:
+def _qualified(outcome: Effect, reading: Reading, found: Sequence[FoundIntent]) -> Effect:
     """Return the outcome of a test; as a suggestion if other sentences contradict it."""
-    good = next((each for each in found if each.rule and each.rule.name == "operator_confirms"), None)
-    if good and outcome.rule == "operator_ineffective" and good.evidence != outcome.quote:
-        return Effect(EventKind.FIX_CONFIRMED, Mode.SUGGEST, "operator_confirms_with_caveat", quote=good.evidence)
+    confirmation = next((each for each in found if each.rule and each.rule.name == "operator_confirms"), None)
+    if confirmation and outcome.rule == "operator_ineffective" and confirmation.evidence != outcome.quote:
+        return Effect(
+            EventKind.FIX_CONFIRMED, Mode.SUGGEST, "operator_confirms_with_caveat", quote=confirmation.evidence
+        )
     return replace(outcome, mode=Mode.SUGGEST) if _is_followed_by_but(reading, outcome) else outcome
 
 
 def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
     """Whether the next sentence qualifies a confirmation."""
-    if outcome.happening is not EventKind.FIX_CONFIRMED:
+    if outcome.kind is not EventKind.FIX_CONFIRMED:
         return False
     texts = [each.text for each in reading.sentences]
     after = texts[texts.index(outcome.quote) + 1 :][:1] if outcome.quote in texts else []
@@ -221,10 +225,10 @@ def _has_substance(reading: Reading) -> bool:
     if commanded_lines:
         return True
     names = {*reading.mail.author.name.split()[:6], *reading.audience.reporters, *reading.audience.others}
-    return says_more(reading.own_text, names)
+    return has_content(reading.own_text, names)
 
 
-def _first_words(reading: Reading) -> str:
+def _evidence_text(reading: Reading) -> str:
     """Return the first sentence that says something, as evidence."""
     texts = [each.text for each in reading.sentences] or [" ".join(reading.own_text[:2000].split())[:300]]
-    return first_that_says_more(texts)
+    return first_with_content(texts)

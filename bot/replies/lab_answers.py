@@ -25,13 +25,13 @@ _CANDIDATE_ROW = re.compile(
 MOST_LEFT = 0.25  # share of the culprit's change that may remain for a candidate to count as good
 
 
-def helps(own_text: str) -> bool | None:
+def candidate_helps(own_text: str) -> bool | None:
     """Whether the candidate in the last column of a comparison is near the parent again, in the row that the culprit
     changed most. None if there is no comparison of parent, culprit and candidate.
     """
     rows = [(abs(float(culprit)), abs(float(last))) for culprit, last in _CANDIDATE_ROW.findall(own_text[:200_000])]
-    moved, left = max(rows, default=(0.0, 0.0))
-    return left <= MOST_LEFT * moved if moved else None
+    culprit_change, candidate_change = max(rows, default=(0.0, 0.0))
+    return candidate_change <= MOST_LEFT * culprit_change if culprit_change else None
 
 
 def holds_table(own_text: str) -> bool:
@@ -39,13 +39,13 @@ def holds_table(own_text: str) -> bool:
     return bool(_TABLE.search(own_text[:200_000]))
 
 
-def tells(sentences: tuple[Sentence, ...]) -> Sentence | None:
+def first_statement(sentences: tuple[Sentence, ...]) -> Sentence | None:
     """Return the first sentence that states something beyond courtesy, or None."""
     stated = (each for each in sentences if not each.asks and len(each.text) > 30)
     return next((each for each in stated if not is_polite(each)), None)
 
 
-def answers(sentences: tuple[Sentence, ...]) -> Sentence | None:
+def first_answer(sentences: tuple[Sentence, ...]) -> Sentence | None:
     """Return the first sentence below a quoted question that is neither a greeting nor a question, or None."""
     below = (each for each in sentences if each.below.endswith("?") and not each.asks)
     return next((each for each in below if not is_greeting(each)), None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.replies.intents import Intent
-from bot.replies.lab_answers import answers, holds_table
+from bot.replies.lab_answers import first_answer, holds_table
 from bot.replies.prose.sentences import Sentence
 from bot.replies.reading import Reading
 from bot.replies.rules import RULES, By, Rule
@@ -22,12 +22,12 @@ class FoundIntent:
     rule: Rule | None = None
 
 
-def found_in(reading: Reading, *, improvement: bool = False) -> tuple[FoundIntent, ...]:
+def intents_of(reading: Reading, *, improvement: bool = False) -> tuple[FoundIntent, ...]:
     """Return all intents of a mail in order of the rules; each rule once, with the first sentence that matched."""
     found = (*_facts(reading), *_read(reading, improvement))
     if reading.kind is SenderKind.PERSON and reading.sentences and all(each.intent is Intent.THANKS for each in found):
-        talk = next((each.text for each in reading.sentences if len(each.text) > 30), "")
-        found += (FoundIntent(Intent.DISCUSSION, talk),) if talk else ()
+        statement = next((each.text for each in reading.sentences if len(each.text) > 30), "")
+        found += (FoundIntent(Intent.DISCUSSION, statement),) if statement else ()
     return found
 
 
@@ -46,25 +46,25 @@ def _read(reading: Reading, improvement: bool) -> Iterator[FoundIntent]:
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
         return
     who = By.OPERATOR if reading.kind is SenderKind.BOT_OPERATOR else By.DEVELOPER
-    if who is By.OPERATOR and (told := _told(reading)):
-        yield FoundIntent(Intent.BOT_PROVIDES_INFO, told)
+    if who is By.OPERATOR and (info := _provided_info(reading)):
+        yield FoundIntent(Intent.BOT_PROVIDES_INFO, info)
     for rule in RULES:
         if rule.by not in (who, By.ANYONE) or rule.improvement not in (None, improvement):
             continue
         if rule.name in reading.rules_off:
             continue
-        sentence = next((each for each in reading.sentences if _says(rule, each, reading)), None)
+        sentence = next((each for each in reading.sentences if _matches(rule, each, reading)), None)
         if sentence:
             yield FoundIntent(rule.intent, sentence.text, rule)
 
 
-def _told(reading: Reading) -> str:
+def _provided_info(reading: Reading) -> str:
     """Return what a lab's reply provides: a comparison, or an answer below a question; "" for neither."""
     if holds_table(reading.own_text):
         return "a comparison of measurements"
-    answer = answers(reading.sentences)
+    answer = first_answer(reading.sentences)
     return answer.text if answer else ""
 
 
-def _says(rule: Rule, sentence: Sentence, reading: Reading) -> bool:
-    return rule.reads(sentence) and (not rule.to_reporter or reading.audience.is_reporter(sentence))
+def _matches(rule: Rule, sentence: Sentence, reading: Reading) -> bool:
+    return rule.matches(sentence) and (not rule.to_reporter or reading.audience.is_reporter(sentence))

@@ -27,8 +27,8 @@ def wish_of(reading: Reading, identity: BotIdentity) -> MailWish | None:
         return None
     lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]
     commanded = [line[len(identity.prefix) :].lstrip(": ") for line in lines if _is_command(line, identity.prefix)]
-    for said in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
-        if found := _WISH.fullmatch(said):
+    for text in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
+        if found := _WISH.fullmatch(text):
             return MailWish.LEAVE if found[1] else MailWish.COME_BACK
     return None
 

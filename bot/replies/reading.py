@@ -66,20 +66,20 @@ class Reading:
         return found[1] if found else ""
 
     @property
-    def obeyed(self) -> bool:
+    def may_command(self) -> bool:
         """Whether its commands may run at all: only those of people do, never a robot's."""
         return self.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) and bool(self.mail.author.email)
 
     @property
-    def deserves_answer(self) -> bool:
+    def may_get_error_reply(self) -> bool:
         """Whether its failed commands get an answer: never those of a robot, an auto-reply or a bounce."""
-        return self.obeyed and bool(self.commands.bad or self.commands.too_many)
+        return self.may_command and bool(self.commands.bad or self.commands.too_many)
 
 
 def understand(raw: bytes, identity: BotIdentity) -> Reading:
     """Parse and read the bytes of a mail, and verify who wrote it."""
     mail = parse(raw)
-    reading = read(mail, identity, judge(raw, mail, identity.believed))
+    reading = read(mail, identity, judge(raw, mail, identity.trust_anchors))
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
 
 

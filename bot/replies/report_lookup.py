@@ -19,7 +19,7 @@ from tracker.domain.events import Role, Verdict
 class KnownReport:
     """What reading mail needs to know of a tracked report. `authors` None: unknown.
 
-    People are listed by address and by name, as `known_as` returns them.
+    People are listed by address and by name, as `person_keys` returns them.
     """
 
     id: str
@@ -50,13 +50,13 @@ class KnownReport:
             return Role.MACHINE
         if self.authors is None:
             return None
-        called = {*known_as([author]), *identity.aliases.of(author.email)}
-        if called & self.authors:
+        author_keys = {*person_keys([author]), *identity.aliases.of(author.email)}
+        if author_keys & self.authors:
             return Role.AUTHOR
-        return Role.MAINTAINER if called & self.people else Role.THIRD_PARTY
+        return Role.MAINTAINER if author_keys & self.people else Role.THIRD_PARTY
 
 
-def known_as(addresses: Iterable[Address]) -> list[str]:
+def person_keys(addresses: Iterable[Address]) -> list[str]:
     """Return the addresses of people, and their full names in lower case.
 
     One in three authors replies from an address other than the one in the commit (seen in 2020-2025 threads).
@@ -94,8 +94,8 @@ class KnownReports:
 
     def thread_of(self, reading: Reading) -> str:
         """Return the report whose thread the mail is in, nearest ancestor first; "" for none."""
-        line = (*reading.mail.ancestors, reading.mail.message_id, *reading.bounce.message_ids)
-        return next((self.by_message[each] for each in line if each in self.by_message), "")
+        message_ids = (*reading.mail.ancestors, reading.mail.message_id, *reading.bounce.message_ids)
+        return next((self.by_message[each] for each in message_ids if each in self.by_message), "")
 
     def relations(self, reading: Reading) -> dict[str, Relation]:
         """Return the reports that a mail is about, and how: by +tag, Closes:, thread or link."""

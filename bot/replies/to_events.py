@@ -11,12 +11,12 @@ from tracker.domain.events import EventData, EventKind, Role
 
 def event_of(effect: Effect, mail: ParsedMail, role: Role | None, at: datetime, number: int = 0) -> EventData | None:
     """Return the event of an effect, or None. `number` distinguishes several effects of one mail."""
-    if effect.happening is None:
+    if effect.kind is None:
         return None
     suffix = f"#{number}" if number else ""
     return EventData(
-        key=f"{effect.happening}:{mail.message_id}{suffix}",
-        kind=effect.happening,
+        key=f"{effect.kind}:{mail.message_id}{suffix}",
+        kind=effect.kind,
         occurred_at=at,
         role=role or Role.AUTHOR,  # if the report's people are unknown, any reply counts
         message_id=mail.message_id,

@@ -6,8 +6,8 @@ from bot.mail.auth.verdict import AuthVerdict, Trust
 from tracker.domain.events import Role
 
 
-def may_act(policy: str, trust: Trust, role: Role | None, *, asks_much: bool, by_address: bool = True) -> bool:
-    """Whether an effect of a mail needs no click. `asks_much`: it is a command, or would close the report.
+def may_act(policy: str, trust: Trust, role: Role | None, *, needs_proof: bool, by_address: bool = True) -> bool:
+    """Whether an effect of a mail needs no click. `needs_proof`: it is a command, or would close the report.
     `by_address`: the writer is known by the verified address, not only by name.
 
     `open`: all mail acts. `verified`: unverified mail may move a report between open states; closing it, and
@@ -19,4 +19,4 @@ def may_act(policy: str, trust: Trust, role: Role | None, *, asks_much: bool, by
     proven = trust.proven and by_address and role is not Role.THIRD_PARTY
     if policy == "maintainers":
         return proven and role in (Role.AUTHOR, Role.MAINTAINER)
-    return proven or (trust.verdict is not AuthVerdict.FAIL and not asks_much)
+    return proven or (trust.verdict is not AuthVerdict.FAIL and not needs_proof)

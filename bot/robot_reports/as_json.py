@@ -16,49 +16,51 @@ from bot.robot_reports.value import RobotReport
 Json = dict[str, Any]
 
 
-def report_json(told: RobotReport, mail: ParsedMail, *, rows: bool = False) -> Json:
+def report_json(report: RobotReport, mail: ParsedMail, *, rows: bool = False) -> Json:
     """Return every field of a report, null if it is missing. `rows`: include the rows of each table."""
     return {
-        **_mail(told, mail),
-        **_commit(told),
-        **_change(told),
-        **_test(told),
-        **_tables(told, rows),
-        "additional": [_impact(impact, found) for impact, found in zip(told.additional, told.impact_rows, strict=True)],
-        "n_additional_impact": len(told.additional),
-        "rechecks": [
-            {"state": each.what, "ref": each.ref, "ref_text": each.ref, "sha": each.sha} for each in told.rechecks
+        **_mail(report, mail),
+        **_commit(report),
+        **_change(report),
+        **_test(report),
+        **_tables(report, rows),
+        "additional": [
+            _impact(impact, found) for impact, found in zip(report.additional, report.impact_rows, strict=True)
         ],
-        "rechecks_other": list(told.rechecks_other) or None,
-        "reported_by": told.tags.reported_by or None,
-        "closes": told.tags.closes or None,
-        "link_tag": told.tags.link or None,
-        "regzbot": told.tags.regzbot or None,
-        "artifacts_url": told.tags.artifacts_url or None,
-        "preamble": told.preamble or None,
-        "n_ascii_plots": told.plots,
-        "flags": list(_flags(told)),
-        "unsure": list(told.unsure),
+        "n_additional_impact": len(report.additional),
+        "rechecks": [
+            {"state": each.what, "ref": each.ref, "ref_text": each.ref, "sha": each.sha} for each in report.rechecks
+        ],
+        "rechecks_other": list(report.rechecks_other) or None,
+        "reported_by": report.tags.reported_by or None,
+        "closes": report.tags.closes or None,
+        "link_tag": report.tags.link or None,
+        "regzbot": report.tags.regzbot or None,
+        "artifacts_url": report.tags.artifacts_url or None,
+        "preamble": report.preamble or None,
+        "n_ascii_plots": report.plots,
+        "flags": list(_flags(report)),
+        "unsure": list(report.unsure),
     }
 
 
-def _mail(told: RobotReport, mail: ParsedMail) -> Json:
+def _mail(report: RobotReport, mail: ParsedMail) -> Json:
     return {
         "form": "reply-to-patch" if is_answer(mail.subject) else "report",
-        "patch_subject": told.origin.patch_subject or answered_posting(mail.subject) or None,
+        "patch_subject": report.origin.patch_subject or answered_posting(mail.subject) or None,
         "recipients": sorted({each.email for each in mail.recipients}),
         "charset": mail.charset or None,
         "attachments": [each.filename for each in mail.attachments if each.filename],
     }
 
 
-def _commit(told: RobotReport) -> Json:
-    subject, origin = told.subject, told.origin
+def _commit(report: RobotReport) -> Json:
+    subject, origin = report.subject, report.origin
     return {
-        "culprit": told.culprit,
-        "short_sha": told.culprit[:10],
-        "culprit_title": told.culprit_title,
-        "commit_subject_clean": clean_title(told),
+        "culprit": report.culprit,
+        "short_sha": report.culprit[:10],
+        "culprit_title": report.culprit_title,
+        "commit_subject_clean": clean_title(report),
         "list_tag": subject.list_tag or None,
         "subject_prefix": subject.prefix or None,
         "tree": subject.tree or None,
@@ -73,65 +75,65 @@ def _commit(told: RobotReport) -> Json:
     }
 
 
-def _change(told: RobotReport) -> Json:
+def _change(report: RobotReport) -> Json:
     return {
-        "metric": told.metric,
-        "verdict": told.verdict,
-        "percent_text_subject": told.subject.percent or None,
-        "percent_text_body": told.percent,
-        "change_pct": told.change_pct,
-        "change_pct_raw": told.change_pct_raw,
-        "metric_direction": told.direction or None,
-        "old": _side(told.old),
-        "new": _side(told.new),
-        "headline": {**_row(told.row), "table": 0} if told.row else None,
+        "metric": report.metric,
+        "verdict": report.verdict,
+        "percent_text_subject": report.subject.percent or None,
+        "percent_text_body": report.percent,
+        "change_pct": report.change_pct,
+        "change_pct_raw": report.change_pct_raw,
+        "metric_direction": report.direction or None,
+        "old": _side(report.old),
+        "new": _side(report.new),
+        "headline": {**_row(report.row), "table": 0} if report.row else None,
     }
 
 
-def _test(told: RobotReport) -> Json:
-    parts = told.machine_parts
+def _test(report: RobotReport) -> Json:
+    parts = report.machine_parts
     return {
-        "suite": told.suite,
-        "config": told.test.config or None,
-        "compiler": told.test.compiler or None,
-        "test_url": told.test.test_url or None,
-        "machine": told.test.machine or None,
+        "suite": report.suite,
+        "config": report.test.config or None,
+        "compiler": report.test.compiler or None,
+        "test_url": report.test.test_url or None,
+        "machine": report.test.machine or None,
         "machine_parsed": {name: value or None for name, value in asdict(parts).items()},
-        "parameters": dict(told.test.parameters),
-        "tbox_group": told.machine or None,
+        "parameters": dict(report.test.parameters),
+        "tbox_group": report.machine or None,
     }
 
 
-def _tables(told: RobotReport, rows: bool) -> Json:
-    head = told.tables[0] if told.tables else None
+def _tables(report: RobotReport, rows: bool) -> Json:
+    head = report.tables[0] if report.tables else None
     parent, bad = head.commits if head else (None, None)
     return {
         "axes": dict(head.axes) if head else None,
-        "parent": told.parent or None,
-        "parent_sha16": told.parent or None,
-        "parent_is_tag": bool(told.base),
+        "parent": report.parent or None,
+        "parent_sha16": report.parent or None,
+        "parent_is_tag": bool(report.base),
         "parent_short": (parent.name or None) if parent else None,
         "parent_subject": (parent.title or None) if parent else None,
         "bad_short": (bad.name or None) if bad else None,
         "bad_subject": (bad.title or None) if bad else None,
-        "n_tables": len(told.tables),
+        "n_tables": len(report.tables),
         "n_rows_first_table": len(head.rows) if head else 0,
-        "n_rows": sum(len(table.rows) for table in told.tables),
-        "n_fail_rows": sum(len(table.fails) for table in told.tables),
-        "tables": [_table(table, rows) for table in told.tables],
+        "n_rows": sum(len(table.rows) for table in report.tables),
+        "n_fail_rows": sum(len(table.fails) for table in report.tables),
+        "tables": [_table(table, rows) for table in report.tables],
     }
 
 
 def _table(table: ReportTable, rows: bool) -> Json:
-    told: Json = {
+    fields: Json = {
         "axes": dict(table.axes),
         "machine_line": table.machine_line or None,
         "n_rows": len(table.rows),
         "n_fails": len(table.fails),
     }
     if rows:
-        told |= {"rows": [_row(row) for row in table.rows], "fails": [asdict(fail) for fail in table.fails]}
-    return told
+        fields |= {"rows": [_row(row) for row in table.rows], "fails": [asdict(fail) for fail in table.fails]}
+    return fields
 
 
 def _impact(impact: Impact, found: tuple[ReportTable, ReportRow] | None) -> Json:
@@ -153,7 +155,7 @@ def _row(row: ReportRow) -> Json:
         "metric": row.name,
         "old": _finite(row.old.mean),
         "old_stddev_pct": row.old.stddev_pct,
-        "change": row.moved,
+        "change": row.change_value,
         "change_is_pct": row.change.endswith("%"),
         "change_text": row.change,
         "new": _finite(row.new.mean),
@@ -170,11 +172,11 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _flags(told: RobotReport) -> list[str]:
+def _flags(report: RobotReport) -> list[str]:
     """Return the names of oddities that readers of reports trip over."""
     flags = {
-        "hand-written-preamble": told.preamble,
-        "text-between-noticed-and-commit": told.between,
-        "parent-is-release-tag": told.base,
+        "hand-written-preamble": report.preamble,
+        "text-between-noticed-and-commit": report.between,
+        "parent-is-release-tag": report.base,
     }
     return [name for name, present in flags.items() if present]

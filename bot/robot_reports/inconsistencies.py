@@ -14,57 +14,59 @@ ROUNDING = 0.11  # percentage points; both numbers are printed with one decimal
 MOST = 50
 
 
-def inconsistencies_of(told: RobotReport, one_claim: bool) -> tuple[Inconsistency, ...]:
+def inconsistencies_of(report: RobotReport, one_claim: bool) -> tuple[Inconsistency, ...]:
     """Return the inconsistencies in a report. `one_claim`: it is clear which of its claims it is about."""
-    every = (_about_culprit(told, one_claim), _about_metric(told), _about_test(told), _about_impacts(told))
-    tables = (doubt for number, table in enumerate(told.tables) for doubt in _about_table(number + 1, table))
-    found = [doubt for doubts in (*every, tables) for doubt in doubts]
+    every = (_about_culprit(report, one_claim), _about_metric(report), _about_test(report), _about_impacts(report))
+    tables = (
+        inconsistency for number, table in enumerate(report.tables) for inconsistency in _about_table(number + 1, table)
+    )
+    found = [inconsistency for group in (*every, tables) for inconsistency in group]
     return tuple(dict.fromkeys(found[:MOST]))
 
 
-def _about_culprit(told: RobotReport, one_claim: bool) -> Iterator[Inconsistency]:
+def _about_culprit(report: RobotReport, one_claim: bool) -> Iterator[Inconsistency]:
     if not one_claim:
         yield Inconsistency("two_claims", "the mail reports more than one commit", unsure=True)
-    if told.subject.sha and not told.culprit.startswith(told.subject.sha):
-        yield Inconsistency("culprit_disagrees", f"the subject names {told.subject.sha}", unsure=True)
-    name = told.tables[0].commits[1].name if told.tables else ""
-    if is_sha(name) and not told.culprit.startswith(name):
+    if report.subject.sha and not report.culprit.startswith(report.subject.sha):
+        yield Inconsistency("culprit_disagrees", f"the subject names {report.subject.sha}", unsure=True)
+    name = report.tables[0].commits[1].name if report.tables else ""
+    if is_sha(name) and not report.culprit.startswith(name):
         yield Inconsistency("culprit_disagrees", f"the table names {name}", unsure=True)
 
 
-def _about_metric(told: RobotReport) -> Iterator[Inconsistency]:
-    subject = told.subject
-    if subject.metric and subject.metric != told.metric:
+def _about_metric(report: RobotReport) -> Iterator[Inconsistency]:
+    subject = report.subject
+    if subject.metric and subject.metric != report.metric:
         yield Inconsistency("metric_disagrees", f"the subject names {subject.metric}", unsure=True)
-    if subject.verdict and subject.verdict != told.verdict:
+    if subject.verdict and subject.verdict != report.verdict:
         yield Inconsistency("verdict_disagrees", f"the subject says {subject.verdict}", unsure=True)
-    if told.row is None:
+    if report.row is None:
         # Only the sentence names the metric, although there is a table that should.
-        yield Inconsistency("no_headline_row", unsure=bool(told.tables) and subject.metric != told.metric)
-    elif (gap := _gap(told.row, told.change_pct)) is not None:
-        yield Inconsistency("headline_disagrees", f"{told.metric} {told.change_pct:g}%, in its table {gap}")
+        yield Inconsistency("no_headline_row", unsure=bool(report.tables) and subject.metric != report.metric)
+    elif (gap := _gap(report.row, report.change_pct)) is not None:
+        yield Inconsistency("headline_disagrees", f"{report.metric} {report.change_pct:g}%, in its table {gap}")
 
 
-def _about_test(told: RobotReport) -> Iterator[Inconsistency]:
-    if not told.tables:
+def _about_test(report: RobotReport) -> Iterator[Inconsistency]:
+    if not report.tables:
         yield Inconsistency("no_table")
-    if not told.test.machine:
+    if not report.test.machine:
         yield Inconsistency("no_machine")
-    if not told.test.testcase:
+    if not report.test.testcase:
         yield Inconsistency("no_testcase")
-    if told.other_commits:
-        yield Inconsistency("other_commit_above", ", ".join(sha[:10] for sha in told.other_commits[:5]))
+    if report.other_commits:
+        yield Inconsistency("other_commit_above", ", ".join(sha[:10] for sha in report.other_commits[:5]))
 
 
-def _about_impacts(told: RobotReport) -> Iterator[Inconsistency]:
-    for text in told.unread_impacts:
+def _about_impacts(report: RobotReport) -> Iterator[Inconsistency]:
+    for text in report.unread_impacts:
         yield Inconsistency("impact_unread", text[:100])
-    if not told.tables:
+    if not report.tables:
         return
-    for impact, place in zip(told.additional, told.impact_rows, strict=True):
-        if place is None:
+    for impact, table_and_row in zip(report.additional, report.impact_rows, strict=True):
+        if table_and_row is None:
             yield Inconsistency("impact_without_row", impact.metric)
-        elif (gap := _gap(place[1], impact.change_pct)) is not None:
+        elif (gap := _gap(table_and_row[1], impact.change_pct)) is not None:
             yield Inconsistency("impact_disagrees", f"{impact.metric} {impact.change_pct:g}%, in its table {gap}")
 
 
@@ -84,5 +86,5 @@ def _about_table(number: int, table: ReportTable) -> Iterator[Inconsistency]:
     if table.unread:
         first = table.unread[0].strip()[:60]
         yield Inconsistency("rows_unread", f"{len(table.unread)} of table {number}, first {first!r}")
-    if not table.is_whole:
+    if not table.is_complete:
         yield Inconsistency("cut_table", f"table {number} is truncated")

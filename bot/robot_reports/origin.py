@@ -27,22 +27,22 @@ class Origin:
 
 def find_origin(prose: Sequence[str]) -> Origin:
     """Parse the lines below `commit:`, up to the first one about the test."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in prose[:30]:
         if line.startswith(("in testcase", "testcase")):
             break
-        if (found := _REPOSITORY.match(line)) and "repo_url" not in told:
-            told |= {"repo_url": found["url"], "repo_branch": found["branch"] or ""}
+        if (found := _REPOSITORY.match(line)) and "repo_url" not in fields:
+            fields |= {"repo_url": found["url"], "repo_branch": found["branch"] or ""}
         elif found := _PATCH.match(line):
             url, *rest = found["value"].split(None, 1)
             branch = rest[0] if rest else ""
             match found["name"]:
                 case "url":
-                    told["patch_url"] = url
+                    fields["patch_url"] = url
                 case "base":
-                    told |= {"base_url": url, "base_branch": branch.strip()}
+                    fields |= {"base_url": url, "base_branch": branch.strip()}
                 case "patch link":
-                    told["patch_link"] = url
+                    fields["patch_link"] = url
                 case "patch subject":
-                    told["patch_subject"] = found["value"]
-    return Origin(**told)
+                    fields["patch_subject"] = found["value"]
+    return Origin(**fields)

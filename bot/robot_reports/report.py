@@ -49,7 +49,7 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
     percent = float(claim.percent)
     above = text[: claim.start]
     rechecks, others = _rechecks(prose)
-    told = RobotReport(
+    report = RobotReport(
         subject=subject,
         culprit=claim.culprit,
         culprit_title=claim.title,
@@ -74,13 +74,13 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
         tables=tables,
         head=head,
     )
-    return replace(told, doubts=inconsistencies_of(told, one_claim))
+    return replace(report, inconsistencies=inconsistencies_of(report, one_claim))
 
 
 def _rechecks(prose: Sequence[str]) -> tuple[tuple[ReportRecheck, ...], tuple[str, ...]]:
     """Return the rechecks on later heads, and the other bracketed lines."""
-    told = _IN_BRACKETS.findall("\n".join(prose))
-    read = [(_RECHECK.fullmatch(each), each) for each in told]
+    bracketed = _IN_BRACKETS.findall("\n".join(prose))
+    read = [(_RECHECK.fullmatch(each), each) for each in bracketed]
     return (
         tuple(ReportRecheck(found["what"], found["ref"], found["sha"]) for found, _ in read if found),
         tuple(each for found, each in read if not found),
@@ -104,11 +104,11 @@ def _raw_change(row: ReportRow | None, percent: float) -> float:
 
 def _impact_row(tables: Sequence[ReportTable], impact: Impact) -> tuple[ReportTable, ReportRow] | None:
     """Return the table of an additional impact, whose axes include its parameters, and its row there."""
-    wanted = set(impact.parameters)
+    parameters = set(impact.parameters)
     found = [
         (table.machine_line.endswith(impact.machine), -len(table.axes), -number, table, row)
         for number, table in enumerate(tables)
-        if wanted <= set(table.axes) and (row := table.row(impact.metric))
+        if parameters <= set(table.axes) and (row := table.row(impact.metric))
     ]
     best = max(found, key=lambda each: each[:3], default=None)  # on that machine, with the fewest other axes
     return (best[3], best[4]) if best else None

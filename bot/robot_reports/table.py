@@ -48,10 +48,10 @@ class ReportRow:
     @property
     def change_pct(self) -> float | None:
         """The printed change in per cent; None if it is in percentage points, as for shares."""
-        return self.moved if self.change.endswith("%") else None
+        return self.change_value if self.change.endswith("%") else None
 
     @property
-    def moved(self) -> float | None:
+    def change_value(self) -> float | None:
         """The printed change, in per cent or percentage points; None if it is not a finite number."""
         try:
             change = float(self.change.removesuffix("%"))
@@ -90,7 +90,7 @@ class ReportTable:
     rows: tuple[ReportRow, ...]
     fails: tuple[FailRow, ...]
     unread: tuple[str, ...]  # lines among the rows that can't be parsed
-    is_whole: bool  # ends with an empty line
+    is_complete: bool  # ends with an empty line
 
     def axis(self, name: str) -> str:
         return dict(self.axes).get(name, "")
@@ -117,8 +117,8 @@ def find_tables(lines: Sequence[str], values: Collection[str] = ()) -> Iterator[
         assert heads
         text, axes = _axes(lines, start, slashed)
         machine = _machine_line(lines, start)
-        rows, fails, unread, is_whole = _body(lines[start + 1 : end])
-        yield ReportTable(axes, text, heads[1], _commits(lines, start), machine, rows, fails, unread, is_whole)
+        rows, fails, unread, is_complete = _body(lines[start + 1 : end])
+        yield ReportTable(axes, text, heads[1], _commits(lines, start), machine, rows, fails, unread, is_complete)
 
 
 def _body(lines: Sequence[str]) -> tuple[tuple[ReportRow, ...], tuple[FailRow, ...], tuple[str, ...], bool]:

@@ -27,15 +27,15 @@ class Tags:
 
 def find_tags(text: str) -> Tags:
     """Return the first of each in the text from the commit on."""
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for found in _TAG.finditer(text):
-        told.setdefault(found[1].capitalize(), found[2])
+        values.setdefault(found[1].capitalize(), found[2])
     regzbot = _REGZBOT.search(text)
     artifacts = _ARTIFACTS.search(text)
     return Tags(
-        reported_by=told.get("Reported-by", ""),
-        closes=told.get("Closes", ""),
-        link=told.get("Link", ""),
+        reported_by=values.get("Reported-by", ""),
+        closes=values.get("Closes", ""),
+        link=values.get("Link", ""),
         regzbot=regzbot[1] if regzbot else "",
         artifacts_url=(artifacts[1] or artifacts[2]) if artifacts else "",
     )

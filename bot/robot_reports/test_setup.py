@@ -27,14 +27,14 @@ class Testing:
 
 def find_testing(prose: Sequence[str]) -> Testing:
     """Parse the lines below `commit:`: the first of each field; parameters are the indented lines below their head."""
-    told = dict.fromkeys(("testcase", "config", "compiler", "test machine", "test-url"), "")
+    fields = dict.fromkeys(("testcase", "config", "compiler", "test machine", "test-url"), "")
     parameters: list[tuple[str, str]] = []
     within = False
     for line in prose:
         if found := _FIELD.match(line):
             within = found["name"] == "parameters"
-            if not told.get(found["name"], "-"):
-                told[found["name"]] = found["value"].strip()
+            if not fields.get(found["name"], "-"):
+                fields[found["name"]] = found["value"].strip()
         elif within and line[:1].isspace() and line.strip():
             if pair := _PARAMETER.match(line):
                 parameters.append((pair[1] or pair[2], (pair[3] or "").strip()))
@@ -44,10 +44,10 @@ def find_testing(prose: Sequence[str]) -> Testing:
         elif within and line.strip():
             within = False
     return Testing(
-        testcase=told["testcase"],
-        config=told["config"],
-        compiler=told["compiler"],
-        machine=told["test machine"],
-        test_url=told["test-url"],
+        testcase=fields["testcase"],
+        config=fields["config"],
+        compiler=fields["compiler"],
+        machine=fields["test machine"],
+        test_url=fields["test-url"],
         parameters=tuple(parameters),
     )

@@ -61,7 +61,7 @@ class RobotReport:
     plots: int  # ASCII plots below the tables, until 2021
     tables: tuple[ReportTable, ...]
     head: ReportTable | None  # the first of `tables`, or else one pasted by a person
-    doubts: tuple[Inconsistency, ...] = ()
+    inconsistencies: tuple[Inconsistency, ...] = ()
 
     @property
     def old(self) -> Value | None:
@@ -97,7 +97,7 @@ class RobotReport:
     @property
     def direction(self) -> str:
         """Which direction is better according to the robot, "" if no row shows how the metric moved."""
-        moved = self.row.moved if self.row else None
+        moved = self.row.change_value if self.row else None
         if not moved:
             return ""
         return "higher" if (moved > 0) == (self.verdict == "improvement") else "lower"
@@ -105,8 +105,8 @@ class RobotReport:
     @property
     def unsure(self) -> tuple[str, ...]:
         """Why an operator must check the report first; empty if its culprit and metric are clear."""
-        return tuple(str(doubt) for doubt in self.doubts if doubt.unsure)
+        return tuple(str(doubt) for doubt in self.inconsistencies if doubt.unsure)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(str(doubt) for doubt in self.doubts)
+        return tuple(str(doubt) for doubt in self.inconsistencies)

@@ -1,6 +1,6 @@
 """Prefilter for a million commits: those whose title, author or names may relate to a report. Pure.
 
-Prefers false positives, at some microseconds per commit; naming.py and matching.py decide.
+Prefers false positives, at some microseconds per commit; references.py and matching.py decide.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from urllib.parse import unquote_to_bytes
 DIGITS = 7  # of a sha: the shortest abbreviation in use
 _HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/mail/links.py)
 _BEFORE_SHA = (b"ixes:", b"ommit")
-_LONGEST = 500  # bytes of a path
-_AROUND = b".,;:!*()[]{}'\"<>"
+_MAX_PATH = 500  # bytes of a path
+_PUNCTUATION = b".,;:!*()[]{}'\"<>"
 _QUOTED = (b'revert "', b'reapply "')
 _ODD_BEGINNINGS = frozenset(
     {b"r", b"[", b"\n", b" ", b"\t"}
@@ -28,7 +28,7 @@ class CommitPrefilter:
     mails: frozenset[bytes]
     titles: frozenset[bytes]
     authors: frozenset[bytes]  # "seconds address", as the log writes it
-    marks: tuple[bytes, ...]  # the local part of our tagged addresses, and the URL of our pages
+    own_identifiers: tuple[bytes, ...]  # the local part of our tagged addresses, and the URL of our pages
 
     def __call__(self, author: bytes, message: bytes) -> bool:
         """Whether a commit with this author line and this message may relate to a report."""
@@ -42,8 +42,8 @@ class CommitPrefilter:
         return False
 
     def _names_something(self, low: bytes) -> bool:
-        for mark in self.marks:
-            if mark in low:
+        for identifier in self.own_identifiers:
+            if identifier in low:
                 return True
         for word in _BEFORE_SHA:
             if word in low:
@@ -56,13 +56,13 @@ class CommitPrefilter:
             at = low.find(host)
             while at >= 0:
                 at += len(host)
-                end = low.find(b"\n", at, at + _LONGEST)
-                if self._leads_here(low[at : end if end >= 0 else at + _LONGEST]):
+                end = low.find(b"\n", at, at + _MAX_PATH)
+                if self._names_our_mail(low[at : end if end >= 0 else at + _MAX_PATH]):
                     return True
                 at = low.find(host, at)
         return False
 
-    def _leads_here(self, path: bytes) -> bool:
+    def _names_our_mail(self, path: bytes) -> bool:
         """Whether the text after the host of a link, to the end of its line, may name one of our mails."""
         path = path.strip()
         if b"%" in path or b"#" in path or b"?" in path or b" " in path:
@@ -70,7 +70,7 @@ class CommitPrefilter:
             path = unquote_to_bytes(path)
         if b"@" not in path:
             return path.endswith(b"/")  # its Message-ID may be on the next line
-        return not self.mails.isdisjoint([piece.strip(_AROUND) for piece in path.split(b"/")])
+        return not self.mails.isdisjoint([piece.strip(_PUNCTUATION) for piece in path.split(b"/")])
 
 
 def _sha(rest: bytes) -> bytes:
@@ -84,19 +84,19 @@ def _title(low: bytes) -> bytes:
     return title.partition(b"] ")[2] if title.startswith(b"[patch") else title
 
 
-def wanted(
+def build_prefilter(
     *,
     shas: Iterable[str],
     mails: Iterable[str],
     titles: Iterable[str],
     authors: Iterable[tuple[int, str]],
-    marks: Iterable[str],
+    own_identifiers: Iterable[str],
 ) -> CommitPrefilter:
     """Return the prefilter for names as they are stored."""
     return CommitPrefilter(
         shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
-        mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_AROUND) for mail in mails),
+        mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_PUNCTUATION) for mail in mails),
         titles=frozenset(" ".join(title.lower().split()).encode() for title in titles if title),
         authors=frozenset(f"{at} {email}".lower().encode() for at, email in authors if email),
-        marks=tuple(mark.lower().encode() for mark in marks if mark),
+        own_identifiers=tuple(identifier.lower().encode() for identifier in own_identifiers if identifier),
     )

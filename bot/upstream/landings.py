@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.git.commits import moment
+from bot.git.commits import parse_timestamp
 from bot.upstream.walk import Walked
 
 
@@ -23,7 +23,7 @@ class LandingState:
     back_at: datetime | None = None
 
     @property
-    def is_there(self) -> bool:
+    def is_present(self) -> bool:
         return self.gone_at is None
 
 
@@ -35,7 +35,7 @@ def landing_states(walked: Walked, shas: Collection[str], after: str) -> dict[st
         if number < 0 and merge is None:
             continue
         tag = walked.tags[number] if number >= 0 else None
-        merged_at = moment(merge[1]) if merge else None
+        merged_at = parse_timestamp(merge[1]) if merge else None
         found[sha] = LandingState(
             tag=tag.name if tag else "",
             at=tag.at if tag else merged_at,
@@ -63,11 +63,11 @@ def revised(
     changed: dict[str, LandingState] = {}
     for sha in {*known, *found}:
         old = known.get(sha)
-        place = _revised(old, found.get(sha), lost_tags, now, needs_branch=needs_branch)
-        if sha in gone and place and place.is_there:
-            place = replace(place, gone_at=now)
-        if place and place != old:
-            changed[sha] = place
+        state = _revised(old, found.get(sha), lost_tags, now, needs_branch=needs_branch)
+        if sha in gone and state and state.is_present:
+            state = replace(state, gone_at=now)
+        if state and state != old:
+            changed[sha] = state
     return changed
 
 
@@ -82,7 +82,7 @@ def _revised(
         return old or new
     first = old if old.merge and (needs_branch or not new.merge) else new
     merge, merged_at = first.merge, first.merged_at
-    came_back = old.gone_at is not None and new.is_there
+    came_back = old.gone_at is not None and new.is_present
     # linux-next deletes its old day tags, so the first one seen stays. For versions the walk is authoritative.
     keeps = old.tag and old.tag not in lost_tags and not (came_back and new.tag) and (needs_branch or not new.tag)
     tag, at = (old.tag, old.at) if keeps else (new.tag, new.at)

@@ -42,14 +42,14 @@ class Match:
 @dataclass(frozen=True, slots=True)
 class Context:
     """What matching needs besides a commit. `patch_ids`: of commits that look like a culprit or a fix, and of those
-    themselves ("" if there is none, although a tree has the commit); `here`: the shas named in reverts that exist in
-    this tree.
+    themselves ("" if there is none, although a tree has the commit); `existing_shas`:
+    those named in reverts that exist in this tree.
     """
 
     tracked: Tracked
     robots: frozenset[str]
     patch_ids: Mapping[str, str]
-    here: Collection[str] = ()
+    existing_shas: Collection[str] = ()
 
 
 def match_all(seen: Sequence[Seen], context: Context) -> list[Match]:
@@ -58,12 +58,12 @@ def match_all(seen: Sequence[Seen], context: Context) -> list[Match]:
     The oldest is matched first, since a revert can be understood only once its commit is known.
     """
     found: list[Match] = []
-    waiting = list(reversed(seen))
+    pending = list(reversed(seen))
     for _ in range(_PASSES):
         before = len(found)
-        for each in waiting:
+        for each in pending:
             found += _matches(each, context)
-        waiting = [each for each in waiting if each.named.reverts or each.named.upstream]
+        pending = [each for each in pending if each.named.reverts or each.named.upstream]
         if len(found) == before:
             break
     return _best(found)
@@ -82,9 +82,9 @@ def _best(found: Sequence[Match]) -> list[Match]:
 def _matches(seen: Seen, context: Context) -> Iterator[Match]:
     """Yield the first certain match, or else the first one, for each report that the commit isn't related to yet."""
     known = context.tracked.related.get(seen.commit.sha, {})
-    told = [match for rule in RULES for match in rule(seen, context) if match.report not in known]
+    candidates = [match for rule in RULES for match in rule(seen, context) if match.report not in known]
     first: dict[int, Match] = {}
-    for match in sorted(told, key=lambda each: not each.sure):
+    for match in sorted(candidates, key=lambda each: not each.sure):
         first.setdefault(match.report, match)
     title = seen.commit.title
     for match in first.values():
@@ -98,24 +98,24 @@ def taken_from(seen: Seen, context: Context) -> Iterator[Match]:
     if seen.named.reverts or seen.named.reverted_title:
         return
     for sha, quote in seen.named.upstream:
-        for _, related in context.tracked.called(sha):
+        for _, related in context.tracked.by_sha(sha):
             yield Match(related.report, related.part, seen.commit, "upstream_commit", quote, undoes=related.undoes)
 
 
 def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
     """The culprit or a fix under another sha: by patch-id; a culprit known only from mail, by title and author."""
     commit, title = seen.commit, seen.commit.title
-    mine = context.patch_ids.get(commit.sha, "")
+    patch_id = context.patch_ids.get(commit.sha, "")
     for sha, related in _alike(commit, context.tracked):
         report = context.tracked.reports[related.report]
         is_culprit = related.part is Part.CULPRIT
-        theirs = (report.patch_id if is_culprit else "") or context.patch_ids.get(sha, "")
-        if mine and mine == theirs:
-            quote = f"the patch-id of {sha[:12]}: {mine[:12]}"
+        other_patch_id = (report.patch_id if is_culprit else "") or context.patch_ids.get(sha, "")
+        if patch_id and patch_id == other_patch_id:
+            quote = f"the patch-id of {sha[:12]}: {patch_id[:12]}"
             yield Match(report.pk, related.part, commit, "patch_id", quote, undoes=related.undoes)
         elif is_culprit and title == report.title:
-            only_mail_knows_it = not theirs and sha not in context.patch_ids
-            sure = only_mail_knows_it and _wrote(commit, report.authors)
+            known_only_from_mail = not other_patch_id and sha not in context.patch_ids
+            sure = known_only_from_mail and _wrote(commit, report.authors)
             rule = "title_and_author" if sure else "title_alone"
             yield Match(report.pk, Part.CULPRIT, commit, rule, title, sure=sure)
 
@@ -123,7 +123,7 @@ def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
 def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]:
     """Yield the related commits that this one may be under another sha. A merge is not a patch."""
     if len(commit.parents) <= 1:
-        for sha, related in tracked.like(commit.title, commit.authored):
+        for sha, related in tracked.by_title_or_author(commit.title, commit.authored):
             if sha != commit.sha and related.part in (Part.CULPRIT, Part.FIX):
                 yield sha, related
 
@@ -131,16 +131,16 @@ def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]
 def reverts(seen: Seen, context: Context) -> Iterator[Match]:
     """A revert of the culprit, of a fix, or of a revert: by sha, or by title if none of its shas is in this tree."""
     for sha, quote in seen.named.reverts:
-        for known, related in context.tracked.called(sha):
+        for known, related in context.tracked.by_sha(sha):
             yield Match(related.report, REVERSE[related.part], seen.commit, "reverts", quote, undoes=known)
     for sha, quote in seen.named.perhaps_reverts:
-        for known, related in context.tracked.called(sha):
+        for known, related in context.tracked.by_sha(sha):
             part = REVERSE[related.part]
             yield Match(related.report, part, seen.commit, "reverts_in_part", quote, sure=False, undoes=known)
     for sha, quote in seen.named.reverts:
         for report in context.tracked.merges.get(sha, ()):
             yield Match(report, Part.REVERT, seen.commit, "reverts_merge", quote, sure=False, undoes=sha)
-    if not any(sha in context.here for sha, _ in seen.named.reverts):
+    if not any(sha in context.existing_shas for sha, _ in seen.named.reverts):
         for sha, parts in context.tracked.titles.get(plain(seen.named.reverted_title), {}).items():
             for related in parts:
                 quote = seen.commit.title
@@ -156,7 +156,7 @@ def closes(seen: Seen, context: Context) -> Iterator[Match]:
     for page, quote in seen.named.pages:
         if page in tracked.pages:
             yield Match(tracked.pages[page], Part.FIX, seen.commit, "closes", quote)
-        for _, related in tracked.called(page):
+        for _, related in tracked.by_sha(page):
             if related.part is Part.CULPRIT:
                 yield Match(related.report, Part.FIX, seen.commit, "closes", quote)
 
@@ -167,16 +167,16 @@ def expected(seen: Seen, context: Context) -> Iterator[Match]:
     for each in context.tracked.expected.get(title, ()):
         sure = each.authors is None or _wrote(seen.commit, each.authors)
         rule = "expected_title" if sure else "title_alone"
-        yield Match(each.report, Part.FIX, seen.commit, rule, each.said or title, sure=sure)
+        yield Match(each.report, Part.FIX, seen.commit, rule, each.quote or title, sure=sure)
 
 
 def fixes(seen: Seen, context: Context) -> Iterator[Match]:
     """`Fixes:` the culprit: a fix of the report if the robot is credited, otherwise a suggestion."""
     credited = seen.named.reporters & context.robots
     for sha, quote in seen.named.fixes:
-        called = [each for each in context.tracked.called(sha) if each[1].part is Part.CULPRIT]
-        sure = bool(credited) and len({known for known, _ in called}) == 1
-        for _, related in called:
+        candidates = [each for each in context.tracked.by_sha(sha) if each[1].part is Part.CULPRIT]
+        sure = bool(credited) and len({known for known, _ in candidates}) == 1
+        for _, related in candidates:
             if sure or not context.tracked.reports[related.report].improvement:
                 rule = "fixes_and_reporter" if sure else "fixes_alone"
                 yield Match(related.report, Part.FIX, seen.commit, rule, quote, sure=sure)

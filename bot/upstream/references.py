@@ -45,7 +45,7 @@ class MessageReferences:
     reporters: frozenset[str] = frozenset()
 
 
-def names_in(message: str, identity: BotIdentity) -> MessageReferences:
+def find_references(message: str, identity: BotIdentity) -> MessageReferences:
     """Parse a message. Trailers count anywhere, folded or not; only links to our pages and to lore count."""
     # Unlike a patch, a commit message has no notes to cut off below a row of dashes.
     trailers = find_trailers(_ROWS_OF_DASHES.sub("", message).split("\n"))
@@ -56,19 +56,19 @@ def names_in(message: str, identity: BotIdentity) -> MessageReferences:
     tags = [(tag, line) for line, email in addresses if (tag := identity.tag_in(email))]
     title = " ".join(message.partition("\n\n")[0].split())
     reverted = _REVERT_TITLE.match(title)
-    undone = [
+    mentioned = [
         (sha.lower(), " ".join(found[0].split()), found["whole"] or reverted)
         for found in _REVERTS.finditer(message)
         for sha in _LISTED.findall(found["shas"])
     ]
     return MessageReferences(
-        mails=_some((link.message_id, line) for link, line in links if link.message_id),
-        pages=_some([*((link.page, line) for link, line in links if link.page), *tags]),
-        fixes=_some((sha, _line(each)) for each in trailers for sha in fixed_commits([each])),
-        reverts=_some((sha, words) for sha, words, whole in undone if whole),
-        perhaps_reverts=_some((sha, words) for sha, words, whole in undone if not whole),
+        mails=_unique((link.message_id, line) for link, line in links if link.message_id),
+        pages=_unique([*((link.page, line) for link, line in links if link.page), *tags]),
+        fixes=_unique((sha, _line(each)) for each in trailers for sha in fixed_commits([each])),
+        reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if is_complete),
+        perhaps_reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if not is_complete),
         reverted_title=reverted[1] if reverted else "",
-        upstream=_some(
+        upstream=_unique(
             (found[found.lastindex or 1].lower(), found[0].strip()) for found in _UPSTREAM.finditer(message)
         ),
         reporters=frozenset(email for _, email in addresses),
@@ -87,10 +87,10 @@ def _line(trailer: Trailer) -> str:
     return f"{trailer.key}: {trailer.value}"[:500]
 
 
-def _some(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _unique(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return each name once, with the first words for it; at most MAX_NAMED."""
     first: dict[str, str] = {}
-    for name, words in pairs:
+    for name, quote in pairs:
         if len(first) < MAX_NAMED:
-            first.setdefault(name, words)
+            first.setdefault(name, quote)
     return tuple(first.items())

@@ -11,7 +11,7 @@ from tracker.domain import versions
 from tracker.domain.versions import Version
 
 # A series whose last release is this much older than the newest of all is end of life (kernel.org/category/releases).
-_LIVES = timedelta(days=180)
+_MAX_AGE = timedelta(days=180)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def live_series(tags: Sequence[Tag]) -> dict[str, str]:
             if known is None or version > known[0]:
                 newest[version.cycle] = (version, tag)
     last = max((tag.at for _, tag in newest.values()), default=None)
-    return {cycle: tag.name for cycle, (_, tag) in newest.items() if last and tag.at >= last - _LIVES}
+    return {cycle: tag.name for cycle, (_, tag) in newest.items() if last and tag.at >= last - _MAX_AGE}
 
 
 def carried(cycle: str, culprits: Collection[str], cures: Collection[Cure]) -> str | None:
@@ -40,22 +40,22 @@ def carried(cycle: str, culprits: Collection[str], cures: Collection[Cure]) -> s
     else the release that brought the fix.
     """
     base = versions.parse(cycle)
-    since = min(_inside(base, culprits), default=None) if base else None
+    since = min(_releases_with(base, culprits), default=None) if base else None
     if base is None or since is None:
         return None
-    came = [first for cure in cures if (first := _standing(base, cure))]
-    if not came:
+    fix_releases = [first for cure in cures if (first := _first_release_with(base, cure))]
+    if not fix_releases:
         return ""
-    cured = min(came)
+    cured = min(fix_releases)
     return None if cured <= since or cured == base else f"{cured.cycle}.{cured.extra or cured.update}"
 
 
-def _standing(base: Version, cure: Cure) -> Version | None:
+def _first_release_with(base: Version, cure: Cure) -> Version | None:
     """Return the first release of a series with a fix; None if it has none, or reverted it."""
-    return min(_inside(base, cure.tags), default=None) if not _inside(base, cure.undone) else None
+    return min(_releases_with(base, cure.tags), default=None) if not _releases_with(base, cure.undone) else None
 
 
-def _inside(base: Version, tags: Collection[str]) -> list[Version]:
+def _releases_with(base: Version, tags: Collection[str]) -> list[Version]:
     """Return the releases of a series that brought what landed at these tags; its base for all that is older."""
     found = [version for tag in tags if (version := versions.parse(tag))]
     updates = [each for each in found if each.is_stable and each.cycle == base.cycle]

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.mail.patches import bare_title
-from bot.upstream.commit_prefilter import DIGITS, CommitPrefilter, wanted
+from bot.upstream.commit_prefilter import DIGITS, CommitPrefilter, build_prefilter
 from tracker.domain.events import Part
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedReport:
-    """A report as needed for git. `authors`: addresses and names in lower case; `born`: no fix of it is older."""
+    """A report as needed for git. `authors`: addresses and names in lower case; `earliest_fix`: no fix is older."""
 
     pk: int
     sha: str
     title: str
     authors: frozenset[str]
-    born: datetime
+    earliest_fix: datetime
     authored: tuple[int, str] | None = None  # seconds and address, which a rebase keeps
     patch_id: str = ""
     improvement: bool = False
@@ -42,7 +42,7 @@ class Expected:
     report: int
     title: str
     authors: frozenset[str] | None
-    said: str
+    quote: str
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Tracked:
             if related.title:
                 self.titles.setdefault(related.title, {}).setdefault(sha, []).append(related)
 
-    def learn(self, short: str, whole: str) -> None:
+    def set_full_sha(self, short: str, full_sha: str) -> None:
         """Replace an abbreviated sha by the full one."""
         self._beginnings[short[:DIGITS]].discard(short)
         for related in self.related.pop(short).values():
@@ -86,8 +86,8 @@ class Tracked:
                 self.titles[related.title].pop(short, None)
             report = self.reports[related.report]
             if report.sha == short:
-                self.reports[report.pk] = replace(report, sha=whole)
-            self.relate(whole, related)
+                self.reports[report.pk] = replace(report, sha=full_sha)
+            self.relate(full_sha, related)
 
     def expect(self, expected: Expected) -> None:
         """Expect a commit of this title, as given and without "[PATCH …]"."""
@@ -95,14 +95,14 @@ class Tracked:
             if title and expected.report in self.reports:
                 self.expected.setdefault(title, []).append(expected)
 
-    def called(self, sha: str) -> Iterator[tuple[str, Related]]:
+    def by_sha(self, sha: str) -> Iterator[tuple[str, Related]]:
         """Yield the related commits that a full or abbreviated sha may mean."""
         for known in self._beginnings.get(sha[:DIGITS], ()):
             if known.startswith(sha) or sha.startswith(known):
                 for related in self.related[known].values():
                     yield known, related
 
-    def like(self, title: str, authored: tuple[int, str]) -> Iterator[tuple[str, Related]]:
+    def by_title_or_author(self, title: str, authored: tuple[int, str]) -> Iterator[tuple[str, Related]]:
         """Yield the related commits of this title, and the culprits that this address wrote in this second."""
         for sha, parts in self.titles.get(title, {}).items():
             for related in parts:
@@ -112,14 +112,14 @@ class Tracked:
             if report.title != title:
                 yield report.sha, self.related[report.sha][pk]
 
-    def wanted(self, marks: Iterable[str]) -> CommitPrefilter:
-        """Return the prefilter for a walk. `marks`: our own address and pages."""
-        return wanted(
+    def prefilter(self, own_identifiers: Iterable[str]) -> CommitPrefilter:
+        """Return the prefilter for a walk. `own_identifiers`: our own address and pages."""
+        return build_prefilter(
             shas=(*self.related, *self.pages, *self.merges),
             mails=self.mails,
             titles=(*self.titles, *self.expected),
             authors=self._authored,
-            marks=marks,
+            own_identifiers=own_identifiers,
         )
 
 

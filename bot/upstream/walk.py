@@ -18,7 +18,7 @@ from bot.git.log import read_log
 from bot.git.refs import Refs, resolve
 from bot.mail.identity import BotIdentity
 from bot.upstream.matching import Seen
-from bot.upstream.references import names_in
+from bot.upstream.references import find_references
 from bot.upstream.tracked import Tracked
 from bot.upstream.walk_checkpoint import Marks, WalkCheckpoint
 from tracker.domain import versions
@@ -46,7 +46,7 @@ class Route:
     repository: Path
     role: TreeRole
     refs: Refs
-    memory: WalkCheckpoint
+    checkpoint: WalkCheckpoint
     pattern: str = ""
 
     @property
@@ -65,7 +65,7 @@ class Route:
     def heads(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.branches.values()))
 
-    def remember(self, marks: Marks) -> WalkCheckpoint:
+    def next_checkpoint(self, marks: Marks) -> WalkCheckpoint:
         """Return the checkpoint for the next walk."""
         tags = (*self.refs.versions, *self.refs.days) if self.role == TreeRole.NEXT else self.refs.versions
         return WalkCheckpoint(self.branches, {tag.name: tag.commit for tag in tags}, marks)
@@ -73,15 +73,15 @@ class Route:
     @property
     def late_tags(self) -> list[Version]:
         """New versions that are older than known ones: they may be the first to hold what landed in those."""
-        known = [version for name in self.memory.tags if (version := versions.parse(name))]
-        new = (versions.parse(tag.name) for tag in self.refs.versions if tag.name not in self.memory.tags)
+        known = [version for name in self.checkpoint.tags if (version := versions.parse(name))]
+        new = (versions.parse(tag.name) for tag in self.refs.versions if tag.name not in self.checkpoint.tags)
         return [each for each in new if each and not each.is_stable and known and each < max(known)]
 
     @property
     def lost_tags(self) -> frozenset[str]:
         """The version tags deleted or moved since; not linux-next's days, which are deleted as they grow old."""
         now = {tag.name: tag.commit for tag in self.refs.versions}
-        known = self.memory.tags.items()
+        known = self.checkpoint.tags.items()
         return frozenset(name for name, sha in known if now.get(name) != sha and not name.startswith("next-"))
 
 
@@ -90,13 +90,13 @@ def walk(
 ) -> Walked:
     """Walk everything that is not in the history of the commits `behind`."""
     graph = Graph()
-    looked_for = tracked.wanted(
+    prefilter = tracked.prefilter(
         (identity.address.partition("@")[0] + "+", identity.base_url.partition("://")[2] + "/r")
     )
     tips = (*route.heads, *(tag.commit for tag in route.tags))
     seen: list[Seen] = []
-    for commit in read_log(route.repository, tips, behind, graph, looked_for, progress):
-        named = names_in(commit.message, identity)
+    for commit in read_log(route.repository, tips, behind, graph, prefilter, progress):
+        named = find_references(commit.message, identity)
         seen.append(Seen(replace(commit, message=""), named))  # without messages, to save memory: 1 in 50 is a revert
         if len(seen) > _MOST_SEEN:
             raise Unreadable(f"{route.repository}: more than {_MOST_SEEN} commits match reports; is it a kernel tree?")
@@ -111,7 +111,7 @@ def border(route: Route, since: datetime | None) -> list[str]:
     With a date, those are the tags from well before it. Otherwise it is what was walked last time; if a new tag may be
     the first to hold older commits, only what was in a tag then.
     """
-    known = route.memory
+    known = route.checkpoint
     if known.is_empty and since is None:  # nothing to look for
         return [*route.heads, *(tag.commit for tag in route.tags)]
     if since is not None:
@@ -125,45 +125,47 @@ def border(route: Route, since: datetime | None) -> list[str]:
 def hidden(route: Route, walked: Walked, shas: Collection[str], behind: Collection[str]) -> bool:
     """Whether one of these commits is behind the border, since it is older than its known date."""
     missing = resolve(route.repository, [sha for sha in shas if sha not in walked.graph]).values()
-    here = {sha for sha in missing if sha not in walked.graph}
-    return bool(here and behind and here - reachable_only_from(route.repository, here, behind))
+    existing = {sha for sha in missing if sha not in walked.graph}
+    return bool(existing and behind and existing - reachable_only_from(route.repository, existing, behind))
 
 
 def reachable_only_from(
     repository: Path, shas: Collection[str], without: Collection[str], *, most: int = -1
 ) -> set[str]:
     """Return the commits reachable from `shas` but not from `without`; at most `most`, -1 for all."""
-    asked = "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without))).encode("ascii")
-    return set(git.run(repository, "rev-list", f"--max-count={most}", "--stdin", stdin=asked).decode("ascii").split())
+    revisions = "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without))).encode("ascii")
+    return set(
+        git.run(repository, "rev-list", f"--max-count={most}", "--stdin", stdin=revisions).decode("ascii").split()
+    )
 
 
 def left_behind(route: Route, shas: Collection[str]) -> set[str]:
     """Return those of these commits, once in the followed branches, that are no longer there."""
     if not shas or not _rewound(route):
         return set()
-    here = resolve(route.repository, shas)
-    gone = set(shas) - here.keys()
-    if here and route.heads:
-        gone |= reachable_only_from(route.repository, here.values(), route.heads) & set(here.values())
+    existing = resolve(route.repository, shas)
+    gone = set(shas) - existing.keys()
+    if existing and route.heads:
+        gone |= reachable_only_from(route.repository, existing.values(), route.heads) & set(existing.values())
     return gone
 
 
 def _rewound(route: Route) -> bool:
     """Whether a followed branch was rebuilt or deleted since the last walk."""
-    before = set(route.memory.branches.values())
-    here = set(resolve(route.repository, before).values())
-    if before != here or not route.heads:
+    before = set(route.checkpoint.branches.values())
+    existing = set(resolve(route.repository, before).values())
+    if before != existing or not route.heads:
         return bool(before)
-    return bool(reachable_only_from(route.repository, here, route.heads, most=1))
+    return bool(reachable_only_from(route.repository, existing, route.heads, most=1))
 
 
 def last_version(route: Route) -> str:
     """Return the last version below the mainline's head ("v6.12-rc3"), "" before the first one."""
-    nearest = ("--first-parent", "--abbrev=0", "--candidates=1", "--match", "v[0-9]*")
-    unlike = (f"--exclude={name}" for name in route.refs.odd)
+    options = ("--first-parent", "--abbrev=0", "--candidates=1", "--match", "v[0-9]*")
+    excludes = (f"--exclude={name}" for name in route.refs.odd)
     try:
         name = (
-            git.run(route.repository, "describe", *nearest, *unlike, *route.heads[:1])
+            git.run(route.repository, "describe", *options, *excludes, *route.heads[:1])
             .decode("utf-8", "replace")
             .strip()
         )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-_FORM = 1
+_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,18 @@ class WalkCheckpoint:
 
     def dump(self) -> str:
         """Return one line of JSON."""
-        told = {"form": _FORM, "branches": self.branches, "tags": self.tags, "marks": asdict(self.marks)}
-        return json.dumps(told, separators=(",", ":"), sort_keys=True)
+        data = {"form": _FORMAT, "branches": self.branches, "tags": self.tags, "marks": asdict(self.marks)}
+        return json.dumps(data, separators=(",", ":"), sort_keys=True)
 
 
-def load(cursor: str) -> WalkCheckpoint:
+def load_checkpoint(cursor: str) -> WalkCheckpoint:
     """Parse what `dump` returned. Anything else gives an empty checkpoint, so that the tree is walked from its
     beginning.
     """
     try:
-        told = json.loads(cursor)
-        if told["form"] != _FORM:
+        data = json.loads(cursor)
+        if data["form"] != _FORMAT:
             return WalkCheckpoint()
-        return WalkCheckpoint(dict(told["branches"]), dict(told["tags"]), Marks(**told["marks"]))
+        return WalkCheckpoint(dict(data["branches"]), dict(data["tags"]), Marks(**data["marks"]))
     except (ValueError, KeyError, TypeError):
         return WalkCheckpoint()

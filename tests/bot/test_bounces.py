@@ -106,7 +106,7 @@ def test_a_delivery_status_tells_of_each_in_the_servers_words() -> None:
         "lee@dev.example": "5.7.1 554 5.7.1 looks like spam",
     }
     assert bounce.message_ids == (RETURNED,)
-    assert [is_dead(words) for words in bounce.failed.values()] == [True, False]
+    assert [is_dead(reason) for reason in bounce.failed.values()] == [True, False]
 
 
 def test_a_delay_is_no_failure() -> None:
@@ -137,7 +137,7 @@ def test_a_broken_bounce_breaks_nothing(at: int, junk: bytes, gone: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "dead"),
+    ("reason", "dead"),
     [
         ("550 5.1.1 no such user", True),
         ("550 5.1.10 null MX", True),
@@ -153,8 +153,8 @@ def test_a_broken_bounce_breaks_nothing(at: int, junk: bytes, gone: int) -> None
         ("", False),
     ],
 )
-def test_who_is_dead(words: str, dead: bool) -> None:
-    assert is_dead(words) is dead
+def test_who_is_dead(reason: str, dead: bool) -> None:
+    assert is_dead(reason) is dead
 
 
 def test_a_return_path_names_a_report_and_one_of_its_mails() -> None:

@@ -12,7 +12,7 @@ from bot.git.commits import LogCommit
 from bot.git.inspection import inspect
 from bot.mail.identity import BotIdentity
 from bot.upstream.matching import Context, Seen, match_all
-from bot.upstream.references import MAX_NAMED, names_in
+from bot.upstream.references import MAX_NAMED, find_references
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport
 from tests.kernel import Kernel, closes
 from tests.world import DANA, LEE, START, World, message_id, state
@@ -45,10 +45,10 @@ TAG = "7d3e91c0a45b28f6"
 )
 @pytest.mark.parametrize("key", ["Closes", "Link", "closes", "LINK"])
 def test_a_mail_by_any_form_of_its_link(key: str, link: str) -> None:
-    named = names_in(f"mm: a\n\nText.\n\n{key}: {link}\nSigned-off-by: {DANA}\n", US)
+    named = find_references(f"mm: a\n\nText.\n\n{key}: {link}\nSigned-off-by: {DANA}\n", US)
     assert [mail for mail, _ in named.mails] == ["x.1@dev.example"]
     tracked = Tracked(mails={"x.1@dev.example": 1})
-    assert tracked.wanted(())(b"0 a@b", f"mm: a\n\n{key}: {link}\n".encode())
+    assert tracked.prefilter(())(b"0 a@b", f"mm: a\n\n{key}: {link}\n".encode())
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_mail_by_any_form_of_its_link(key: str, link: str) -> None:
     ],
 )
 def test_what_closes_nothing(line: str) -> None:
-    assert names_in(f"mm: a\n\n{line}\n", US).mails == ()
+    assert find_references(f"mm: a\n\n{line}\n", US).mails == ()
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_closes_nothing(line: str) -> None:
     ],
 )
 def test_reverts(message: str, reverts: list[str], title: str) -> None:
-    named = names_in(message, US)
+    named = find_references(message, US)
     assert ([sha for sha, _ in named.reverts], named.reverted_title) == (reverts, title)
 
 
@@ -99,22 +99,22 @@ def test_reverts(message: str, reverts: list[str], title: str) -> None:
     ],
 )
 def test_where_a_commit_comes_from(line: str, found: bool) -> None:
-    assert [sha for sha, _ in names_in(f"mm: a\n\n{line}\n\nText.\n", US).upstream] == ([SHA] if found else [])
+    assert [sha for sha, _ in find_references(f"mm: a\n\n{line}\n\nText.\n", US).upstream] == ([SHA] if found else [])
 
 
 def test_trailers_count_once_and_above_and_below_dashes() -> None:
     line = f'Fixes: {SHA[:12]} ("mm: a\n title")'
-    named = names_in(f"mm: b\n\n---\n{line}\n{line}\n--\nfixes: {SHA[:12]}\n", US)
+    named = find_references(f"mm: b\n\n---\n{line}\n{line}\n--\nfixes: {SHA[:12]}\n", US)
     assert [sha for sha, _ in named.fixes] == [SHA[:12]]
     many = "".join(f"Fixes: {number:012x}\n" for number in range(1000))
-    assert len(names_in(f"mm: b\n\n{many}", US).fixes) == MAX_NAMED
+    assert len(find_references(f"mm: b\n\n{many}", US).fixes) == MAX_NAMED
 
 
 def test_our_own_marks() -> None:
     message = f"mm: b\n\nReported-by: Perfwork <perfbot+{TAG}@bot.example.org>\nCloses: https://perf.example.org/report/{SHA[:12]}/\n"
-    assert [page for page, _ in names_in(message, US).pages] == [SHA[:12], TAG]
+    assert [page for page, _ in find_references(message, US).pages] == [SHA[:12], TAG]
     forged = message.replace("bot.example.org", "evil.example").replace("perf.example.org", "evil.example")
-    assert names_in(forged, US).pages == ()
+    assert find_references(forged, US).pages == ()
 
 
 # --- the quick look ---
@@ -175,7 +175,7 @@ def test_the_quick_look_overlooks_nothing(title: str, pieces: list[str], author:
     message = "\n".join([title, "", *pieces]).replace("\0", "") + "\n"
     seconds, email = author
     tracked = followed()
-    passed = tracked.wanted(("perfbot+", "perf.example.org/r"))(f"{seconds} {email}".encode(), message.encode())
+    passed = tracked.prefilter(("perfbot+", "perf.example.org/r"))(f"{seconds} {email}".encode(), message.encode())
     commit = LogCommit(
         sha="e" * 40,
         parents=(),
@@ -186,13 +186,13 @@ def test_the_quick_look_overlooks_nothing(title: str, pieces: list[str], author:
         title=" ".join(message.lstrip("\n").partition("\n\n")[0].split()),
     )
     context = Context(tracked, US.robots, {"e" * 40: "patch", SHA: "patch"})
-    if match_all([Seen(commit, names_in(message, US))], context):
+    if match_all([Seen(commit, find_references(message, US))], context):
         assert passed
 
 
 @given(st.text(max_size=2000))
 def test_junk_names_nothing_and_raises_nothing(text: str) -> None:
-    named = names_in(text, US)
+    named = find_references(text, US)
     assert all(len(quote) <= 500 for pairs in (named.mails, named.fixes) for _, quote in pairs)
 
 

@@ -32,7 +32,7 @@ from bot.mail.message import parse
 from tests.bot.test_robot_reports import INVENTED
 from tracker.models import Archive, Message
 
-LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 REPORT = INVENTED.encode("latin-1")
 REPORT_ID = "202603110412.3b1f0c9d-lkp@intel.com"
 

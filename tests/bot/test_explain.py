@@ -17,7 +17,7 @@ from bot.mail.identity import BotIdentity
 from bot.replies.report_lookup import KnownReport
 from tests.bot.test_robot_reports import INVENTED
 
-BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 FIELDS = {
     *("message_id", "in_reply_to", "references", "subject", "date", "author", "kind", "own_text", "report_ids"),
     *(
@@ -44,12 +44,12 @@ It is the lock.
 """
 
 
-def told(*mails: str, identity: BotIdentity = BOT, known: tuple[KnownReport, ...] = ()) -> list[dict[str, Any]]:
+def explained(*mails: str, identity: BotIdentity = BOT, known: tuple[KnownReport, ...] = ()) -> list[dict[str, Any]]:
     return list(explain([mail.encode("latin-1") for mail in mails], identity, known))
 
 
 def test_a_report_and_its_reply() -> None:
-    report, reply = told(INVENTED, REPLY)
+    report, reply = explained(INVENTED, REPLY)
     assert report.keys() == FIELDS | {"state", "state_if_accepted"}
     assert reply.keys() == FIELDS
     assert (report["kind"], report["report"]["change_pct"], report["state"]) == ("robot", -12.4, "responded")
@@ -60,21 +60,21 @@ def test_a_report_and_its_reply() -> None:
 
 
 def test_the_order_of_the_input_is_kept_and_does_not_matter() -> None:
-    reply, report = told(REPLY, INVENTED)
+    reply, report = explained(REPLY, INVENTED)
     assert reply["message_id"] == "r@dev.example"
     assert report["state"] == "responded"
 
 
 def test_a_report_known_from_elsewhere() -> None:
     known = KnownReport("7d3e91c0a45b28f6", "3b1f0c9d2e", "", ("202603110412.3b1f0c9d-lkp@intel.com",))
-    (reply,) = told(REPLY, known=(known,))
+    (reply,) = explained(REPLY, known=(known,))
     assert reply["report_ids"] == ["7d3e91c0a45b28f6"]
     assert "state" not in reply
 
 
 def test_what_needs_proof_is_suggested_and_counts_when_accepted() -> None:
-    unproven = BotIdentity(address=BOT.address, robots=BOT.robots, trust="verified")
-    report, reply = told(INVENTED, REPLY.replace("It is the lock.", "#lkp invalid"), identity=unproven)
+    unproven = BotIdentity(address=BOT.address, robots=BOT.robots, trust_policy="verified")
+    report, reply = explained(INVENTED, REPLY.replace("It is the lock.", "#lkp invalid"), identity=unproven)
     assert reply["effect"] == {"state": "invalid", "mode": "suggest", "rule": "command_invalid"}
     assert (report["state"], report["state_if_accepted"]) == ("responded", "invalid")
 
@@ -82,7 +82,7 @@ def test_what_needs_proof_is_suggested_and_counts_when_accepted() -> None:
 def test_a_link_to_another_report_changes_nothing() -> None:
     link = "https://lore.kernel.org/oe-lkp/202603110412.3b1f0c9d-lkp@intel.com"
     mail = f"From: Lee <lee@dev.example>\nMessage-ID: <x@y>\nSubject: [PATCH] a\n\nas in {link}\n"
-    (report, other) = told(INVENTED, mail)
+    (report, other) = explained(INVENTED, mail)
     assert other["report_ids"] == report["report_ids"]
     assert other["effect"]["state"] == "none"
 
@@ -119,9 +119,9 @@ def test_the_command_needs_no_database(tmp_path: Path) -> None:
 def test_a_wrong_known_file_is_refused_in_a_line(tmp_path: Path, content: str) -> None:
     (tmp_path / "known.json").write_text(content)
     (tmp_path / "a.eml").write_text(REPLY)
-    with pytest.raises(CommandError, match=r"known\.json: expected") as trouble:
+    with pytest.raises(CommandError, match=r"known\.json: expected") as raised:
         run("--known", str(tmp_path / "known.json"), str(tmp_path / "a.eml"))
-    assert "\n" not in str(trouble.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.django_db

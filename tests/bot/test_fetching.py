@@ -25,7 +25,7 @@ from tests.world import World
 from tracker.models import Release, Tree
 from tracker.models.git import TreeRole
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 @pytest.fixture
@@ -37,80 +37,82 @@ def upstream(tmp_path: Path) -> Linux:
 
 
 @pytest.fixture
-def deaf() -> Iterator[str]:
+def silent_server() -> Iterator[str]:
     """A git server that takes the call and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"git://127.0.0.1:{server.getsockname()[1]}/linux.git"
 
 
-def clone(upstream: Linux, place: Path, *kind: str) -> Path:
-    subprocess.run(["git", "clone", "--quiet", *kind, upstream.path, place], check=True, env=git.ENVIRONMENT)
-    return place
+def clone(upstream: Linux, repository: Path, *kind: str) -> Path:
+    subprocess.run(["git", "clone", "--quiet", *kind, upstream.path, repository], check=True, env=git.ENVIRONMENT)
+    return repository
 
 
 @pytest.mark.parametrize("kind", [("--mirror",), ("--bare",), ()], ids=["mirror", "bare", "with a work tree"])
 def test_every_kind_of_clone_follows_its_remote(upstream: Linux, tmp_path: Path, kind: tuple[str, ...]) -> None:
-    place = clone(upstream, tmp_path / "clone", *kind)
+    repository = clone(upstream, tmp_path / "clone", *kind)
     before = upstream.head("master")
     dropped = upstream.commit("mm: a")
     upstream.tag("v9.1-rc1")
-    assert fetch(place, PATIENCE)
-    refs = read_refs(place)
+    assert fetch(repository, TIMEOUT)
+    refs = read_refs(repository)
     assert list(refs.followed("", every=False).values()) == [dropped]
     assert [tag.name for tag in refs.versions] == ["v9.0", "v9.1-rc1"]
     upstream.point("master", before)
     instead = upstream.commit("mm: b")
     upstream("tag", "-f", "-a", "-m", "moved", "v9.1-rc1", instead)
     upstream.point("topic", instead)
-    assert fetch(place, PATIENCE)
-    refs = read_refs(place)
+    assert fetch(repository, TIMEOUT)
+    refs = read_refs(repository)
     assert list(refs.followed("", every=False).values()) == [instead]
     assert refs.versions[-1].commit == instead
     assert list(refs.followed("topic", every=True).values()) == [instead]
     upstream("update-ref", "-d", "refs/heads/topic")
-    assert fetch(place, PATIENCE)
-    assert not read_refs(place).followed("topic", every=True)
+    assert fetch(repository, TIMEOUT)
+    assert not read_refs(repository).followed("topic", every=True)
 
 
 def test_the_owner_of_a_clone_keeps_his_own_branches_and_tags(upstream: Linux, tmp_path: Path) -> None:
-    place = clone(upstream, tmp_path / "clone")
-    git.run(place, "tag", "v9.0-mine")
-    git.run(place, "branch", "wip")
+    repository = clone(upstream, tmp_path / "clone")
+    git.run(repository, "tag", "v9.0-mine")
+    git.run(repository, "branch", "wip")
     upstream.commit("mm: a")
-    assert fetch(place, PATIENCE)
-    kept = git.run(place, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags").decode().split()
+    assert fetch(repository, TIMEOUT)
+    kept = git.run(repository, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags").decode().split()
     assert sorted(kept) == ["master", "v9.0", "v9.0-mine", "wip"]
-    assert set(read_refs(place).branches) == {"refs/remotes/origin/master"}
+    assert set(read_refs(repository).branches) == {"refs/remotes/origin/master"}
 
 
 def test_a_tree_without_a_remote_is_walked_as_it_is(upstream: Linux) -> None:
-    assert not fetch(upstream.path, PATIENCE)
+    assert not fetch(upstream.path, TIMEOUT)
 
 
-def test_a_server_that_hangs_is_given_up_with_all_that_git_started(upstream: Linux, tmp_path: Path, deaf: str) -> None:
-    place = clone(upstream, tmp_path / "clone", "--mirror")
-    git.run(place, "config", "remote.origin.url", deaf)
+def test_a_server_that_hangs_is_given_up_with_all_that_git_started(
+    upstream: Linux, tmp_path: Path, silent_server: str
+) -> None:
+    repository = clone(upstream, tmp_path / "clone", "--mirror")
+    git.run(repository, "config", "remote.origin.url", silent_server)
     start = time.monotonic()
     with pytest.raises(Unreadable, match="git fetch took more than 1 s"):
-        fetch(place, 1.0)
+        fetch(repository, 1.0)
     assert time.monotonic() - start < 10
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert deaf not in running
+    assert silent_server not in running
 
 
 def test_what_is_there_is_walked_though_it_can_not_be_fetched(
     db: None, world: World, upstream: Linux, tmp_path: Path
 ) -> None:
-    place = clone(upstream, tmp_path / "clone", "--mirror")
-    git.run(place, "config", "remote.origin.url", str(tmp_path / "gone.git"))
-    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(place))
-    _, trouble = follow(tree, world.identity, world.now, Patience(PATIENCE, timedelta(seconds=9)))
-    assert trouble.startswith(f"linus: {place}: git fetch: fatal:")
-    assert "\n" not in trouble
-    assert Tree.objects.get().error == trouble
+    repository = clone(upstream, tmp_path / "clone", "--mirror")
+    git.run(repository, "config", "remote.origin.url", str(tmp_path / "gone.git"))
+    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(repository))
+    _, error = follow(tree, world.identity, world.now, Patience(TIMEOUT, timedelta(seconds=9)))
+    assert error.startswith(f"linus: {repository}: git fetch: fatal:")
+    assert "\n" not in error
+    assert Tree.objects.get().error == error
     assert Release.objects.filter(version="v9.0").exists()
-    git.run(place, "config", "remote.origin.url", str(upstream.path))
-    assert follow(tree, world.identity, world.now, Patience(PATIENCE, timedelta(seconds=9)))[1] == ""
+    git.run(repository, "config", "remote.origin.url", str(upstream.path))
+    assert follow(tree, world.identity, world.now, Patience(TIMEOUT, timedelta(seconds=9)))[1] == ""
     assert Tree.objects.get().error == ""
 
 
@@ -157,13 +159,13 @@ def test_roles_and_branches_come_from_the_settings(db: None, settings: Any, upst
 def test_the_worker_does_not_ask_a_server_every_minute(
     db: None, settings: Any, upstream: Linux, tmp_path: Path
 ) -> None:
-    place = clone(upstream, tmp_path / "clone", "--mirror")
-    settings.PERFWORK_TREES = {"linus": str(place)}
+    repository = clone(upstream, tmp_path / "clone", "--mirror")
+    settings.PERFWORK_TREES = {"linus": str(repository)}
     track_tree("linus")
     upstream.commit("mm: a")
     upstream.tag("v9.0.1")
     track_tree("linus")
-    assert [tag.name for tag in read_refs(place).versions] == ["v9.0"]
+    assert [tag.name for tag in read_refs(repository).versions] == ["v9.0"]
     settings.PERFWORK_FETCH_EVERY = 0.0
     track_tree("linus")
-    assert [tag.name for tag in read_refs(place).versions] == ["v9.0", "v9.0.1"]
+    assert [tag.name for tag in read_refs(repository).versions] == ["v9.0", "v9.0.1"]

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.kernel import ROBOT, TITLE, Kernel
-from tests.world import DANA, DIFF, LEE, message_id, standing, state
+from tests.world import DANA, DIFF, LEE, message_id, state, status_text
 from tracker.models import Decision, Event, Report, Suggestion
 from tracker.services import suggestions
 
@@ -20,7 +20,7 @@ def test_fixes_with_the_robot_credited_is_a_fix(kernel: Kernel) -> None:
     kernel.git.commit("mm: charge once", f"{fixes}\nReported-by: kernel test robot <{ROBOT}>")
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
     assert Event.objects.get(kind="fix_landed").quote == fixes
 
 
@@ -28,14 +28,19 @@ def test_fixes_alone_is_a_suggestion_that_goes_on_after_a_click(kernel: Kernel) 
     report = kernel.merged()
     sha = kernel.git.commit("mm: charge once", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")')
     kernel.walk("linus")
-    asked = Suggestion.objects.get()
-    assert (state(report), asked.kind, asked.rule, asked.commit) == ("no_response", "fix_merged", "fixes_alone", sha)
+    suggestion = Suggestion.objects.get()
+    assert (state(report), suggestion.kind, suggestion.rule, suggestion.commit) == (
+        "no_response",
+        "fix_merged",
+        "fixes_alone",
+        sha,
+    )
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
-    asked.refresh_from_db()
-    assert (asked.kind, asked.tag) == ("fix_landed", "v9.1-rc2")
-    suggestions.decide(asked, Decision.ACCEPTED, "mira", kernel.world.now)
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    suggestion.refresh_from_db()
+    assert (suggestion.kind, suggestion.tag) == ("fix_landed", "v9.1-rc2")
+    suggestions.decide(suggestion, Decision.ACCEPTED, "mira", kernel.world.now)
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
 
 
 def test_an_accepted_fix_in_a_maintainers_tree_is_followed_to_its_version(kernel: Kernel) -> None:
@@ -43,11 +48,11 @@ def test_an_accepted_fix_in_a_maintainers_tree_is_followed_to_its_version(kernel
     fix = kernel.git.commit("mm: charge once", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")', on="mm")
     kernel.walk("linus", "mm")
     suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
-    assert standing(report) == "merged at v9.1-rc1, a fix is queued in mm"
+    assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
     kernel.git.pick(fix, on="master", body="Taken by mail.")
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus", "mm")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
     assert Event.objects.get(kind="fix_landed").quote.startswith(f"the patch-id of {fix[:12]}: ")
 
 
@@ -82,7 +87,7 @@ def test_a_fix_that_was_there_before_the_report(kernel: Kernel) -> None:
         sent_at=kernel.git.now - timedelta(days=30),
     )
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
 
 
 def test_a_culprit_much_older_than_anybody_told(kernel: Kernel) -> None:
@@ -94,22 +99,22 @@ def test_a_culprit_much_older_than_anybody_told(kernel: Kernel) -> None:
         kernel.git.commit(f"Linux 9.1-rc{number + 1}")
     kernel.walk("linus")
     author = {"name": DANA.name, "email": DANA.email}
-    told = {"sha": sha, "subject": TITLE, "author": author, "date": kernel.git.now.isoformat()}
-    report = kernel.report(sha, first_bad=told)
+    first_bad = {"sha": sha, "subject": TITLE, "author": author, "date": kernel.git.now.isoformat()}
+    report = kernel.report(sha, first_bad=first_bad)
     kernel.walk("linus")
     assert Report.objects.get(pk=report.pk).landing == "v9.1-rc1"
 
 
-@pytest.mark.parametrize("said", ["mm: charge once", "[PATCH v2 3/7] mm: charge  once", "Re: [PATCH] mm: charge once"])
-def test_a_title_that_a_command_names_is_waited_for(kernel: Kernel, said: str) -> None:
+@pytest.mark.parametrize("title", ["mm: charge once", "[PATCH v2 3/7] mm: charge  once", "Re: [PATCH] mm: charge once"])
+def test_a_title_that_a_command_names_is_waited_for(kernel: Kernel, title: str) -> None:
     report = kernel.merged()
     kernel.git.commit("mm: charge once", author=LEE)
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
-    kernel.world.post(DANA, f"#lkp fix: {said}", to=message_id(report))
+    kernel.world.post(DANA, f"#lkp fix: {title}", to=message_id(report))
     kernel.world.read()
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
 
 
 def test_a_fix_with_a_wrong_title_waits_until_the_right_one_is_told(kernel: Kernel) -> None:
@@ -124,7 +129,7 @@ def test_a_fix_with_a_wrong_title_waits_until_the_right_one_is_told(kernel: Kern
     kernel.world.post(DANA, "#lkp fix: mm: charge once", to=message_id(report))
     kernel.world.read()
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
 
 
 @pytest.mark.parametrize(("author", "expected"), [(DANA, "fixed"), (LEE, "fix_proposed")], ids=["author", "another"])
@@ -164,7 +169,7 @@ def test_a_robots_commit_is_found_in_the_mainline_by_its_patch_id(kernel: Kernel
     upstream = kernel.git.pick(robots, on="master")
     kernel.git.tag("v9.1-rc1")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, no response from author yet"
+    assert status_text(report) == "merged at v9.1-rc1, no response from author yet"
     landed = Event.objects.get(kind="landed")
     assert (landed.commit, landed.quote[:28]) == (upstream, f"the patch-id of {robots[:12]}")
 
@@ -173,8 +178,8 @@ def test_a_changed_title_hides_no_patch(kernel: Kernel) -> None:
     robots = kernel.git.commit(TITLE, on="0day", parents=[kernel.git.head("master")])
     written = kernel.git.now
     author = {"name": DANA.name, "email": DANA.email}
-    told = {"sha": robots, "subject": TITLE, "author": author, "date": written.isoformat()}
-    report = kernel.report(robots, first_bad=told)
+    first_bad = {"sha": robots, "subject": TITLE, "author": author, "date": written.isoformat()}
+    report = kernel.report(robots, first_bad=first_bad)
     kernel.git.commit(
         "mm: vmscan: walk cold folios first", authored=written, change="mm-vmscan--walk-cold-folios-first.c"
     )
@@ -203,8 +208,8 @@ def test_where_only_mail_knows_the_culprit_title_and_author_tell(kernel: Kernel,
     kernel.walk("linus")
     assert Report.objects.get(pk=report.pk).landing == landing
     if not landing:
-        asked = Suggestion.objects.get()
-        assert (asked.kind, asked.rule, asked.commit) == ("same_patch", "title_alone", sha)
-        suggestions.decide(asked, Decision.ACCEPTED, "mira", kernel.world.now)
+        suggestion = Suggestion.objects.get()
+        assert (suggestion.kind, suggestion.rule, suggestion.commit) == ("same_patch", "title_alone", sha)
+        suggestions.decide(suggestion, Decision.ACCEPTED, "mira", kernel.world.now)
         kernel.walk("linus")
-        assert standing(report) == "merged at v9.1-rc1, no response from author yet"
+        assert status_text(report) == "merged at v9.1-rc1, no response from author yet"

@@ -11,7 +11,7 @@ from bot.errors import Busy
 from bot.upstream import walk
 from bot.upstream.tracking.follow import Patience, follow
 from tests.kernel import ROBOT, TITLE, Kernel, closes
-from tests.world import message_id, standing, state
+from tests.world import message_id, state, status_text
 from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
 from tracker.services import suggestions
 
@@ -23,17 +23,17 @@ def test_merged_after_a_candidate_until_the_next_one_has_it(kernel: Kernel) -> N
     topic = kernel.git.commit(TITLE, on="topic", parents=[kernel.git.head("master")])
     report = kernel.report(topic)
     kernel.walk("linus")
-    assert standing(report) == "currently not merged, no response from author yet"
+    assert status_text(report) == "currently not merged, no response from author yet"
     merge = kernel.git.merge("Merge branch 'topic'", "topic")
     merged_at = kernel.git.now
     kernel.walk("linus")
-    assert standing(report) == "merged after v9.1-rc3, no response from author yet"
+    assert status_text(report) == "merged after v9.1-rc3, no response from author yet"
     landing = Landing.objects.get()
     assert (landing.tag, landing.after, landing.merge, landing.merged_at) == ("", "v9.1-rc3", merge, merged_at)
     kernel.git.commit("Linux 9.1-rc4")
     kernel.git.tag("v9.1-rc4")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc4, no response from author yet"
+    assert status_text(report) == "merged at v9.1-rc4, no response from author yet"
     landing.refresh_from_db()
     assert (landing.tag, landing.merge, landing.merged_at) == ("v9.1-rc4", merge, merged_at)
     assert Event.objects.get(report=report, kind="landed").commit == topic
@@ -44,11 +44,11 @@ def test_in_next_since_a_day_then_in_the_mainline(kernel: Kernel) -> None:
     kernel.git.tag("next-20260910", "next")
     report = kernel.report(sha)
     kernel.walk("linus", "next")
-    assert standing(report) == "currently not merged, in linux-next since next-20260910, no response from author yet"
+    assert status_text(report) == "currently not merged, in linux-next since next-20260910, no response from author yet"
     kernel.git.merge("Merge mm", "next")
     kernel.git.tag("v9.1-rc1")
     kernel.walk("linus", "next")
-    assert standing(report) == "merged at v9.1-rc1, no response from author yet"
+    assert status_text(report) == "merged at v9.1-rc1, no response from author yet"
 
 
 def test_next_is_rebuilt_every_day_and_the_first_day_counts(kernel: Kernel) -> None:
@@ -64,7 +64,8 @@ def test_next_is_rebuilt_every_day_and_the_first_day_counts(kernel: Kernel) -> N
         kernel.walk("next")
         assert again != first
         assert (
-            standing(report) == "currently not merged, in linux-next since next-20260910, no response from author yet"
+            status_text(report)
+            == "currently not merged, in linux-next since next-20260910, no response from author yet"
         )
     assert not Event.objects.filter(kind="gone").exists()
     assert not Suggestion.objects.exists()
@@ -80,16 +81,16 @@ def test_what_leaves_next_without_the_mainline_is_gone_and_may_come_back(kernel:
     kernel.git.tag("next-20260911", "next")
     kernel.walk("linus", "next")
     assert (
-        standing(report)
+        status_text(report)
         == "currently not merged, gone from linux-next since next-20260911, no response from author yet"
     )
-    asked = Suggestion.objects.get()
-    assert (asked.kind, asked.rule, asked.commit) == ("dropped", "left_next", sha)
-    assert asked.quote == f"{sha[:12]} gone from linux-next since next-20260911"
+    suggestion = Suggestion.objects.get()
+    assert (suggestion.kind, suggestion.rule, suggestion.commit) == ("dropped", "left_next", sha)
+    assert suggestion.quote == f"{sha[:12]} gone from linux-next since next-20260911"
     kernel.git.pick(sha, on="next")
     kernel.git.tag("next-20260915", "next")
     kernel.walk("linus", "next")
-    assert "in linux-next since next-20260915" in standing(report)
+    assert "in linux-next since next-20260915" in status_text(report)
 
 
 def test_a_culprit_that_is_gone_is_dropped_by_a_click(kernel: Kernel) -> None:
@@ -108,14 +109,14 @@ def test_a_deleted_tag_takes_its_landings_back(kernel: Kernel) -> None:
     fix = kernel.git.commit("mm: charge once", f"Closes: https://lore.kernel.org/r/{message_id(report)}")
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
     kernel.git.untag("v9.1-rc2")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc1"
+    assert status_text(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc1"
     assert Event.objects.get(kind="reversed").quote == "v9.1-rc2 no longer has it"
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
     assert Landing.objects.get(commit__sha=fix).tag == "v9.1-rc2"
 
 
@@ -123,11 +124,11 @@ def test_a_forced_push_takes_back_what_was_merged(kernel: Kernel) -> None:
     before = kernel.git.head("master")
     report = kernel.report(kernel.git.commit(TITLE))
     kernel.walk("linus")
-    assert standing(report) == "merged after v9.0, no response from author yet"
+    assert status_text(report) == "merged after v9.0, no response from author yet"
     kernel.git.point("master", before)
     kernel.git.commit("net: instead")
     kernel.walk("linus")
-    assert standing(report) == "currently not merged, no response from author yet"
+    assert status_text(report) == "currently not merged, no response from author yet"
     assert Landing.objects.get().gone_at
 
 
@@ -137,18 +138,18 @@ def test_a_maintainer_rebases_his_fix(kernel: Kernel) -> None:
     body = f"Closes: https://lore.kernel.org/r/{message_id(report)}"
     first = kernel.git.commit("mm: charge once", body, on="mm")
     kernel.walk("mm")
-    assert standing(report) == "merged at v9.1-rc1, a fix is queued in mm"
+    assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
     kernel.git.point("mm", base)
     kernel.git.commit("mm: another", on="mm")
     kernel.git.pick(first, on="mm")
     kernel.walk("mm")
-    assert standing(report) == "merged at v9.1-rc1, a fix is queued in mm"
+    assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
     kernel.git.point("mm", base)
     kernel.walk("mm")
-    assert (state(report), standing(report)) == ("fix_proposed", "merged at v9.1-rc1, the fix is gone from mm")
+    assert (state(report), status_text(report)) == ("fix_proposed", "merged at v9.1-rc1, the fix is gone from mm")
     kernel.git.pick(first, on="mm")
     kernel.walk("mm")
-    assert standing(report) == "merged at v9.1-rc1, a fix is queued in mm"
+    assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
 
 
 def test_a_commit_that_came_by_another_branch_is_not_overlooked(kernel: Kernel) -> None:
@@ -177,7 +178,7 @@ def test_a_question_about_a_dropped_culprit_ends_when_it_lands(kernel: Kernel) -
     kernel.git.tag("v9.1-rc1")
     kernel.walk("linus", "next")
     assert not Suggestion.objects.exists()
-    assert standing(report) == "merged at v9.1-rc1, no response from author yet"
+    assert status_text(report) == "merged at v9.1-rc1, no response from author yet"
 
 
 def test_what_was_dropped_by_a_click_and_lands_is_open_again(kernel: Kernel) -> None:
@@ -193,7 +194,7 @@ def test_what_was_dropped_by_a_click_and_lands_is_open_again(kernel: Kernel) -> 
     kernel.git.merge("Merge it all the same", sha)
     kernel.git.tag("v9.1-rc1")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, no response from author yet"
+    assert status_text(report) == "merged at v9.1-rc1, no response from author yet"
 
 
 def test_a_tag_that_comes_late_is_the_first_one_all_the_same(kernel: Kernel) -> None:
@@ -202,10 +203,10 @@ def test_a_tag_that_comes_late_is_the_first_one_all_the_same(kernel: Kernel) -> 
     kernel.git.commit("Linux 9.1-rc4")
     kernel.git.tag("v9.1-rc4")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc4, no response from author yet"
+    assert status_text(report) == "merged at v9.1-rc4, no response from author yet"
     kernel.git.tag("v9.1-rc3", candidate)
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc3, no response from author yet"
+    assert status_text(report) == "merged at v9.1-rc3, no response from author yet"
 
 
 def test_a_tag_and_its_branch_are_taken_back_at_once(kernel: Kernel) -> None:
@@ -215,7 +216,7 @@ def test_a_tag_and_its_branch_are_taken_back_at_once(kernel: Kernel) -> None:
     kernel.git.point("master", before)
     kernel.git.commit("net: instead")
     kernel.walk("linus")
-    assert standing(report) == "currently not merged, no response from author yet"
+    assert status_text(report) == "currently not merged, no response from author yet"
 
 
 def test_a_branch_that_is_rewound_and_merged_anew(kernel: Kernel) -> None:
@@ -238,7 +239,7 @@ def test_tags_that_are_no_versions_name_nothing(kernel: Kernel) -> None:
     kernel.git.tag("v9.1,odd")
     report = kernel.report(kernel.git.commit(TITLE), parent={"sha": parent, "subject": "mm: prepare"})
     kernel.walk("linus")
-    assert standing(report) == "merged after v9.0, no response from author yet"
+    assert status_text(report) == "merged after v9.0, no response from author yet"
     assert {finding.base for finding in report.findings.all()} == {"v9.0"}
 
 
@@ -247,10 +248,10 @@ def test_a_worker_that_lost_its_tree_stores_nothing(kernel: Kernel, monkeypatch:
     report = kernel.merged()
     tree = Tree.objects.get(name="linus")
     kernel.git.commit("mm: charge once", closes(report))
-    whole_walk = walk.walk
+    original_walk = walk.walk
 
     def slow(*arguments: Any) -> walk.Walked:
-        walked = whole_walk(*arguments)
+        walked = original_walk(*arguments)
         Tree.objects.update(holder="elsewhere 1 1")
         monkeypatch.undo()
         return walked
@@ -269,5 +270,5 @@ def test_a_culprit_of_ten_digits_is_known_by_all_of_them(kernel: Kernel) -> None
     kernel.git.commit("mm: charge once", body)
     kernel.git.tag("v9.1-rc1")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc1"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc1"
     assert Report.objects.get(pk=report.pk).culprit.sha == sha

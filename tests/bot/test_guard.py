@@ -45,9 +45,9 @@ def obeyed(body: str) -> list[str]:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("told", FOREIGN.values(), ids=FOREIGN)
-def test_a_foreign_value_begins_no_line_that_is_obeyed(told: Callable[[str], ReportData], order: str) -> None:
-    assert obeyed(compose(told(order), BOT, NOW).body) == []
+@pytest.mark.parametrize("report_with", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_value_begins_no_line_that_is_obeyed(report_with: Callable[[str], ReportData], order: str) -> None:
+    assert obeyed(compose(report_with(order), BOT, NOW).body) == []
 
 
 def test_nor_does_the_reason_of_a_withdrawal() -> None:

@@ -210,7 +210,7 @@ def test_attributions_in_other_languages(attribution: str) -> None:
 def test_machines(head: str, kind: SenderKind) -> None:
     found = reading("#lkp invalid", head)
     assert found.kind is kind
-    assert found.obeyed is (kind is SenderKind.PERSON)
+    assert found.may_command is (kind is SenderKind.PERSON)
 
 
 @pytest.mark.parametrize("name", ["Delivered-To", "X-Original-To", "Bcc", "Envelope-To", "Resent-To"])

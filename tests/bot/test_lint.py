@@ -22,12 +22,12 @@ from tests.conftest import NOW, ROOT
 from tests.report_data import BOT, FINDING, LIST, SLOWER, TOLD
 from tracker.domain.events import Grade, Verdict
 
-HOUSE = Conventions()
+CONVENTIONS = Conventions()
 Fault = Callable[[ComposedMail], ComposedMail]
 
 
-def found(mail: ComposedMail, told: ReportData | None = TOLD) -> tuple[str, ...]:
-    return faults(mail, BOT, HOUSE, NOW, told)
+def found(mail: ComposedMail, report: ReportData | None = TOLD) -> tuple[str, ...]:
+    return faults(mail, BOT, CONVENTIONS, NOW, report)
 
 
 def body(old: str, new: str) -> Fault:
@@ -51,7 +51,7 @@ def to(*emails: str) -> Fault:
 
 def test_a_sound_mail_has_no_fault() -> None:
     better = replace(FINDING, change_pct=12.44, new_mean=207114.48, verdict=Grade.IMPROVEMENT)
-    for told in (
+    for report in (
         TOLD,
         replace(TOLD, verdict=Verdict.IMPROVEMENT, findings=(better,)),
         replace(TOLD, findings=(FINDING, replace(FINDING, suite="fsmark", metric="fsmark.files_per_sec"))),
@@ -59,7 +59,7 @@ def test_a_sound_mail_has_no_fault() -> None:
         replace(TOLD, title="mm: {{ a }} of None", parent_title="TODO"),  # others may write what they like
         replace(TOLD, findings=(replace(FINDING, noise_pct=9.0, overlap=True, params={}),), test_text="it scans"),
     ):
-        assert found(compose(told, BOT, NOW), told) == ()
+        assert found(compose(report, BOT, NOW), report) == ()
 
 
 # The fault, and what is said of it.
@@ -111,15 +111,15 @@ SEEDED: list[tuple[str, Fault, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "words"), [each[1:] for each in SEEDED], ids=[each[0] for each in SEEDED])
-def test_a_seeded_fault_is_found(fault: Fault, words: str) -> None:
+@pytest.mark.parametrize(("fault", "message"), [each[1:] for each in SEEDED], ids=[each[0] for each in SEEDED])
+def test_a_seeded_fault_is_found(fault: Fault, message: str) -> None:
     sound = compose(TOLD, BOT, NOW)
     assert found(sound) == ()
-    assert words in "; ".join(found(fault(sound)))
+    assert message in "; ".join(found(fault(sound)))
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("report", "message"),
     [
         (replace(TOLD, authored_at=datetime(2024, 1, 1, tzinfo=UTC)), "the culprit is from 2024-01-01, older than 365"),
         (replace(TOLD, author=Address("Dana", "")), "the culprit's author is not known"),
@@ -131,8 +131,8 @@ def test_a_seeded_fault_is_found(fault: Fault, words: str) -> None:
         (replace(TOLD, verdict=Verdict.UNKNOWN), "the metric's direction is unknown"),
     ],
 )
-def test_a_report_that_should_not_be_told_is_found(told: ReportData, words: str) -> None:
-    assert words in "; ".join(found(compose(told, BOT, NOW), told))
+def test_a_report_that_should_not_be_told_is_found(report: ReportData, message: str) -> None:
+    assert message in "; ".join(found(compose(report, BOT, NOW), report))
 
 
 def test_a_heading_with_nothing_below_it() -> None:
@@ -147,8 +147,8 @@ def test_long_names_hold_no_sound_mail() -> None:
     )
     huge = replace(long_one, change_pct=1234567.0, new_mean=184200.0 * 12346, direction="lower")
     bot = replace(BOT, name="The kernel performance robot")
-    for told in (replace(TOLD, findings=(long_one,)), replace(TOLD, findings=(FINDING, huge))):
-        assert faults(compose(told, bot, NOW), bot, HOUSE, NOW, told) == ()
+    for report in (replace(TOLD, findings=(long_one,)), replace(TOLD, findings=(FINDING, huge))):
+        assert faults(compose(report, bot, NOW), bot, CONVENTIONS, NOW, report) == ()
 
 
 def test_the_headings_are_those_of_the_templates() -> None:

@@ -19,8 +19,8 @@ from tests.conftest import SHARED
 REPORT = "7d3e91c0a45b28f6"
 KNOWN = KnownReport(REPORT, "7d3e91c0a45b28f6", "", ("202603110412.7d3e91c0-perfbot@bot.example.org",))
 
-DESK = KnownReports()
-DESK.add(KNOWN)
+KNOWN_REPORTS = KnownReports()
+KNOWN_REPORTS.add(KNOWN)
 
 # Cases that are not met yet, by name; each must fail until it is taken off this list.
 NOT_YET: frozenset[str] = frozenset()
@@ -38,40 +38,40 @@ def same_time(iso: str) -> str:
 
 Check = Callable[[ParsedMail, Reading, dict[str, Any]], Any]
 CHECKS: dict[str, Check] = {
-    "parse": lambda mail, reading, told: "ok" if told["kind"] != "unreadable" and mail.message_id else "failed",
-    "to": lambda mail, reading, told: [each.email for each in mail.to],
-    "cc_count": lambda mail, reading, told: len(mail.cc),
-    "author": lambda mail, reading, told: told["author"]["email"],
-    "subject": lambda mail, reading, told: told["subject"],
-    "in_reply_to": lambda mail, reading, told: bracketed(told["in_reply_to"][0]),
-    "parent": lambda mail, reading, told: bracketed(mail.parent),
-    "thread_root": lambda mail, reading, told: bracketed(mail.thread_root),
-    "dedup_key": lambda mail, reading, told: bracketed(told["message_id"]),
-    "date_utc": lambda mail, reading, told: told["date"],
-    "direct_ids": lambda mail, reading, told: list(reading.tags),
-    "report_ids": lambda mail, reading, told: told["report_ids"],
-    "report_ids_by_thread": lambda mail, reading, told: [DESK.thread_of(reading)],
-    "auto": lambda mail, reading, told: told["kind"] == "auto_reply",
-    "commands": lambda mail, reading, told: [{"name": c["name"], "args": c["argument"]} for c in told["commands"]],
-    "commands_run": lambda mail, reading, told: bool(told["commands"]) and told["effect"]["mode"] != "none",
-    "error": lambda mail, reading, told: next(iter(told["problems"]), None),
-    "error_reply_allowed": lambda mail, reading, told: reading.deserves_answer,
-    "body_contains": lambda mail, reading, told: told["own_text"],
-    "patch_files": lambda mail, reading, told: [file for patch in reading.patches for file in patch.files],
-    "fixes": lambda mail, reading, told: list(reading.fixes),
-    "status_hint": lambda mail, reading, told: (
-        f"maybe_{told['effect']['state'].removeprefix('fix_')}"
-        if told["effect"]["mode"] == "suggest"
-        else told["effect"]["state"]
+    "parse": lambda mail, reading, output: "ok" if output["kind"] != "unreadable" and mail.message_id else "failed",
+    "to": lambda mail, reading, output: [each.email for each in mail.to],
+    "cc_count": lambda mail, reading, output: len(mail.cc),
+    "author": lambda mail, reading, output: output["author"]["email"],
+    "subject": lambda mail, reading, output: output["subject"],
+    "in_reply_to": lambda mail, reading, output: bracketed(output["in_reply_to"][0]),
+    "parent": lambda mail, reading, output: bracketed(mail.parent),
+    "thread_root": lambda mail, reading, output: bracketed(mail.thread_root),
+    "dedup_key": lambda mail, reading, output: bracketed(output["message_id"]),
+    "date_utc": lambda mail, reading, output: output["date"],
+    "direct_ids": lambda mail, reading, output: list(reading.tags),
+    "report_ids": lambda mail, reading, output: output["report_ids"],
+    "report_ids_by_thread": lambda mail, reading, output: [KNOWN_REPORTS.thread_of(reading)],
+    "auto": lambda mail, reading, output: output["kind"] == "auto_reply",
+    "commands": lambda mail, reading, output: [{"name": c["name"], "args": c["argument"]} for c in output["commands"]],
+    "commands_run": lambda mail, reading, output: bool(output["commands"]) and output["effect"]["mode"] != "none",
+    "error": lambda mail, reading, output: next(iter(output["problems"]), None),
+    "error_reply_allowed": lambda mail, reading, output: reading.may_get_error_reply,
+    "body_contains": lambda mail, reading, output: output["own_text"],
+    "patch_files": lambda mail, reading, output: [file for patch in reading.patches for file in patch.files],
+    "fixes": lambda mail, reading, output: list(reading.fixes),
+    "status_hint": lambda mail, reading, output: (
+        f"maybe_{output['effect']['state'].removeprefix('fix_')}"
+        if output["effect"]["mode"] == "suggest"
+        else output["effect"]["state"]
     ),
-    "fix": lambda mail, reading, told: {
+    "fix": lambda mail, reading, output: {
         "sha": reading.notice.sha,
         "tree": reading.notice.tree,
         "branch": reading.notice.branch,
     },
     # It ends the silence, and nothing else by itself.
-    "counts_as_response": lambda mail, reading, told: (
-        [each["state"] for each in told["effects"] if each["mode"] == "auto"] == ["responded"]
+    "counts_as_response": lambda mail, reading, output: (
+        [each["state"] for each in output["effects"] if each["mode"] == "auto"] == ["responded"]
     ),
 }
 
@@ -88,10 +88,10 @@ def test_case(case: dict[str, Any], identity: BotIdentity, request: pytest.Fixtu
     if case["name"] in NOT_YET:
         request.applymarker(pytest.mark.xfail(strict=True, reason="not yet"))
     raw = case["raw"].encode(case.get("encoding", "utf-8"))
-    (told,) = explain([raw], identity, [KNOWN])
+    (output,) = explain([raw], identity, [KNOWN])
     mail = parse(raw)
     for key, expected in case["expect"].items():
-        found = CHECKS[key](mail, read(mail, identity), told)
+        found = CHECKS[key](mail, read(mail, identity), output)
         if key == "body_contains":
             assert expected in found
         elif key == "date_utc":

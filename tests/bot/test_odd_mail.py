@@ -12,7 +12,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.mime.html import as_text
 from bot.replies.report_lookup import KnownReport
 
-BOT = BotIdentity(address="perfbot@bot.example.org", base_url="https://perf.example.org", trust="open")
+BOT = BotIdentity(address="perfbot@bot.example.org", base_url="https://perf.example.org", trust_policy="open")
 KNOWN = KnownReport("7d3e91c0a45b28f6", "7d3e91c0a45b28f6", "", ("202603110412.7d3e91c0-perfbot@bot.example.org",))
 HEAD = """\
 From: Dana Brook <dana@dev.example>
@@ -29,7 +29,7 @@ DIFF = "diff --git a/mm/vmscan.c b/mm/vmscan.c\n--- a/mm/vmscan.c\n+++ b/mm/vmsc
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
 
-def told(raw: str | bytes) -> dict[str, Any]:
+def explained(raw: str | bytes) -> dict[str, Any]:
     mail = raw if isinstance(raw, bytes) else raw.encode()
     (found,) = explain([mail], BOT, [KNOWN])
     return found
@@ -71,7 +71,7 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands(name: str) -> None:
     raw, expected = COMMANDS[name]
-    found = told(raw)
+    found = explained(raw)
     if expected is None:
         assert found["effect"]["mode"] == "none"
     else:
@@ -110,9 +110,9 @@ TEXTS = {
 def test_own_text(name: str) -> None:
     text, expected = TEXTS[name]
     if name == "Quoting":
-        assert told(PLAIN + text)["own_text"].endswith("Yes.")
+        assert explained(PLAIN + text)["own_text"].endswith("Yes.")
     else:
-        assert "\n".join(filter(None, told(PLAIN + text)["own_text"].split("\n"))) == "\n".join(
+        assert "\n".join(filter(None, explained(PLAIN + text)["own_text"].split("\n"))) == "\n".join(
             filter(None, expected.replace("[...]\n", "").split("\n"))
         )
 
@@ -145,7 +145,7 @@ KINDS = {
 @pytest.mark.parametrize("name", KINDS)
 def test_kinds(name: str) -> None:
     raw, expected = KINDS[name]
-    assert told(raw)["kind"] == expected
+    assert explained(raw)["kind"] == expected
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_junk_above_the_head_hides_nothing(junk: bytes) -> None:
     for raw in (junk + PLAIN.encode(), HEAD.encode().replace(b"To: ", junk + b"To: ", 1) + b"\nx\n"):
         if junk in (b"\n", b"\xef\xbb\xbf") and not raw.startswith(junk):
             continue  # in the middle of a head these are its end, and its text
-        found = told(raw)
+        found = explained(raw)
         assert (found["message_id"], found["author"]["email"]) == ("odd@dev.example", "dana@dev.example")
 
 
@@ -171,7 +171,7 @@ CHARSETS = {
 def test_charsets(name: str) -> None:
     charset, body, expected = CHARSETS[name]
     head = HEAD.encode() + b"Content-Type: text/plain; charset=" + charset + b"\n\n"
-    assert told(head + body)["own_text"] == expected
+    assert explained(head + body)["own_text"] == expected
 
 
 TRAILERS = {
@@ -193,19 +193,19 @@ TRAILERS = {
 @pytest.mark.parametrize("name", TRAILERS)
 def test_trailers(name: str) -> None:
     text, expected = TRAILERS[name]
-    assert [(each["key"], each["value"]) for each in told(PLAIN + text)["trailers"]] == expected
+    assert [(each["key"], each["value"]) for each in explained(PLAIN + text)["trailers"]] == expected
 
 
 def test_two_patches_in_one_mail() -> None:
     both = "".join(
         f"From {SHA} Mon Sep 17 00:00:00 2001\nSubject: [PATCH] mm: {name}\n\n---\n{DIFF}\n" for name in "ab"
     )
-    assert [each["title"] for each in told(PLAIN + both)["patches"]] == ["mm: a", "mm: b"]
+    assert [each["title"] for each in explained(PLAIN + both)["patches"]] == ["mm: a", "mm: b"]
 
 
 def test_the_mark_of_a_list_before_a_posting() -> None:
     raw = HEAD + f"Subject: [linux-mm] [PATCH v2] mm: a\n\n{DIFF}"
-    assert told(raw)["patches"] == [{"title": "mm: a", "source": "inline"}]
+    assert explained(raw)["patches"] == [{"title": "mm: a", "source": "inline"}]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_the_mark_of_a_list_before_a_posting() -> None:
     ],
 )
 def test_links(text: str, links: int) -> None:
-    assert len(told(PLAIN + text)["links"]) == links
+    assert len(explained(PLAIN + text)["links"]) == links
 
 
 def test_zones_by_name_and_comments_in_dates() -> None:
@@ -228,17 +228,17 @@ def test_zones_by_name_and_comments_in_dates() -> None:
         "Wed, 11 (c) Mar 2026 10:15:00 +0100",
         '"Wed, 11 Mar 2026 10:15:00 +0100"',
     ):
-        assert told(f"{HEAD}Date: {date}\n\nx\n")["date"] == "2026-03-11T09:15:00Z"
+        assert explained(f"{HEAD}Date: {date}\n\nx\n")["date"] == "2026-03-11T09:15:00Z"
 
 
 def test_an_address_that_was_folded_in_its_middle() -> None:
     raw = PLAIN.replace("perfbot+7d3e91c0a45b28f6@bot", "perfbot+7d3e91c0a45b28f6\n @bot")
-    assert told(raw + "x\n")["report_ids"] == ["7d3e91c0a45b28f6"]
+    assert explained(raw + "x\n")["report_ids"] == ["7d3e91c0a45b28f6"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", ["<blockquote>", "<!", '<p a="', "<a ", "<a b='", "<br "])
 def test_html_without_end_takes_no_time_without_end(piece: str) -> None:
-    began = time.process_time()
+    started = time.process_time()
     as_text(piece * (1_000_000 // len(piece)))
-    assert time.process_time() - began < 5  # of a mail ten times the longest; square time would take minutes
+    assert time.process_time() - started < 5  # of a mail ten times the longest; square time would take minutes

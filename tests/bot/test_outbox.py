@@ -26,7 +26,7 @@ from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port
 from tests.outbox import LEASE, again, by_hand, claim, record_of, send
-from tests.world import World, standing
+from tests.world import World, status_text
 from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
 
@@ -146,7 +146,7 @@ def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
     assert send(server) == {SendStatus.DOUBT: 1}
     assert again(mail).state == OutgoingState.IN_DOUBT
     assert send(server) == {}  # never blindly again
-    assert standing(mail.report) == "currently not merged, no response from author yet"
+    assert status_text(mail.report) == "currently not merged, no response from author yet"
     world.inbox.add(mood.taken[0].replace(b"\r\n", b"\n"))  # the list's copy turns up
     world.read()
     assert again(mail).state == OutgoingState.SENT

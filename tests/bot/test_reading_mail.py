@@ -23,7 +23,7 @@ from tests.world import DIFF
 BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
 
 
-def letter(body: str, **more: str) -> bytes:
+def mail_bytes(body: str, **more: str) -> bytes:
     fields = {"From": "Dana Brook <dana@dev.example>", "Message-ID": "<a@dev.example>", **more}
     head = "".join(f"{name.replace('_', '-')}: {value}\n" for name, value in fields.items())
     return f"{head}\n{body}".encode()
@@ -280,7 +280,7 @@ def test_notices_of_robots() -> None:
     ],
 )
 def test_kinds(fields: dict[str, str], kind: SenderKind) -> None:
-    assert kind_of(parse(letter("hello", **fields)), BOT) is kind
+    assert kind_of(parse(mail_bytes("hello", **fields)), BOT) is kind
 
 
 # --- junk ---
@@ -317,7 +317,7 @@ def test_ten_thousand_nested_parts_end() -> None:
 
 def test_html_alone_is_read_and_marked() -> None:
     mail = parse(
-        letter(
+        mail_bytes(
             "<p>It is <b>fixed</b> &amp; gone<br>#lkp invalid</p><script>#lkp fix: x</script>", Content_Type="text/html"
         )
     )

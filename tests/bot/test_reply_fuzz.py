@@ -26,20 +26,20 @@ PIECES = (
 )
 
 
-def mutated(raw: bytes, chance: random.Random) -> bytes:
+def mutated(raw: bytes, rng: random.Random) -> bytes:
     """The mail with a few pieces cut out, doubled, moved or put in."""
-    for _ in range(chance.randint(1, 8)):
-        start = chance.randrange(len(raw) + 1)
-        end = min(len(raw), start + chance.choice((1, 3, 20, 200, 5000)))
+    for _ in range(rng.randint(1, 8)):
+        start = rng.randrange(len(raw) + 1)
+        end = min(len(raw), start + rng.choice((1, 3, 20, 200, 5000)))
         piece = raw[start:end]
-        where = chance.randrange(len(raw) + 1)
-        raw = chance.choice(
+        where = rng.randrange(len(raw) + 1)
+        raw = rng.choice(
             (
                 raw[:start] + raw[end:],
                 raw[:end] + piece + raw[end:],
                 raw[:where] + piece + raw[where:],
-                raw[:where] + chance.choice(PIECES) + raw[where:],
-                raw[:start] + bytes(chance.randrange(256) for _ in range(3)) + raw[end:],
+                raw[:where] + rng.choice(PIECES) + raw[where:],
+                raw[:start] + bytes(rng.randrange(256) for _ in range(3)) + raw[end:],
             )
         )
     return raw[:500_000]
@@ -48,15 +48,15 @@ def mutated(raw: bytes, chance: random.Random) -> bytes:
 @pytest.mark.slow
 def test_mutated_replies_are_read_the_same_each_time(shared: Path) -> None:
     raws = [mail.raw[:60_000] for mail in read_mbox(shared / "threads-dev.mbox")]
-    chance = random.Random(6)
+    rng = random.Random(6)
     slowest = 0.0
     for number in range(MUTATIONS):
-        raw = mutated(chance.choice(raws), chance)
-        began = time.process_time()
+        raw = mutated(rng.choice(raws), rng)
+        started = time.process_time()
         reading = understand(raw, LKP)
         for role in (Role.AUTHOR, Role.THIRD_PARTY):
             assert effects_of(reading, Standpoint(Relation.THREAD, role))
-        slowest = max(slowest, time.process_time() - began)
+        slowest = max(slowest, time.process_time() - started)
         if number % 10 == 0:
             assert understand(raw, LKP) == reading
     assert slowest < 5
@@ -64,7 +64,7 @@ def test_mutated_replies_are_read_the_same_each_time(shared: Path) -> None:
 
 def test_a_mutated_thread_is_explained(shared: Path) -> None:
     raws = [mail.raw[:60_000] for mail in read_mbox(shared / "threads-dev.mbox")]
-    chance = random.Random(7)
+    rng = random.Random(7)
     for _ in range(max(1, MUTATIONS // 1000)):
-        told = list(explain([INVENTED.encode("latin-1"), *(mutated(raw, chance) for raw in raws)], LKP))
-        assert len(told) == len(raws) + 1
+        explained = list(explain([INVENTED.encode("latin-1"), *(mutated(raw, rng) for raw in raws)], LKP))
+        assert len(explained) == len(raws) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kernel import TITLE, Kernel, closes
-from tests.world import LEE, message_id, standing, state
+from tests.world import LEE, message_id, state, status_text
 from tracker.models import Decision, Suggestion
 from tracker.services import suggestions
 
@@ -17,18 +17,18 @@ def test_a_revert_of_a_revert_brings_the_regression_back(kernel: Kernel) -> None
     revert = kernel.git.commit(f'Revert "{TITLE}"', f"This reverts commit {report.culprit.sha}.")
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc2"
     again = kernel.git.commit(f'Reapply "{TITLE}"', f"This reverts commit {revert[:12]}.")
     kernel.git.tag("v9.1-rc3")
     kernel.walk("linus")
-    assert (state(report), standing(report)) == (
+    assert (state(report), status_text(report)) == (
         "no_response",
         "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc3",
     )
     kernel.git.commit(f'Revert "{TITLE}" once more', f"This reverts commit {again}.")
     kernel.git.tag("v9.1-rc4")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc4"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc4"
 
 
 def test_all_of_them_in_one_version(kernel: Kernel) -> None:
@@ -37,11 +37,11 @@ def test_all_of_them_in_one_version(kernel: Kernel) -> None:
     undo = kernel.git.commit('Revert "mm: charge once"', f"This reverts commit {fix}.")
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc2"
     kernel.git.commit('Reapply "mm: charge once"', f"This reverts commit {undo}.")
     kernel.git.tag("v9.1-rc3")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"
 
 
 def test_a_revert_by_title_alone(kernel: Kernel) -> None:
@@ -49,7 +49,7 @@ def test_a_revert_by_title_alone(kernel: Kernel) -> None:
     kernel.git.commit(f'Revert "{TITLE}"', "It is too slow.")
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc2"
 
 
 def test_the_sha_of_a_revert_says_more_than_its_title(kernel: Kernel) -> None:
@@ -68,7 +68,7 @@ def test_a_revert_in_next_of_what_is_merged_is_a_fix_on_its_way(kernel: Kernel) 
     kernel.git.commit(f'Revert "{TITLE}"', f"This reverts commit {report.culprit.sha}.", on="next")
     kernel.git.tag("next-20260920", "next")
     kernel.walk("next")
-    assert standing(report) == "merged at v9.1-rc1, the fix is in linux-next since next-20260920"
+    assert status_text(report) == "merged at v9.1-rc1, the fix is in linux-next since next-20260920"
 
 
 # --- several cures ------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_one_of_two_fixes_is_taken_back(kernel: Kernel) -> None:
     kernel.git.commit('Revert "mm: charge once"', f"This reverts commit {first}.")
     kernel.git.tag("v9.1-rc4")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"
 
 
 def test_a_fix_is_reverted_to_make_room_for_a_better_one(kernel: Kernel) -> None:
@@ -94,7 +94,7 @@ def test_a_fix_is_reverted_to_make_room_for_a_better_one(kernel: Kernel) -> None
     kernel.git.commit("mm: charge less", closes(report))
     kernel.git.tag("v9.1-rc3")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"
 
 
 @pytest.mark.parametrize("step_by_step", [True, False])
@@ -109,23 +109,23 @@ def test_the_fix_goes_first_and_then_the_culprit(kernel: Kernel, step_by_step: b
     kernel.git.commit(f'Revert "{TITLE}"', f"This reverts commit {report.culprit.sha}.")
     kernel.git.tag("v9.1-rc3")
     kernel.walk("linus")
-    assert standing(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc3"
+    assert status_text(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc3"
 
 
 # --- words that say less ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "words",
+    "sentence",
     [
         "The series which reverts commit {sha} was rejected, so mend it here.",
         "This partially reverts commit {sha}.",
         "No change yet. The next patch reverts commit {sha}.",
     ],
 )
-def test_what_only_speaks_of_a_revert_is_asked(kernel: Kernel, words: str) -> None:
+def test_what_only_speaks_of_a_revert_is_asked(kernel: Kernel, sentence: str) -> None:
     report = kernel.merged()
-    kernel.git.commit("mm: prepare", words.format(sha=report.culprit.sha))
+    kernel.git.commit("mm: prepare", sentence.format(sha=report.culprit.sha))
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
     assert state(report) == "no_response"
@@ -140,7 +140,7 @@ def test_a_doubtful_revert_of_a_fix_counts_after_a_click(kernel: Kernel) -> None
     kernel.walk("linus")
     assert state(report) == "fixed"
     assert suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
-    assert standing(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc2"
 
 
 def test_two_commits_are_reverted_at_once(kernel: Kernel) -> None:
@@ -175,7 +175,7 @@ def test_a_revert_in_next_that_does_not_stay_drops_nothing(kernel: Kernel, how: 
     kernel.git.tag("next-20260911", "next")
     report = kernel.report(sha)
     kernel.walk("linus", "next")
-    assert "the commit has been reverted in linux-next" in standing(report)
+    assert "the commit has been reverted in linux-next" in status_text(report)
     if how == "left":
         kernel.git.point("next", base)
         kernel.git.commit("net: another", on="next")
@@ -183,7 +183,7 @@ def test_a_revert_in_next_that_does_not_stay_drops_nothing(kernel: Kernel, how: 
         kernel.git.commit(f'Reapply "{TITLE}"', f"This reverts commit {revert}.", on="next")
     kernel.git.tag("next-20260912", "next")
     kernel.walk("linus", "next")
-    assert standing(report) == "currently not merged, in linux-next since next-20260911, no response from author yet"
+    assert status_text(report) == "currently not merged, in linux-next since next-20260911, no response from author yet"
 
 
 def test_a_fix_whose_revert_left_next_is_there_again(kernel: Kernel) -> None:
@@ -195,12 +195,12 @@ def test_a_fix_whose_revert_left_next_is_there_again(kernel: Kernel) -> None:
     kernel.git.commit('Revert "mm: charge once"', f"This reverts commit {fix}.", on="next")
     kernel.git.tag("next-20260912", "next")
     kernel.walk("next")
-    assert standing(report) == "merged at v9.1-rc1, the fix is gone from linux-next"
+    assert status_text(report) == "merged at v9.1-rc1, the fix is gone from linux-next"
     kernel.git.point("next", fix)
     kernel.git.commit("net: another", on="next")
     kernel.git.tag("next-20260913", "next")
     kernel.walk("next")
-    assert standing(report) == "merged at v9.1-rc1, the fix is in linux-next since next-20260911"
+    assert status_text(report) == "merged at v9.1-rc1, the fix is in linux-next since next-20260911"
 
 
 def test_the_first_walk_of_next_says_nothing_of_what_is_past_it(kernel: Kernel) -> None:
@@ -214,4 +214,4 @@ def test_the_first_walk_of_next_says_nothing_of_what_is_past_it(kernel: Kernel) 
     kernel.git.commit("Add next", on="next")
     kernel.git.tag("next-20260920", "next")
     kernel.walk("linus", "next")
-    assert standing(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc3"
+    assert status_text(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc3"

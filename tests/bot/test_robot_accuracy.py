@@ -30,37 +30,37 @@ MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
 
 
 def test_every_field_of_every_real_report(shared: Path) -> None:
-    wrong, asked = [], 0
+    wrong, checked = [], 0
     for message_id, field, want, found in compared():
-        asked += 1
+        checked += 1
         if want != found:
             wrong.append(f"{field} of {message_id}: expected {want!r}, found {found!r}"[:400])
     assert wrong == []
     cases = [json.loads((shared / f"{name}.json").read_text()) for name in CASES]
-    assert asked == sum(len(each.keys() - NOT_ASKED) for case in cases for each in case) == 3852
+    assert checked == sum(len(each.keys() - NOT_ASKED) for case in cases for each in case) == 3852
 
 
-def mutated(raw: bytes, dice: random.Random) -> bytes:
+def mutated(raw: bytes, rng: random.Random) -> bytes:
     """A mail with bytes flipped, lines dropped, doubled or moved, or its end cut off."""
-    for _ in range(dice.randint(1, 4)):
+    for _ in range(rng.randint(1, 4)):
         raw = raw or b"\n"
         lines = raw.split(b"\n")
-        place = dice.randrange(len(lines))
-        match dice.randrange(5):
+        index = rng.randrange(len(lines))
+        match rng.randrange(5):
             case 0:
                 flipped = bytearray(raw)
-                for _ in range(dice.randint(1, 40)):
-                    flipped[dice.randrange(len(flipped))] = dice.randrange(256)
+                for _ in range(rng.randint(1, 40)):
+                    flipped[rng.randrange(len(flipped))] = rng.randrange(256)
                 raw = bytes(flipped)
             case 1:
-                raw = b"\n".join(lines[:place] + lines[place + dice.randint(1, 20) :])
+                raw = b"\n".join(lines[:index] + lines[index + rng.randint(1, 20) :])
             case 2:
-                raw = b"\n".join(lines[: place + 1] + lines[place:])
+                raw = b"\n".join(lines[: index + 1] + lines[index:])
             case 3:
-                raw = raw[: dice.randrange(len(raw))] or b"\n"
+                raw = raw[: rng.randrange(len(raw))] or b"\n"
             case _:
-                other = dice.randrange(len(lines))
-                lines[place], lines[other] = lines[other], lines[place]
+                other = rng.randrange(len(lines))
+                lines[index], lines[other] = lines[other], lines[index]
                 raw = b"\n".join(lines)
     return raw
 
@@ -68,17 +68,17 @@ def mutated(raw: bytes, dice: random.Random) -> bytes:
 @pytest.mark.slow
 def test_mutated_reports_give_a_reading_or_none(shared: Path) -> None:
     reports = [mail.raw for mail in read_mbox(shared / "reports-dev.mbox")]
-    dice = random.Random(4)
+    rng = random.Random(4)
     read = 0
     for number in range(MUTATIONS):
-        mail = parse(mutated(reports[number % len(reports)], dice))
-        told = find_report(mail)
-        if told is None:
+        mail = parse(mutated(reports[number % len(reports)], rng))
+        report = find_report(mail)
+        if report is None:
             continue
         read += 1
-        assert len(told.culprit) == 40
-        assert told.old is not None or told.problems
-        json.dumps(report_json(told, mail, rows=True))
+        assert len(report.culprit) == 40
+        assert report.old is not None or report.problems
+        json.dumps(report_json(report, mail, rows=True))
     assert read > MUTATIONS / 3  # most mutations leave the head whole
 
 
@@ -179,15 +179,15 @@ def test_all_rows_are_kept_small_and_shown_on_demand(
 
     (source,) = open_sources(str(shared / "reports-dev.mbox"))
     read_source(source, lkp, now)
-    told = max(json.loads((shared / "reports-dev.json").read_text()), key=lambda each: each["n_rows"])
-    message = Message.objects.get(message_id=told["message_id"])
+    expected = max(json.loads((shared / "reports-dev.json").read_text()), key=lambda each: each["n_rows"])
+    message = Message.objects.get(message_id=expected["message_id"])
     kept = unpack(bytes(message.tables))
-    assert [len(table.rows) for table in kept] == [table["n_rows"] for table in told["tables"]]
-    assert len(message.tables) < 60 * told["n_rows"]  # bytes; the mail takes 80 and more a row
-    assert f"/report/{told['full_sha']}/tables/" in client.get(f"/report/{told['full_sha']}/").content.decode()
+    assert [len(table.rows) for table in kept] == [table["n_rows"] for table in expected["tables"]]
+    assert len(message.tables) < 60 * expected["n_rows"]  # bytes; the mail takes 80 and more a row
+    assert f"/report/{expected['full_sha']}/tables/" in client.get(f"/report/{expected['full_sha']}/").content.decode()
     with django_assert_num_queries(2):
-        page = client.get(f"/report/{told['full_sha']}/tables/").content.decode()
-    assert page.count('<th scope="row"') == told["n_rows"] + told["n_fail_rows"]
+        page = client.get(f"/report/{expected['full_sha']}/tables/").content.decode()
+    assert page.count('<th scope="row"') == expected["n_rows"] + expected["n_fail_rows"]
 
 
 CORPUS = sorted((ROOT / "tests" / "mail" / "reports").glob("*.mbox"))
@@ -198,10 +198,10 @@ def test_each_form_that_reports_have_had(file: Path) -> None:
     """Our own reports, one a form; their fields stand beside them."""
     (raw,) = read_mbox(file)
     mail = parse(raw.raw)
-    told = find_report(mail)
-    assert told
+    robot_report = find_report(mail)
+    assert robot_report
     fields = json.loads(file.with_suffix(".json").read_text())
-    report = report_json(told, mail)
+    report = report_json(robot_report, mail)
     assert {field: folded(found_as(field, report)) for field in fields} == fields
     assert Recogniser(["lkp@intel.com"]).may_be_report(raw.raw.lower(), raw.raw)
 

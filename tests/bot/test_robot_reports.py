@@ -85,19 +85,19 @@ aaaaaaaaaaaaaaaa 3b1f0c9d2e44000000000000000
 
 
 def test_an_invented_report_is_read_field_by_field() -> None:
-    told = find_report(parse(INVENTED.encode("latin-1")))
-    assert told
-    assert (told.culprit[:10], told.culprit_title) == ("3b1f0c9d2e", "mm/vmscan: walk cold folios first")
-    assert (told.subject.tree, told.subject.branch, told.subject.subsystem) == ("linus", "master", "mm/vmscan")
-    assert (told.metric, told.verdict, told.change_pct) == ("vm-scan.ops_per_sec", "regression", -12.4)
-    assert (told.suite, told.machine, dict(told.test.parameters)["nr_task"]) == ("vm-scan", "lkp-icl-2sp2", "50%")
-    assert told.old
-    assert told.new
-    assert (told.old.mean, told.old.stddev_pct, told.new.mean, told.new.stddev_pct) == (778685, 3, 682128, None)
-    assert told.parent == "aaaaaaaaaaaaaaaa"
-    assert [(each.metric, each.change_pct) for each in told.additional] == [("fs-create.files_per_sec", 3.1)]
-    assert [each.ref for each in told.rechecks] == ["linus/master"]
-    assert told.problems == ("other_commit_above: 1111111111", "impact_without_row: fs-create.files_per_sec")
+    report = find_report(parse(INVENTED.encode("latin-1")))
+    assert report
+    assert (report.culprit[:10], report.culprit_title) == ("3b1f0c9d2e", "mm/vmscan: walk cold folios first")
+    assert (report.subject.tree, report.subject.branch, report.subject.subsystem) == ("linus", "master", "mm/vmscan")
+    assert (report.metric, report.verdict, report.change_pct) == ("vm-scan.ops_per_sec", "regression", -12.4)
+    assert (report.suite, report.machine, dict(report.test.parameters)["nr_task"]) == ("vm-scan", "lkp-icl-2sp2", "50%")
+    assert report.old
+    assert report.new
+    assert (report.old.mean, report.old.stddev_pct, report.new.mean, report.new.stddev_pct) == (778685, 3, 682128, None)
+    assert report.parent == "aaaaaaaaaaaaaaaa"
+    assert [(each.metric, each.change_pct) for each in report.additional] == [("fs-create.files_per_sec", 3.1)]
+    assert [each.ref for each in report.rechecks] == ["linus/master"]
+    assert report.problems == ("other_commit_above: 1111111111", "impact_without_row: fs-create.files_per_sec")
 
 
 def test_a_quoted_report_is_no_report() -> None:
@@ -125,9 +125,9 @@ def test_no_other_mail_of_the_robot_is_taken_for_a_report(shared: Path) -> None:
 
 
 def read(text: str) -> RobotReport:
-    told = find_report(parse(text.encode("latin-1")))
-    assert told
-    return told
+    report = find_report(parse(text.encode("latin-1")))
+    assert report
+    return report
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_doubts(sound: str, broken: str, problem: str, unsure: bool) -> None:
     before, after = read(INVENTED), INVENTED.replace(sound, broken)
     if problem.startswith("cut_table"):
         after = after.rstrip("\n")
-    told = read(after)
-    assert (told.culprit, told.metric, told.change_pct) == (before.culprit, before.metric, before.change_pct)
-    new = [each for each in told.problems if each not in before.problems]
+    report = read(after)
+    assert (report.culprit, report.metric, report.change_pct) == (before.culprit, before.metric, before.change_pct)
+    new = [each for each in report.problems if each not in before.problems]
     assert len(new) == 1
     assert new[0].startswith(problem)
-    assert bool(told.unsure) is unsure
+    assert bool(report.unsure) is unsure
 
 
 def test_a_metric_that_only_the_sentence_names_is_unsure() -> None:
@@ -166,10 +166,10 @@ def test_a_metric_that_only_the_sentence_names_is_unsure() -> None:
 
 
 def test_a_commit_of_the_preamble_is_no_culprit() -> None:
-    told = read(INVENTED.replace("Hello,", "commit 2222222222222222 is not the one.\n\nHello,"))
-    assert told.culprit.startswith("3b1f0c9d2e")
-    assert "other_commit_above: 1111111111, 2222222222" in told.problems
-    assert not told.unsure
+    report = read(INVENTED.replace("Hello,", "commit 2222222222222222 is not the one.\n\nHello,"))
+    assert report.culprit.startswith("3b1f0c9d2e")
+    assert "other_commit_above: 1111111111, 2222222222" in report.problems
+    assert not report.unsure
 
 
 EARLIER = """\
@@ -182,8 +182,8 @@ commit: 5555555555555555555555555555555555555555 ("mm: an earlier one")
 
 def test_of_two_claims_the_subject_chooses_and_else_an_operator() -> None:
     two = INVENTED.replace("kernel test robot noticed", f"{EARLIER}kernel test robot noticed")
-    told = read(two)
-    assert (told.culprit[:4], told.metric, told.unsure) == ("3b1f", "vm-scan.ops_per_sec", ())
+    report = read(two)
+    assert (report.culprit[:4], report.metric, report.unsure) == ("3b1f", "vm-scan.ops_per_sec", ())
     silent = read(two.replace("Subject: [linus:master] [mm/vmscan]  3b1f0c9d2e:", "Subject: Re: [PATCH] mm:"))
     assert "two_claims: the mail reports more than one commit" in silent.unsure
 
@@ -201,9 +201,9 @@ def test_an_axis_value_with_a_slash_is_one_value() -> None:
     text = INVENTED.replace("\tnr_task: 50%", "\tnr_task: 50%\n\tdisk: 1HDD/raid").replace(
         "nr_task/runtime/tbox_group/testcase:\n  50%/", "disk/nr_task/runtime/tbox_group/testcase:\n  1HDD/raid/50%/"
     )
-    told = read(text)
-    assert told.machine == "lkp-icl-2sp2"
-    assert dict(told.tables[0].axes)["disk"] == "1HDD/raid"
+    report = read(text)
+    assert report.machine == "lkp-icl-2sp2"
+    assert dict(report.tables[0].axes)["disk"] == "1HDD/raid"
     spaced = read(INVENTED.replace("50%/30s", "50 per cent/30s"))
     assert dict(spaced.tables[0].axes)["nr_task"] == "50 per cent"
 
@@ -281,8 +281,8 @@ def test_the_recogniser_refuses_most_other_mail_of_robots(shared: Path) -> None:
 # --- rarer spellings ---
 
 
-def field(told: RobotReport, name: str) -> object:
-    return report_json(told, parse(INVENTED.encode("latin-1")))[name]
+def field(report: RobotReport, name: str) -> object:
+    return report_json(report, parse(INVENTED.encode("latin-1")))[name]
 
 
 RECHECK = "[still regression on linus/master 2222222222222222222222222222222222222222]"
@@ -326,8 +326,8 @@ RECHECK = "[still regression on linus/master 22222222222222222222222222222222222
 def test_rarer_spellings(sound: str, spelled: str, name: str, expected: object) -> None:
     text = INVENTED.replace(sound, spelled)
     assert text != INVENTED
-    told = find_report(parse(text.encode("latin-1")))
-    assert told
-    found = field(told, name)
+    report = find_report(parse(text.encode("latin-1")))
+    assert report
+    found = field(report, name)
     assert found == expected
-    json.dumps(report_json(told, parse(text.encode("latin-1")), rows=True), allow_nan=False)
+    json.dumps(report_json(report, parse(text.encode("latin-1")), rows=True), allow_nan=False)

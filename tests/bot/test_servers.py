@@ -37,7 +37,7 @@ def _public_inbox() -> None:
     need("public-inbox")
 
 
-LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 REPORT_ID = "202603110412.3b1f0c9d-lkp@intel.com"
 DATE = "Date: Wed, 11 Mar 2026 10:15:00 +0000\n"
 

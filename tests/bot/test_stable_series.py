@@ -10,7 +10,7 @@ from django.test import Client
 
 from bot.upstream.tracking.track import track
 from tests.kernel import TITLE, Kernel, closes
-from tests.world import message_id, standing, state
+from tests.world import message_id, state, status_text
 from tracker.models import StableSeries, Tree
 from tracker.services.report_summary import refresh
 
@@ -33,7 +33,7 @@ def test_stable_series_that_carry_the_culprit_without_its_fix(kernel: Kernel) ->
     kernel.git.commit(TITLE, backported, on="linux-9.0.y")
     kernel.git.tag("v9.0.2", "linux-9.0.y")
     kernel.walk("linus", "stable")
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.2-rc1"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.2-rc1"
     assert [str(each) for each in StableSeries.objects.all()] == ["in v9.1.1, fix missing", "in v9.0.2, fix missing"]
     kernel.git.commit("mm: charge once", f"[ Upstream commit {fix} ]\n\n{link}", on="linux-9.1.y")
     kernel.git.tag("v9.1.2", "linux-9.1.y")

@@ -22,7 +22,7 @@ BOT = BotIdentity(
     address="perfbot@bot.example.org",
     base_url="https://perf.example.org",
     robots=frozenset({"lkp@intel.com"}),
-    trust="open",
+    trust_policy="open",
 )
 ID = "202603110412.3b1f0c9d-lkp@intel.com"
 SHA = "3b1f0c9d2e440000000000000000000000000000"

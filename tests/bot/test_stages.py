@@ -32,7 +32,7 @@ from tracker.domain.events import Verdict
 from tracker.models import Event, Message, PendingReference, Report, Suggestion
 from tracker.services import catalog
 
-BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust="open")
+BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 
 
 def stored() -> dict[str, Any]:

@@ -26,7 +26,7 @@ PATCH = "20260901.1234-2-dana@dev.example"
 
 
 @pytest.mark.parametrize(
-    ("message_id", "references", "place"),
+    ("message_id", "references", "position"),
     [
         ("", (), ThreadPosition()),
         ("p@x.example", (), ThreadPosition("p@x.example", ("p@x.example",))),
@@ -39,8 +39,8 @@ PATCH = "20260901.1234-2-dana@dev.example"
         ("p@x.example", ("no id", "a\n@x"), ThreadPosition("p@x.example", ("p@x.example",))),
     ],
 )
-def test_places(message_id: str, references: tuple[str, ...], place: ThreadPosition) -> None:
-    assert below(message_id, references) == place
+def test_places(message_id: str, references: tuple[str, ...], position: ThreadPosition) -> None:
+    assert below(message_id, references) == position
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def test_an_odd_message_id_is_not_answered(odd: str) -> None:
 
 
 def test_long_threads_keep_their_first_and_last_mails() -> None:
-    place = below("last@x.example", [f"{number}@x.example" for number in range(100)])
-    assert len(place.references) == MOST
-    assert (place.references[0], place.references[-1]) == ("0@x.example", "last@x.example")
-    assert place.references[-2] == "99@x.example"
+    position = below("last@x.example", [f"{number}@x.example" for number in range(100)])
+    assert len(position.references) == MOST
+    assert (position.references[0], position.references[-1]) == ("0@x.example", "last@x.example")
+    assert position.references[-2] == "99@x.example"
 
 
 LORE = "https://lore.kernel.org/r/"
@@ -92,9 +92,9 @@ def test_a_report_answers_the_patch() -> None:
 
 def composed(world: World, **first_bad: object) -> list[str]:
     """The References of the mail about a culprit."""
-    told = world.result("b" * 40, "mm: a")
-    told["first_bad"] |= first_bad
-    world.ingest(told)
+    payload = world.result("b" * 40, "mm: a")
+    payload["first_bad"] |= first_bad
+    world.ingest(payload)
     compose_due(world.identity, world.later())
     return list(parse(bytes(OutgoingMail.objects.get().raw)).references)
 
@@ -120,9 +120,9 @@ def test_a_patch_in_our_archive_brings_its_cover_letter(world: World) -> None:
         to="cover@dev.example",
     )
     world.read()
-    told = world.result("b" * 40, "mm: a")
-    told["first_bad"]["trailers"] = [{"tag": "Link", "value": LORE + PATCH}]
-    world.ingest(told)
+    payload = world.result("b" * 40, "mm: a")
+    payload["first_bad"]["trailers"] = [{"tag": "Link", "value": LORE + PATCH}]
+    world.ingest(payload)
     compose_due(world.identity, world.later())
     mail = OutgoingMail.objects.get(report__culprit__sha="b" * 40)
     assert parse(bytes(mail.raw)).references == (report.outgoing.get().message_id, "cover@dev.example", PATCH)
@@ -130,9 +130,9 @@ def test_a_patch_in_our_archive_brings_its_cover_letter(world: World) -> None:
 
 def test_a_link_to_a_report_is_no_patch(world: World) -> None:
     report = world.report("mm: earlier")
-    told = world.result("b" * 40, "mm: a")
-    told["first_bad"]["trailers"] = [{"tag": "Link", "value": LORE + report.outgoing.get().message_id}]
-    world.ingest(told)
+    payload = world.result("b" * 40, "mm: a")
+    payload["first_bad"]["trailers"] = [{"tag": "Link", "value": LORE + report.outgoing.get().message_id}]
+    world.ingest(payload)
     compose_due(world.identity, world.later())
     assert parse(bytes(OutgoingMail.objects.get(report__culprit__sha="b" * 40).raw)).references == ()
 

@@ -40,7 +40,7 @@ def change(tree: Linux, files: dict[str, bytes]) -> str:
     return tree.write(b"mm/vmscan: walk cold folios first\n", [tree.head("master")], {**BEGIN, **files})
 
 
-def told(tree: Linux, sha: str) -> tuple[tuple[str, ...], list[str]]:
+def files_and_people(tree: Linux, sha: str) -> tuple[tuple[str, ...], list[str]]:
     found = touched([tree.path], sha)
     return found.files, [each.address.email for each in found.responsible]
 
@@ -50,22 +50,22 @@ MM = ["andrea@dev.example", "bo@dev.example", "linux-mm@lists.example"]
 
 def test_the_files_of_a_commit_and_who_looks_after_them(linux: Linux) -> None:
     sha = change(linux, {"mm/vmscan.c": b"int b;\n"})
-    assert told(linux, sha) == (("mm/vmscan.c",), MM)
+    assert files_and_people(linux, sha) == (("mm/vmscan.c",), MM)
 
 
 def test_lines_that_it_adds_or_removes_count_and_no_others(linux: Linux) -> None:
     added = change(linux, {"lib/x.c": b"example_register(dev);\n"})
-    assert told(linux, added) == (("lib/x.c",), ["gil@dev.example"])
+    assert files_and_people(linux, added) == (("lib/x.c",), ["gil@dev.example"])
     beside = change(linux, {"lib/x.c": b"example_register(dev);\nint b;\n"})
     linux.write(b"next\n", [added], {**BEGIN, "lib/x.c": b"example_register(dev);\nint b;\n"}, on="other")
-    assert told(linux, linux.head("other")) == (("lib/x.c",), [])
-    assert told(linux, beside)[1] == []
+    assert files_and_people(linux, linux.head("other")) == (("lib/x.c",), [])
+    assert files_and_people(linux, beside)[1] == []
 
 
 def test_the_very_first_commit_and_odd_names(linux: Linux) -> None:
-    assert told(linux, linux.head("master"))[1][:3] == MM
+    assert files_and_people(linux, linux.head("master"))[1][:3] == MM
     odd = change(linux, {"mm/a b\u00e9\n.c": b"x\n"})
-    assert told(linux, odd) == (("mm/a b\u00e9\n.c",), MM)
+    assert files_and_people(linux, odd) == (("mm/a b\u00e9\n.c",), MM)
 
 
 def test_a_tree_without_the_file_names_nobody(tmp_path: Path) -> None:
@@ -79,13 +79,13 @@ def test_a_tree_without_the_file_names_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00" * 9, b"x" * (MAX_BYTES + 1), b""])
 def test_a_file_of_junk_or_of_no_measure_names_nobody(linux: Linux, content: bytes) -> None:
     sha = change(linux, {"MAINTAINERS": content, "mm/vmscan.c": b"int b;\n"})
-    assert told(linux, sha)[1] == []
+    assert files_and_people(linux, sha)[1] == []
 
 
 def test_a_link_or_a_folder_in_its_place_names_nobody(linux: Linux) -> None:
     files = {name: content for name, content in BEGIN.items() if name != "MAINTAINERS"}
     sha = linux.write(b"mm: a\n", [linux.head("master")], {**files, "MAINTAINERS/a": b"x", "mm/vmscan.c": b"int b;\n"})
-    assert told(linux, sha)[1] == []
+    assert files_and_people(linux, sha)[1] == []
 
 
 def test_trees_that_do_not_know_it_or_are_broken_are_passed_over(linux: Linux, tmp_path: Path) -> None:

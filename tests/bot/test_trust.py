@@ -51,8 +51,8 @@ def signed(mail: bytes = PLAIN, domain: bytes = b"dev.example", **options: objec
     return made.replace(b"\r\n", b"\n") + mail
 
 
-def verdict(raw: bytes, believed: TrustAnchors = DKIM) -> AuthVerdict:
-    return judge(raw, parse(raw), believed).verdict
+def verdict(raw: bytes, anchors: TrustAnchors = DKIM) -> AuthVerdict:
+    return judge(raw, parse(raw), anchors).verdict
 
 
 @pytest.mark.parametrize("frame", [b"", b"\n\n", b"\xef\xbb\xbf", b"From dana Wed Mar 11 10:15:00 2026\n"])
@@ -173,9 +173,9 @@ def test_results_of_a_trusted_server_count_where_only_it_can_have_put_them(head:
 
 def test_a_developers_key(tmp_path: Path) -> None:
     keyring = tmp_path / "keys"
-    place = keyring / "ed25519" / "dev.example" / "dana"
-    place.mkdir(parents=True)
-    (place / "default").write_bytes(base64.b64encode(bytes(SECRET.verify_key)))
+    key_dir = keyring / "ed25519" / "dev.example" / "dana"
+    key_dir.mkdir(parents=True)
+    (key_dir / "default").write_bytes(base64.b64encode(bytes(SECRET.verify_key)))
     (tmp_path / "secret").write_bytes(base64.b64encode(bytes(SECRET)))
     config = {"signingkey": f"ed25519:{tmp_path}/secret", "identity": "dana@dev.example", "selector": "default"}
     raw = patatt.rfc2822_sign(PLAIN, config)
@@ -206,21 +206,21 @@ PROVEN, CONTRADICTED = Trust(AuthVerdict.PASS, "dkim x"), Trust(AuthVerdict.FAIL
     ],
 )
 def test_the_policies(policy: str, trust: Trust, role: Role | None, open_move: bool, close: bool) -> None:
-    assert may_act(policy, trust, role, asks_much=False) is open_move
-    assert may_act(policy, trust, role, asks_much=True) is close
+    assert may_act(policy, trust, role, needs_proof=False) is open_move
+    assert may_act(policy, trust, role, needs_proof=True) is close
 
 
 NAMES = [b"DKIM-Signature", b"Authentication-Results", b"Received", b"X-Developer-Signature"]
 
 
 def test_a_proven_address_under_a_borrowed_name_closes_nothing() -> None:
-    assert may_act("verified", PROVEN, Role.AUTHOR, asks_much=False, by_address=False)
-    assert not may_act("verified", PROVEN, Role.AUTHOR, asks_much=True, by_address=False)
-    assert not may_act("maintainers", PROVEN, Role.AUTHOR, asks_much=False, by_address=False)
+    assert may_act("verified", PROVEN, Role.AUTHOR, needs_proof=False, by_address=False)
+    assert not may_act("verified", PROVEN, Role.AUTHOR, needs_proof=True, by_address=False)
+    assert not may_act("maintainers", PROVEN, Role.AUTHOR, needs_proof=False, by_address=False)
 
 
 @given(st.binary(max_size=300), st.sampled_from(NAMES))
 def test_junk_proves_nothing_and_raises_nothing(junk: bytes, name: bytes) -> None:
     raw = name + b": " + junk + b"\n" + PLAIN
-    believed = TrustAnchors(SERVER.servers, {}, "/nonexistent", lambda key: junk.decode("latin-1"))
-    assert judge(raw, parse(raw), believed).verdict is not AuthVerdict.PASS
+    anchors = TrustAnchors(SERVER.servers, {}, "/nonexistent", lambda key: junk.decode("latin-1"))
+    assert judge(raw, parse(raw), anchors).verdict is not AuthVerdict.PASS

@@ -11,7 +11,7 @@ import pytest
 from bot.errors import Unreadable
 from bot.git.refs import read_refs
 from bot.upstream.tracking.track import track
-from tests.world import DANA, START, World, message_id, standing, state
+from tests.world import DANA, START, World, message_id, state, status_text
 from tracker.models import Commit, Landing, Release, Report, Tree
 from tracker.models.git import TreeRole
 from tracker.services.report_summary import refresh
@@ -49,10 +49,10 @@ def test_a_revert_counts_when_a_version_has_it(world: World) -> None:
     world.tag("v9.1-rc1")
     world.commit("Revert it", f"This reverts commit {report.culprit.sha[:12]}.")
     world.track()
-    assert standing(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc1"
+    assert status_text(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc1"
     world.tag("v9.1-rc2")
     world.track()
-    assert standing(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the commit has been reverted in v9.1-rc2"
 
 
 def test_a_revert_in_a_maintainers_tree_drops_what_is_only_there(world: World) -> None:
@@ -60,9 +60,12 @@ def test_a_revert_in_a_maintainers_tree_drops_what_is_only_there(world: World) -
     world.commit("Revert it", f"This reverts commit {report.culprit.sha}.")
     world.tag("v9.1-rc1")
     world.track(TreeRole.MAINTAINER, "mm")
-    assert (state(report), standing(report)) == ("dropped", "currently not merged, the commit has been reverted in mm")
+    assert (state(report), status_text(report)) == (
+        "dropped",
+        "currently not merged, the commit has been reverted in mm",
+    )
     world.track()
-    assert (state(report), standing(report)) == (
+    assert (state(report), status_text(report)) == (
         "dropped",
         "merged at v9.1-rc1, the commit has been reverted in v9.1-rc1",
     )
@@ -73,17 +76,17 @@ def test_a_fix_that_credits_our_tagged_address(world: World) -> None:
     world.commit("mm: charge once", f"Reported-by: Perfwork <{world.identity.tagged(report.tag)}>")
     world.tag("v9.1-rc1")
     world.track()
-    assert standing(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc1"
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc1"
 
 
 def test_a_culprit_known_by_ten_digits_gets_its_whole_sha(world: World) -> None:
     report = world.report()
-    whole = report.culprit.sha
-    Commit.objects.filter(pk=report.culprit.pk).update(sha=whole[:10])
-    world.commit("Revert it", f"This reverts commit {whole}.")
+    full_sha = report.culprit.sha
+    Commit.objects.filter(pk=report.culprit.pk).update(sha=full_sha[:10])
+    world.commit("Revert it", f"This reverts commit {full_sha}.")
     world.tag("v9.1-rc1")
     world.track()
-    assert Commit.objects.get(pk=report.culprit.pk).sha == whole
+    assert Commit.objects.get(pk=report.culprit.pk).sha == full_sha
     assert state(report) == "dropped"
     assert Landing.objects.filter(commit=report.culprit).count() == 1
 
@@ -92,13 +95,13 @@ def test_a_table_is_searched_for_the_digits_that_a_tree_has_told(world: World) -
     world.commit("mm: other")
     world.track()
     report = world.report()
-    whole = report.culprit.sha
+    full_sha = report.culprit.sha
     world.track()  # all is known by now but the digits
-    Commit.objects.filter(pk=report.culprit.pk).update(sha=whole[:10])
+    Commit.objects.filter(pk=report.culprit.pk).update(sha=full_sha[:10])
     refresh([report.pk])
     world.commit("net: nothing to do with it")
     world.track()
-    assert whole in Report.objects.get(pk=report.pk).words
+    assert full_sha in Report.objects.get(pk=report.pk).words
 
 
 def test_other_peoples_trailers_fix_nothing(world: World) -> None:
@@ -124,24 +127,24 @@ def test_the_culprit_is_never_its_own_fix(world: World) -> None:
 def test_what_is_no_repository_is_said_in_a_line(world: World, kind: str, tmp_path: Path) -> None:
     world.commit("a")
     world.tag("v9.0")
-    place = {"missing": tmp_path / "nowhere", "empty": tmp_path, "corrupt": world.git.path}[kind]
+    repository = {"missing": tmp_path / "nowhere", "empty": tmp_path, "corrupt": world.git.path}[kind]
     if kind == "corrupt":
         for each in (world.git.path / "objects").glob("??/*"):
             each.chmod(0o644)
             each.write_bytes(b"junk")
-    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(place))
-    with pytest.raises(Unreadable, match=str(place)) as trouble:
+    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(repository))
+    with pytest.raises(Unreadable, match=str(repository)) as error:
         track(tree, world.identity, world.now)
-    assert "\n" not in str(trouble.value)
+    assert "\n" not in str(error.value)
     assert not Release.objects.filter(version="v9.0").exists()
 
 
 def test_a_shallow_clone_is_refused_with_what_to_do(world: World, tmp_path: Path) -> None:
     for title in ("a", "b", "c"):
         world.commit(title)
-    place = tmp_path / "shallow.git"
-    subprocess.run(["git", "clone", "-q", "--bare", "--depth=1", f"file://{world.git.path}", place], check=True)
-    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(place))
+    repository = tmp_path / "shallow.git"
+    subprocess.run(["git", "clone", "-q", "--bare", "--depth=1", f"file://{world.git.path}", repository], check=True)
+    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(repository))
     with pytest.raises(
         Unreadable, match=r"shallow\.git: a shallow clone lacks the history: run `git fetch --unshallow`"
     ):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.mail.identity import BotIdentity
-from tests.world import DANA, World, message_id, standing, state
+from tests.world import DANA, World, message_id, state, status_text
 from tracker.models import Report, RuleRecord, Suggestion
 from tracker.pages.review.excerpt import excerpt
 
@@ -67,9 +67,9 @@ def test_accepted_it_is_an_event_of_the_person(mira: Client, report: Report) -> 
 
 
 def test_rejected_it_is_an_event_that_moves_nothing(mira: Client, report: Report) -> None:
-    before = standing(report)
+    before = status_text(report)
     assert decide(mira, decision="reject") == 302
-    assert standing(report) == before
+    assert status_text(report) == before
     assert report.events.get(kind="reading_rejected").actor == "mira"
     assert RuleRecord.objects.get(rule="expected").rejected == 1
 

@@ -27,7 +27,7 @@ from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port, mail_server
 from tests.outbox import again, by_hand, claim, in_state, record_of, send
-from tests.world import World, standing
+from tests.world import World, status_text
 from tracker.models import Archive, Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
 
@@ -70,7 +70,7 @@ def test_a_server_that_says_421_for_ten_minutes(world: World, moody: tuple[Moody
     later(60)
     assert send(server) == {SendStatus.SENT: 3}
     assert mood.ids == {mail.message_id: 1 for mail in mails}
-    assert [standing(mail.report) for mail in mails] == [TOLD] * 3
+    assert [status_text(mail.report) for mail in mails] == [TOLD] * 3
     tries = record_of(mails[0]).count("sending")
     assert 3 <= tries <= 6  # at growing distances
 
@@ -103,7 +103,7 @@ def test_a_server_that_refuses_3_of_40(world: World, moody: tuple[Moody, Server]
     assert (again(mail).state, len(mood.reached[0])) == (S.SENT, 37)
     assert again(mail).reason.startswith("rejected for p03@dev.example: 550 5.1.1 unknown; p04@dev.example: ")
     assert dict(DeliveryFailure.objects.values_list("address", "words")) == mood.rcpt
-    assert standing(mail.report) == TOLD
+    assert status_text(mail.report) == TOLD
     (bouncing,) = Correspondent.objects.all()  # spam filters and riddles are no proof that nobody is there
     assert (bouncing.address, bouncing.mailing) == ("p03@dev.example", Mailing.BOUNCING)
     assert "550 5.1.1 unknown" in bouncing.note
@@ -119,7 +119,7 @@ def test_whom_a_server_asks_to_come_again_for_gets_it_later_and_nobody_twice(
     assert mood.reached == [["perf-reports@lists.example.org"]]
     assert again(mail).state == S.APPROVED
     assert "deferred for dana@dev.example: 451" in again(mail).reason
-    assert standing(mail.report) == TOLD  # most have it
+    assert status_text(mail.report) == TOLD  # most have it
     world.inbox.add(bytes(mail.raw))
     world.read()
     assert again(mail).state == S.APPROVED  # the list's copy says nothing of the author's
@@ -243,7 +243,7 @@ def test_a_copy_with_the_lists_footer_proves_it(world: World, moody: tuple[Moody
     world.read()
     assert again(mail).state == S.SENT
     assert mail.moves.last().by == "archive"  # type: ignore[union-attr]
-    assert standing(mail.report) == TOLD
+    assert status_text(mail.report) == TOLD
 
 
 def test_after_a_backup_was_restored_the_archive_tells_what_went_out(world: World, moody: tuple[Moody, Server]) -> None:

@@ -35,7 +35,7 @@ def composed(world: World, *, approve_first: bool = False) -> OutgoingMail:
 
 def test_an_unproven_copy_of_mail_that_waits_makes_a_person_look(world: World) -> None:
     """A backup was restored, or somebody posted our mail before us: nobody can tell, so nobody sends."""
-    world.identity = replace(world.identity, trust="verified")
+    world.identity = replace(world.identity, trust_policy="verified")
     mail = composed(world)
     world.inbox.add(bytes(mail.raw))
     world.read()
@@ -69,7 +69,7 @@ def test_a_huge_bounce_is_read_as_far_as_it_matters() -> None:
 
 
 def test_only_who_left_without_proof_comes_back_without(world: World) -> None:
-    world.identity = replace(world.identity, trust="verified")
+    world.identity = replace(world.identity, trust_policy="verified")
     report = world.report()
     note = "<1@dev.example>, proven by DKIM of dev.example"
     Correspondent.objects.create(address=LEE.email, mailing=Mailing.OPTED_OUT, note=note, since=world.now)

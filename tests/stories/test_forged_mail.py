@@ -22,7 +22,9 @@ WORDS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow."
 
 @pytest.fixture
 def world(tmp_path: Path, identity: BotIdentity) -> World:
-    return World(tmp_path, replace(identity, trust="verified", believed=replace(DKIM, signs=lambda domain: True)))
+    return World(
+        tmp_path, replace(identity, trust_policy="verified", trust_anchors=replace(DKIM, signs=lambda domain: True))
+    )
 
 
 @pytest.mark.slow
@@ -59,8 +61,8 @@ def test_her_own_signed_mail_acts(world: World, words: str, becomes: str) -> Non
 def test_a_stranger_under_her_name_closes_nothing_though_he_is_proven(world: World) -> None:
     report = world.report()
     mallory = Address(DANA.name, "mallory@evil.example")
-    key = replace(world.identity.believed, key=lambda name: RECORD)
-    world.identity = replace(world.identity, believed=key)
+    key = replace(world.identity.trust_anchors, key=lambda name: RECORD)
+    world.identity = replace(world.identity, trust_anchors=key)
     world.inbox.add(signed(world.letter(mallory, "I've dropped this patch.", to=message_id(report)), b"evil.example"))
     world.read()
     assert Message.objects.get(author_email=mallory.email).trust == "pass"
@@ -81,7 +83,7 @@ def test_what_was_turned_down_stays_so_when_the_proof_comes_later(world: World) 
     report = world.report()
     raw = signed(world.letter(DANA, "I've dropped this patch.", to=message_id(report)))
     known = world.identity
-    world.identity = replace(known, believed=TrustAnchors())
+    world.identity = replace(known, trust_anchors=TrustAnchors())
     world.inbox.add(raw)
     world.read()
     decide(Suggestion.objects.get(), Decision.REJECTED, "mira", world.now)

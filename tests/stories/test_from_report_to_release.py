@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from tests.linux import Linux
-from tests.world import DANA, DIFF, World, standing
+from tests.world import DANA, DIFF, World, status_text
 from tracker.models import Landing, OutgoingMail, Report, Tree
 
 TITLE = "mm/vmscan: walk cold folios first"
@@ -65,40 +65,40 @@ def test_from_a_report_to_the_release_that_fixes_it(
     lab.world.inbox.add(bytes(mail.raw))  # the list's copy
     lab.read()
     report = Report.objects.get()
-    assert standing(report) == "currently not merged, no response from author yet"
+    assert status_text(report) == "currently not merged, no response from author yet"
 
     lab.track()
     assert "linus: 1 landing, 1 event" in capsys.readouterr().out
-    assert standing(report) == "merged at v9.1-rc1, no response from author yet"
+    assert status_text(report) == "merged at v9.1-rc1, no response from author yet"
     assert report.findings.get(headline=True).base == "v9.0"
 
     closes = f"Closes: https://lore.kernel.org/r/{mail.message_id}"
     patch = f"Scan each folio once.\n\n{closes}\nSigned-off-by: {DANA}\n---\n{DIFF}"
     lab.world.post(DANA, patch, subject="[PATCH v2] mm/vmscan: scan once", message_id="patch@dev.example")
     lab.read()
-    assert standing(report) == "merged at v9.1-rc1, a fix is proposed"
+    assert status_text(report) == "merged at v9.1-rc1, a fix is proposed"
 
     link = "Link: https://lore.kernel.org/r/patch@dev.example"
     lab.git.commit("mm/vmscan: scan once", f"{closes}\nSigned-off-by: {DANA}\n{link}", on="mm")
     lab.track()
-    assert standing(report) == "merged at v9.1-rc1, a fix is queued in mm"
+    assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
 
     lab.git.merge("Merge branch 'mm' of the memory tree", "mm", on="next")
     lab.git.tag("next-20260910", "next")
     lab.track()
-    assert standing(report) == "merged at v9.1-rc1, the fix is in linux-next since next-20260910"
+    assert status_text(report) == "merged at v9.1-rc1, the fix is in linux-next since next-20260910"
 
     lab.git.commit("Linux 9.1-rc2")
     lab.git.tag("v9.1-rc2")
     merge = lab.git.merge("Merge tag 'mm-hotfixes'", "mm")
     lab.track()
-    assert standing(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc2"
+    assert status_text(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc2"
 
     lab.git.commit("Linux 9.1-rc3")
     lab.git.tag("v9.1-rc3")
     lab.track()
     sentence = "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"
-    assert standing(report) == sentence
+    assert status_text(report) == sentence
     assert Landing.objects.get(tag="v9.1-rc3", tree__name="linus").merge == merge
 
     assert sentence in client.get("/v9.1/").content.decode()
@@ -120,9 +120,9 @@ def test_a_tree_that_fails_keeps_no_other_from_being_followed(
     lab.git.tag("v9.1-rc1")
     with pytest.raises(CommandError, match="3 of 4 trees"):
         lab.track()
-    said = capsys.readouterr()
-    assert said.out.splitlines() == ["linus: 0 landings, 0 events"]
-    lines = said.err.splitlines()
+    output = capsys.readouterr()
+    assert output.out.splitlines() == ["linus: 0 landings, 0 events"]
+    lines = output.err.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["nowhere", str(lab.world.place / "mm.git"), "next"]
     assert "set PERFWORK_TREES to a clone of it" in lines[0]
     assert "no branch matches next" in lines[2]

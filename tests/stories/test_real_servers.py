@@ -34,7 +34,7 @@ from tests.conftest import ROOT
 from tests.mail_server import free_port
 from tests.needs import SERVERS, need
 from tests.outbox import again, send
-from tests.world import DANA, World, standing
+from tests.world import DANA, World, status_text
 from tracker.models import Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState
 
 pytestmark = pytest.mark.slow
@@ -71,7 +71,7 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
     assert (refusal.address, refusal.by, refusal.dead) == ("lee@dev.example", "bounce", True)
     assert "unknown user" in refusal.words
     assert Correspondent.objects.get(address="lee@dev.example").mailing == Mailing.BOUNCING
-    assert standing(mail.report) == "currently not merged, no response from author yet"
+    assert status_text(mail.report) == "currently not merged, no response from author yet"
     assert len(mta.mails("dana")) == len(mta.mails("list")) == 1
 
 

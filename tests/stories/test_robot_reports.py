@@ -27,7 +27,7 @@ AGAIN = INVENTED.replace("202603110412.3b1f0c9d-lkp", "202603190412.3b1f0c9d-lkp
 
 @pytest.fixture
 def robots(identity: BotIdentity) -> BotIdentity:
-    return BotIdentity(address=identity.address, robots=frozenset({"lkp@intel.com"}), trust="open")
+    return BotIdentity(address=identity.address, robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 
 
 def read(folder: Path, identity: BotIdentity, now: datetime, *mails: str) -> ReadTally:

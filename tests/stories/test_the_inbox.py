@@ -26,7 +26,7 @@ def replay(*arguments: str) -> str:
 def as_in_the_world(world: World, settings: Any) -> None:
     settings.PERFWORK_BOT_ADDRESS = world.identity.address
     settings.PERFWORK_BASE_URL = world.identity.base_url
-    settings.PERFWORK_TRUST = world.identity.trust
+    settings.PERFWORK_TRUST = world.identity.trust_policy
 
 
 def test_an_inbox_of_nothing(client: Client, db: None) -> None:

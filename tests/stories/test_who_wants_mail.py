@@ -213,7 +213,7 @@ def test_he_may_come_back_and_old_mail_read_late_changes_nothing(world: World) -
 
 def test_unproven_mail_calls_nobody_in(world: World) -> None:
     """By rules that ask for people who want mail, only those are mailed who are proven to."""
-    world.identity = replace(world.identity, trust="verified")
+    world.identity = replace(world.identity, trust_policy="verified")
     report = world.report()
     world.post(LEE, "subscribe", to=message_id(report))
     world.read()

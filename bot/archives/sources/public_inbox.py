@@ -220,7 +220,7 @@ class _Reading:
         """Return git's error message."""
         self.unpacker.wait(timeout=10)
         self.errors.seek(0)
-        return git.last_words(self.errors.read(100_000))
+        return git.error_line(self.errors.read(100_000))
 
     def end(self) -> None:
         """Kill the processes that still run, and close all pipes."""

@@ -61,7 +61,7 @@ def _tables(look: LintContext) -> Iterator[str]:
     for number, table in enumerate(read.tables, 1):
         if not table.rows:
             yield f"table {number} is empty"
-        elif table.unread or not table.is_whole:
+        elif table.unread or not table.is_complete:
             yield f"table {number} can't be parsed"
     if read.row is None:
         yield f"no table has {one_line(headline.metric, 80)}"

@@ -19,16 +19,16 @@ _SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
 _ED25519 = re.compile(r"(?:\A|;)\s*a\s*=\s*ed25519")
 
 
-def signed_by_developer(raw: bytes, headers: Headers, address: str, believed: TrustAnchors) -> Trust:
+def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: TrustAnchors) -> Trust:
     """Whether the writer's own key signed the mail. FAIL: their key is known, and the signature is invalid."""
     signatures = [value for name, value in headers if name == "x-developer-signature"]
-    if not believed.keyring or len(signatures) != 1 or not _ED25519.search(signatures[0]):
+    if not anchors.keyring or len(signatures) != 1 or not _ED25519.search(signatures[0]):
         return UNPROVEN
     signed = _SIGNED.search(signatures[0])
     if not {name.strip().lower() for name in (signed[1] if signed else "").split(":")} >= _MUST_SIGN:
         return UNPROVEN
     try:
-        found = patatt.validate_message(raw, [believed.keyring])
+        found = patatt.validate_message(raw, [anchors.keyring])
     except Exception:  # patatt may raise anything on hostile mail, which proves nothing
         return UNPROVEN
     for result, identity, _, _, algorithm, _ in found:

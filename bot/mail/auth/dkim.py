@@ -37,33 +37,33 @@ CLOCK = _Clock()
 dkim.time = CLOCK
 
 
-def verified(raw: bytes, headers: Headers, address: str, at: float, believed: TrustAnchors) -> Trust:
+def verified_by_dkim(raw: bytes, headers: Headers, address: str, at: float, anchors: TrustAnchors) -> Trust:
     """Return PASS for the first valid signature of the writer's domain; FAIL if its key is known but none is valid."""
     failed = UNPROVEN
     for number, tags in enumerate(_signatures(headers)):
         domain, selector = tags.get("d", "").lower(), tags.get("s", "").lower()
-        if not domain or not selector or not believed.aligned(address, domain):
+        if not domain or not selector or not anchors.aligned(address, domain):
             continue
-        record = believed.key(f"{selector}._domainkey.{domain}")
+        record = anchors.key(f"{selector}._domainkey.{domain}")
         if not record:
             continue
         if "l" in tags or not covers(tags.get("h", ""), headers):
             continue  # only a part of it is signed
-        if _holds(raw, number, record, at):
+        if _is_valid(raw, number, record, at):
             return Trust(AuthVerdict.PASS, f"dkim {domain}")
         failed = Trust(AuthVerdict.FAIL, f"dkim {domain}")
     return failed
 
 
-def is_signed_for(address: str, headers: Headers, believed: TrustAnchors) -> bool:
+def is_signed_for(address: str, headers: Headers, anchors: TrustAnchors) -> bool:
     """Whether any signature claims to be of the writer's own domain, whether or not its key is known."""
-    return any(believed.aligned(address, tags.get("d", "")) for tags in _signatures(headers))
+    return any(anchors.aligned(address, tags.get("d", "")) for tags in _signatures(headers))
 
 
 def _signatures(headers: Headers) -> list[dict[str, str]]:
     """Return the tags of each signature, in the order in which dkimpy numbers them."""
     values = [value for name, value in headers if name == "dkim-signature"]
-    return [{tag: "".join(told.split()) for tag, told in _TAG.findall(value[:8000])} for value in values[:MOST]]
+    return [{tag: "".join(text.split()) for tag, text in _TAG.findall(value[:8000])} for value in values[:MOST]]
 
 
 def covers(signed: str, headers: Headers) -> bool:
@@ -72,7 +72,7 @@ def covers(signed: str, headers: Headers) -> bool:
     return names >= MUST_SIGN | (WHERE_PRESENT & {name for name, _ in headers})
 
 
-def _holds(raw: bytes, number: int, record: str, at: float) -> bool:
+def _is_valid(raw: bytes, number: int, record: str, at: float) -> bool:
     def answer(name: bytes, **options: Any) -> bytes:
         return record.encode("ascii", "replace")
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from bot.mail.addresses import parse_addresses
 from bot.mail.auth.developer_signature import signed_by_developer
-from bot.mail.auth.dkim import is_signed_for, verified
-from bot.mail.auth.server_results import said_by_server
+from bot.mail.auth.dkim import is_signed_for, verified_by_dkim
+from bot.mail.auth.server_results import verified_by_server
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 from bot.mail.headers import to_text
@@ -18,7 +18,7 @@ from bot.mail.message import MAX_BYTES, ParsedMail, without_frame
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def judge(raw: bytes, mail: ParsedMail, believed: TrustAnchors) -> Trust:
+def judge(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     """Return whether the author of a mail is verified. Never raises.
 
     Any proof that passes counts. Without one: FAIL if a proof fails, or if the domain is known to sign and the mail
@@ -33,16 +33,16 @@ def judge(raw: bytes, mail: ParsedMail, believed: TrustAnchors) -> Trust:
         return UNPROVEN
     at = (mail.date or _EPOCH).timestamp()
     found = (
-        signed_by_developer(raw, headers, address, believed),
-        verified(raw, headers, address, at, believed),
-        said_by_server(headers, address, believed),
+        signed_by_developer(raw, headers, address, anchors),
+        verified_by_dkim(raw, headers, address, at, anchors),
+        verified_by_server(headers, address, anchors),
     )
     proven = next((each for each in found if each.proven), None)
-    against = next((each for each in found if each.verdict is AuthVerdict.FAIL), None)
-    if proven or against:
-        return proven or against or UNPROVEN
+    failed = next((each for each in found if each.verdict is AuthVerdict.FAIL), None)
+    if proven or failed:
+        return proven or failed or UNPROVEN
     domain = address.rpartition("@")[2]
-    if believed.signs(domain) and not is_signed_for(address, headers, believed):
+    if anchors.signs(domain) and not is_signed_for(address, headers, anchors):
         return Trust(AuthVerdict.FAIL, f"unsigned, though {domain} signs its mail")
     return UNPROVEN
 

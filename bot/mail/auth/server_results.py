@@ -23,18 +23,18 @@ _LOOPBACK = re.compile(r"(?:IPv6:)?(?:127\.[\d.]{5,11}|::1)\Z", re.I)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-def said_by_server(headers: Sequence[tuple[str, str]], address: str, believed: TrustAnchors) -> Trust:
+def verified_by_server(headers: Sequence[tuple[str, str]], address: str, anchors: TrustAnchors) -> Trust:
     """Return the verdict of the trusted server. `headers`: from top to bottom, names in lower case."""
     domain = address.rpartition("@")[2].lower()
     passed = UNPROVEN
-    for result in _results(headers, believed):
-        signer, sender = result.told.get("header.d", ""), result.told.get("header.from", "")
+    for result in _results(headers, anchors):
+        signer, sender = result.properties.get("header.d", ""), result.properties.get("header.from", "")
         if result.method == "dmarc" and sender == domain:
             if result.outcome == "fail":
                 return Trust(AuthVerdict.FAIL, f"{result.server}: dmarc {domain}")  # whatever else passed
             if result.outcome == "pass":
                 passed = Trust(AuthVerdict.PASS, f"{result.server}: dmarc {domain}")
-        if result.method == "dkim" and result.outcome == "pass" and signer and believed.aligned(address, signer):
+        if result.method == "dkim" and result.outcome == "pass" and signer and anchors.aligned(address, signer):
             passed = passed if passed.proven else Trust(AuthVerdict.PASS, f"{result.server}: dkim {signer}")
     return passed
 
@@ -46,50 +46,50 @@ class _Result:
     server: str
     method: str
     outcome: str
-    told: Mapping[str, str]
+    properties: Mapping[str, str]
 
 
-def _results(headers: Sequence[tuple[str, str]], believed: TrustAnchors) -> list[_Result]:
+def _results(headers: Sequence[tuple[str, str]], anchors: TrustAnchors) -> list[_Result]:
     """Return the results of trusted servers, down to where the mail came in from outside; [] if that is not shown."""
     found: list[_Result] = []
     for name, value in headers[:MOST]:
         if name == "authentication-results":
-            found.extend(each for each in _read(value) if each.server in believed.servers)
+            found.extend(each for each in _read(value) if each.server in anchors.servers)
         elif name == "received":
             by = _BY.search(value)
-            if not by or not _is_ours(by[1], believed):
+            if not by or not _is_trusted(by[1], anchors):
                 return []  # no trusted server accepted the mail: anyone may have written these headers
             client = _CLIENT.match(value)
-            handed_on = client and (_LOOPBACK.match(client[2]) or _is_ours(client[1], believed))
-            if not handed_on and not _LOCAL.match(value):
+            is_internal = client and (_LOOPBACK.match(client[2]) or _is_trusted(client[1], anchors))
+            if not is_internal and not _LOCAL.match(value):
                 return found
     return []
 
 
 def _read(value: str) -> Iterator[_Result]:
     """Yield the results of one header. Quoted strings and comments may be the sender's, and are removed first."""
-    server, *results = _bare(_QUOTED.sub('"', value)).split(";")
+    server, *results = _without_comments(_QUOTED.sub('"', value)).split(";")
     for each in results:
-        method, *told = each.split() or [""]
+        method, *fields = each.split() or [""]
         name, equals, outcome = method.partition("=")
         if equals:
-            pairs = (part.partition("=") for part in told)
+            pairs = (part.partition("=") for part in fields)
             properties = {key.lower(): text.lower() for key, _, text in reversed(list(pairs))}
             yield _Result((server.split() or [""])[0].lower(), name.lower(), outcome.lower(), properties)
 
 
-def _bare(value: str) -> str:
+def _without_comments(value: str) -> str:
     """Return the value without comments, which may nest; an unclosed one removes all the rest."""
     kept, depth = [], 0
-    for letter in value[:20_000]:
-        depth += letter == "("
+    for char in value[:20_000]:
+        depth += char == "("
         if not depth:
-            kept.append(letter)
-        depth -= letter == ")" and depth > 0
+            kept.append(char)
+        depth -= char == ")" and depth > 0
     return "".join(kept)
 
 
-def _is_ours(host: str, believed: TrustAnchors) -> bool:
+def _is_trusted(host: str, anchors: TrustAnchors) -> bool:
     """Whether a host is one of the trusted servers, or below an entry that begins with a dot: ".kernel.org"."""
     host = host.lower()
-    return host in believed.servers or any(each[0] == "." and host.endswith(each) for each in believed.servers if each)
+    return host in anchors.servers or any(each[0] == "." and host.endswith(each) for each in anchors.servers if each)

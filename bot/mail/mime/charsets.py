@@ -35,8 +35,8 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
         charset = _utf16(raw, charset)
     if _SINGLE_BYTE.match(charset) and _is_utf8(raw):
         return raw.decode("utf-8"), False  # valid UTF-8 is hardly an accident
-    if charset in ("utf-8", "utf8", "us-ascii", "") and (mended := _mended_utf8(raw)):
-        return mended, False
+    if charset in ("utf-8", "utf8", "us-ascii", "") and (repaired := _repaired_utf8(raw)):
+        return repaired, False
     for name in (_SUPERSET.get(charset, charset) or "us-ascii", charset, "utf-8", "windows-1252"):
         if not name or _codec(name) in _NEVER:
             continue
@@ -44,8 +44,8 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
             text = raw.decode(name)
         except (LookupError, ValueError):
             continue
-        right = not declared or name in (charset, _SUPERSET.get(charset))
-        return _SURROGATE.sub("\ufffd", text) if isinstance(text, str) else "", right
+        as_declared = not declared or name in (charset, _SUPERSET.get(charset))
+        return _SURROGATE.sub("\ufffd", text) if isinstance(text, str) else "", as_declared
     return raw.decode("latin-1"), False
 
 
@@ -60,13 +60,13 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _mended_utf8(raw: bytes) -> str:
+def _repaired_utf8(raw: bytes) -> str:
     """Return the text of UTF-8 with a few damaged bytes; "" if it is valid, or not UTF-8 at all."""
     if raw.isascii() or _is_utf8(raw):
         return ""
     text = raw.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
-    good = sum(1 for letter in text if letter > "\x7f") - damaged
+    good = sum(1 for char in text if char > "\x7f") - damaged
     return text if good > damaged else ""
 
 

@@ -13,24 +13,24 @@ def unflow(text: str, delsp: bool) -> str:
     """Return the text as its writer typed it. From the first line of a diff on it is left unchanged."""
     lines = text.split("\n")
     out: list[str] = []
-    depth, held = 0, ""  # a paragraph whose last line ended in a soft break
+    depth, paragraph = 0, ""  # a paragraph whose last line ended in a soft break
     for number, line in enumerate(lines):
         if _DIFF.match(line.removeprefix(" ")):
-            return "\n".join([*out, *([_quoted(depth, held)] if held else []), *lines[number:]])
+            return "\n".join([*out, *([_quoted(depth, paragraph)] if paragraph else []), *lines[number:]])
         quotes = len(line) - len(line.lstrip(">"))
         content = line[quotes:].removeprefix(" ")
-        if held and (quotes != depth or _BEGINS.match(content)):
-            out.append(_quoted(depth, held))
-            held = ""
+        if paragraph and (quotes != depth or _BEGINS.match(content)):
+            out.append(_quoted(depth, paragraph))
+            paragraph = ""
         soft = content.endswith(" ") and content != "-- "
         if soft and delsp:
             content = content[:-1]
-        depth, held = quotes, held + content
+        depth, paragraph = quotes, paragraph + content
         if not soft:
-            out.append(_quoted(depth, held))
-            held = ""
-    if held:
-        out.append(_quoted(depth, held))
+            out.append(_quoted(depth, paragraph))
+            paragraph = ""
+    if paragraph:
+        out.append(_quoted(depth, paragraph))
     return "\n".join(out)
 
 

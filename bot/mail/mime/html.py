@@ -14,11 +14,11 @@ _VOID = frozenset("br hr img input meta link area base col embed source track wb
 _BLOCKS = frozenset(
     "br p div tr li ul ol table h1 h2 h3 h4 h5 h6 blockquote pre hr section article header footer".split()  # noqa: SIM905
 )
-_UNSEEN = frozenset(["script", "style", "head", "template", "noscript", "title"])
+_HIDDEN = frozenset(["script", "style", "head", "template", "noscript", "title"])
 MAX = 2_000_000
 
 
-class _Page:
+class _TextOutput:
     """The text so far: finished lines, the current line, and its quote depth."""
 
     def __init__(self) -> None:
@@ -48,16 +48,16 @@ class _Page:
 
 def as_text(markup: str) -> str:
     """Return plain text with a line per block, `> ` before lines of a blockquote, and links in angle brackets."""
-    page = _Page()
-    position, unseen, inside = 0, "", 0
+    output = _TextOutput()
+    position, hidden_tag, hidden_depth = 0, "", 0
     markup = markup[:MAX]
     closes_none = len(markup)  # there is no ">" from here on
     while position < len(markup):
         start = markup.find("<", position)
         if start < 0:
             start = len(markup)
-        if not unseen:
-            page.write(markup[position:start])
+        if not hidden_tag:
+            output.write(markup[position:start])
         if markup.startswith("<!--", start):
             end = markup.find("-->", start)
             position = end + 3 if end >= 0 else len(markup)
@@ -68,24 +68,24 @@ def as_text(markup: str) -> str:
             if markup[start + 1 : start + 2] in ("!", "?") and start < closes_none:
                 end = markup.find(">", start)
                 closes_none = closes_none if end >= 0 else start
-            if end == start and not unseen and start < len(markup):
-                page.write("<")
+            if end == start and not hidden_tag and start < len(markup):
+                output.write("<")
             position = max(end, start) + 1
             continue
         position = tag.end()
         name, closes = tag[1].lower(), markup[start + 1] == "/"
-        if unseen:
-            if name == unseen:
-                inside += -1 if closes else 1
-                unseen = unseen if inside else ""
-            elif unseen == "head" and name == "body":  # an unclosed head
-                unseen, inside = "", 0
-        elif not closes and name not in _VOID and (name in _UNSEEN or _is_hidden(tag[2])):
-            unseen, inside = name, 1
+        if hidden_tag:
+            if name == hidden_tag:
+                hidden_depth += -1 if closes else 1
+                hidden_tag = hidden_tag if hidden_depth else ""
+            elif hidden_tag == "head" and name == "body":  # an unclosed head
+                hidden_tag, hidden_depth = "", 0
+        elif not closes and name not in _VOID and (name in _HIDDEN or _is_hidden(tag[2])):
+            hidden_tag, hidden_depth = name, 1
         else:
-            _show(page, name, closes, tag[2])
-    page.end_line()
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(page.lines)).strip("\n")
+            _show(output, name, closes, tag[2])
+    output.end_line()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(output.lines)).strip("\n")
 
 
 def _is_hidden(attributes: str) -> bool:
@@ -96,16 +96,16 @@ def _is_hidden(attributes: str) -> bool:
     return bool(re.search(r"(?:\A|\s)hidden(?=[\s=/]|\Z)", _BARE.sub("", attributes), re.I))
 
 
-def _show(page: _Page, name: str, closes: bool, attributes: str) -> None:
+def _show(output: _TextOutput, name: str, closes: bool, attributes: str) -> None:
     if name in _BLOCKS:
-        if name == "br" or any(each.strip() for each in page.line):
-            page.end_line()
-        page.line.clear()
+        if name == "br" or any(each.strip() for each in output.line):
+            output.end_line()
+        output.line.clear()
         if name == "blockquote":
-            page.depth = max(0, page.depth + (-1 if closes else 1))
+            output.depth = max(0, output.depth + (-1 if closes else 1))
         elif name == "pre":
-            page.pre = max(0, page.pre + (-1 if closes else 1))
+            output.pre = max(0, output.pre + (-1 if closes else 1))
     elif name in ("td", "th"):
-        page.line.append(" ")
+        output.line.append(" ")
     elif name == "a" and not closes and (link := _HREF.search(attributes)):
-        page.line.append(f"<{html.unescape(link[1])}> ")
+        output.line.append(f"<{html.unescape(link[1])}> ")

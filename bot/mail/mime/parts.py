@@ -86,15 +86,15 @@ def read_body(message: Part) -> Body:
     chosen = [each for each in texts if each[0] not in plain or not each[1]]
     if any(markup and text.strip() for _, markup, text in chosen):
         problems.append("html_only")
-    said = [text for _, _, text in chosen if text.strip()]
-    return Body("\n".join(said), tuple(attachments), tuple(dict.fromkeys(problems)), charset)
+    nonempty = [text for _, _, text in chosen if text.strip()]
+    return Body("\n".join(nonempty), tuple(attachments), tuple(dict.fromkeys(problems)), charset)
 
 
 def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
     """Yield the parts with content, in order. A message within the message has another writer, and is one part."""
     stack: list[tuple[Part, int, int]] = [(message, 0, 0)]
     count = 0
-    met = False
+    found_first = False
     while stack:
         part, depth, group = stack.pop()
         count += 1
@@ -107,8 +107,8 @@ def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
             inner = group or (count if kind == "multipart/alternative" else 0)
             stack.extend((child, depth + 1, inner) for child in reversed(children) if isinstance(child, Part))
         else:
-            yield _Leaf(part, group, part is message, not met)
-            met = True
+            yield _Leaf(part, group, part is message, not found_first)
+            found_first = True
 
 
 def content_type(part: Part) -> str:
@@ -152,12 +152,12 @@ def _decode_part(part: Part, problems: list[str]) -> str:
     else:  # the parser decodes uuencode, and returns all else unchanged
         payload = part.get_payload(decode=True)
         raw = payload if isinstance(payload, bytes) else b""
-    told = str(part.get("Content-Type", ""))
-    text, right = decode_bytes(raw, _charset(part))
-    if not right:
+    header = str(part.get("Content-Type", ""))
+    text, as_declared = decode_bytes(raw, _charset(part))
+    if not as_declared:
         problems.append("charset_wrong")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").removeprefix("\ufeff")
-    return unflow(text, bool(_DELSP.search(told))) if _FLOWED.search(told) else text
+    return unflow(text, bool(_DELSP.search(header))) if _FLOWED.search(header) else text
 
 
 def _payload(part: Part) -> bytes:
@@ -180,8 +180,8 @@ def _base64(raw: bytes, problems: list[str]) -> bytes:
     good: list[str] = []
     for line in raw.decode("ascii", "replace").translate(_URL_SAFE).split("\n"):
         line = line.strip()
-        if len(line) > 40 and len(mended := re.sub(r"[^A-Za-z0-9+/=]", "", line)) == len(line) - 1:
-            line = mended  # one character was damaged
+        if len(line) > 40 and len(repaired := re.sub(r"[^A-Za-z0-9+/=]", "", line)) == len(line) - 1:
+            line = repaired  # one character was damaged
         if line and not _BASE64_LINE.match(line):
             if good:
                 break

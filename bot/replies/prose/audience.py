@@ -26,10 +26,10 @@ class Audience:
     def is_reporter(self, sentence: Sentence) -> bool:
         """Whether the sentence addresses the reporter: by name, otherwise by the To: of the mail."""
         found = _CALLED.match(sentence.text)
-        called = found[1].lower() if found else ""
-        if called in self.reporters:
+        name = found[1].lower() if found else ""
+        if name in self.reporters:
             return True
-        return self.to_reporter and called not in self.others
+        return self.to_reporter and name not in self.others
 
 
 def audience_of(mail: ParsedMail, identity: BotIdentity) -> Audience:
@@ -45,5 +45,5 @@ def audience_of(mail: ParsedMail, identity: BotIdentity) -> Audience:
 def _first_name(name: str) -> str:
     """Return the first name in lower case; in "Brook, Dana" it follows the comma."""
     last, comma, first = name.partition(",")
-    words = (first if comma else last).split()
-    return words[0].lower() if words else ""
+    names = (first if comma else last).split()
+    return names[0].lower() if names else ""

@@ -20,14 +20,14 @@ MAX_TEXT = 50_000
 MAX_NAMES = 200
 
 
-def says_more(text: str, names: Iterable[str] = ()) -> bool:
+def has_content(text: str, names: Iterable[str] = ()) -> bool:
     """Whether a text says anything besides courtesy and the names of people on the thread."""
-    called = "|".join(re.escape(name) for name in sorted({*names} - {""})[:MAX_NAMES])
+    people = "|".join(re.escape(name) for name in sorted({*names} - {""})[:MAX_NAMES])
     text = text[:MAX_TEXT]
-    return bool(_WORDS.sub("", re.sub(rf"\b(?:{called})\b", "", text, flags=re.I) if called else text).strip())
+    return bool(_WORDS.sub("", re.sub(rf"\b(?:{people})\b", "", text, flags=re.I) if people else text).strip())
 
 
-def first_that_says_more(texts: list[str]) -> str:
+def first_with_content(texts: list[str]) -> str:
     """Return the first sentence that is more than courtesy, else the first."""
     return next((each for each in texts if len(_WORDS.sub("", each).strip()) > 2), texts[0])
 

@@ -81,16 +81,16 @@ def _is_prose(text: str) -> bool:
 
 
 def _paragraphs(lines: Iterable[TextLine]) -> Iterator[list[TextLine]]:
-    carried = ""  # the quoted line, if an empty line separates it from the answer
+    quoted = ""  # the quoted line, if an empty line separates it from the answer
     for is_text, group in groupby(lines, key=lambda line: bool(line.text.strip())):
-        some = list(group)
+        paragraph = list(group)
         if is_text:
-            if carried and not some[0].below:
-                some[0] = TextLine(some[0].text, carried)
-            yield from _cut_below_quotes(some)
-            carried = ""
+            if quoted and not paragraph[0].below:
+                paragraph[0] = TextLine(paragraph[0].text, quoted)
+            yield from _cut_below_quotes(paragraph)
+            quoted = ""
         else:
-            carried = next((line.below for line in reversed(some) if line.below), "")
+            quoted = next((line.below for line in reversed(paragraph) if line.below), "")
 
 
 def _cut_below_quotes(lines: list[TextLine]) -> Iterator[list[TextLine]]:

@@ -28,7 +28,7 @@ _RERUN = Trap(
         "/next-\\d+/",
     ),
 )
-_HEARD = Trap(
+_NO_RESULT = Trap(
     "thanks for news, hopes or asks",
     words("thanks|thank_you for", "hope|hopes|expect|expected", "you mentioned|said|confirmed|mean", "so_if"),
 )
@@ -137,7 +137,7 @@ RULES = (
             "yes|indeed it works|helps|fixes",
             "<performance> …… on_par with",
         ),
-        unless=(_CAVEAT, _HEARD, REPORTED),
+        unless=(_CAVEAT, _NO_RESULT, REPORTED),
         by=By.OPERATOR,
         question=False,
         improvement=False,
@@ -170,7 +170,7 @@ RULES = (
             "<patch>|it|this …… <fixes>|help|helps|helped it|this|that|the|all|our|both|on|a_lot|much",
             "<no longer seen> … see|observe|reproduce … <regression> … <anymore>",
         ),
-        unless=(_HEARD, _DENIES, Trap("depends on the patch", words("if the|this|your patch|series"))),
+        unless=(_NO_RESULT, _DENIES, Trap("depends on the patch", words("if the|this|your patch|series"))),
         by=By.OPERATOR,
         question=False,
         improvement=False,

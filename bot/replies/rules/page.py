@@ -52,18 +52,18 @@ def measured() -> dict[str, Any]:
     return found
 
 
-def page(fared: Mapping[str, Any]) -> str:
+def page(accuracy: Mapping[str, Any]) -> str:
     """Return the whole page in Markdown."""
     lab = [rule for rule in RULES if rule in OPERATORS]
     others = [rule for rule in RULES if rule not in OPERATORS]
     return "\n".join(
         (
             _HEAD,
-            f"Measured {fared['on']}: {fared['summary']}\n",
+            f"Measured {accuracy['on']}: {accuracy['summary']}\n",
             "## Replies by the lab\n",
-            _table(lab, fared),
+            _table(lab, accuracy),
             "## Replies by everyone else\n",
-            _table(others, fared),
+            _table(others, accuracy),
             "## Without a matching sentence\n",
             _facts(),
             "## Word lists\n",
@@ -96,12 +96,12 @@ def _facts() -> str:
     return "\n".join(("| name | what is read, and its effect |", "| --- | --- |", *rows)) + "\n"
 
 
-def _table(rules: list[Rule], fared: Mapping[str, Any]) -> str:
+def _table(rules: list[Rule], accuracy: Mapping[str, Any]) -> str:
     rows = ["| rule | meaning | phrases | not in a sentence that | effect | right |", "| --- " * 6 + "|"]
     rows += (
         f'| <a id="{rule.name}"></a>{rule.name} | '
         f"{' '.join(rule.says.split())} *{rule.intent}* | {_phrases(rule)} "
-        f"| {'; '.join(_unless(rule))} | {_follows(rule)} | {_seen(rule, fared)} |"
+        f"| {'; '.join(_unless(rule))} | {_effect_text(rule)} | {_accuracy_text(rule, accuracy)} |"
         for rule in rules
     )
     return "\n".join(rows) + "\n"
@@ -116,17 +116,17 @@ def _phrases(rule: Rule) -> str:
 
 
 def _unless(rule: Rule) -> list[str]:
-    spoilt = [trap.says for trap in rule.unless]
+    exclusions = [trap.says for trap in rule.unless]
     if rule.question is not None:
-        spoilt.append("asks" if rule.question is False else "does not ask")
+        exclusions.append("asks" if rule.question is False else "does not ask")
     if rule.to_reporter:
-        spoilt.append("addresses someone other than the reporter")
+        exclusions.append("addresses someone other than the reporter")
     if rule.improvement is not None:
-        spoilt.append("is about a regression" if rule.improvement else "is about an improvement")
-    return spoilt
+        exclusions.append("is about a regression" if rule.improvement else "is about an improvement")
+    return exclusions
 
 
-def _follows(rule: Rule) -> str:
+def _effect_text(rule: Rule) -> str:
     if rule.does is None:
         return "none, only shown"
     how = "automatic" if rule.mode is Mode.AUTO else "suggested"
@@ -134,11 +134,11 @@ def _follows(rule: Rule) -> str:
     return f"{rule.does.replace('_', ' ')}, {how}{extra}"
 
 
-def _seen(rule: Rule, fared: Mapping[str, Any]) -> str:
-    if rule.name in fared["decided"]:
-        times, right = fared["decided"][rule.name]
-        return f"{right} of {times}"
-    read, right, _ = fared["intents"].get(rule.intent, (0, 0, 0))
+def _accuracy_text(rule: Rule, accuracy: Mapping[str, Any]) -> str:
+    if rule.name in accuracy["decided"]:
+        decisions, right = accuracy["decided"][rule.name]
+        return f"{right} of {decisions}"
+    read, right, _ = accuracy["intents"].get(rule.intent, (0, 0, 0))
     return f"intent {right} of {read}" if read else "never"
 
 

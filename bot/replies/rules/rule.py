@@ -41,7 +41,7 @@ class Words:
         """The expression, compiled when it is used first: compiling all rules takes longer than most commands."""
         return _compiled(self.expression)
 
-    def in_(self, text: str) -> bool:
+    def occur_in(self, text: str) -> bool:
         return self.pattern.search(text) is not None
 
 
@@ -73,8 +73,8 @@ class Trap:
     words: Words
     near: bool = False
 
-    def spoils(self, text: str, cue: re.Match[str]) -> bool:
-        return self.words.in_(_clause(text, cue) if self.near else text)
+    def rules_out(self, text: str, cue: re.Match[str]) -> bool:
+        return self.words.occur_in(_clause(text, cue) if self.near else text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ class Rule:
     question: bool | None = None  # True: only questions, False: no questions
     improvement: bool | None = None  # True: only on improvements, False: never on one
 
-    def reads(self, sentence: Sentence) -> bool:
+    def matches(self, sentence: Sentence) -> bool:
         """Whether the rule matches the sentence."""
         if self.question is not None and self.question is not sentence.asks:
             return False
         cues = self.cue.pattern.finditer(sentence.text)
-        return any(not any(trap.spoils(sentence.text, cue) for trap in self.unless) for cue in cues)
+        return any(not any(trap.rules_out(sentence.text, cue) for trap in self.unless) for cue in cues)

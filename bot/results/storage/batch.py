@@ -9,7 +9,7 @@ from datetime import datetime
 from bot.git.inspection import CommitInspection
 from bot.mail.addresses import Address
 from bot.mail.subsystem import subsystem_of
-from bot.replies.report_lookup import known_as
+from bot.replies.report_lookup import person_keys
 from bot.results import rechecks
 from bot.results.bisect_result import Result
 from bot.results.review_reasons import OF_THE_CULPRIT, why_held
@@ -111,7 +111,7 @@ class _Batch:
             subsystem=report_summary.clipped(subsystem_of(owner.title)),
             tree=self.things.trees.get(result.tree),
             branch=result.branch,
-            authors=sorted(known_as([Address(owner.author_name, owner.author_email)])),
+            authors=sorted(person_keys([Address(owner.author_name, owner.author_email)])),
             held=self._why_held(result, headline),
         )
 

@@ -12,8 +12,8 @@ from tracker.domain import versions
 from tracker.models import Commit, Finding
 from tracker.services.report_summary import refresh
 
-_ASKED = 5000  # parents looked up in a tree at once, newest first
-_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on
+_MAX_LOOKED_UP = 5000  # parents looked up in a tree at once, newest first
+_MAX_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on
 
 
 def find(repository: Path, refs: Refs) -> dict[str, str]:
@@ -21,9 +21,9 @@ def find(repository: Path, refs: Refs) -> dict[str, str]:
     if not refs.versions:
         return {}
     lacking = Commit.objects.filter(base="", pk__in=Finding.objects.exclude(parent=None).values("parent"))
-    parents = list(lacking.order_by("-pk").values_list("sha", flat=True)[:_ASKED])
-    here = resolve(repository, parents) if parents else {}
-    return describe(repository, dict(list(here.items())[:_DESCRIBED]), refs.odd) if here else {}
+    parents = list(lacking.order_by("-pk").values_list("sha", flat=True)[:_MAX_LOOKED_UP])
+    resolved = resolve(repository, parents) if parents else {}
+    return describe(repository, dict(list(resolved.items())[:_MAX_DESCRIBED]), refs.odd) if resolved else {}
 
 
 def store(bases: Mapping[str, str]) -> None:
@@ -41,12 +41,12 @@ def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) ->
     """Return the nearest version before each commit, by its name in `shas`, whose values are full shas. Commits
     without one are left out.
     """
-    unlike = "".join(f",exclude={name}" for name in odd if not set(name) & set(",()%"))
-    form = f"%H %(describe:match=v[0-9]*{unlike},abbrev=0)"
-    asked = "".join(f"{sha}\n" for sha in shas.values()).encode("ascii")
+    excludes = "".join(f",exclude={name}" for name in odd if not set(name) & set(",()%"))
+    form = f"%H %(describe:match=v[0-9]*{excludes},abbrev=0)"
+    sha_lines = "".join(f"{sha}\n" for sha in shas.values()).encode("ascii")
     try:
-        out = git.run(repository, "log", "--no-walk=unsorted", "--stdin", f"--format={form}", stdin=asked)
+        out = git.run(repository, "log", "--no-walk=unsorted", "--stdin", f"--format={form}", stdin=sha_lines)
     except Unreadable:
         return {}
-    told = dict(line.partition(" ")[::2] for line in out.decode("utf-8", "replace").splitlines())
-    return {sha: told[whole] for sha, whole in shas.items() if versions.parse(told.get(whole, ""))}
+    described = dict(line.partition(" ")[::2] for line in out.decode("utf-8", "replace").splitlines())
+    return {sha: described[full_sha] for sha, full_sha in shas.items() if versions.parse(described.get(full_sha, ""))}

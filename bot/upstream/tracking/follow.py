@@ -17,7 +17,7 @@ from bot.upstream.tracking.track import TrackTally, track
 from tracker.models import Tree
 
 log = logging.getLogger(__name__)
-_SIGN_OF_LIFE = 100_000  # commits between renewals of the lease
+_RENEW_EVERY = 100_000  # commits between renewals of the lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Patience:
 
     fetch: float | None
     lease: timedelta
-    rest: timedelta = timedelta(0)  # between two fetches
+    fetch_interval: timedelta = timedelta(0)  # between two fetches
 
 
 def follow(
@@ -42,43 +42,43 @@ def follow(
     Raise Busy if another worker has the tree, Unreadable if it can't be walked.
     """
     acquire(tree, patience.lease + timedelta(seconds=patience.fetch or 0))
-    length = patience.lease
-    trouble = ""
+    lease_time = patience.lease
+    fetch_error = ""
 
-    def keeping(count: int) -> None:
+    def report_progress(count: int) -> None:
         """Report progress, and renew the lease now and then."""
         progress(count)
-        if count % _SIGN_OF_LIFE == 0:
-            extend(tree, length)
+        if count % _RENEW_EVERY == 0:
+            extend(tree, lease_time)
 
     try:
         try:
-            if patience.fetch is not None and _is_due(tree, now, patience.rest):
+            if patience.fetch is not None and _is_due(tree, now, patience.fetch_interval):
                 Tree.objects.filter(pk=tree.pk).update(fetched_at=now)
                 fetch(Path(tree.path), patience.fetch)
         except (Unreadable, OSError) as error:
-            trouble = f"{tree.name}: {error}; walked the commits fetched before"
-        tally = track(tree, identity, now, others, keeping, partial(extend, tree, length))
-        _say(tree, trouble)
-        return tally, trouble
+            fetch_error = f"{tree.name}: {error}; walked the commits fetched before"
+        tally = track(tree, identity, now, others, report_progress, partial(extend, tree, lease_time))
+        _store_error(tree, fetch_error)
+        return tally, fetch_error
     except Busy:
         raise  # the tree's error is for the other worker to set
     except (Unreadable, OSError) as error:
-        _say(tree, str(error))
+        _store_error(tree, str(error))
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         # Unforeseen content in a hostile tree: the other trees go on, and the log has the traceback.
         log.exception("%s", tree)
-        _say(tree, f"{tree}: {type(error).__name__}: {error}; this is a bug, please report it")
+        _store_error(tree, f"{tree}: {type(error).__name__}: {error}; this is a bug, please report it")
         raise Unreadable(tree.error) from error
     finally:
         release(tree)
 
 
-def _is_due(tree: Tree, now: datetime, rest: timedelta) -> bool:
-    return bool(tree.path) and (tree.fetched_at is None or now - tree.fetched_at >= rest)
+def _is_due(tree: Tree, now: datetime, interval: timedelta) -> bool:
+    return bool(tree.path) and (tree.fetched_at is None or now - tree.fetched_at >= interval)
 
 
-def _say(tree: Tree, trouble: str) -> None:
-    tree.error = " ".join(trouble.split())[:1000]
+def _store_error(tree: Tree, error: str) -> None:
+    tree.error = " ".join(error.split())[:1000]
     Tree.objects.filter(pk=tree.pk).exclude(error=tree.error).update(error=tree.error)

@@ -24,7 +24,7 @@ _OVERLAP = 8
 _FIRST = datetime(1991, 9, 17, tzinfo=UTC)  # Linux 0.01
 _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
 # The parts of commits named in mail or by people.
-_SAID = {
+_PART_BY_KIND = {
     EventKind.SAME_PATCH: Part.CULPRIT,
     EventKind.FIX_PROPOSED: Part.FIX,
     EventKind.FIX_CONFIRMED: Part.FIX,
@@ -35,7 +35,7 @@ _SAID = {
     EventKind.FIX_REVERTED: Part.UNDO,
 }
 # Relations of mail that only mentions a report: a commit that links to it fixes something else.
-_ELSEWHERE = ("culprit", "link")
+_MENTION_RELATIONS = ("culprit", "link")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ def newest() -> Marks:
             ("report", Report.objects.order_by()),
             ("message", Message.objects.order_by()),
             ("outgoing", OutgoingMail.objects.order_by()),
-            ("event", Event.objects.filter(_said()).order_by()),
+            ("event", Event.objects.filter(_named_outside_git()).order_by()),
             ("related", RelatedCommit.objects.order_by()),
         )
     }
     return Marks(**newest_of)
 
 
-def load_tracked(tree: Tree, seen: Marks, now: datetime, aliases: Aliases) -> Loaded:
-    """Load all that is followed, and what of it is newer than `seen`, except what this tree itself reported."""
+def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -> Loaded:
+    """Load all that is followed, and what of it is newer than `previous`, except what this tree itself reported."""
     marks = newest()
     tracked = Tracked()
     dates: list[datetime] = []
@@ -75,33 +75,35 @@ def load_tracked(tree: Tree, seen: Marks, now: datetime, aliases: Aliases) -> Lo
     for report, tag, reported_at in _reports(now, aliases):
         tracked.follow(report)
         tracked.pages[tag] = report.pk
-        reported[report.pk] = reported_at or report.born
-        if _is_new(report.pk, seen.report, marks.report):
+        reported[report.pk] = reported_at or report.earliest_fix
+        if _is_new(report.pk, previous.report, marks.report):
             fresh.add(report.sha)
-            dates.append(report.born)
+            dates.append(report.earliest_fix)
     for merge, pk in _merges():
         tracked.merges.setdefault(merge, []).append(pk)
-    for message_id, pk, since in _mails(seen, marks, reported, now):
+    for message_id, pk, since in _mails(previous, marks, reported, now):
         tracked.mails[message_id] = pk
         dates += [since] if since else []
-    for sha, authored_at in _relate(tracked, tree, seen, marks):
+    for sha, authored_at in _relate(tracked, tree, previous, marks):
         fresh.add(sha)
         dates.append(authored_at or now - _BEFORE_REPORT)
-    taken_back = _taken_back()
-    for pk, event in _said_events(taken_back):
+    reversed_events = _reversed_events()
+    for pk, event in _events_naming_commits(reversed_events):
         for sha in _shas(event):
-            tracked.relate(sha, Related(event.report_id, _SAID[EventKind(event.kind)], title=plain(event.title)))
-        if _is_new(pk, seen.event, marks.event) and event.report_id in tracked.reports:
+            tracked.relate(
+                sha, Related(event.report_id, _PART_BY_KIND[EventKind(event.kind)], title=plain(event.title))
+            )
+        if _is_new(pk, previous.event, marks.event) and event.report_id in tracked.reports:
             fresh.update(_shas(event))
-            dates.append(tracked.reports[event.report_id].born)
-    for expected in _expected(taken_back):
+            dates.append(tracked.reports[event.report_id].earliest_fix)
+    for expected in _expected(reversed_events):
         tracked.expect(expected)
     since = max(min(dates), _FIRST) if dates else None
     return Loaded(tracked, marks, frozenset(fresh), since)
 
 
-def _is_new(pk: int, seen: int, newest: int) -> bool:
-    return newest > seen and pk > seen - _OVERLAP
+def _is_new(pk: int, previous: int, newest: int) -> bool:
+    return newest > previous and pk > previous - _OVERLAP
 
 
 def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, str, datetime | None]]:
@@ -129,33 +131,33 @@ def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, s
                 authored=(int(authored_at.timestamp()), email.lower()) if authored_at and email else None,
                 patch_id=patch_id,
                 improvement=verdict == Verdict.IMPROVEMENT,
-                born=_past(authored_at, now) or (reported_at or now) - _BEFORE_REPORT,
+                earliest_fix=_past(authored_at, now) or (reported_at or now) - _BEFORE_REPORT,
             ),
             tag,
             reported_at,
         )
 
 
-def _past(told: datetime | None, now: datetime) -> datetime | None:
+def _past(date: datetime | None, now: datetime) -> datetime | None:
     """Return a date unless it is in the future."""
-    return told if told and told <= now else None
+    return date if date and date <= now else None
 
 
 def _mails(
-    seen: Marks, marks: Marks, reported: Mapping[int, datetime], now: datetime
+    previous: Marks, marks: Marks, reported: Mapping[int, datetime], now: datetime
 ) -> Iterator[tuple[str, int, datetime | None]]:
     """Yield the mails of the reports' threads; for new ones, also the date since when a commit may name them. Dates
     before the report or in the future are not trusted.
     """
-    filed = Message.objects.exclude(relation__in=_ELSEWHERE)
+    filed = Message.objects.exclude(relation__in=_MENTION_RELATIONS)
     for message_id, report, pk, sent_at in filed.values_list("message_id", "report_id", "pk", "sent_at").iterator():
         if report in reported:
             since = max(_past(sent_at, now) or reported[report], reported[report])
-            yield message_id, report, since if _is_new(pk, seen.message, marks.message) else None
+            yield message_id, report, since if _is_new(pk, previous.message, marks.message) else None
     ours = OutgoingMail.objects.values_list("message_id", "report_id", "pk", "composed_at")
     for message_id, report, pk, composed_at in ours.iterator():
         if report in reported:
-            yield message_id, report, composed_at if _is_new(pk, seen.outgoing, marks.outgoing) else None
+            yield message_id, report, composed_at if _is_new(pk, previous.outgoing, marks.outgoing) else None
 
 
 def _merges() -> Iterator[tuple[str, int]]:
@@ -164,40 +166,42 @@ def _merges() -> Iterator[tuple[str, int]]:
     yield from landed.exclude(merge="").exclude(merge=F("commit__sha")).values_list("merge", "commit__report")
 
 
-def _relate(tracked: Tracked, tree: Tree, seen: Marks, marks: Marks) -> Iterator[tuple[str, datetime | None]]:
+def _relate(tracked: Tracked, tree: Tree, previous: Marks, marks: Marks) -> Iterator[tuple[str, datetime | None]]:
     """Add the commits that git reported before, and culprits bisected in other trees. Yield those that another tree
     reported since the last walk: this one may hold their backports and reverts.
     """
     fields = ("pk", "tree_id", "commit__sha", "commit__title", "commit__authored_at", "report_id", "part", "undoes")
-    for pk, by, sha, title, authored_at, report, part, undoes in RelatedCommit.objects.values_list(*fields).iterator():
+    for pk, tree_id, sha, title, authored_at, report, part, undoes in RelatedCommit.objects.values_list(
+        *fields
+    ).iterator():
         tracked.relate(sha, Related(report, Part(part), undoes, plain(title)))
-        if by != tree.pk and _is_new(pk, seen.related, marks.related):
+        if tree_id != tree.pk and _is_new(pk, previous.related, marks.related):
             yield sha, authored_at
     joined = Commit.objects.filter(same_patch_as__report__isnull=False)
     for sha, title, report in joined.values_list("sha", "title", "same_patch_as__report__pk"):
         tracked.relate(sha, Related(report, Part.CULPRIT, title=plain(title)))
 
 
-def _said() -> Q:
+def _named_outside_git() -> Q:
     """Select events from mail, results and people, as opposed to git."""
-    return Q(kind__in=list(_SAID)) & ~Q(message_id="", actor="", result="")
+    return Q(kind__in=list(_PART_BY_KIND)) & ~Q(message_id="", actor="", result="")
 
 
-def _said_events(taken_back: Collection[tuple[int, str]]) -> Iterator[tuple[int, Event]]:
+def _events_naming_commits(reversed_events: Collection[tuple[int, str]]) -> Iterator[tuple[int, Event]]:
     """Yield those that name a commit and are not reversed."""
-    named = Event.objects.filter(_said()).exclude(commit="", remark="")
+    named = Event.objects.filter(_named_outside_git()).exclude(commit="", remark="")
     for event in named.only("pk", "report_id", "kind", "key", "commit", "remark", "title").iterator():
-        if (event.report_id, event.key) not in taken_back:
+        if (event.report_id, event.key) not in reversed_events:
             yield event.pk, event
 
 
 def _shas(event: Event) -> list[str]:
     """Return the commit of an event, or the one that a sentence names."""
-    told = event.commit or (event.remark if event.kind == EventKind.FIX_PROPOSED else "")
-    return [told.lower()] if _SHA.match(told.lower()) else []
+    sha = event.commit or (event.remark if event.kind == EventKind.FIX_PROPOSED else "")
+    return [sha.lower()] if _SHA.match(sha.lower()) else []
 
 
-def _expected(taken_back: Collection[tuple[int, str]]) -> Iterator[Expected]:
+def _expected(reversed_events: Collection[tuple[int, str]]) -> Iterator[Expected]:
     """Yield the titles of fixes that were posted or named, with their authors; a command or a person means exactly
     this title.
     """
@@ -205,24 +209,24 @@ def _expected(taken_back: Collection[tuple[int, str]]) -> Iterator[Expected]:
     events = list(proposed.only("report_id", "key", "title", "message_id", "actor", "quote"))
     writers = _writers(event.message_id for event in events)
     for event in events:
-        if (event.report_id, event.key) in taken_back:
+        if (event.report_id, event.key) in reversed_events:
             continue
-        meant = bool(event.actor) or event.quote == f"fix {event.title}"
-        authors = None if meant else writers.get(event.message_id, frozenset())
+        exact_title = bool(event.actor) or event.quote == f"fix {event.title}"
+        authors = None if exact_title else writers.get(event.message_id, frozenset())
         yield Expected(event.report_id, event.title, authors, event.quote)
 
 
 def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
     """Return the authors of these mails, by address and by name."""
     found: dict[str, frozenset[str]] = {}
-    for some in in_parts({each for each in message_ids if each}):
-        rows = Message.objects.filter(message_id__in=some)
+    for batch in in_parts({each for each in message_ids if each}):
+        rows = Message.objects.filter(message_id__in=batch)
         for message_id, name, email in rows.values_list("message_id", "author_name", "author_email"):
             found[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
     return found
 
 
-def _taken_back() -> frozenset[tuple[int, str]]:
+def _reversed_events() -> frozenset[tuple[int, str]]:
     """Return the events that are reversed, unless the reversal itself is."""
     reports = Event.objects.filter(kind=EventKind.REVERSED).values("report")
     events: dict[int, list[EventData]] = {}
@@ -230,6 +234,6 @@ def _taken_back() -> frozenset[tuple[int, str]]:
         events.setdefault(event.report_id, []).append(event.value())
     return frozenset(
         (report, key)
-        for report, told in events.items()
-        for key in {event.key for event in told} - {event.key for event in effective_events(told)}
+        for report, report_events in events.items()
+        for key in {event.key for event in report_events} - {event.key for event in effective_events(report_events)}
     )

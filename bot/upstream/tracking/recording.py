@@ -16,28 +16,32 @@ from tracker.services.bulk import in_parts
 _MOMENT = timedelta(seconds=1)
 
 
-def record(view: View, now_so: Sequence[Now]) -> int:
+def record(view: View, current_states: Sequence[Now]) -> int:
     """Store new events, and reverse those that no longer hold. Return the number of events stored."""
-    reports = {each.report for each in now_so}
-    before = _told_before(reports)
+    reports = {each.report for each in current_states}
+    before = _reported_before(reports)
     quotes = _quotes(reports)
-    owners = {report.pk: report for some in in_parts(reports) for report in Report.objects.filter(pk__in=some)}
+    reports_by_pk = {report.pk: report for batch in in_parts(reports) for report in Report.objects.filter(pk__in=batch)}
     rows: list[Event] = []
-    for now in now_so:
-        known = before.get((now.report, now.sha, view.tree), _Before([], set()))
-        rows += [_taken_back(owners[now.report], each, view) for each in known.standing if _is_wrong(each, now, view)]
-        if now.event and not any(_is_same(each, now.event, view.role) for each in known.standing):
-            quote = quotes.get((now.report, now.sha), "") or now.event.title
-            event = replace(now.event, key=_free_key(now.event, known.keys))
-            rows.append(event_log.event_row(owners[now.report], event, view.now, quote))
+    for current in current_states:
+        known = before.get((current.report, current.sha, view.tree), _Before([], set()))
+        rows += [
+            _reversal(reports_by_pk[current.report], each, view)
+            for each in known.active
+            if _is_wrong(each, current, view)
+        ]
+        if current.event and not any(_is_same(each, current.event, view.role) for each in known.active):
+            quote = quotes.get((current.report, current.sha), "") or current.event.title
+            event = replace(current.event, key=_free_key(current.event, known.keys))
+            rows.append(event_log.event_row(reports_by_pk[current.report], event, view.now, quote))
     return event_log.record(rows)
 
 
 def _quotes(reports: Iterable[int]) -> dict[tuple[int, str], str]:
     """Return the words that relate git's commits to these reports."""
     found: dict[tuple[int, str], str] = {}
-    for some in in_parts(reports):
-        rows = RelatedCommit.objects.filter(report__in=some).values_list("report", "commit__sha", "quote")
+    for batch in in_parts(reports):
+        rows = RelatedCommit.objects.filter(report__in=batch).values_list("report", "commit__sha", "quote")
         found.update({(report, sha): quote for report, sha, quote in rows})
     return found
 
@@ -46,15 +50,15 @@ def _quotes(reports: Iterable[int]) -> dict[tuple[int, str], str]:
 class _Before:
     """What one tree has reported of a commit and a report: the events that hold, and the keys of all."""
 
-    standing: list[Event]
+    active: list[Event]
     keys: set[str]
 
 
-def _told_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
+def _reported_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
     """Return events by report, commit and tree. Only git reverses what git reported."""
     found: dict[tuple[int, str, str], _Before] = {}
-    for some in in_parts(reports):
-        events = list(Event.objects.filter(report__in=some, message_id="", actor="", result="").exclude(commit=""))
+    for batch in in_parts(reports):
+        events = list(Event.objects.filter(report__in=batch, message_id="", actor="", result="").exclude(commit=""))
         undone = {(event.report_id, event.reverses) for event in events if event.reverses}
         for event in events:
             if event.reverses:
@@ -63,19 +67,19 @@ def _told_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
             known = found.setdefault((event.report_id, event.commit, rest.partition(":")[0]), _Before([], set()))
             known.keys.add(event.key)
             if (event.report_id, event.key) not in undone:
-                known.standing.append(event)
+                known.active.append(event)
     return found
 
 
-def _is_wrong(known: Event, now: Now, view: View) -> bool:
+def _is_wrong(known: Event, current: Now, view: View) -> bool:
     """Whether an event no longer holds: in the mainline, a tag was deleted or a branch rewound; elsewhere, a revert
     has left.
     """
     if view.role is not TreeRole.MAINLINE:
-        return not now.is_there and now.part in (Part.REVERT, Part.UNDO)
-    if now.event is None:
+        return not current.is_present and current.part in (Part.REVERT, Part.UNDO)
+    if current.event is None:
         return True
-    return known.kind in VERSION_KINDS and (known.kind, known.tag) != (now.event.kind, now.event.tag)
+    return known.kind in VERSION_KINDS and (known.kind, known.tag) != (current.event.kind, current.event.tag)
 
 
 def _is_same(known: Event, event: EventData, role: TreeRole) -> bool:
@@ -93,7 +97,7 @@ def _free_key(event: EventData, taken: Collection[str]) -> str:
     return key
 
 
-def _taken_back(report: Report, known: Event, view: View) -> Event:
+def _reversal(report: Report, known: Event, view: View) -> Event:
     value = EventData(
         key=f"{EventKind.REVERSED}:{known.key}",
         kind=EventKind.REVERSED,
@@ -126,17 +130,17 @@ def relate(tree: Tree, matches: Iterable[Match], keys: Mapping[str, int]) -> Non
 
 def suggest(view: View, matches: Iterable[Match]) -> None:
     """Suggest uncertain matches, once per title, whether it comes from mail or git."""
-    doubtful = list(matches)
-    asked: set[tuple[int, str]] = set()
-    for some in in_parts({match.report for match in doubtful}):
-        known = Suggestion.objects.filter(report__in=some).exclude(decision=Decision.ACCEPTED)
-        asked.update(known.values_list("report", "title"))
-    for match in doubtful:
+    uncertain = list(matches)
+    suggested: set[tuple[int, str]] = set()
+    for batch in in_parts({match.report for match in uncertain}):
+        known = Suggestion.objects.filter(report__in=batch).exclude(decision=Decision.ACCEPTED)
+        suggested.update(known.values_list("report", "title"))
+    for match in uncertain:
         commit = match.commit
         event = view.suggested(commit.sha, commit.title, match.part, match.undoes)
-        if event and (match.report, commit.title) not in asked:
-            asked.add((match.report, commit.title))
-            _ask(match.report, replace(event, key=f"git:{commit.sha}"), match.rule, match.quote)
+        if event and (match.report, commit.title) not in suggested:
+            suggested.add((match.report, commit.title))
+            _store_suggestion(match.report, replace(event, key=f"git:{commit.sha}"), match.rule, match.quote)
 
 
 def suggest_again(view: View, shas: Collection[str]) -> None:
@@ -154,21 +158,21 @@ _LEFT = "left_next"
 _PARTS = {EventKind.SAME_PATCH: Part.CULPRIT, EventKind.DROPPED: Part.REVERT, EventKind.FIX_REVERTED: Part.UNDO}
 
 
-def suggest_dropped(now_so: Iterable[Now]) -> None:
+def suggest_dropped(current_states: Iterable[Now]) -> None:
     """Suggest that a culprit gone from linux-next was dropped. Withdraw that if it came back or was merged."""
     back: set[int] = set()
-    for now in now_so:
-        if now.event and now.event.kind is EventKind.GONE:
-            quote = f"{now.sha[:12]} gone from {now.event.tree} since {now.event.tag}"
-            event = replace(now.event, key=f"git:gone:{now.sha}", kind=EventKind.DROPPED, tag="", tree="")
-            _ask(now.report, event, _LEFT, quote)
-        elif now.event and now.event.kind in (EventKind.IN_NEXT, EventKind.MERGED, EventKind.LANDED):
-            back.add(now.report)
-    for some in in_parts(back):
-        Suggestion.objects.filter(report__in=some, rule=_LEFT, decision=Decision.OPEN).delete()
+    for current in current_states:
+        if current.event and current.event.kind is EventKind.GONE:
+            quote = f"{current.sha[:12]} gone from {current.event.tree} since {current.event.tag}"
+            event = replace(current.event, key=f"git:gone:{current.sha}", kind=EventKind.DROPPED, tag="", tree="")
+            _store_suggestion(current.report, event, _LEFT, quote)
+        elif current.event and current.event.kind in (EventKind.IN_NEXT, EventKind.MERGED, EventKind.LANDED):
+            back.add(current.report)
+    for batch in in_parts(back):
+        Suggestion.objects.filter(report__in=batch, rule=_LEFT, decision=Decision.OPEN).delete()
 
 
-def _ask(report: int, event: EventData, rule: str, quote: str) -> None:
+def _store_suggestion(report: int, event: EventData, rule: str, quote: str) -> None:
     fields = ("kind", "occurred_at", "role", "commit", "title", "tag", "tree", "remark")
     Suggestion.objects.get_or_create(
         report_id=report,
@@ -177,7 +181,7 @@ def _ask(report: int, event: EventData, rule: str, quote: str) -> None:
     )
 
 
-def waiting_commits() -> set[str]:
+def suggested_commits() -> set[str]:
     """Return the commits of open suggestions."""
     rows = Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="")
     return set(rows.values_list("commit", flat=True))

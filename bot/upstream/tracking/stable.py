@@ -33,17 +33,17 @@ def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
     return now.keys() != before.keys()
 
 
-def tell(tracked: Tracked, reports: Collection[int]) -> None:
+def update_series(tracked: Tracked, reports: Collection[int]) -> None:
     """Update what the series of every stable tree carry of the culprits of these reports."""
     trees = [tree for tree in Tree.objects.filter(role=TreeRole.STABLE) if tree.series]
     if not trees:
         return
-    for some in in_parts(pk for pk in reports if not tracked.reports[pk].improvement):
-        tags = _tags(sha for report in some for sha in tracked.commits[report])
-        rows = [row for tree in trees for report in some for row in _rows(tree, tracked, report, tags)]
-        StableSeries.objects.filter(report__in=some).delete()
+    for batch in in_parts(pk for pk in reports if not tracked.reports[pk].improvement):
+        tags = _tags(sha for report in batch for sha in tracked.commits[report])
+        rows = [row for tree in trees for report in batch for row in _rows(tree, tracked, report, tags)]
+        StableSeries.objects.filter(report__in=batch).delete()
         StableSeries.objects.bulk_create(rows, batch_size=500)
-        refresh(some)
+        refresh(batch)
 
 
 def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collection[str]]) -> Iterator[StableSeries]:
@@ -69,8 +69,8 @@ def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collecti
 def _tags(shas: Iterable[str]) -> dict[str, set[str]]:
     """Return the tags at which these commits landed, in the mainline and in stable trees."""
     landings = Landing.objects.filter(tree__role__in=(TreeRole.MAINLINE, TreeRole.STABLE), gone_at=None)
-    told: dict[str, set[str]] = {}
-    for some in in_parts(set(shas)):
-        for sha, tag in landings.filter(commit__sha__in=some).exclude(tag="").values_list("commit__sha", "tag"):
-            told.setdefault(sha, set()).add(tag)
-    return told
+    tags_by_sha: dict[str, set[str]] = {}
+    for batch in in_parts(set(shas)):
+        for sha, tag in landings.filter(commit__sha__in=batch).exclude(tag="").values_list("commit__sha", "tag"):
+            tags_by_sha.setdefault(sha, set()).add(tag)
+    return tags_by_sha

@@ -22,7 +22,7 @@ from bot.upstream.report_events import View
 from bot.upstream.tracking import bases, recording, stable
 from bot.upstream.tracking.loading import Loaded, load_tracked
 from bot.upstream.walk import Route, Walked
-from bot.upstream.walk_checkpoint import load
+from bot.upstream.walk_checkpoint import load_checkpoint
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
 from tracker.models import Commit, Release, ReleaseCandidate, Report, Tree
@@ -30,7 +30,7 @@ from tracker.services import locks
 from tracker.services.locks import Lock
 from tracker.services.report_summary import ReleaseCalendar, refresh, refresh_since
 
-WHOLE = 40  # digits of a sha
+SHA_LENGTH = 40  # digits of a sha
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ def track(
     now: datetime,
     others: Sequence[Path] = (),
     progress: Callable[[int], None] = _nothing,
-    still_ours: Callable[[], None] = _nothing,
+    check_lease: Callable[[], None] = _nothing,
 ) -> TrackTally:
-    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is needed; `still_ours`
+    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is needed; `check_lease`
     raises if another worker has taken the tree over.
 
     The findings and the checkpoint are stored in one transaction after git has finished, so that a walk of minutes
@@ -63,38 +63,38 @@ def track(
     repository = Path(tree.path)
     if not tree.path or not is_repository(repository):
         raise Unreadable(f"{tree.name}: {tree.path}: not a git repository; set PERFWORK_TREES to a clone of it")
-    memory = load(tree.cursor)
-    route = Route(repository, TreeRole(tree.role), read_refs(repository), memory, tree.branches)
+    checkpoint = load_checkpoint(tree.cursor)
+    route = Route(repository, TreeRole(tree.role), read_refs(repository), checkpoint, tree.branches)
     if tree.branches and not route.heads:
         raise Unreadable(f"{tree.name}: {tree.path}: no branch matches {tree.branches}; correct it in PERFWORK_TREES")
-    loaded = load_tracked(tree, memory.marks, now, identity.aliases)
-    ended = route.remember(loaded.marks)
-    if ended == memory:
+    loaded = load_tracked(tree, checkpoint.marks, now, identity.aliases)
+    next_checkpoint = route.next_checkpoint(loaded.marks)
+    if next_checkpoint == checkpoint:
         return TrackTally(unchanged=True)
     known = landing_rows.known_states(tree)
-    _learn_whole_shas(repository, loaded)
+    _complete_shas(repository, loaded)
     walked = _walk(route, loaded, known, identity, progress)
     matches = _match(walked.seen, loaded, identity, repository, others)
-    trip = _Trip(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
+    update = _TreeUpdate(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
     found = bases.find(repository, route.refs)
     with transaction.atomic():
         locks.take(Lock.TREE_WALK)
-        still_ours()
-        events = trip.store(route)
+        check_lease()
+        events = update.store(route)
         bases.store(found)
-        Tree.objects.filter(pk=tree.pk).update(cursor=ended.dump(), walked_at=now)
-    tree.cursor = ended.dump()
-    return TrackTally(sum(1 for place in trip.changed.values() if place.is_there), events)
+        Tree.objects.filter(pk=tree.pk).update(cursor=next_checkpoint.dump(), walked_at=now)
+    tree.cursor = next_checkpoint.dump()
+    return TrackTally(sum(1 for state in update.changed.values() if state.is_present), events)
 
 
-def _learn_whole_shas(repository: Path, loaded: Loaded) -> None:
+def _complete_shas(repository: Path, loaded: Loaded) -> None:
     """Replace abbreviated shas, as given in old reports, by the full ones that the tree knows."""
-    short = [sha for sha in loaded.tracked.related if len(sha) < WHOLE]
+    short = [sha for sha in loaded.tracked.related if len(sha) < SHA_LENGTH]
     learned = resolve(repository, short) if short else {}
-    for known, whole in learned.items():
-        loaded.tracked.learn(known, whole)
-        if not Commit.objects.filter(sha=whole).exists():
-            Commit.objects.filter(sha=known).update(sha=whole)
+    for known, full_sha in learned.items():
+        loaded.tracked.set_full_sha(known, full_sha)
+        if not Commit.objects.filter(sha=full_sha).exists():
+            Commit.objects.filter(sha=known).update(sha=full_sha)
     if learned:  # report summaries hold the sha for searching
         refresh(Report.objects.filter(culprit__sha__in=learned.values()).values_list("pk", flat=True))
 
@@ -108,7 +108,7 @@ def _walk(
 ) -> Walked:
     """Walk as far back as the new items need it; from the beginning if a culprit is older than its known date."""
     lost, late = route.lost_tags, route.late_tags
-    unsure = [place.merged_at or place.at for place in known.values() if _is_unsure(place, lost, late)]
+    unsure = [state.merged_at or state.at for state in known.values() if _is_unsure(state, lost, late)]
     since = min([each for each in (loaded.since, *unsure) if each], default=None)
     behind = walk.border(route, since)
     walked = walk.walk(route, loaded.tracked, identity, behind, progress)
@@ -117,10 +117,10 @@ def _walk(
     return walked
 
 
-def _is_unsure(place: LandingState, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
+def _is_unsure(state: LandingState, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
     """Whether the first tag of a commit may have changed: it was deleted, or an older one came late."""
-    version = versions.parse(place.tag) if late else None
-    return place.tag in lost or (version is not None and any(version > each for each in late))
+    version = versions.parse(state.tag) if late else None
+    return state.tag in lost or (version is not None and any(version > each for each in late))
 
 
 def _match(
@@ -132,7 +132,7 @@ def _match(
         tracked=loaded.tracked,
         robots=identity.robots | {identity.address},
         patch_ids=patch_ids([repository, *others], alike) if alike else {},
-        here=set(resolve(repository, named)) if named else (),
+        existing_shas=set(resolve(repository, named)) if named else (),
     )
     return match_all(seen, context)
 
@@ -146,13 +146,13 @@ def _changed(
     now: datetime,
 ) -> dict[str, LandingState]:
     """Return the landing states of followed commits that are new or changed."""
-    asked = {*loaded.tracked.related, *recording.waiting_commits(), *(match.commit.sha for match in matches)}
+    shas = {*loaded.tracked.related, *recording.suggested_commits(), *(match.commit.sha for match in matches)}
     after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
     lost = route.lost_tags
-    unsafe = {sha for sha, place in known.items() if sha not in walked.graph and _may_be_gone(place, route.role, lost)}
+    unsafe = {sha for sha, state in known.items() if sha not in walked.graph and _may_be_gone(state, route.role, lost)}
     return revised(
         known,
-        landing_states(walked, asked, after),
+        landing_states(walked, shas, after),
         walk.left_behind(route, unsafe),
         lost,
         now,
@@ -160,14 +160,14 @@ def _changed(
     )
 
 
-def _may_be_gone(place: LandingState, role: TreeRole, lost: Collection[str]) -> bool:
+def _may_be_gone(state: LandingState, role: TreeRole, lost: Collection[str]) -> bool:
     """Whether a commit may have left: untagged commits of the mainline, all in the trees before it."""
-    safe = role is TreeRole.MAINLINE and place.tag and place.tag not in lost
-    return place.is_there and role is not TreeRole.STABLE and not safe
+    safe = role is TreeRole.MAINLINE and state.tag and state.tag not in lost
+    return state.is_present and role is not TreeRole.STABLE and not safe
 
 
 @dataclass(frozen=True, slots=True)
-class _Trip:
+class _TreeUpdate:
     """A finished walk, with all that is needed to store it."""
 
     tree: Tree
@@ -180,22 +180,22 @@ class _Trip:
     def store(self, route: Route) -> int:
         """Store everything new. Return the number of events."""
         sure = [match for match in self.matches if match.sure]
-        seen = {match.commit.sha: _row(match) for match in self.matches}
-        wanted = {*self.changed, *(match.commit.sha for match in sure)}
-        keys = landing_rows.ensure_commits({sha: seen.get(sha) or Commit(sha=sha) for sha in wanted})
+        rows = {match.commit.sha: _row(match) for match in self.matches}
+        shas = {*self.changed, *(match.commit.sha for match in sure)}
+        keys = landing_rows.ensure_commits({sha: rows.get(sha) or Commit(sha=sha) for sha in shas})
         landing_rows.store(self.tree, self.changed, keys, self.now)
         recording.relate(self.tree, sure, keys)
         if route.role is TreeRole.MAINLINE:
             store_releases(route.refs.versions)
         view = self._view(route)
         # A commit that is known only by an abbreviated sha is not in this tree.
-        fresh = {sha for sha in self.loaded.fresh if len(sha) >= WHOLE}
-        now_so = list(view.now_so(wanted | fresh))
-        events = recording.record(view, now_so)
+        fresh = {sha for sha in self.loaded.fresh if len(sha) >= SHA_LENGTH}
+        current_states = list(view.current_states(shas | fresh))
+        events = recording.record(view, current_states)
         recording.suggest(view, [match for match in self.matches if not match.sure])
         recording.suggest_again(view, self.changed)
-        recording.suggest_dropped(now_so)
-        self._tell_stable(route.refs.versions, wanted)
+        recording.suggest_dropped(current_states)
+        self._update_stable(route.refs.versions, shas)
         return events
 
     def _view(self, route: Route) -> View:
@@ -204,17 +204,17 @@ class _Trip:
             tree=self.tree.name,
             role=route.role,
             tracked=self.loaded.tracked,
-            places={**self.known, **self.changed},
+            landings={**self.known, **self.changed},
             titles={match.commit.sha: match.commit.title for match in self.matches},
             mainline=landing_rows.in_mainline(related) if route.role is not TreeRole.MAINLINE else (),
             day=route.refs.days[-1].name if route.refs.days else "",
             now=self.now,
         )
 
-    def _tell_stable(self, tags: Sequence[Tag], shas: Collection[str]) -> None:
+    def _update_stable(self, tags: Sequence[Tag], shas: Collection[str]) -> None:
         tracked = self.loaded.tracked
-        touched = {report for sha in (*shas, *self.loaded.fresh) for report in tracked.related.get(sha, ())}
-        stable.tell(tracked, tracked.reports if stable.store_series(self.tree, tags) else touched)
+        affected = {report for sha in (*shas, *self.loaded.fresh) for report in tracked.related.get(sha, ())}
+        stable.update_series(tracked, tracked.reports if stable.store_series(self.tree, tags) else affected)
 
 
 def _row(match: Match) -> Commit:
@@ -248,12 +248,12 @@ def _store_cycles(tags: Sequence[Tag]) -> None:
     rows: list[ReleaseCandidate] = []
     for tag in tags:
         version = versions.parse(tag.name)
-        whole = versions.parse(version.cycle) if version else None
-        if version is None or whole is None or version.is_stable:
+        cycle = versions.parse(version.cycle) if version else None
+        if version is None or cycle is None or version.is_stable:
             continue
         release = known.get(version.cycle)
         if release is None:
-            release, _ = Release.objects.get_or_create(version=version.cycle, defaults={"number": whole.number})
+            release, _ = Release.objects.get_or_create(version=version.cycle, defaults={"number": cycle.number})
             known[version.cycle] = release
         if version.is_release and release.released_at is None:
             release.released_at = tag.at
