@@ -88,7 +88,7 @@ def read_archive(which: int, number: int) -> None:
     """Read new mail of one archive, unless another worker does. Errors are logged, and affect no other archive."""
     try:
         read_source(
-            open_sources(settings.PERFWORK_ARCHIVES[which])[number], bot_identity(), timezone.now(), held=_lease()
+            open_sources(settings.PERFWORK_ARCHIVES[which])[number], bot_identity(), timezone.now(), lease=_lease()
         )
     except Busy as busy:
         log.info("%s", busy)

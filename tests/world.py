@@ -91,8 +91,8 @@ class World:
         file.write_text("".join(json.dumps(each) + "\n" for each in results))
         answers = list(take_in(read_path(file), [self.git.path], self.now))
         for answer in answers:
-            if answer.refusal:
-                raise answer.refusal
+            if answer.rejection:
+                raise answer.rejection
         return [answer.receipt for answer in answers if answer.receipt]
 
     def report(self, title: str = "mm/vmscan: walk cold folios first", sha: str = "", **changes: Any) -> Report:

@@ -16,7 +16,7 @@ from bot.archives.filing import Filed, MailFiler
 from bot.archives.known_reports import keys_in_database, keys_of_culprit
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources.raw import RawMail
-from bot.archives.storage import is_too_long, keep, keep_all, wait_for_all
+from bot.archives.storage import add_pending_references, is_too_long, keep, keep_all
 from bot.archives.tally import ReadTally
 from bot.replies.reading import Reading, understand
 from bot.robot_reports.report import find_report
@@ -47,166 +47,166 @@ class _Read:
     reading: Reading
 
 
-def take(passed: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter) -> ReadTally:
+def take(passed: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter) -> ReadTally:
     """File mails in the caller's transaction, and then the pending mail that waited for them."""
     tally = ReadTally()
     maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
-    put_aside(maybe, archive, desk, sieve, tally)
+    store_pending(maybe, archive, filer, prefilter, tally)
     passed = [each for each in passed if each.why is not Passes.MAYBE or each.source]
-    brought = list(_file(passed, archive, desk, sieve, tally))
+    new_keys = list(_file(passed, archive, filer, prefilter, tally))
     for _ in range(ROUNDS):
-        if not brought:
+        if not new_keys:
             break
-        waited, brought = brought, []
-        for orphans in _orphans_of(waited):
-            brought += _file(orphans, archive, desk, sieve, tally)
-    _read_again(desk)
-    desk.refold()
+        keys, new_keys = new_keys, []
+        for pending in _pending_for(keys):
+            new_keys += _file(pending, archive, filer, prefilter, tally)
+    _read_again(filer)
+    filer.refold()
     return tally
 
 
-def put_aside(
-    maybe: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter, tally: ReadTally
+def store_pending(
+    maybe: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter, tally: ReadTally
 ) -> None:
     """Store mails that seem to be about an unknown report, unparsed, with the keys that they name."""
-    named = {each.mail.raw: keys for each in maybe if (keys := sieve.names(each.mail.raw))}
+    named = {each.mail.raw: keys for each in maybe if (keys := prefilter.names(each.mail.raw))}
     if not named:
         return
-    sources, made = keep_all([each.mail for each in maybe if each.mail.raw in named], archive, desk.now)
+    sources, made = keep_all([each.mail for each in maybe if each.mail.raw in named], archive, filer.now)
     filed = set(
         Message.objects.filter(source__in=[row.pk for row in sources.values()]).values_list("source", flat=True)
     )
-    wait_for_all((sources[raw], keys) for raw, keys in named.items() if sources[raw].pk not in filed)
-    tally.orphans += made
+    add_pending_references((sources[raw], keys) for raw, keys in named.items() if sources[raw].pk not in filed)
+    tally.pending += made
     tally.kept += made
 
 
 def _file(
-    passed: Sequence[Passed], archive: Archive | None, desk: MailFiler, sieve: Prefilter, tally: ReadTally
+    passed: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter, tally: ReadTally
 ) -> Iterator[str]:
     """Parse and file mails. Yields the keys that are tracked from now on."""
-    reads = [each for each in (_parsed(one, archive, desk, tally) for one in passed) if each]
+    reads = [each for each in (_parsed(one, archive, filer, tally) for one in passed) if each]
     if reads:
-        desk.lay_out([each.reading for each in reads])
+        filer.load_reports([each.reading for each in reads])
     unfiled: list[Passed] = []
     for number, each in enumerate(reads):
         try:
             with transaction.atomic():
-                filed = _take(each, archive, desk)
+                filed = _take(each, archive, filer)
         except (SoftTimeLimitExceeded, MemoryError):
             raise  # the host's fault, not the mail's: nothing may be skipped for it
         except Exception as error:  # hostile mail may raise anything: it is stored, and the next one is read
             if isinstance(error, OperationalError) and not is_too_long(error):
                 raise
-            _quarantine(each.passed, archive, desk, error, tally)
-            desk.forget()  # what it cached from this mail was rolled back
-            desk.lay_out([later.reading for later in reads[number + 1 :]])
+            _quarantine(each.passed, archive, filer, error, tally)
+            filer.clear_cache()  # what it cached from this mail was rolled back
+            filer.load_reports([later.reading for later in reads[number + 1 :]])
             continue
-        waits = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not desk.is_of_a_bulletin(each.reading)
+        waits = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(each.reading)
         if waits and not filed.message_id:
             unfiled.append(each.passed)
         _count(filed, tally, each.passed)
-        yield from _tracked(filed, sieve)
-    put_aside(unfiled, archive, desk, sieve, tally)
+        yield from _tracked(filed, prefilter)
+    store_pending(unfiled, archive, filer, prefilter, tally)
 
 
-def _parsed(passed: Passed, archive: Archive | None, desk: MailFiler, tally: ReadTally) -> _Read | None:
+def _parsed(passed: Passed, archive: Archive | None, filer: MailFiler, tally: ReadTally) -> _Read | None:
     try:
-        return _Read(passed, understand(passed.mail.raw, desk.identity))
+        return _Read(passed, understand(passed.mail.raw, filer.identity))
     except (SoftTimeLimitExceeded, MemoryError):
         raise
     except Exception as error:
-        _quarantine(passed, archive, desk, error, tally)
+        _quarantine(passed, archive, filer, error, tally)
         return None
 
 
-def _take(each: _Read, archive: Archive | None, desk: MailFiler) -> Filed:
+def _take(each: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
     """File one mail; it waits for whatever it names that is not there yet."""
     reading, passed = each.reading, each.passed
 
     def kept() -> RawMessage:
-        return passed.source or keep(passed.mail, archive, desk.now)
+        return passed.source or keep(passed.mail, archive, filer.now)
 
     if passed.source and passed.source.error:
         passed.source.error = ""  # it can be read now
         passed.source.save(update_fields=["error"])
     if not reading.mail.message_id:
-        if desk.concerns(reading):
+        if filer.concerns(reading):
             raise ValueError("the mail has no Message-ID, so it can't be filed")
         return Filed()
-    filed = desk.file(reading, kept)
+    filed = filer.file(reading, kept)
     if filed.was_known and passed.source:
-        desk.file_again(reading)
-    unseen = desk.unseen(reading)
+        filer.file_again(reading)
+    missing_keys = filer.missing_keys(reading)
     if passed.source:
-        stale = PendingReference.objects.filter(source=passed.source)
-        (stale if filed.message_id else stale.filter(own=False)).exclude(key__in=unseen).delete()
-    if unseen and filed.message_id and not filed.was_known:
-        wait_for_all([(kept(), dict.fromkeys(unseen, False))])
+        outdated = PendingReference.objects.filter(source=passed.source)
+        (outdated if filed.message_id else outdated.filter(own=False)).exclude(key__in=missing_keys).delete()
+    if missing_keys and filed.message_id and not filed.was_known:
+        add_pending_references([(kept(), dict.fromkeys(missing_keys, False))])
     return filed
 
 
-def _read_again(desk: MailFiler) -> None:
+def _read_again(filer: MailFiler) -> None:
     """Read the threads of reports with new recipients again: the roles of their writers may have changed."""
-    for pk in sorted(desk.more_people):
+    for pk in sorted(filer.new_recipients):
         sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
         for source in sources.iterator(chunk_size=20):
-            reading = understand(source.raw, desk.identity)
-            if not (reading.mail.author.email in desk.identity.robots and find_report(reading.mail)):
-                desk.lay_out([reading])
-                desk.file_again(reading)
-    desk.more_people.clear()
+            reading = understand(source.raw, filer.identity)
+            if not (reading.mail.author.email in filer.identity.robots and find_report(reading.mail)):
+                filer.load_reports([reading])
+                filer.file_again(reading)
+    filer.new_recipients.clear()
 
 
-def _tracked(filed: Filed, sieve: Prefilter) -> Iterator[str]:
+def _tracked(filed: Filed, prefilter: Prefilter) -> Iterator[str]:
     """Yield the keys of a newly filed mail, and add them to stage one."""
     if not filed.message_id or filed.was_known:
         return
-    sieve.tracked.add(key_of_message(filed.message_id))
+    prefilter.tracked.add(key_of_message(filed.message_id))
     yield filed.message_id
     if filed.report:
         for key in keys_of_culprit(filed.report.culprit.sha, filed.report.culprit.title):
-            sieve.tracked.add(key)
+            prefilter.tracked.add(key)
             yield key.decode()
 
 
-def _orphans_of(keys: Sequence[str]) -> Iterator[list[Passed]]:
+def _pending_for(keys: Sequence[str]) -> Iterator[list[Passed]]:
     """Yield the mails that waited for one of these keys, in the order of their arrival, about SLICE bytes at a time."""
     found: set[int] = set()
     for start in range(0, len(keys), AT_ONCE):
         rows = PendingReference.objects.filter(key__in=keys[start : start + AT_ONCE], source__error="")
         found.update(rows.values_list("source", flat=True))
-    size, some = 0, []
+    size, passed = 0, []
     for start in range(0, len(order := sorted(found)), ROWS):
         for source in RawMessage.objects.filter(pk__in=order[start : start + ROWS]).order_by("pk"):
-            some.append(Passed(RawMail(source.raw, source.position), Passes.MAYBE, source))
-            size += len(some[-1].mail.raw)
+            passed.append(Passed(RawMail(source.raw, source.position), Passes.MAYBE, source))
+            size += len(passed[-1].mail.raw)
             if size > SLICE:
-                yield some
-                size, some = 0, []
-    if some:
-        yield some
+                yield passed
+                size, passed = 0, []
+    if passed:
+        yield passed
 
 
-def claim_pending(desk: MailFiler, sieve: Prefilter) -> ReadTally:
+def claim_pending(filer: MailFiler, prefilter: Prefilter) -> ReadTally:
     """File pending mail whose report came another way: from a lab, or from another worker at the same moment."""
-    late: list[str] = []
+    waiting_keys: list[str] = []
     reports = OutgoingMail.objects.exclude(report=None).values("message_id")
     for keys in (Message.objects.values("message_id"), reports, *keys_in_database()):
         waiting = PendingReference.objects.filter(key__in=keys, own=False, source__error="")
-        late += waiting.values_list("key", flat=True).distinct()[:AT_ONCE]
+        waiting_keys += waiting.values_list("key", flat=True).distinct()[:AT_ONCE]
     tally = ReadTally()
-    for orphans in _orphans_of(late):
-        tally += take(orphans, None, desk, sieve)
+    for pending in _pending_for(waiting_keys):
+        tally += take(pending, None, filer, prefilter)
     return tally
 
 
-def _quarantine(passed: Passed, archive: Archive | None, desk: MailFiler, error: Exception, tally: ReadTally) -> None:
-    what = " ".join(str(error).split())[:500]
-    log.warning("quarantined %s %s: %s", archive or "mail", passed.mail.position, what)
+def _quarantine(passed: Passed, archive: Archive | None, filer: MailFiler, error: Exception, tally: ReadTally) -> None:
+    reason = " ".join(str(error).split())[:500]
+    log.warning("quarantined %s %s: %s", archive or "mail", passed.mail.position, reason)
     with transaction.atomic():
-        source = passed.source or keep(passed.mail, archive, desk.now)
-        source.error = f"{type(error).__name__}: {what}"
+        source = passed.source or keep(passed.mail, archive, filer.now)
+        source.error = f"{type(error).__name__}: {reason}"
         source.save(update_fields=["error"])
     tally.quarantined += 1
     tally.kept += 1

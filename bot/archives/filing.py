@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.archives import report_import
-from bot.archives.known_reports import keys_of_culprit, know, load, names_in, patch_keys
+from bot.archives.known_reports import add_report, keys_of_culprit, load, names_in, patch_keys
 from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.outbox import delivery_evidence
@@ -46,29 +46,29 @@ class MailFiler:
         self.identity = identity
         self.now = now
         self._touched: set[int] = set()
-        self._spoken: set[int] = set()  # reports with new mail
-        self.more_people: set[int] = set()  # reports with new recipients
-        self.forget()
+        self._with_new_mail: set[int] = set()  # reports with new mail
+        self.new_recipients: set[int] = set()  # reports with new recipients
+        self.clear_cache()
 
-    def forget(self) -> None:
-        """Empty the cache; `lay_out` loads from the database."""
+    def clear_cache(self) -> None:
+        """Empty the cache; `load_reports` loads from the database."""
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
         self._filed: set[str] = set()
         self._bulletins: set[str] = set()  # our own mails that are about no report
 
-    def lay_out(self, readings: Sequence[Reading]) -> None:
+    def load_reports(self, readings: Sequence[Reading]) -> None:
         """Load the reports that these mails may be about, with a few queries for all mails together."""
         self._filed |= load(self.known, self._rows, readings, self._bulletins)
 
     def refold(self) -> None:
         """Update the cached states; called once per batch."""
         event_log.refold(self._touched)  # reports that were rolled back do not exist, and are not folded
-        report_summary.refresh(self._touched | self._spoken)
+        report_summary.refresh(self._touched | self._with_new_mail)
         self._touched.clear()
-        self._spoken.clear()
+        self._with_new_mail.clear()
 
-    def unseen(self, reading: Reading) -> list[str]:
+    def missing_keys(self, reading: Reading) -> list[str]:
         """Return the keys that a mail names and we don't have: mails it answers or links to, what its patch fixes."""
         mails = [name for name in names_in(reading) if name not in self.known.by_message]
         commits = patch_keys(reading)
@@ -76,8 +76,8 @@ class MailFiler:
             reports = self.known.reports.values()
             culprits = {key.decode() for each in reports for key in keys_of_culprit(each.culprit, each.title)}
             commits = [key for key in commits if key not in culprits]
-        nowhere = {reading.mail.message_id, *self._bulletins}
-        return [name for name in (*mails, *commits) if name not in nowhere]
+        ignored = {reading.mail.message_id, *self._bulletins}
+        return [name for name in (*mails, *commits) if name not in ignored]
 
     def is_of_a_bulletin(self, reading: Reading) -> bool:
         """Whether a mail is one of our bulletins, or answers one: it will never be about a report."""
@@ -88,9 +88,9 @@ class MailFiler:
         return bool(self.known.relations(reading))
 
     def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
-        """File one mail after `lay_out`. `keep` stores its bytes, and is called first."""
+        """File one mail after `load_reports`. `keep` stores its bytes, and is called first."""
         mail = reading.mail
-        if reading.kind is SenderKind.SELF and not self._witness(reading):
+        if reading.kind is SenderKind.SELF and not self._record_delivery(reading):
             return Filed()  # so that the real one, which may come later, is not a duplicate
         if reading.kind is SenderKind.SELF and mail.message_id in self._bulletins:
             return Filed()  # it names many reports and belongs to none, and so do replies to it
@@ -115,8 +115,8 @@ class MailFiler:
     def _file_reply(self, reading: Reading, relations: Mapping[str, Relation], source: RawMessage) -> Filed:
         """File our own mail, a reply, or a mail elsewhere that names a report."""
         mail = reading.mail
-        first, how = next(iter(relations.items()))
-        self._store(reading, self._rows[first], source, how)
+        first_tag, first_relation = next(iter(relations.items()))
+        self._store(reading, self._rows[first_tag], source, first_relation)
         if reading.kind is SenderKind.SELF:
             return Filed(mail.message_id)  # its delivery evidence is recorded already
         if reading.kind is SenderKind.BOUNCE:
@@ -128,10 +128,10 @@ class MailFiler:
         answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
         return Filed(mail.message_id, is_reply=True)
 
-    def _witness(self, reading: Reading) -> bool:
+    def _record_delivery(self, reading: Reading) -> bool:
         """Record a mail in our name as delivery evidence; False if it is another mail under the same Message-ID."""
-        ours = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
-        mail = ours.first()
+        unsent = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
+        mail = unsent.first()
         return mail is None or delivery_evidence.hear(mail, reading, self.identity, self.now)
 
     def file_again(self, reading: Reading) -> None:
@@ -139,18 +139,20 @@ class MailFiler:
         relations = self.known.relations(reading)
         if reading.kind is SenderKind.SELF or not relations:
             return
-        first, how = next(iter(relations.items()))
-        report = self._rows[first]
+        first_tag, first_relation = next(iter(relations.items()))
+        report = self._rows[first_tag]
         role = self.known.reports[report.tag].role_of(reading, self.identity) or ""
         message = Message.objects.filter(message_id=reading.mail.message_id)
-        message.exclude(report=report, role=role, relation=how).update(report=report, role=role, relation=how)
+        message.exclude(report=report, role=role, relation=first_relation).update(
+            report=report, role=role, relation=first_relation
+        )
         self.known.file_under(reading.mail.message_id, report.tag)
-        self._spoken.add(report.pk)
+        self._with_new_mail.add(report.pk)
         for tag, relation in relations.items():
             self._act(reading, tag, relation)
 
-    def _know(self, report: Report) -> None:
-        know(self.known, self._rows, report)
+    def _add_known(self, report: Report) -> None:
+        add_report(self.known, self._rows, report)
 
     def _store(self, reading: Reading, report: Report, source: RawMessage, relation: str = "") -> Message:
         mail = reading.mail
@@ -173,20 +175,20 @@ class MailFiler:
             own_text=(mail.text if reading.kind is SenderKind.SELF else reading.own_text)[:100_000],
         )
         self.known.file(mail.message_id, report.tag)
-        self._spoken.add(report.pk)
+        self._with_new_mail.add(report.pk)
         return message
 
     def _act(self, reading: Reading, tag: str, relation: Relation) -> None:
         """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
         report = self._rows[tag]
-        seen_from = self.known.reports[tag].standpoint(reading, relation, self.identity)
+        standpoint = self.known.reports[tag].standpoint(reading, relation, self.identity)
         at = reading.mail.date or self.now
-        effects = effects_of(reading, seen_from, self.identity.trust_policy)
-        acts = any(each.kind and each.mode is Mode.AUTO for each in effects)
+        effects = effects_of(reading, standpoint, self.identity.trust_policy)
+        has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
         # What a person has rejected stays rejected, whatever is known since.
-        turned_down = event_log.rejected_keys(report, reading.mail.message_id) if acts else set()
+        rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
         for number, effect in enumerate(effects):
-            event = event_of(effect, reading.mail, seen_from.role, at, number)
+            event = event_of(effect, reading.mail, standpoint.role, at, number)
             if event is None:
                 continue
             if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
@@ -195,7 +197,7 @@ class MailFiler:
                 event = replace(event, remark=self._sha10_of(event.remark))
             if effect.mode is not Mode.AUTO:
                 self._suggest(report, event, effect)
-            elif event.key not in turned_down:
+            elif event.key not in rejected_keys:
                 event_log.correct_role(report, event)
                 self._touched |= event_log.append([event_log.event_row(report, event, self.now, effect.quote)])
 
@@ -222,20 +224,20 @@ class MailFiler:
                 return self._rows[tag].culprit.sha10
         return argument[:200]
 
-    def _file_report(self, reading: Reading, told: RobotReport, source: RawMessage) -> Filed:
+    def _file_report(self, reading: Reading, robot_report: RobotReport, source: RawMessage) -> Filed:
         """File a robot's report: its culprit's report, its findings, and the event that it was reported. If its culprit
         or its metric is uncertain, that event is a suggestion, and the report is held until it is accepted.
         """
         mail = reading.mail
-        report, repeated, more_people = report_import.report_for(mail, told, self.identity)
-        if repeated and more_people:
-            self.more_people.add(report.pk)
-        self._know(report)
+        report, repeated, new_recipients = report_import.report_for(mail, robot_report, self.identity)
+        if repeated and new_recipients:
+            self.new_recipients.add(report.pk)
+        self._add_known(report)
         message = self._store(reading, report, source)
-        Message.objects.filter(pk=message.pk).update(tables=report_import.packed(told))
-        events = report_import.events_of(mail, told, mail.date or self.now)
-        if told.unsure:
-            effect = Effect(EventKind.REPORTED, Mode.SUGGEST, "unsure_report", quote="; ".join(told.unsure))
+        Message.objects.filter(pk=message.pk).update(tables=report_import.packed(robot_report))
+        events = report_import.events_of(mail, robot_report, mail.date or self.now)
+        if robot_report.unsure:
+            effect = Effect(EventKind.REPORTED, Mode.SUGGEST, "unsure_report", quote="; ".join(robot_report.unsure))
             for event in events:
                 self._suggest(report, event, effect)
         else:

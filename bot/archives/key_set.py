@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-_FEWEST = 1 << 16  # slots
-_A_KEY = 16  # slots per key: one in sixteen unknown keys is looked up in vain
-_NEWER = 4096  # new keys that are held unsorted
+_MIN_SLOTS = 1 << 16  # slots
+_SLOTS_PER_KEY = 16  # slots per key: one in sixteen unknown keys is looked up in vain
+_MAX_UNSORTED = 4096  # new keys that are held unsorted
 
 
 class KeySet:
@@ -19,13 +19,13 @@ class KeySet:
 
     def __init__(self, keys: Iterable[bytes] = ()) -> None:
         self._sorted = np.empty(0, np.int64)
-        self._newer: set[int] = set()
-        self._slots = bytearray(_FEWEST)
-        self._mask = _FEWEST - 1
+        self._unsorted: set[int] = set()
+        self._slots = bytearray(_MIN_SLOTS)
+        self._mask = _MIN_SLOTS - 1
         self.update(keys)
 
     def __len__(self) -> int:
-        return len(self._sorted) + len(self._newer)
+        return len(self._sorted) + len(self._unsorted)
 
     def __contains__(self, key: bytes) -> bool:
         return self.holds_any((key,))
@@ -40,18 +40,18 @@ class KeySet:
         return False
 
     def _holds(self, number: int) -> bool:
-        if number in self._newer:
+        if number in self._unsorted:
             return True
-        place = int(np.searchsorted(self._sorted, number))
-        return place < len(self._sorted) and int(self._sorted[place]) == number
+        index = int(np.searchsorted(self._sorted, number))
+        return index < len(self._sorted) and int(self._sorted[index]) == number
 
     def add(self, key: bytes) -> None:
         number = hash(key)
-        self._newer.add(number)
+        self._unsorted.add(number)
         self._slots[number & self._mask] = 1
-        if len(self._newer) > _NEWER:
-            self._sort_in(np.fromiter(self._newer, np.int64, len(self._newer)))
-            self._newer.clear()
+        if len(self._unsorted) > _MAX_UNSORTED:
+            self._sort_in(np.fromiter(self._unsorted, np.int64, len(self._unsorted)))
+            self._unsorted.clear()
 
     def update(self, keys: Iterable[bytes]) -> None:
         """Add many at once; they are hashed as they come, and not held in memory."""
@@ -60,11 +60,15 @@ class KeySet:
     def _sort_in(self, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         if len(numbers):
             self._sorted = np.union1d(self._sorted, numbers)
-        wanted = max(_FEWEST, 1 << (len(self._sorted) * _A_KEY - 1).bit_length()) if len(self._sorted) else _FEWEST
-        if wanted != len(self._slots):
-            self._mask = wanted - 1
-            self._slots = bytearray(wanted)
+        size = (
+            max(_MIN_SLOTS, 1 << (len(self._sorted) * _SLOTS_PER_KEY - 1).bit_length())
+            if len(self._sorted)
+            else _MIN_SLOTS
+        )
+        if size != len(self._slots):
+            self._mask = size - 1
+            self._slots = bytearray(size)
             numbers = self._sorted
-            for newer in self._newer:
-                self._slots[newer & self._mask] = 1
+            for number in self._unsorted:
+                self._slots[number & self._mask] = 1
         np.frombuffer(self._slots, np.uint8)[numbers & self._mask] = 1

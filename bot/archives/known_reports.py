@@ -31,8 +31,8 @@ def tracked_keys() -> Iterator[bytes]:
 
 def awaited_keys() -> Iterator[bytes]:
     """Return the keys of mails that are stored but not filed yet."""
-    own = PendingReference.objects.filter(own=True).values_list("key", flat=True)
-    return map(key_of_message, own.iterator(chunk_size=10_000))
+    unfiled = PendingReference.objects.filter(own=True).values_list("key", flat=True)
+    return map(key_of_message, unfiled.iterator(chunk_size=10_000))
 
 
 def keys_of_culprit(sha: str, title: str) -> Iterator[bytes]:
@@ -55,7 +55,7 @@ def names_in(reading: Reading) -> list[str]:
     links = (link.message_id for link in reading.links)
     answered = (*reading.mail.ancestors, *reading.bounce.message_ids)
     named = dict.fromkeys((reading.mail.message_id, *answered, *links))
-    return [name for name in named if _askable(name)]
+    return [name for name in named if _is_searchable(name)]
 
 
 def patch_keys(reading: Reading) -> list[str]:
@@ -73,20 +73,20 @@ def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Readin
     names = {name for reading in readings for name in names_in(reading)}
     read: dict[str, int] = {}
     sent: dict[str, int] = {}
-    for some in _slices(sorted(names)):
-        read |= dict(Message.objects.filter(message_id__in=some).values_list("message_id", "report_id"))
-        for name, pk in OutgoingMail.objects.filter(message_id__in=some).values_list("message_id", "report_id"):
+    for chunk in _slices(sorted(names)):
+        read |= dict(Message.objects.filter(message_id__in=chunk).values_list("message_id", "report_id"))
+        for name, pk in OutgoingMail.objects.filter(message_id__in=chunk).values_list("message_id", "report_id"):
             if pk is None:
                 bulletins.add(name)
             else:
                 sent[name] = pk
     filed = sent | read
     tags: dict[int, str] = {report.pk: tag for tag, report in rows.items()}
-    wanted = [Q(pk__in=some) for some in _slices(sorted(set(filed.values()) - tags.keys()))]
-    wanted += _by_culprit(readings)
-    for several in _slices(wanted, 100):
-        for report in Report.objects.filter(reduce(or_, several)).select_related("culprit"):
-            know(known, rows, report)
+    conditions = [Q(pk__in=chunk) for chunk in _slices(sorted(set(filed.values()) - tags.keys()))]
+    conditions += _by_culprit(readings)
+    for group in _slices(conditions, 100):
+        for report in Report.objects.filter(reduce(or_, group)).select_related("culprit"):
+            add_report(known, rows, report)
             tags[report.pk] = report.tag
     for message_id, pk in filed.items():
         if pk in tags:
@@ -94,7 +94,7 @@ def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Readin
     return {reading.mail.message_id for reading in readings} & read.keys()
 
 
-def know(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
+def add_report(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
     """Add a report to those that mails are matched with."""
     rows[report.tag] = report
     known.add(
@@ -119,14 +119,14 @@ def _by_culprit(readings: Iterable[Reading]) -> list[Q]:
         tags |= {*reading.tags, *(link.page for link in reading.links if link.page)}
         digits |= {*reading.fixes, *(link.page for link in reading.links if link.page)}
         titles |= {reading.reverts} - {""}
-    found = [Q(tag__in=some) for some in _slices(sorted(tags))]
-    found += [Q(culprit__title__in=some) for some in _slices(sorted(filter(_askable, titles)))]
+    found = [Q(tag__in=chunk) for chunk in _slices(sorted(tags))]
+    found += [Q(culprit__title__in=chunk) for chunk in _slices(sorted(filter(_is_searchable, titles)))]
     # A range finds prefixes by the index, which LIKE does not everywhere; old reports have only ten digits.
     found += [Q(culprit__sha__gte=each[:10], culprit__sha__lt=each[:10] + "g") for each in sorted(digits)]
     return found
 
 
-def _askable(name: str) -> bool:
+def _is_searchable(name: str) -> bool:
     """Whether the database can look the name up."""
     return bool(name) and len(name.encode("utf-8", "replace")) <= _LONGEST and "\0" not in name
 

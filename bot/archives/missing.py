@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 from tracker.models import Archive, Message, OutgoingMail
 
 AT_ONCE = 50  # threads per run, to spare the server
-AGAIN = timedelta(days=7)  # after which a server is asked again for what it did not have
+RETRY_AFTER = timedelta(days=7)  # after which a server is asked again for what it did not have
 
 
 def missing_parents(now: datetime) -> list[str]:
@@ -22,10 +22,10 @@ def missing_parents(now: datetime) -> list[str]:
     )
     parents = dict.fromkeys(answers.order_by("-pk").values_list("in_reply_to", flat=True)[: AT_ONCE * 20])
     names = {f"{settings.PERFWORK_LORE} {parent}": parent for parent in parents}
-    asked = Archive.objects.filter(path__in=names, read_at__gt=now - AGAIN).values_list("path", flat=True)
-    lately = set(asked)
-    chosen = {name: parent for name, parent in names.items() if name not in lately}
-    some = dict(list(chosen.items())[:AT_ONCE])
-    for name in some:  # counts as asked, whatever comes of it
+    requested = Archive.objects.filter(path__in=names, read_at__gt=now - RETRY_AFTER).values_list("path", flat=True)
+    recent = set(requested)
+    chosen = {name: parent for name, parent in names.items() if name not in recent}
+    batch = dict(list(chosen.items())[:AT_ONCE])
+    for name in batch:  # counts as asked, whatever comes of it
         Archive.objects.update_or_create(path=name, defaults={"read_at": now})
-    return list(some.values())
+    return list(batch.values())

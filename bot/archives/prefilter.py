@@ -61,7 +61,7 @@ class Prefilter:
         be filed only after they are checked. A mail that names only itself waits for nothing, and nothing waits for
         it, so that the same mails are stored wherever a reading is interrupted.
         """
-        raw = _in_lines(raw)
+        raw = _with_lf_ends(raw)
         found = self._signs.of(raw)
         end = found[patterns.HEAD_END][0] if patterns.HEAD_END in found else len(raw)
         ids = _ids(raw, found, end)
@@ -77,11 +77,11 @@ class Prefilter:
         """Return the keys that a mail names, and whether each is its own id: the mails it answers and links to, the
         commits it says it fixes, the title it reverts. {} if it names only itself.
         """
-        raw = _in_lines(raw)
+        raw = _with_lf_ends(raw)
         found = self._signs.of(raw)
         end = found[patterns.HEAD_END][0] if patterns.HEAD_END in found else len(raw)
         own = _own_id(raw, found, end)
-        body = self._in_the_clear(raw, found, end)
+        body = self._decoded_body(raw, found, end)
         links = find_links(body.decode("utf-8", "replace"))
         keys = [*_ids(raw, found, end), *(key_of_message(link.message_id) for link in links)]
         keys += [key_of_commit(sha[1]) for sha in _FIXED.finditer(body)]
@@ -109,10 +109,10 @@ class Prefilter:
             return Passes.REPORT if suspicious else Passes.NAMED
         if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
             return self._of_body(raw, found, suspicious)
-        body = self._in_the_clear(raw, found, end)
+        body = self._decoded_body(raw, found, end)
         return self._of_body(body, self._signs.of(body), suspicious)
 
-    def _in_the_clear(self, raw: bytes, found: patterns.Found, end: int) -> bytes:
+    def _decoded_body(self, raw: bytes, found: patterns.Found, end: int) -> bytes:
         quoted, base64 = patterns.QUOTED_PRINTABLE in found, patterns.BASE64 in found
         return decode_body(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=patterns.DELSP in found)
 
@@ -196,19 +196,19 @@ def _subject(raw: bytes, found: patterns.Found, end: int) -> bytes:
 
 def _closes_something(body: bytes, found: patterns.Found) -> bool:
     """Whether a trailer links to a mail that is not a build report; those have lists of their own (oe-kbuild-all)."""
-    for place in found.get(patterns.LINK, ())[:_LINKS]:
-        line = body.rfind(b"\n", 0, place) + 1
-        if _CLOSES.match(body, line) and b"kbuild" not in body[place : place + 60]:
+    for offset in found.get(patterns.LINK, ())[:_LINKS]:
+        line = body.rfind(b"\n", 0, offset) + 1
+        if _CLOSES.match(body, line) and b"kbuild" not in body[offset : offset + 60]:
             return True
     return False
 
 
-def _in_lines(raw: bytes) -> bytes:
+def _with_lf_ends(raw: bytes) -> bytes:
     """Return a mail with LF line ends; a CR alone is a line end, too, to mail programs."""
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
 
 
-def _linked(body: bytes, place: int) -> Iterator[bytes]:
-    """Return the keys of mails that a link leads to, parsed from a window around `place`."""
-    window = body[max(0, place - _BEFORE) : place + _AFTER].decode("utf-8", "replace").replace("\ufffd", " ")
+def _linked(body: bytes, offset: int) -> Iterator[bytes]:
+    """Return the keys of mails that a link leads to, parsed from a window around `offset`."""
+    window = body[max(0, offset - _BEFORE) : offset + _AFTER].decode("utf-8", "replace").replace("\ufffd", " ")
     return (key_of_message(link.message_id) for link in find_links(clean(window)) if link.message_id)

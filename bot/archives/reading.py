@@ -38,19 +38,19 @@ def read_source(
     progress: Callable[[int], None] = lambda seen: None,
     *,
     again: bool = False,
-    held: timedelta = timedelta(minutes=5),
+    lease: timedelta = timedelta(minutes=5),
 ) -> ReadTally:
     """Read what is new in a source. The cursor is saved in the same transaction as the mails up to it.
 
-    `again` reads from the beginning; mail that is filed already is not changed. `held`: after which a worker's lease
+    `again` reads from the beginning; mail that is filed already is not changed. `lease`: after which a worker's lease
     expires, unless it is extended. Raises Busy while another worker reads the source, Unreadable if it can't be read.
     """
     archive, _ = Archive.objects.get_or_create(path=source.name)
     if not source.exclusive:
         return _read(source, archive, identity, now, progress, again, None)
-    acquire(archive, held)
+    acquire(archive, lease)
     try:
-        return _read(source, archive, identity, now, progress, again, held)
+        return _read(source, archive, identity, now, progress, again, lease)
     finally:
         release(archive)
 
@@ -62,7 +62,7 @@ def _read(
     now: datetime,
     progress: Callable[[int], None],
     again: bool,
-    held: timedelta | None,
+    lease: timedelta | None,
 ) -> ReadTally:
     try:
         goal = source.goal()
@@ -70,7 +70,7 @@ def _read(
             Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
             return ReadTally()
         archive.cursor = "" if again else source.resume(archive.cursor)
-        reading = _Reading(source, archive, identity, now, held)
+        reading = _Reading(source, archive, identity, now, lease)
         try:
             for mail in source.mails(archive.cursor, goal):
                 if reading.take(mail):
@@ -89,11 +89,11 @@ class _Reading:
     """One pass over a source: stage one for each mail, stage two for many at once, and the saved position."""
 
     def __init__(
-        self, source: Source, archive: Archive, identity: BotIdentity, now: datetime, held: timedelta | None
+        self, source: Source, archive: Archive, identity: BotIdentity, now: datetime, lease: timedelta | None
     ) -> None:
-        self.source, self.archive, self.now, self.held = source, archive, now, held
-        self.sieve = Prefilter(tracked_keys(), identity, awaited_keys())
-        self.desk = MailFiler(identity, now)
+        self.source, self.archive, self.now, self.lease = source, archive, now, lease
+        self.prefilter = Prefilter(tracked_keys(), identity, awaited_keys())
+        self.filer = MailFiler(identity, now)
         self.newest, self.newest_report, self.newest_sent = (_last(model) for model in (Message, Report, OutgoingMail))
         self.tally = ReadTally()
         self.passed: list[Passed] = []
@@ -106,7 +106,7 @@ class _Reading:
         """Take one mail, without a query if it does not concern us. Returns whether mails and the cursor were saved."""
         self.tally.seen += 1
         self.last = mail
-        why = self.sieve.passes(mail.raw)
+        why = self.prefilter.passes(mail.raw)
         if why is not Passes.NOT:
             self.passed.append(Passed(mail, why))
             self.size += len(mail.raw)
@@ -121,7 +121,7 @@ class _Reading:
         with transaction.atomic():
             locks.take(Lock.FILING)
             self._learn()
-            tally = take(self.passed, self.archive, self.desk, self.sieve)
+            tally = take(self.passed, self.archive, self.filer, self.prefilter)
             position = (self.last.position if self.last.read_to is None else self.last.read_to) if self.last else ""
             if position and self.source.resumes:
                 self.archive.cursor = self.source.after(self.archive.cursor, position, self.tally.seen - self.saved)
@@ -133,8 +133,8 @@ class _Reading:
         with transaction.atomic():
             locks.take(Lock.FILING)
             self._learn()
-            tally = take(self.passed, self.archive, self.desk, self.sieve)
-            tally += claim_pending(self.desk, self.sieve)
+            tally = take(self.passed, self.archive, self.filer, self.prefilter)
+            tally += claim_pending(self.filer, self.prefilter)
             self.archive.read_at, self.archive.error = self.now, ""
             if goal:
                 self.archive.cursor = self.source.after(self.archive.cursor, goal, self.tally.seen - self.saved)
@@ -142,28 +142,28 @@ class _Reading:
 
     def _warm(self) -> None:
         """Fetch the keys that the mails are signed with, before the transaction."""
-        self.desk.identity.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
+        self.filer.identity.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
 
     def _learn(self) -> None:
         """Track what other workers have filed in the meantime."""
         newer = Message.objects.filter(pk__gt=self.newest).order_by("pk").values_list("pk", "message_id")
         for pk, message_id in newer:
             self.newest = pk
-            self.sieve.tracked.add(key_of_message(message_id))
+            self.prefilter.tracked.add(key_of_message(message_id))
         reports = Report.objects.filter(pk__gt=self.newest_report).order_by("pk")
         for pk, sha, title in reports.values_list("pk", "culprit__sha", "culprit__title"):
             self.newest_report = pk
             for key in keys_of_culprit(sha, title):
-                self.sieve.tracked.add(key)
+                self.prefilter.tracked.add(key)
         sent = OutgoingMail.objects.filter(pk__gt=self.newest_sent).order_by("pk").values_list("pk", "message_id")
         for pk, message_id in sent:
             self.newest_sent = pk
-            self.sieve.tracked.add(key_of_message(message_id))
+            self.prefilter.tracked.add(key_of_message(message_id))
 
     def _save(self, tally: ReadTally) -> None:
         archive = self.archive
-        if self.held:
-            extend(archive, self.held)
+        if self.lease:
+            extend(archive, self.lease)
         archive.seen += self.tally.seen - self.saved
         archive.kept += tally.kept
         if self.last:

@@ -48,8 +48,8 @@ def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], N
     before = _states()
     mails = Message.objects.exclude(kind=SenderKind.SELF)
     ids = mails.values("message_id")
-    told = mails.filter(author_email__in=identity.robots).values("report")
-    Finding.objects.filter(result=None, report__in=told).delete()  # findings from results stay
+    reported = mails.filter(author_email__in=identity.robots).values("report")
+    Finding.objects.filter(result=None, report__in=reported).delete()  # findings from results stay
     event_log.forget_mail(ids)
     PendingReference.objects.all().delete()
     mails.delete()
@@ -62,14 +62,14 @@ def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], N
 def _read_again(
     rows: QuerySet[RawMessage], identity: BotIdentity, now: datetime, progress: Callable[[int], None]
 ) -> tuple[ReadTally, int]:
-    sieve, desk = Prefilter(tracked_keys(), identity, awaited_keys()), MailFiler(identity, now)
+    prefilter, filer = Prefilter(tracked_keys(), identity, awaited_keys()), MailFiler(identity, now)
     tally, count = ReadTally(), 0
-    for some in _slices(rows):
-        passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in some]
+    for chunk in _slices(rows):
+        passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in chunk]
         with transaction.atomic():
-            tally += take(passed, None, desk, sieve)
-        desk.forget()
-        count += len(some)
+            tally += take(passed, None, filer, prefilter)
+        filer.clear_cache()
+        count += len(chunk)
         progress(count)
     return tally, count
 
@@ -77,9 +77,9 @@ def _read_again(
 def _slices(rows: QuerySet[RawMessage]) -> Iterator[list[RawMessage]]:
     """Yield rows in the order of arrival, a slice at a time; a mail that is quarantined again is not read twice."""
     last = 0
-    while some := list(rows.filter(pk__gt=last).order_by("pk")[:AT_ONCE]):
-        last = some[-1].pk
-        yield some
+    while chunk := list(rows.filter(pk__gt=last).order_by("pk")[:AT_ONCE]):
+        last = chunk[-1].pk
+        yield chunk
 
 
 def _states() -> dict[str, str]:

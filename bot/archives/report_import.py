@@ -23,13 +23,13 @@ _LONGEST = 400  # characters of a name
 _DOUBTFUL = "the robot's report is doubtful: "
 
 
-def report_for(mail: ParsedMail, told: RobotReport, identity: BotIdentity) -> tuple[Report, bool, bool]:
+def report_for(mail: ParsedMail, robot_report: RobotReport, identity: BotIdentity) -> tuple[Report, bool, bool]:
     """Return the culprit's report with this mail's findings, whether it existed, and whether it has new recipients.
 
     A mail with inconsistencies creates a held report, and adds nothing to an existing one. A mail without any releases
     a report that was held for inconsistencies, and replaces its numbers.
     """
-    culprit = catalog.commit_for(told.culprit, title=clean_title(told))
+    culprit = catalog.commit_for(robot_report.culprit, title=clean_title(robot_report))
     before = Report.objects.filter(culprit=culprit).first()
     if before and not (before.messages.exists() or before.results.exists()):
         before = None  # a report without any mail or result
@@ -37,60 +37,64 @@ def report_for(mail: ParsedMail, told: RobotReport, identity: BotIdentity) -> tu
     people = [address for address in (*mail.to, *mail.cc) if address.email not in identity.robots]
     report = catalog.report_for(
         culprit,
-        Verdict(told.verdict),
+        Verdict(robot_report.verdict),
         title=mail.subject,
-        subsystem=told.subject.subsystem,
-        tree=catalog.tree_for(told.subject.tree),
-        branch=told.subject.branch,
+        subsystem=robot_report.subject.subsystem,
+        tree=catalog.tree_for(robot_report.subject.tree),
+        branch=robot_report.subject.branch,
         authors=person_keys(address for address in people if address in mail.to),
         told=person_keys(people),
     )
     doubtful = report.held.startswith(_DOUBTFUL)
-    if told.unsure and before is None:
-        report.held = _DOUBTFUL + "; ".join(told.unsure)
+    if robot_report.unsure and before is None:
+        report.held = _DOUBTFUL + "; ".join(robot_report.unsure)
         report.save(update_fields=["held"])
-    if not told.unsure and doubtful:
+    if not robot_report.unsure and doubtful:
         report.findings.filter(result=None).delete()
-        report.held, report.verdict = "", told.verdict
+        report.held, report.verdict = "", robot_report.verdict
         report.save(update_fields=["held", "verdict"])
-    if not told.unsure or before is None:
-        add_findings(report, told)
+    if not robot_report.unsure or before is None:
+        add_findings(report, robot_report)
     return report, before is not None, known != (report.authors, report.told)
 
 
-def events_of(mail: ParsedMail, told: RobotReport, at: datetime) -> list[EventData]:
+def events_of(mail: ParsedMail, robot_report: RobotReport, at: datetime) -> list[EventData]:
     """Return the event that it was reported; for a report against mainline also that the culprit landed there."""
-    where = ":".join(part for part in (told.subject.tree, told.subject.branch) if part)
+    where = ":".join(part for part in (robot_report.subject.tree, robot_report.subject.branch) if part)
     events = [reported_event(mail, at, where)]
-    tree = catalog.tree_for(told.subject.tree)
+    tree = catalog.tree_for(robot_report.subject.tree)
     if tree and tree.role == TreeRole.MAINLINE:
         events.append(in_mainline_event(mail, at))
     return events
 
 
-def packed(told: RobotReport) -> bytes:
+def packed(robot_report: RobotReport) -> bytes:
     """Return all its tables, as they are stored with its mail."""
-    return pack([_kept(table) for table in told.tables])
+    return pack([_kept(table) for table in robot_report.tables])
 
 
-def add_findings(report: Report, told: RobotReport) -> None:
+def add_findings(report: Report, robot_report: RobotReport) -> None:
     """Add the headline finding of a robot's report, and findings for the other changes that it lists."""
-    parent = catalog.commit_for(told.parent, title=told.tables[0].commits[0].title) if told.parent else None
+    parent = (
+        catalog.commit_for(robot_report.parent, title=robot_report.tables[0].commits[0].title)
+        if robot_report.parent
+        else None
+    )
     headline = Finding(
         report=report,
-        metric=catalog.metric_for(told.metric),
-        scenario=catalog.scenario_for(told.suite[:_LONGEST], dict(told.test.parameters)),
-        machine=_machine(told.machine, told.test.machine),
+        metric=catalog.metric_for(robot_report.metric),
+        scenario=catalog.scenario_for(robot_report.suite[:_LONGEST], dict(robot_report.test.parameters)),
+        machine=_machine(robot_report.machine, robot_report.test.machine),
         parent=parent,
-        base=told.base,
+        base=robot_report.base,
         headline=True,
-        verdict=told.verdict,
-        change_pct=told.change_pct,
-        change_pct_raw=told.change_pct_raw,
-        **_sides(told.old, told.new),
+        verdict=robot_report.verdict,
+        change_pct=robot_report.change_pct,
+        change_pct_raw=robot_report.change_pct_raw,
+        **_sides(robot_report.old, robot_report.new),
     )
     catalog.add_finding(headline)
-    for impact, found in zip(told.additional, told.impact_rows, strict=True):
+    for impact, found in zip(robot_report.additional, robot_report.impact_rows, strict=True):
         table, row = found or (None, None)
         catalog.add_finding(
             Finding(
@@ -99,7 +103,7 @@ def add_findings(report: Report, told: RobotReport) -> None:
                 scenario=catalog.scenario_for(impact.suite[:_LONGEST], dict(impact.parameters)),
                 machine=_machine(table.axis("tbox_group") if table else "", impact.machine),
                 parent=parent,
-                base=told.base,
+                base=robot_report.base,
                 verdict=impact.verdict,
                 change_pct=impact.change_pct,
                 change_pct_raw=row.change_pct if row else None,

@@ -58,7 +58,7 @@ def keep_all(mails: Sequence[RawMail], archive: Archive | None, now: datetime) -
     return {by_digest[row.digest].raw: row for row in rows}, len(new)
 
 
-def wait_for_all(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> None:
+def add_pending_references(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> None:
     """Add pending references: a mail is read again once one of its keys is tracked. Each key maps to whether it is the
     mail's own, which means that the mail is not filed yet.
     """

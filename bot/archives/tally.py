@@ -16,7 +16,7 @@ class ReadTally:
     repeated: int = 0
     replies: int = 0
     known: int = 0
-    orphans: int = 0
+    pending: int = 0
     quarantined: int = 0
     kept: int = 0  # newly stored
 

@@ -73,9 +73,9 @@ class Result:
     """A bisect result. The first of `runs` was bisected; its headline is the report's.
 
     `payload` is the lab's data as canonical JSON, in the format named by `format`; (producer, id) is the lab's key.
-    `created_at` is None if no date is given; then the time of import counts. `doubt`: what the adapter had to guess,
-    for an operator to check. `may_be_reversed`: it guessed which side is the parent, so a git tree may swap them.
-    `parent_is_told`: the input says that `parent` is the culprit's parent; otherwise that is only likely.
+    `created_at` is None if no date is given; then the time of import counts. `uncertainty`: what the adapter had
+    to guess, for an operator to check. `may_be_reversed`: it guessed which side is the parent, so a git tree may swap
+    them. `parent_is_stated`: the input says that `parent` is the culprit's parent; otherwise that is only likely.
     """
 
     producer: str
@@ -94,9 +94,9 @@ class Result:
     payload: str
     format: str
     rechecks: tuple[RecheckData, ...] = ()
-    doubt: str = ""
+    uncertainty: str = ""
     may_be_reversed: bool = False
-    parent_is_told: bool = True
+    parent_is_stated: bool = True
 
     @property
     def key(self) -> tuple[str, str]:

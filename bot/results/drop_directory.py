@@ -17,8 +17,8 @@ from bot.results.recognise import partner_of, read_path
 
 log = logging.getLogger(__name__)
 _SETTLED = 1.0  # seconds without a change: until then the file may still be written to
-_PATIENCE = 60.0  # seconds that may pass between a log and its samples
-_OURS = ("done", "refused")
+_PARTNER_WAIT = 60.0  # seconds that may pass between a log and its samples
+_OWN_FOLDERS = ("done", "refused")
 
 
 def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
@@ -28,9 +28,9 @@ def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
     if not drop.is_dir():
         return 0
     taken = 0
-    for entry in sorted(each for each in drop.iterdir() if each.name[0] != "." and each.name not in _OURS):
+    for entry in sorted(each for each in drop.iterdir() if each.name[0] != "." and each.name not in _OWN_FOLDERS):
         try:
-            if _is_settled(entry) and not _waits(entry):
+            if _is_settled(entry) and not _waits_for_partner(entry):
                 taken += _take_entry(entry, trees, now)
         except FileNotFoundError:  # another worker took it
             continue
@@ -46,7 +46,7 @@ def _is_settled(entry: Path) -> bool:
     return time.time() - youngest >= _SETTLED
 
 
-def _waits(entry: Path) -> bool:
+def _waits_for_partner(entry: Path) -> bool:
     """Whether a file must wait for its partner: a log and its samples are imported together."""
     if entry.is_symlink() or not entry.is_file():
         return False
@@ -55,37 +55,39 @@ def _waits(entry: Path) -> bool:
         return False
     if partner := partner_of(entry):
         return entry.suffix == ".csv" or not _is_settled(partner)
-    return time.time() - entry.lstat().st_ctime < _PATIENCE  # ctime: when it was renamed, not written
+    return time.time() - entry.lstat().st_ctime < _PARTNER_WAIT  # ctime: when it was renamed, not written
 
 
 def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
     """Import the results of one entry, then move it. A crash before the move only repeats the import."""
     taken = 0
-    refusals: list[RejectedInput] = []
-    company = _company(entry) if entry.is_file() and not entry.is_symlink() else []
+    rejections: list[RejectedInput] = []
+    partners = _partners(entry) if entry.is_file() and not entry.is_symlink() else []
     if entry.is_symlink():
-        refusals.append(RejectedInput(entry.name, "a symbolic link: put the file itself here"))
+        rejections.append(RejectedInput(entry.name, "a symbolic link: put the file itself here"))
     else:
         try:
             for answer in take_in(read_path(entry), trees, now):
-                taken += answer.refusal is None
-                if answer.refusal:
-                    refusals.append(answer.refusal)
-                    log.warning("rejected: %s", answer.refusal)
+                taken += answer.rejection is None
+                if answer.rejection:
+                    rejections.append(answer.rejection)
+                    log.warning("rejected: %s", answer.rejection)
         except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
             log.exception("%s", entry.name)  # a bug: move it out of the way
-            refusals.append(RejectedInput(entry.name, f"a bug, please report it: {str(error) or type(error).__name__}"))
-    folder = entry.parent / ("refused" if refusals else "done")
+            rejections.append(
+                RejectedInput(entry.name, f"a bug, please report it: {str(error) or type(error).__name__}")
+            )
+    folder = entry.parent / ("refused" if rejections else "done")
     folder.mkdir(exist_ok=True)
-    for each in (entry, *company):
+    for each in (entry, *partners):
         target = rejected_input.free_name(folder, each.name, now)
-        if refusals and each is entry:
-            rejected_input.tell(target, refusals)
+        if rejections and each is entry:
+            rejected_input.write_reasons(target, rejections)
         each.rename(target)
     return taken
 
 
-def _company(entry: Path) -> list[Path]:
+def _partners(entry: Path) -> list[Path]:
     """Return the samples that are imported and moved together with a log."""
     samples = partner_of(entry) if bisect_log.is_log(head_of(entry, entry.parent)) else None
     return [samples] if samples else []

@@ -12,7 +12,7 @@ from bot.results.formats import perf_bisect_result as perf
 HEAD = 20_000  # bytes read to detect a file's format
 
 
-def inside(path: Path, top: Path) -> None:
+def check_inside(path: Path, top: Path) -> None:
     """Raise RejectedInput if a path leads out of `top` by a symbolic link, or is not a file or directory."""
     try:
         real = path.resolve(strict=True)
@@ -29,7 +29,7 @@ def inside(path: Path, top: Path) -> None:
 
 def read_text(path: Path, top: Path, limit: int = perf.MAX_BYTES) -> str:
     """Return the text of a file. Raise RejectedInput if it is missing, too large or not UTF-8."""
-    inside(path, top)
+    check_inside(path, top)
     try:
         with path.open("rb") as stream:
             return text(stream.read(limit + 1), str(path), limit)
@@ -39,7 +39,7 @@ def read_text(path: Path, top: Path, limit: int = perf.MAX_BYTES) -> str:
 
 def head_of(path: Path, top: Path) -> str:
     """Return the beginning of a file, enough to detect its format."""
-    inside(path, top)
+    check_inside(path, top)
     with path.open("rb") as stream:
         return stream.read(HEAD).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
 

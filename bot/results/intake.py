@@ -26,7 +26,7 @@ class IntakeAnswer:
     where: str
     result: Result | KernelResult | None
     receipt: Receipt | ReleaseReceipt | None
-    refusal: RejectedInput | None
+    rejection: RejectedInput | None
     raw: bytes = b""
 
 
@@ -55,12 +55,12 @@ def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
 def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iterator[IntakeAnswer]:
     results = [each.result for each in inputs if isinstance(each.result, Result)]
     seen = inspect(trees, list(_commits(results))) if trees else {}
-    results = [_settled(result, seen) for result in results]
+    results = [_parent_first(result, seen) for result in results]
     taken = iter(zip(results, take_all(results, now, seen), strict=True)) if results else iter(())
     for each in inputs:
         if each.result is None:
             yield IntakeAnswer(
-                each.where, None, None, each.refusal or RejectedInput(each.where, "no result found"), each.raw
+                each.where, None, None, each.rejection or RejectedInput(each.where, "no result found"), each.raw
             )
             continue
         result: Result | KernelResult
@@ -80,7 +80,7 @@ def _commits(results: Iterable[Result]) -> Iterator[str]:
         yield from dict.fromkeys(each.sha for each in (result.culprit, result.parent, result.bad) if each)
 
 
-def _settled(result: Result, seen: dict[str, CommitInspection]) -> Result:
+def _parent_first(result: Result, seen: dict[str, CommitInspection]) -> Result:
     """Return the result with its sides swapped if its parent was only guessed and a git tree says otherwise."""
     if not result.may_be_reversed or result.culprit is None or result.parent is None:
         return result

@@ -12,7 +12,7 @@ from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Grade
 
 
-def named(commit: CommitInfo) -> str:
+def commit_name(commit: CommitInfo) -> str:
     """Return the `git describe` name of a commit, or the first ten digits of its sha."""
     return commit.describe or commit.sha[:10]
 
@@ -26,28 +26,28 @@ def recheck_events(result: Result, at: datetime) -> Iterator[EventData]:
             yield _event(result, kind, moment, recheck.sha, recheck.ref, f"recheck-{recheck.ref}-{recheck.sha}")
 
 
-def _in_order(told: Sequence[RecheckData]) -> list[RecheckData]:
+def _in_order(rechecks: Sequence[RecheckData]) -> list[RecheckData]:
     """Sort by version if every ref names one, else keep the lab's order."""
-    ranked = [(versions.parse(each.ref), each) for each in told]
+    ranked = [(versions.parse(each.ref), each) for each in rechecks]
     if any(version is None for version, _ in ranked):
-        return list(told)
+        return list(rechecks)
     return [each for _, each in sorted(ranked, key=lambda pair: pair[0])]  # type: ignore[arg-type, return-value]
 
 
 def later_event(result: Result, at: datetime) -> EventData:
     """Return the event for an existing report whose place was measured again up to a later commit."""
     kind = EventKind.STILL_THERE if result.outcome == "conclusive" else EventKind.DISAPPEARED
-    return _event(result, kind, at, result.bad.sha, named(result.bad))
+    return _event(result, kind, at, result.bad.sha, commit_name(result.bad))
 
 
-def fix_event(result: Result, shown: Grade, at: datetime) -> EventData | None:
+def fix_event(result: Result, grade: Grade, at: datetime) -> EventData | None:
     """Return the event for a report whose fix was compared with the fix's parent; None if the grade says nothing."""
     fix = result.culprit or result.bad
     kind = {
         Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
         Grade.NOT_SIGNIFICANT: EventKind.FIX_WITHOUT_EFFECT,
         Grade.REGRESSION: EventKind.FIX_WITHOUT_EFFECT,
-    }.get(shown)
+    }.get(grade)
     return _event(result, kind, at, fix.sha, title=fix.title) if kind else None
 
 

@@ -44,7 +44,7 @@ class Input:
 
     where: str
     result: Result | KernelResult | None
-    refusal: RejectedInput | None = None
+    rejection: RejectedInput | None = None
     raw: bytes = b""
 
 
@@ -78,9 +78,9 @@ def read_path(path: Path) -> Iterator[Input]:
     try:
         yield from _directory(path) if path.is_dir() else _file(path, path.resolve().parent)
     except RuntimeError:
-        yield _refused(str(path), "a symbolic link loop")
+        yield _rejected(str(path), "a symbolic link loop")
     except OSError as error:
-        yield _refused(str(path), error.strerror or str(error))
+        yield _rejected(str(path), error.strerror or str(error))
 
 
 def _directory(top: Path) -> Iterator[Input]:
@@ -89,12 +89,12 @@ def _directory(top: Path) -> Iterator[Input]:
     found = 0
     for each in chain(
         *(_lkp(pair, top.resolve(), in_order=False) for pair in pairs),
-        *(_file(file, top, sure=file.suffix.lower() in _JSON) for file in files),
+        *(_file(file, top, may_be_json=file.suffix.lower() in _JSON) for file in files),
     ):
         found += 1
         yield each
     if not found:
-        yield _refused(str(top), "expected JSON, LKP result roots or a git bisect log with its CSV, found none")
+        yield _rejected(str(top), "expected JSON, LKP result roots or a git bisect log with its CSV, found none")
 
 
 def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
@@ -112,23 +112,23 @@ def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]
     where = str(roots[0].parent)
     try:
         yield Input(where, checked(lkp_roots.read_pair(roots, top, in_order=in_order), where))
-    except RejectedInput as refusal:
-        yield Input(where, None, refusal)
+    except RejectedInput as rejection:
+        yield Input(where, None, rejection)
 
 
-def _file(path: Path, top: Path, *, sure: bool = True) -> Iterator[Input]:
-    """Yield the results of one file. `sure` false: a file of a directory, skipped unless it is a bisection."""
+def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]:
+    """Yield the results of one file. `may_be_json` false: skipped unless it is a bisection."""
     try:
         beginning = head_of(path, top)
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
             yield from _bisection(path, top)
-        elif sure:
+        elif may_be_json:
             with path.open("rb") as stream:
                 yield from read_stream(stream, str(path))
-    except RejectedInput as refusal:
-        yield Input(str(path), None, refusal)
+    except RejectedInput as rejection:
+        yield Input(str(path), None, rejection)
     except OSError as error:
-        yield _refused(str(path), error.strerror or str(error))
+        yield _rejected(str(path), error.strerror or str(error))
 
 
 def _bisection(path: Path, top: Path) -> Iterator[Input]:
@@ -142,14 +142,14 @@ def _bisection(path: Path, top: Path) -> Iterator[Input]:
     if log is None or samples is None:
         what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
         raise RejectedInput(str(path), f"expected its {what} beside it in {folder}, found none")
-    told = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
-    yield Input(str(log), checked(bisect_log.parse(told, str(log)), str(log)))
+    texts = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
+    yield Input(str(log), checked(bisect_log.parse(texts, str(log)), str(log)))
 
 
 def partner_of(path: Path) -> Path | None:
     """Return the samples of a log, or the log of samples: the file with the same stem beside it; None if missing."""
-    wanted = (".log", ".txt", ".bisect", "") if path.suffix == ".csv" else (".csv",)
-    return next((path.with_suffix(suffix) for suffix in wanted if path.with_suffix(suffix).is_file()), None)
+    suffixes = (".log", ".txt", ".bisect", "") if path.suffix == ".csv" else (".csv",)
+    return next((path.with_suffix(suffix) for suffix in suffixes if path.with_suffix(suffix).is_file()), None)
 
 
 def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
@@ -158,7 +158,7 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     lines = 1
     while first and not first.strip():
         first, lines = stream.readline(perf.MAX_BYTES + 1), lines + 1
-    if _is_whole_object(first) or len(first) > perf.MAX_BYTES:
+    if _is_complete_object(first) or len(first) > perf.MAX_BYTES:
         yield from _lines(first, stream, name, lines)
         return
     raw = first + stream.read(perf.MAX_BYTES + 1 - len(first))
@@ -168,8 +168,8 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
                 name, "a git bisect log needs its samples: pass the file NAME.log, with NAME.csv beside it"
             )
         value = perf.decode(text(raw, name), name)
-    except RejectedInput as refusal:
-        yield Input(name, None, refusal, raw)
+    except RejectedInput as rejection:
+        yield Input(name, None, rejection, raw)
         return
     if value == []:
         yield Input(name, None, RejectedInput(name, "expected a result, found an empty array"), raw)
@@ -185,7 +185,7 @@ def read_bytes(raw: bytes, name: str) -> Iterator[Input]:
     return read_stream(io.BytesIO(raw), name)
 
 
-def _is_whole_object(line: bytes) -> bool:
+def _is_complete_object(line: bytes) -> bool:
     """Whether the first line is a complete JSON object, as in JSON Lines; otherwise the input is one value."""
     return line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}") and line.endswith(b"\n")
 
@@ -195,14 +195,14 @@ def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[
     while line:
         where = f"{name}, line {number}"
         if len(line) > perf.MAX_BYTES:
-            yield _refused(where, f"expected at most {perf.MAX_BYTES:,} bytes per result")
+            yield _rejected(where, f"expected at most {perf.MAX_BYTES:,} bytes per result")
             while line and not line.endswith(b"\n"):  # skip the rest of it without keeping it
                 line = stream.readline(1 << 20)
         elif line.strip():
             try:
                 yield from _value(perf.decode(text(line, where), where), where)
-            except RejectedInput as refusal:
-                yield Input(where, None, refusal, line)
+            except RejectedInput as rejection:
+                yield Input(where, None, rejection, line)
         number, line = number + 1, stream.readline(perf.MAX_BYTES + 1)
 
 
@@ -220,10 +220,10 @@ def _value(value: Any, where: str) -> Iterator[Input]:
                 yield Input(where, checked_release(answer, where))
             else:
                 yield Input(where, checked(answer, where))
-        except RejectedInput as refusal:
+        except RejectedInput as rejection:
             # The bytes of a report with many errors are kept once.
             kept, before = kept or _bytes_of(value), kept
-            yield Input(where, None, refusal.at(where), b"" if before else kept)
+            yield Input(where, None, rejection.at(where), b"" if before else kept)
 
 
 def _bytes_of(value: Any) -> bytes:
@@ -239,11 +239,11 @@ def _parsed(value: Any, where: str) -> Result | KernelResult | RejectedInput:
         if perf_release_result.is_result(value):
             return perf_release_result.parse(value, where)
         return perf.parse(value, where)
-    except RejectedInput as refusal:
-        return refusal
+    except RejectedInput as rejection:
+        return rejection
     except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
         return RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}")
 
 
-def _refused(where: str, why: str) -> Input:
+def _rejected(where: str, why: str) -> Input:
     return Input(where, None, RejectedInput(where, why))

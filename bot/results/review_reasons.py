@@ -36,10 +36,10 @@ def _about_commit(result: Result, author: str, seen: CommitInspection | None) ->
         yield NO_CODE
     if not author:
         yield "the culprit's author is not known"
-    if not result.parent_is_told and seen and result.parent and result.parent.sha not in seen.parents:
+    if not result.parent_is_stated and seen and result.parent and result.parent.sha not in seen.parents:
         yield f"{result.parent.sha[:10]} is not a parent of the culprit in git"
-    if result.doubt and not (seen and result.parent and result.parent.sha in seen.parents):
-        yield result.doubt
+    if result.uncertainty and not (seen and result.parent and result.parent.sha in seen.parents):
+        yield result.uncertainty
 
 
 def _about_numbers(headline: MeasurementData, graded: Graded, direction: str) -> Iterator[str]:

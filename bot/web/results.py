@@ -19,7 +19,7 @@ from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import read_bytes
 from bot.results.storage.bisect_results import Taken
 from bot.results.storage.kernel_results import ReleaseReceipt
-from bot.web.tokens import problem, stranger
+from bot.web.tokens import authentication_error, error_response
 
 MAX_BYTES = 16 * 1024 * 1024  # per body; use `ingest` or the drop directory for larger ones
 
@@ -33,40 +33,40 @@ def take_results(request: HttpRequest) -> JsonResponse:
     From a body with several results, the valid ones are taken even if others are rejected; sending it again does no
     harm. 401: token missing or wrong; 403: this installation has no tokens; 413: body too large.
     """
-    if refusal := stranger(request):
-        return refusal
+    if denied := authentication_error(request):
+        return denied
     body = request.read(MAX_BYTES + 1)
     if len(body) > MAX_BYTES:
-        return problem(413, f"expected at most {MAX_BYTES:,} bytes; use `ingest` for larger files")
+        return error_response(413, f"expected at most {MAX_BYTES:,} bytes; use `ingest` for larger files")
     now = timezone.now()
     answers = list(take_in(read_bytes(body, "body"), tree_paths(), now))
     for answer in answers:
-        if answer.refusal and answer.raw and not isinstance(answer.refusal, Conflict):
-            rejected_input.keep(answer.raw, answer.refusal, settings.PERFWORK_DROP, now)
-    told = [_told(answer) for answer in answers]
-    response = JsonResponse(told[0] if len(told) == 1 else {"results": told}, status=_status(answers))
-    if len(told) == 1 and "location" in told[0]:
-        response["Location"] = told[0]["location"]
+        if answer.rejection and answer.raw and not isinstance(answer.rejection, Conflict):
+            rejected_input.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
+    outcomes = [_outcome(answer) for answer in answers]
+    response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=_status(answers))
+    if len(outcomes) == 1 and "location" in outcomes[0]:
+        response["Location"] = outcomes[0]["location"]
     return response
 
 
 def _status(answers: Sequence[IntakeAnswer]) -> int:
-    refusals = [answer.refusal for answer in answers if answer.refusal]
-    if refusals or not answers:
-        return 409 if refusals and all(isinstance(each, Conflict) for each in refusals) else 400
+    rejections = [answer.rejection for answer in answers if answer.rejection]
+    if rejections or not answers:
+        return 409 if rejections and all(isinstance(each, Conflict) for each in rejections) else 400
     return 202 if any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers) else 200
 
 
-def _told(answer: IntakeAnswer) -> dict[str, Any]:
+def _outcome(answer: IntakeAnswer) -> dict[str, Any]:
     """Return the outcome of one result as JSON."""
-    if answer.receipt is None or answer.refusal:
-        assert answer.refusal
+    if answer.receipt is None or answer.rejection:
+        assert answer.rejection
         return {
-            "error": str(answer.refusal),
-            "faults": [{"pointer": pointer, "why": why} for pointer, why in answer.refusal.faults],
+            "error": str(answer.rejection),
+            "faults": [{"pointer": pointer, "why": why} for pointer, why in answer.rejection.faults],
         }
     if isinstance(answer.receipt, ReleaseReceipt):
-        return _told_of_release(answer.receipt)
+        return _release_outcome(answer.receipt)
     row, report = answer.receipt.row, answer.receipt.report
     return {
         "status": answer.receipt.taken.value,
@@ -79,7 +79,7 @@ def _told(answer: IntakeAnswer) -> dict[str, Any]:
     }
 
 
-def _told_of_release(receipt: ReleaseReceipt) -> dict[str, Any]:
+def _release_outcome(receipt: ReleaseReceipt) -> dict[str, Any]:
     row = receipt.row
     return {
         "status": receipt.taken.value,

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from bot.web.tokens import problem, stranger
+from bot.web.tokens import authentication_error, error_response
 from tracker.domain.errors import InvalidInput
 from tracker.pages.tool_output.target import attach, find
 from tracker.services import tool_output
@@ -20,18 +20,18 @@ def take_evidence(request: HttpRequest) -> JsonResponse:
     """Return 202 with the page of the file, whether it is new or known. `kernel=v6.12` can replace `report` and
     `side`, with or without `machine`. 400: invalid; 404: no such report, kernel or machine; 413: too large.
     """
-    if refusal := stranger(request):
-        return refusal
+    if denied := authentication_error(request):
+        return denied
     body = request.read(4 * tool_output.MOST + 1)
     if len(body) > 4 * tool_output.MOST:  # at most four bytes per character
-        return problem(413, f"expected at most {tool_output.MOST:,} letters")
-    asked = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
+        return error_response(413, f"expected at most {tool_output.MOST:,} letters")
+    params = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
     name = request.GET.get("name", "")
     try:
-        target = find(**asked)
+        target = find(**params)
         row = attach(target, name, body.decode("utf-8", "replace"), "a lab, over the network", timezone.now())
     except Http404 as missing:
-        return problem(404, str(missing))
-    except InvalidInput as unfit:
-        return problem(400, str(unfit))
+        return error_response(404, str(missing))
+    except InvalidInput as error:
+        return error_response(400, str(error))
     return JsonResponse({"location": reverse("evidence", args=[row.pk]), "kind": row.kind}, status=202)

@@ -120,29 +120,29 @@ def test_a_broken_repository_names_itself_and_what_is_lost(tmp_path: Path) -> No
     (inbox.epoch / "objects" / blob[:2] / blob[2:]).chmod(0o644)
     (inbox.epoch / "objects" / blob[:2] / blob[2:]).write_bytes(b"junk")
     read: list[bytes] = []
-    with pytest.raises(Unreadable, match="1 mail can't be read from git") as trouble:
+    with pytest.raises(Unreadable, match="1 mail can't be read from git") as error:
         for mail in read_epoch(inbox.epoch):
             read.append(mail.raw)
     assert read == [*MAILS[:2], *MAILS[3:]]  # the others are read all the same
-    assert str(inbox.epoch) in str(trouble.value)
-    assert "\n" not in str(trouble.value)
+    assert str(inbox.epoch) in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "expected"),
     [
-        (lambda place: None, "not a mail archive"),
-        (lambda place: (place / "git" / "0.git").mkdir(parents=True), "not a git repository"),
-        (lambda place: place.rmdir(), "no such file"),
+        (lambda directory: None, "not a mail archive"),
+        (lambda directory: (directory / "git" / "0.git").mkdir(parents=True), "not a git repository"),
+        (lambda directory: directory.rmdir(), "no such file"),
     ],
     ids=["an empty directory", "an empty epoch", "nothing"],
 )
-def test_what_is_no_archive_is_said_in_a_line(tmp_path: Path, make: object, words: str) -> None:
-    place = tmp_path / "place"
-    place.mkdir()
-    make(place)  # type: ignore[operator]
-    with pytest.raises(Unreadable, match=words):
-        open_sources(str(place))
+def test_what_is_no_archive_is_said_in_a_line(tmp_path: Path, make: object, expected: str) -> None:
+    directory = tmp_path / "place"
+    directory.mkdir()
+    make(directory)  # type: ignore[operator]
+    with pytest.raises(Unreadable, match=expected):
+        open_sources(str(directory))
 
 
 def test_a_gzip_that_is_cut_off_gives_what_it_holds(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_any_bytes_in_an_mbox_are_split_and_no_more(
     assert len(parts) <= len(mails) <= len(parts) + b"".join(parts).count(b"From ")
 
 
-# --- the sieve ---
+# --- the prefilter ---
 
 BOT = BotIdentity(
     address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), base_url="https://perf.example.org"
@@ -207,6 +207,6 @@ def test_the_sieve(raw: bytes, passes: bool) -> None:
 
 
 def test_the_sieve_learns() -> None:
-    sieve = Prefilter(set(), BOT)
-    sieve.tracked.add(b"new@x")
-    assert sieve.passes(b"In-Reply-To: <new@x>\n\n") is Passes.TRACKED
+    prefilter = Prefilter(set(), BOT)
+    prefilter.tracked.add(b"new@x")
+    assert prefilter.passes(b"In-Reply-To: <new@x>\n\n") is Passes.TRACKED

@@ -51,13 +51,13 @@ def bodies(epoch: Path, cursor: str = "") -> list[str]:
     return [parse(each.raw).subject for each in source.mails(source.resume(cursor), source.goal())]
 
 
-def rewritten(inbox: DemoInbox, keep: dict[int, bytes | None], count: int) -> None:
+def rewritten(inbox: DemoInbox, replacements: dict[int, bytes | None], count: int) -> None:
     """A new history of the same mails, as public-inbox-purge and -edit make one: others, or none, in some places."""
     commits = inbox._git("rev-list", "--reverse", "HEAD").split()
     raws = {each.position: each.raw for each in read_epoch(inbox.epoch)}
     inbox._git("update-ref", "-d", "refs/heads/master")
     for number, commit in enumerate(commits[:count]):
-        new = keep.get(number, raws[commit])
+        new = replacements.get(number, raws[commit])
         if new is not None:
             inbox._commit(new, str(number), "m")
 
@@ -70,9 +70,9 @@ def inbox(tmp_path: Path) -> DemoInbox:
     return found
 
 
-def read(place: Path, now: datetime) -> list[str]:
-    """Read a place; the archives' errors."""
-    for source in open_sources(str(place)):
+def read(path: Path, now: datetime) -> list[str]:
+    """Read an archive; the errors of all archives."""
+    for source in open_sources(str(path)):
         try:
             read_source(source, LKP, now)
         except Unreadable:
@@ -94,7 +94,7 @@ def test_a_purged_history_is_read_again_from_where_it_was_rewritten(inbox: DemoI
     again = bodies(inbox.epoch, cursor)
     assert "7" not in again
     assert set(again) >= {"8", "9"}
-    assert "0" not in again  # the trail leads back to a mark before the purge, not to the beginning
+    assert "0" not in again  # the checkpoint leads back to a mark before the purge, not to the beginning
 
 
 def test_an_edited_mail_is_read_and_the_others_once(inbox: DemoInbox) -> None:
@@ -141,15 +141,15 @@ def test_a_mail_that_its_unpacker_misses_is_asked_for_again(inbox: DemoInbox, mo
 
 
 def test_the_first_format_of_public_inbox(tmp_path: Path) -> None:
-    place = tmp_path / "v1.git"
+    repository = tmp_path / "v1.git"
     inbox = DemoInbox(tmp_path / "scratch")
-    subprocess.run(["git", "init", "-q", "--bare", "-b", "master", place], check=True)
-    inbox.epoch = place
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "master", repository], check=True)
+    inbox.epoch = repository
     inner = inbox._git("mktree", stdin=f"100644 blob {_blob(inbox, mail(1))}\t{'0' * 38}\n".encode())
     both = inbox._git("mktree", stdin=f"040000 tree {inner}\tab\n".encode())
     commit = inbox._git("commit-tree", both, stdin=b"one")
     inbox._git("update-ref", "refs/heads/master", commit)
-    assert [each.raw for each in read_epoch(place)] == [mail(1)]
+    assert [each.raw for each in read_epoch(repository)] == [mail(1)]
 
 
 def _blob(inbox: DemoInbox, raw: bytes) -> str:
@@ -230,14 +230,14 @@ def test_a_truncated_pack_is_said_and_the_cursor_stays_right(inbox: DemoInbox, n
     inbox.add(REPORT)
     inbox._git("repack", "-adq")
     (pack,) = (inbox.epoch / "objects" / "pack").glob("*.pack")
-    whole = pack.read_bytes()
+    content = pack.read_bytes()
     pack.chmod(0o644)
-    pack.write_bytes(whole[: len(whole) // 2])
+    pack.write_bytes(content[: len(content) // 2])
     (error,) = read(inbox.path, now)
     assert str(inbox.epoch) in error
     assert "\n" not in error
     assert Archive.objects.get().cursor == before
-    pack.write_bytes(whole)
+    pack.write_bytes(content)
     assert read(inbox.path, now) == []
     assert Message.objects.count() == 1
 
@@ -323,21 +323,21 @@ def test_a_mirror_that_can_not_be_fetched_names_itself(tmp_path: Path) -> None:
         mirror.refresh(tmp_path / "m")
 
 
-# --- the trail ---
+# --- the checkpoint ---
 
 
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=60))
 def test_a_trail_is_short_and_leads_back_by_doubling_steps(steps: list[int]) -> None:
-    trail = ReadCheckpoint()
+    checkpoint = ReadCheckpoint()
     for number, step in enumerate(steps):
-        trail = trail.to(f"c{number}", step)
-        assert ReadCheckpoint.parse(str(trail)) == trail
-    assert trail.newest == f"c{len(steps) - 1}"
-    assert trail.count == sum(steps)
-    assert len(trail.marks) <= 2 + sum(steps).bit_length()
-    counts = [count for count, _ in trail.marks]
+        checkpoint = checkpoint.to(f"c{number}", step)
+        assert ReadCheckpoint.parse(str(checkpoint)) == checkpoint
+    assert checkpoint.newest == f"c{len(steps) - 1}"
+    assert checkpoint.count == sum(steps)
+    assert len(checkpoint.marks) <= 2 + sum(steps).bit_length()
+    counts = [count for count, _ in checkpoint.marks]
     assert counts == sorted(counts, reverse=True)
-    assert trail.marks[-1][1] == "c0"  # the way back never ends before its beginning
+    assert checkpoint.marks[-1][1] == "c0"  # the way back never ends before its beginning
 
 
 @given(st.text(max_size=80))
@@ -376,10 +376,10 @@ def test_git_complains_more_than_a_pipe_holds(tmp_path: Path, now: datetime) -> 
         if inbox._git("cat-file", "-t", object_.parent.name + object_.name) == "blob":
             object_.chmod(0o644)
             object_.write_bytes(b"")
-    began = time.monotonic()
+    started = time.monotonic()
     (error,) = read(inbox.path, now)
     assert "can't be read" in error or "git" in error
-    assert time.monotonic() - began < 120
+    assert time.monotonic() - started < 120
 
 
 def test_an_mbox_that_is_cut_while_it_is_read(tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ def test_after_a_reading_that_failed_the_next_one_may_begin(
     (source,) = open_sources(str(inbox.path))
     with monkeypatch.context() as broken:
 
-        def breaks(*words: object) -> object:
+        def breaks(*arguments: object) -> object:
             raise OperationalError("the disk is full")
 
         broken.setattr(reading, "take", breaks)

@@ -30,25 +30,25 @@ def read(raw: bytes) -> list[Input]:
     return list(read_stream(io.BytesIO(raw), "in"))
 
 
-def refusal(raw: bytes) -> str:
+def rejection(raw: bytes) -> str:
     (only,) = read(raw)
     assert only.result is None
-    assert only.refusal
-    assert "\n" not in str(only.refusal)
-    return str(only.refusal)
+    assert only.rejection
+    assert "\n" not in str(only.rejection)
+    return str(only.rejection)
 
 
 def changed(pointer: str, value: Any) -> bytes:
     """The good result with one place changed; DELETE takes it away."""
     result = copy.deepcopy(RESULT)
     *path, last = [int(step) if step.isdigit() else step for step in pointer.strip("/").split("/")]
-    place: Any = result
+    node: Any = result
     for step in path:
-        place = place[step]
+        node = node[step]
     if value is DELETE:
-        del place[last]
+        del node[last]
     else:
-        place[last] = value
+        node[last] = value
     return json.dumps(result).encode()
 
 
@@ -57,7 +57,7 @@ MEASURED = "/measurements/0"
 
 
 @pytest.mark.parametrize(
-    ("pointer", "value", "words"),
+    ("pointer", "value", "expected"),
     [
         ("/schema", "perf-bisect-result/2", "in, /schema: 'perf-bisect-result/1' was expected"),
         ("/id", DELETE, "in: 'id' is a required property"),
@@ -86,12 +86,12 @@ MEASURED = "/measurements/0"
         (f"{MEASURED}/role", "kpi", "in, /measurements: "),
     ],
 )
-def test_a_wrong_result_is_refused_where_it_is_wrong(pointer: str, value: Any, words: str) -> None:
-    assert words in refusal(changed(pointer, value))
+def test_a_wrong_result_is_refused_where_it_is_wrong(pointer: str, value: Any, expected: str) -> None:
+    assert expected in rejection(changed(pointer, value))
 
 
 @pytest.mark.parametrize(
-    ("raw", "words"),
+    ("raw", "expected"),
     [
         (b"", "in, column 1: not JSON"),
         (b"{", "not JSON"),
@@ -107,8 +107,8 @@ def test_a_wrong_result_is_refused_where_it_is_wrong(pointer: str, value: Any, w
         (b"9" * 5000, "not JSON"),
     ],
 )
-def test_what_is_no_json_is_refused_in_a_line(raw: bytes, words: str) -> None:
-    assert words in refusal(raw)
+def test_what_is_no_json_is_refused_in_a_line(raw: bytes, expected: str) -> None:
+    assert expected in rejection(raw)
 
 
 def test_a_huge_line_is_refused_and_the_next_one_taken(tmp_path: Path) -> None:
@@ -120,14 +120,14 @@ def test_a_huge_line_is_refused_and_the_next_one_taken(tmp_path: Path) -> None:
     assert two.result
     assert four.result
     for line, each in ((1, one), (3, three)):
-        assert f"line {line}: expected at most 67,108,864 bytes" in str(each.refusal)
+        assert f"line {line}: expected at most 67,108,864 bytes" in str(each.rejection)
 
 
 def test_one_object_an_array_and_lines_are_the_same() -> None:
-    whole = json.dumps(RESULT, indent=1).encode()
+    indented = json.dumps(RESULT, indent=1).encode()
     line = json.dumps(RESULT).encode()
-    (alone,) = read(whole)
-    assert [each.result for each in read(b"[" + whole + b",\n" + line + b"]")] == [alone.result] * 2
+    (alone,) = read(indented)
+    assert [each.result for each in read(b"[" + indented + b",\n" + line + b"]")] == [alone.result] * 2
     assert [each.result for each in read(line + b"\n\n" + line + b"\n")] == [alone.result] * 2
 
 
@@ -141,18 +141,18 @@ def test_means_without_samples_are_enough() -> None:
 def test_our_schema_says_what_the_published_one_says(shared: Path) -> None:
     import jsonschema
 
-    theirs = json.loads((shared / "bisect-result" / "perf-bisect-result-1.schema.json").read_text())
+    published = json.loads((shared / "bisect-result" / "perf-bisect-result-1.schema.json").read_text())
     example = json.loads((shared / "bisect-result" / "example.json").read_text())
-    validators = [jsonschema.Draft202012Validator(each) for each in (theirs, OURS)]
-    for place in [(), *((key,) for key in example), ("test", "suite"), ("measurements", 0, "good"), ("tree", "name")]:
+    validators = [jsonschema.Draft202012Validator(each) for each in (published, OURS)]
+    for path in [(), *((key,) for key in example), ("test", "suite"), ("measurements", 0, "good"), ("tree", "name")]:
         for value in (None, 7, "x\ny", [], {}):
             result = copy.deepcopy(example)
-            where: Any = result
-            for step in place[:-1]:
-                where = where[step]
-            if place:
-                where[place[-1]] = value
-            assert validators[0].is_valid(result) == validators[1].is_valid(result), (place, value)
+            node: Any = result
+            for step in path[:-1]:
+                node = node[step]
+            if path:
+                node[path[-1]] = value
+            assert validators[0].is_valid(result) == validators[1].is_valid(result), (path, value)
 
 
 JSON = st.recursive(
@@ -165,20 +165,20 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_json_is_a_result_or_a_refusal(value: Any) -> None:
     for each in read(json.dumps(value).encode()):
-        assert each.refusal or each.result
+        assert each.rejection or each.result
 
 
 @given(st.sampled_from(sorted(RESULT)), JSON)
 def test_any_json_in_any_place_is_a_result_or_a_refusal(key: str, value: Any) -> None:
     for each in read(json.dumps({**RESULT, key: value}).encode()):
-        assert each.refusal or each.result
+        assert each.rejection or each.result
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused_in_a_line(raw: bytes) -> None:
     for each in read(raw):
-        assert each.refusal
-        assert "\n" not in str(each.refusal)
+        assert each.rejection
+        assert "\n" not in str(each.rejection)
 
 
 # --- into the database ---
@@ -348,9 +348,9 @@ def test_the_fast_decoder_leaves_every_trap_to_the_careful_one(text: str) -> Non
 
 @given(st.sampled_from(sorted(RESULT)), JSON)
 def test_what_the_fast_validator_accepts_the_slow_one_accepts(key: str, value: Any) -> None:
-    told = {**RESULT, key: value}
-    if perf.SCHEMA.is_surely_valid(told):
-        assert list(perf.SCHEMA.faults(told)) == []
+    result = {**RESULT, key: value}
+    if perf.SCHEMA.is_surely_valid(result):
+        assert list(perf.SCHEMA.faults(result)) == []
 
 
 def test_the_fast_validator_accepts_good_results(shared: Path) -> None:

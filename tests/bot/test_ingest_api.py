@@ -29,24 +29,24 @@ def post(client: Client, body: object, token: str = TOKEN) -> Any:
 
 
 def test_new_then_known_then_in_conflict(world: World, client: Client) -> None:
-    told = world.result("b" * 40, "mm: a")
-    first = post(client, told)
+    result = world.result("b" * 40, "mm: a")
+    first = post(client, result)
     assert first.status_code == 202
     answer = first.json()
     assert (answer["status"], answer["producer"], answer["id"]) == ("new", "lab", "lab-bbbbbbbb")
     assert answer["report"] == f"/report/{'b' * 40}/"
     assert first["Location"] == answer["location"]
-    known = post(client, told)
+    known = post(client, result)
     assert (known.status_code, known["Location"]) == (200, first["Location"])
-    other = post(client, {**told, "machine": {"id": "lab7-m1", "cpus": 65}})
+    other = post(client, {**result, "machine": {"id": "lab7-m1", "cpus": 65}})
     assert other.status_code == 409
     assert other.json()["faults"] == [{"pointer": "/machine/cpus", "why": "differs"}]
     assert BisectResult.objects.count() == 1
 
 
 def test_the_location_tells_what_was_found(world: World, client: Client) -> None:
-    told = client.get(post(client, world.result("b" * 40, "mm: a"))["Location"]).json()
-    (finding,) = told["findings"]
+    shown = client.get(post(client, world.result("b" * 40, "mm: a"))["Location"]).json()
+    (finding,) = shown["findings"]
     assert (finding["metric"], finding["verdict"], finding["headline"]) == ("vm-scan.ops_per_sec", "regression", True)
     assert finding["change_pct"] == pytest.approx(-30.0)
     low, high = finding["interval_pct"]
@@ -59,13 +59,13 @@ def test_the_location_tells_what_was_found(world: World, client: Client) -> None
 
 
 def test_every_fault_is_told_with_its_pointer(world: World, client: Client, tmp_path: Path) -> None:
-    told = world.result("b" * 40, "mm: a", machine={"id": "", "cpus": 0})
-    del told["tree"]
-    answer = post(client, told)
+    result = world.result("b" * 40, "mm: a", machine={"id": "", "cpus": 0})
+    del result["tree"]
+    answer = post(client, result)
     assert answer.status_code == 400
     assert [fault["pointer"] for fault in answer.json()["faults"]] == ["", "/machine/cpus", "/machine/id"]
     (kept,) = (tmp_path / "drop" / "refused").glob("*.json")
-    assert json.loads(kept.read_bytes()) == told
+    assert json.loads(kept.read_bytes()) == result
     assert "'tree' is a required property" in kept.with_name(kept.name + ".reason").read_text()
 
 
@@ -86,9 +86,9 @@ def test_several_at_once_are_told_of_each(world: World, client: Client) -> None:
 
 
 def test_a_held_result_says_so(world: World, client: Client) -> None:
-    told = world.result("b" * 40, "mm: a")
-    told["first_bad"]["is_merge"] = True
-    assert post(client, told).json()["held"] == ["the culprit is a merge commit"]
+    result = world.result("b" * 40, "mm: a")
+    result["first_bad"]["is_merge"] = True
+    assert post(client, result).json()["held"] == ["the culprit is a merge commit"]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_a_body_too_large_is_not_read(db: None, client: Client, monkeypatch: pyt
 
 
 def test_the_pages_of_results(world: World, client: Client, django_assert_num_queries: Any) -> None:
-    told = [world.result(f"{n:040x}", "mm: a", id=f"r{n}") for n in range(1, 151)]
-    world.ingest(*told)
+    many = [world.result(f"{n:040x}", "mm: a", id=f"r{n}") for n in range(1, 151)]
+    world.ingest(*many)
     row = BisectResult.objects.get(external_id="r150")
     with django_assert_num_queries(1):
         first = client.get("/results/").content.decode()

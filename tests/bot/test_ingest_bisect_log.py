@@ -59,14 +59,14 @@ def parsed(log: str = LOG, samples: str = CSV) -> Result:
     return bisect_log.parse({"log": log, "samples": samples}, "in")
 
 
-def refusal(log: str = LOG, samples: str = CSV) -> str:
+def rejection(log: str = LOG, samples: str = CSV) -> str:
     with pytest.raises(RejectedInput) as caught:
         parsed(log, samples)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def lay(folder: Path, log: str = LOG, samples: str = CSV) -> Input:
+def write_files(folder: Path, log: str = LOG, samples: str = CSV) -> Input:
     (folder / "cold.log").write_text(log)
     (folder / "cold.csv").write_text(samples)
     (only,) = read_path(folder / "cold.log")
@@ -89,7 +89,7 @@ def test_what_lands_where() -> None:
         ("vm-scan.ops_per_sec", "headline", (1000, 1010, 990), (700, 705, 695)),
         ("vm-scan.p99_ms", "kpi", (3,), (4,)),
     ]
-    assert (result.tree, result.branch, result.doubt) == ("linus", "master", "")
+    assert (result.tree, result.branch, result.uncertainty) == ("linus", "master", "")
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_the_ways_in_which_git_says_it(log: str) -> None:
     assert result.parent.sha == GOOD
 
 
-@pytest.mark.parametrize("words", ["possible first bad commit", "possible first 'bad' commit"])
-def test_skipped_commits_leave_it_inconclusive(words: str) -> None:
-    left = LOG.replace(f"# first bad commit: [{BAD}]", f"# {words}: [{HEAD}] mm: end\n# {words}: [{BAD}]")
-    result = parsed(left)
+@pytest.mark.parametrize("first_bad", ["possible first bad commit", "possible first 'bad' commit"])
+def test_skipped_commits_leave_it_inconclusive(first_bad: str) -> None:
+    log = LOG.replace(f"# first bad commit: [{BAD}]", f"# {first_bad}: [{HEAD}] mm: end\n# {first_bad}: [{BAD}]")
+    result = parsed(log)
     assert (result.outcome, result.culprit) == ("inconclusive", None)
 
 
@@ -128,7 +128,7 @@ def test_a_bisection_that_is_not_over_is_inconclusive() -> None:
 
 def test_a_parent_without_samples_is_a_doubt() -> None:
     result = parsed(samples="\n".join(line for line in CSV.splitlines() if not line.startswith("aaaa")))
-    assert result.doubt == "the last good commit has no samples; 1111111111 is used as the parent"
+    assert result.uncertainty == "the last good commit has no samples; 1111111111 is used as the parent"
 
 
 def test_without_any_telling_the_name_of_the_metric_tells_the_suite() -> None:
@@ -138,7 +138,7 @@ def test_without_any_telling_the_name_of_the_metric_tells_the_suite() -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "words"),
+    ("samples", "expected"),
     [
         ("", "in, samples: expected samples, found none"),
         ("sha;metric;value\n", "in, samples, line 1: expected the header sha,metric,value, found 'sha;metric;value'"),
@@ -157,16 +157,16 @@ def test_without_any_telling_the_name_of_the_metric_tells_the_suite() -> None:
         (CSV + "bbbbbbbbbb,m,1\0\n", "in, samples: expected text, found a NUL"),
     ],
 )
-def test_what_is_refused(samples: str, words: str) -> None:
-    assert words in refusal(samples=samples)
+def test_what_is_refused(samples: str, expected: str) -> None:
+    assert expected in rejection(samples=samples)
 
 
 def test_a_log_without_marks_is_refused() -> None:
-    assert "expected a commit marked good (`# good: [sha] title`), found none" in refusal(log="git bisect start\n")
+    assert "expected a commit marked good (`# good: [sha] title`), found none" in rejection(log="git bisect start\n")
 
 
 def test_a_log_and_its_samples_find_each_other(tmp_path: Path) -> None:
-    assert lay(tmp_path).result == parsed()
+    assert write_files(tmp_path).result == parsed()
     (by_samples,) = read_path(tmp_path / "cold.csv")
     (by_folder,) = read_path(tmp_path)
     assert by_samples.result == by_folder.result == parsed()
@@ -175,13 +175,13 @@ def test_a_log_and_its_samples_find_each_other(tmp_path: Path) -> None:
 def test_one_without_the_other_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cold.log").write_text(LOG)
     (alone,) = read_path(tmp_path / "cold.log")
-    assert "expected its samples (NAME.csv) beside it" in str(alone.refusal)
+    assert "expected its samples (NAME.csv) beside it" in str(alone.rejection)
     (piped,) = read_bytes(LOG.encode(), "standard input")
-    assert "a git bisect log needs its samples" in str(piped.refusal)
+    assert "a git bisect log needs its samples" in str(piped.rejection)
     (tmp_path / "cold.log").rename(tmp_path / ".hidden")
     (tmp_path / "cold.csv").write_text(CSV)
     (alone,) = read_path(tmp_path / "cold.csv")
-    assert "expected its git bisect log (NAME.log) beside it" in str(alone.refusal)
+    assert "expected its git bisect log (NAME.log) beside it" in str(alone.rejection)
 
 
 def test_a_stored_payload_is_read_again() -> None:
@@ -192,8 +192,8 @@ def test_what_git_itself_prints(tmp_path: Path) -> None:
     """A real bisection, with an own word for bad, of a line of eight commits."""
 
     def git(*arguments: str) -> str:
-        told = ("-c", "user.name=Dana", "-c", "user.email=dana@dev.example", "-C", str(tmp_path))
-        return subprocess.run(["git", *told, *arguments], check=True, capture_output=True, text=True).stdout
+        options = ("-c", "user.name=Dana", "-c", "user.email=dana@dev.example", "-C", str(tmp_path))
+        return subprocess.run(["git", *options, *arguments], check=True, capture_output=True, text=True).stdout
 
     git("init", "-q")
     shas = []
@@ -204,8 +204,8 @@ def test_what_git_itself_prints(tmp_path: Path) -> None:
     git("bisect", "fast", shas[0])
     git("bisect", "slow", shas[7])
     while "first slow commit" not in (log := git("bisect", "log")) and "first 'slow' commit" not in log:
-        here = git("rev-parse", "HEAD").strip()
-        git("bisect", "slow" if shas.index(here) >= 5 else "fast")
+        head = git("rev-parse", "HEAD").strip()
+        git("bisect", "slow" if shas.index(head) >= 5 else "fast")
     lines = [f"{sha[:12]},m.x,{100 + shas.index(sha)}" for sha in shas for _ in range(2)]
     result = parsed(log, "sha,metric,value\n" + "\n".join(lines))
     assert result.culprit
@@ -215,9 +215,9 @@ def test_what_git_itself_prints(tmp_path: Path) -> None:
 
 @given(JSON, JSON)
 def test_any_value_is_a_result_or_a_refusal(one: Any, other: Any) -> None:
-    for told in (one, {"log": one, "samples": other}):
+    for data in (one, {"log": one, "samples": other}):
         with contextlib.suppress(RejectedInput):
-            assert bisect_log.parse(told, "x").runs
+            assert bisect_log.parse(data, "x").runs
 
 
 @given(st.text(max_size=300), st.text(max_size=300))

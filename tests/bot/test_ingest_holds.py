@@ -54,9 +54,9 @@ CASES = [
 def test_a_doubtful_result_is_held_with_the_reason(world: World, changes: dict[str, Any], reason: str) -> None:
     if "latency" in reason:
         Metric.objects.create(name="vm-scan.p99_latency", direction="lower", direction_by="operator")
-    told = world.result(SHA, "mm: a")
-    changes = {name: {**told[name], **each} if isinstance(each, dict) else each for name, each in changes.items()}
-    world.ingest({**told, **changes})
+    result = world.result(SHA, "mm: a")
+    changes = {name: {**result[name], **each} if isinstance(each, dict) else each for name, each in changes.items()}
+    world.ingest({**result, **changes})
     report = Report.objects.get()
     assert BisectResult.objects.get().held == reason
     assert report.held == reason
@@ -76,14 +76,14 @@ def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> No
 
 
 def test_a_direction_that_nobody_told_says_neither_word(world: World, client: Client) -> None:
-    told = world.result(SHA, "mm: a")
-    headline = told["measurements"][0]
+    result = world.result(SHA, "mm: a")
+    headline = result["measurements"][0]
     headline["metric"] = "vm-scan.widgets"
-    world.ingest({**told, "measurements": [headline]})
+    world.ingest({**result, "measurements": [headline]})
     assert Report.objects.get().verdict == "regression"  # the lab told it
-    told = world.result("c" * 40, "mm: b", id="2", test={"suite": "fio", "params": {}})
+    result = world.result("c" * 40, "mm: b", id="2", test={"suite": "fio", "params": {}})
     Metric.objects.filter(name="vm-scan.widgets").update(direction="unknown", direction_by="operator")
-    world.ingest({**told, "measurements": [headline]})
+    world.ingest({**result, "measurements": [headline]})
     report = Report.objects.get(culprit__sha="c" * 40)
     assert report.verdict == "unknown"
     assert report.held.startswith("no direction is set for vm-scan.widgets")
@@ -116,9 +116,9 @@ def test_an_operator_tells_a_direction_in_the_admin(world: World, admin_client: 
 
 
 def test_the_click_lets_a_report_go(world: World, admin_client: Client) -> None:
-    told = world.result(SHA, "mm: a")
-    told["first_bad"]["is_merge"] = True
-    world.ingest(told)
+    result = world.result(SHA, "mm: a")
+    result["first_bad"]["is_merge"] = True
+    world.ingest(result)
     report = Report.objects.get()
     admin_client.post("/admin/tracker/report/", {"action": "release", "_selected_action": [report.pk]})
     assert Report.objects.get().held == ""
@@ -129,8 +129,8 @@ def test_the_click_lets_a_report_go(world: World, admin_client: Client) -> None:
 
 
 def test_a_clear_result_lets_a_held_report_go_and_leads(world: World) -> None:
-    told = world.result(SHA, "mm: a", **measured([1000.0], [500.0]))
-    world.ingest(told, world.result(SHA, "mm: a", id="clear", machine={"id": "lab7-m2", "cpus": 8}))
+    result = world.result(SHA, "mm: a", **measured([1000.0], [500.0]))
+    world.ingest(result, world.result(SHA, "mm: a", id="clear", machine={"id": "lab7-m2", "cpus": 8}))
     report = Report.objects.get()
     assert report.held == ""
     assert report.findings.get(headline=True).machine.name == "lab7-m2"
@@ -183,9 +183,9 @@ def test_other_outcomes_are_stored_and_shown_and_never_reported(world: World, cl
 
 
 def test_another_unit_tells_no_direction(world: World, admin_client: Client) -> None:
-    told = world.result(SHA, "mm: a")
-    told["measurements"][0]["metric"] = "vm-scan.widgets"
-    world.ingest(told)
+    result = world.result(SHA, "mm: a")
+    result["measurements"][0]["metric"] = "vm-scan.widgets"
+    world.ingest(result)
     metric = Metric.objects.get()
     form = {"name": metric.name, "direction": metric.direction, "unit": "widgets"}
     admin_client.post(f"/admin/tracker/metric/{metric.pk}/change/", form)
@@ -201,21 +201,21 @@ def test_an_operator_makes_another_finding_the_headline(world: World, admin_clie
 
 
 def test_a_mail_and_a_page_have_an_end(world: World, client: Client) -> None:
-    told = world.result(SHA, "mm: a")
-    one = {**told["measurements"][0], "role": "monitor"}
-    told["measurements"] += [{**one, "metric": f"vmstat.m{number}"} for number in range(800)]
-    world.ingest(told)
+    result = world.result(SHA, "mm: a")
+    one = {**result["measurements"][0], "role": "monitor"}
+    result["measurements"] += [{**one, "metric": f"vmstat.m{number}"} for number in range(800)]
+    world.ingest(result)
     assert compose_due(world.identity, world.now) == 1
     assert bytes(OutgoingMail.objects.get().raw).count(b"  vmstat.m") <= 300 + 3  # the first screen names three
     assert client.get(f"/report/{SHA}/").content.decode().count('<th scope="row" class="m v">') == 500
 
 
 def test_long_names_make_no_mail_too_large(world: World) -> None:
-    told = world.result(SHA, "mm: a")
-    one = {**told["measurements"][0], "role": "monitor"}
+    result = world.result(SHA, "mm: a")
+    one = {**result["measurements"][0], "role": "monitor"}
     name = "perf-profile.calltrace.cycles-pp." + "do_syscall_64." * 18
-    told["measurements"] += [{**one, "metric": f"{name}f{number}"} for number in range(400)]
-    world.ingest(told)
+    result["measurements"] += [{**one, "metric": f"{name}f{number}"} for number in range(400)]
+    world.ingest(result)
     assert compose_due(world.identity, world.now) == 1
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == ("composed", "")
@@ -234,5 +234,7 @@ def test_a_change_of_words_alone_is_held(world: World) -> None:
     assert one.result
     assert one.result.culprit
     sha = one.result.culprit.sha
-    words = CommitInspection(sha, ("1" * 40,), "mm: words", "", "", datetime(2026, 9, 1, tzinfo=UTC), (), no_op=True)
-    assert take(one.result, world.now, {sha: words}).held == "the culprit changes comments or documentation only"
+    inspection = CommitInspection(
+        sha, ("1" * 40,), "mm: words", "", "", datetime(2026, 9, 1, tzinfo=UTC), (), no_op=True
+    )
+    assert take(one.result, world.now, {sha: inspection}).held == "the culprit changes comments or documentation only"

@@ -26,9 +26,9 @@ Change = dict[str, Any]
 
 def worse(world: World, mean: float, **more: Any) -> Change:
     """A result whose headline fell from 1000 to this mean."""
-    told = world.result(SHA, "mm: a", **more)
-    told["measurements"][0]["bad"]["samples"] = [mean, mean + 5, mean - 5]
-    return told
+    result = world.result(SHA, "mm: a", **more)
+    result["measurements"][0]["bad"]["samples"] = [mean, mean + 5, mean - 5]
+    return result
 
 
 def headline(report: Report) -> str:
@@ -98,9 +98,9 @@ def test_an_operator_chooses_another_headline(world: World) -> None:
 def test_the_effect_is_told_against_the_noise_of_earlier_results(world: World) -> None:
     world.ingest(worse(world, 700))
     assert Finding.objects.get().effect is None
-    told = world.result("c" * 40, "mm: b", id="2")
-    told["measurements"][0]["bad"]["samples"] = [900, 905, 895]
-    world.ingest(told)
+    result = world.result("c" * 40, "mm: b", id="2")
+    result["measurements"][0]["bad"]["samples"] = [900, 905, 895]
+    world.ingest(result)
     # Before it: (1000, 1010, 990) and (700, 705, 695), variances 100 and 25, over 4 degrees of freedom.
     noise = 100 * (((2 * 100 / 1000**2) + (2 * 25 / 700**2)) / 4) ** 0.5
     assert Finding.objects.get(report__culprit__sha="c" * 40).effect == pytest.approx(10 / noise)
@@ -162,11 +162,11 @@ def test_another_machine_that_shows_nothing_says_nothing(world: World) -> None:
 def test_a_fix_that_is_measured(world: World, mean: float, outcome: str, kind: str, expected: str) -> None:
     report = world.report()
     fix = world.commit("mm/vmscan: mend it", f'Fixes: {report.culprit.sha[:12]} ("mm/vmscan: walk cold folios first")')
-    told = world.result(fix, "mm/vmscan: mend it", id="fix", outcome=outcome, created_at=world.later().isoformat())
-    told["first_bad"]["trailers"] = [{"tag": "Fixes", "value": f'{report.culprit.sha[:12]} ("mm/vmscan: walk…")'}]
-    told["measurements"][0]["good"]["samples"] = [700, 705, 695]
-    told["measurements"][0]["bad"]["samples"] = [mean, mean + 5, mean - 5]
-    world.ingest(told)
+    result = world.result(fix, "mm/vmscan: mend it", id="fix", outcome=outcome, created_at=world.later().isoformat())
+    result["first_bad"]["trailers"] = [{"tag": "Fixes", "value": f'{report.culprit.sha[:12]} ("mm/vmscan: walk…")'}]
+    result["measurements"][0]["good"]["samples"] = [700, 705, 695]
+    result["measurements"][0]["bad"]["samples"] = [mean, mean + 5, mean - 5]
+    world.ingest(result)
     event = Event.objects.get(report=report, kind=kind)
     assert (event.commit, event.result) == (fix, "lab/fix")
     assert state(report) == expected
@@ -182,11 +182,11 @@ def test_a_fix_without_effect_opens_what_its_landing_had_closed(world: World) ->
     world.tag("v9.1-rc2")
     world.track()
     assert state(report) == "fixed"
-    told = world.result("f" * 40, "x", id="fix", outcome="inconclusive", created_at=world.later().isoformat())
-    told |= {"bad": {"sha": fix}, "good": {"sha": report.culprit.sha}}
-    del told["first_bad"]
-    told["measurements"][0]["good"]["samples"] = told["measurements"][0]["bad"]["samples"]
-    world.ingest(told)
+    result = world.result("f" * 40, "x", id="fix", outcome="inconclusive", created_at=world.later().isoformat())
+    result |= {"bad": {"sha": fix}, "good": {"sha": report.culprit.sha}}
+    del result["first_bad"]
+    result["measurements"][0]["good"]["samples"] = result["measurements"][0]["bad"]["samples"]
+    world.ingest(result)
     assert state(report) == "no_response"
 
 
@@ -198,8 +198,8 @@ def repository(tmp_path: Path) -> Callable[..., str]:
     """A repository with a work tree: git(…) runs git in it."""
 
     def git(*arguments: str) -> str:
-        told = ("-c", "user.name=Dana Brook", "-c", "user.email=dana@dev.example", "-C", str(tmp_path / "repo"))
-        return subprocess.run(["git", *told, *arguments], check=True, capture_output=True, text=True).stdout.strip()
+        options = ("-c", "user.name=Dana Brook", "-c", "user.email=dana@dev.example", "-C", str(tmp_path / "repo"))
+        return subprocess.run(["git", *options, *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
     (tmp_path / "repo").mkdir()
     git("init", "-q", "--initial-branch=master")
@@ -231,10 +231,10 @@ def test_the_same_patch_in_another_tree_joins_the_report(
     in_master = repository("rev-parse", "HEAD")
     assert in_master != in_next
 
-    def ingest(told: Change) -> None:
+    def ingest(result: Change) -> None:
         file = tmp_path / "one.json"
-        file.write_text(json.dumps(told))
-        assert [answer.refusal for answer in take_in(read_path(file), [repo], world.now)] == [None]
+        file.write_text(json.dumps(result))
+        assert [answer.rejection for answer in take_in(read_path(file), [repo], world.now)] == [None]
 
     ingest(world.result(in_next, "mm: scan twice", tree={"name": "next", "branch": "next"}))
     ingest(world.result(in_master, "mm: scan twice", id="2", machine=OTHER))
@@ -321,15 +321,15 @@ def test_a_tree_puts_a_guessed_pair_the_right_way_round(
     world: World, repository: Callable[..., str], tmp_path: Path
 ) -> None:
     """LKP roots whose names stand the wrong way round: git knows which commit is the parent, and who wrote it."""
-    from tests.bot.test_ingest_lkp import NEW, OLD, lay
+    from tests.bot.test_ingest_lkp import NEW, OLD, write_root
 
     shas: list[str] = []
     while len(shas) < 2 or shas[-1] > shas[-2]:  # until a culprit comes before its parent in the order of names
         repository("commit", "-q", "--allow-empty", "-m", f"mm: step {len(shas)}")
         shas.append(repository("rev-parse", "HEAD"))
     parent, culprit = shas[-2:]
-    lay(tmp_path / "lab", parent, OLD)
-    lay(tmp_path / "lab", culprit, NEW)
+    write_root(tmp_path / "lab", parent, OLD)
+    write_root(tmp_path / "lab", culprit, NEW)
     (answer,) = take_in(read_path(tmp_path / "lab"), [tmp_path / "repo"], world.now)
     assert answer.receipt
     assert answer.receipt.held == ""

@@ -78,39 +78,39 @@ def read(value: Any) -> list[Input]:
 
 def result(value: Any) -> Result:
     (only,) = read(value)
-    assert only.result, only.refusal
+    assert only.result, only.rejection
     return only.result
 
 
 def test_what_lands_where() -> None:
-    told = result(report())
-    assert told.culprit
-    assert told.parent
-    assert (told.producer, told.outcome, told.doubt) == ("kcidb:lab7", "conclusive", "")
-    assert (told.parent.sha, told.culprit.sha, told.culprit.title) == (OLD, NEW, "mm: change bbbb")
-    assert told.culprit.describe == "v7.0-rc1-13-gbbbbbbbbbbbb"
-    assert told.culprit.trailers == (("Fixes", '1234567890ab ("mm: before")'),)
-    assert (told.tree, told.branch, told.tree_url) == ("mainline", "master", "https://git.example.org/linux.git")
-    (run,) = told.runs
+    parsed = result(report())
+    assert parsed.culprit
+    assert parsed.parent
+    assert (parsed.producer, parsed.outcome, parsed.uncertainty) == ("kcidb:lab7", "conclusive", "")
+    assert (parsed.parent.sha, parsed.culprit.sha, parsed.culprit.title) == (OLD, NEW, "mm: change bbbb")
+    assert parsed.culprit.describe == "v7.0-rc1-13-gbbbbbbbbbbbb"
+    assert parsed.culprit.trailers == (("Fixes", '1234567890ab ("mm: before")'),)
+    assert (parsed.tree, parsed.branch, parsed.tree_url) == ("mainline", "master", "https://git.example.org/linux.git")
+    (run,) = parsed.runs
     assert (run.suite, run.machine.id) == ("fio", "lab7-m1")
     assert run.params == {"arch": "x86_64", "config": "defconfig+perf"}
     assert {each.metric: (each.unit, each.old_samples) for each in run.measurements} == {
         "fio.read_iops": ("IOPS", (1000, 1001, 1002)),
         "fio.read_p99": ("ms", (1.0, 1.01, 1.02)),
     }
-    assert told.headline.metric == "fio.read_p99"  # 41 % more, the other 30 % less
+    assert parsed.headline.metric == "fio.read_p99"  # 41 % more, the other 30 % less
 
 
 def test_commits_apart_or_undescribed_are_doubtful() -> None:
     apart = report(checkouts=[checkout(OLD, "v7.0-rc1-2-gaaaaaaaaaaaa"), checkout(NEW, "v7.0-rc1-9-gbbbbbbbbbbbb")])
-    assert "7 commits apart: the culprit may be between them" in result(apart).doubt
+    assert "7 commits apart: the culprit may be between them" in result(apart).uncertainty
     earlier = checkout(NEW, "next-1", start_time="2026-02-01T00:00:00Z")
     by_time = result(report(checkouts=[checkout(OLD, "next-2"), earlier]))
     assert by_time.culprit
     assert (by_time.culprit.sha, by_time.may_be_reversed) == (OLD, True)
-    assert "checked out first is assumed to be the parent" in by_time.doubt
+    assert "checked out first is assumed to be the parent" in by_time.uncertainty
     blind = result(report(checkouts=[checkout(OLD, "x"), checkout(NEW, "y")]))
-    assert "unknown which of aaaaaaaaaa and bbbbbbbbbb is the parent" in blind.doubt
+    assert "unknown which of aaaaaaaaaa and bbbbbbbbbb is the parent" in blind.uncertainty
 
 
 def test_failed_tests_and_tests_without_numbers_are_no_samples() -> None:
@@ -118,8 +118,8 @@ def test_failed_tests_and_tests_without_numbers_are_no_samples() -> None:
     value["tests"][0]["status"] = "SKIP"
     value["tests"][1]["status"] = "FAIL"  # it ran, and was too slow
     del value["tests"][2]["number"]
-    told = result(value)
-    iops = next(each for each in told.runs[0].measurements if each.metric == "fio.read_iops")
+    parsed = result(value)
+    iops = next(each for each in parsed.runs[0].measurements if each.metric == "fio.read_iops")
     assert iops.old_samples == (1002,)
 
 
@@ -160,7 +160,7 @@ def test_another_build_is_another_run_and_another_unit_another_metric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "expected"),
     [
         ({"version": {"major": 4, "minor": 0}}, "in, /version/major: expected KCIDB 5, found 4"),
         ({"version": {}}, "in, /version/major: expected KCIDB 5, found None"),
@@ -171,10 +171,10 @@ def test_another_build_is_another_run_and_another_unit_another_metric() -> None:
         ({"checkouts": [checkout("HEAD", "x")]}, "in, /checkouts/0/git_commit_hash: 'HEAD' does not match"),
     ],
 )
-def test_what_is_refused(changes: dict[str, Any], words: str) -> None:
+def test_what_is_refused(changes: dict[str, Any], expected: str) -> None:
     (only,) = read(report(**changes))
-    assert words in str(only.refusal)
-    assert "\n" not in str(only.refusal)
+    assert expected in str(only.rejection)
+    assert "\n" not in str(only.rejection)
 
 
 def test_three_commits_are_refused() -> None:
@@ -182,34 +182,34 @@ def test_three_commits_are_refused() -> None:
     value["checkouts"].append(checkout("c" * 40, "v7.0-rc1-14-gcccccccccccc"))
     value["builds"].append({**value["builds"][0], "id": "lab7:third", "checkout_id": "lab7:cccccccc"})
     value["tests"].append({**value["tests"][0], "id": "lab7:third", "build_id": "lab7:third"})
-    assert "found one on aaaaaaaaaa, bbbbbbbbbb, cccccccccc" in str(read(value)[0].refusal)
+    assert "found one on aaaaaaaaaa, bbbbbbbbbb, cccccccccc" in str(read(value)[0].rejection)
 
 
 def test_a_stored_payload_is_read_again() -> None:
-    told = result(report())
-    assert reread(told.format, told.payload, "stored") == told
+    parsed = result(report())
+    assert reread(parsed.format, parsed.payload, "stored") == parsed
 
 
 def test_reports_and_results_may_stand_in_one_file() -> None:
     raw = json.dumps(report()).encode() + b"\n" + json.dumps({"schema": "x"}).encode() + b"\n"
     one, two = read_bytes(raw, "in")
     assert one.result
-    assert "in, line 2" in str(two.refusal)
+    assert "in, line 2" in str(two.rejection)
 
 
 @given(JSON, st.sampled_from(["version", "checkouts", "builds", "tests"]))
-def test_any_value_is_a_result_or_a_refusal(value: Any, place: str) -> None:
-    for told in read(report(**{place: value})):
-        assert told.result or told.refusal
+def test_any_value_is_a_result_or_a_refusal(value: Any, field: str) -> None:
+    for item in read(report(**{field: value})):
+        assert item.result or item.rejection
 
 
 @given(JSON, st.sampled_from(["checkouts", "builds", "tests"]), st.data())
 def test_any_value_in_any_field_is_a_result_or_a_refusal(value: Any, table: str, data: st.DataObject) -> None:
-    told = report()
-    row = told[table][0]
+    value_report = report()
+    row = value_report[table][0]
     row[data.draw(st.sampled_from(sorted(row)))] = value
-    for each in read(told):
-        assert each.result or each.refusal
+    for each in read(value_report):
+        assert each.result or each.rejection
 
 
 @given(JSON)

@@ -18,7 +18,7 @@ from bot.results.recognise import Input, read_path, read_paths, reread
 from tests.bot.test_ingest import JSON
 
 PARENT, CULPRIT = "a" * 40, "b" * 40
-PLACE = "demo/performance-50%-30s/lab7-m1/debian-13.cgz/x86_64-rhel-9.4/gcc-14"
+TEST_PATH = "demo/performance-50%-30s/lab7-m1/debian-13.cgz/x86_64-rhel-9.4/gcc-14"
 JOB = """\
 suite: demo
 testcase: demo
@@ -36,9 +36,9 @@ OLD = {"demo.widgets_per_sec": [1001, 998, 1003], "demo.time.elapsed_time": [30.
 NEW = {"demo.widgets_per_sec": [702, 699.5, 701], "demo.time.elapsed_time": [30.0, 30.1, 30.2]}
 
 
-def lay(top: Path, commit: str, matrix: Any = None, job: str = JOB, runs: list[Any] | None = None) -> Path:
+def write_root(top: Path, commit: str, matrix: Any = None, job: str = JOB, runs: list[Any] | None = None) -> Path:
     """A result root with one job, and a matrix or the stats of its runs."""
-    root = top / PLACE / commit
+    root = top / TEST_PATH / commit
     for number in range(len(runs or [0])):
         (root / str(number)).mkdir(parents=True)
         (root / str(number) / "job.yaml").write_text(job.replace("{commit}", commit))
@@ -56,7 +56,7 @@ def read(top: Path) -> Input:
 
 def samples(top: Path, metric: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     result = read(top).result
-    assert result, read(top).refusal
+    assert result, read(top).rejection
     found = next(each for each in result.runs[0].measurements if each.metric == metric)
     return found.old_samples, found.new_samples
 
@@ -82,8 +82,10 @@ def test_the_shared_roots_give_what_lkp_reckons(shared: Path) -> None:
 
 def test_the_runs_tell_the_same_as_their_matrix(tmp_path: Path) -> None:
     for commit, matrix in ((PARENT, OLD), (CULPRIT, NEW)):
-        lay(tmp_path / "matrix", commit, matrix)
-        lay(tmp_path / "runs", commit, runs=[{name: column[n] for name, column in matrix.items()} for n in range(3)])
+        write_root(tmp_path / "matrix", commit, matrix)
+        write_root(
+            tmp_path / "runs", commit, runs=[{name: column[n] for name, column in matrix.items()} for n in range(3)]
+        )
     one, other = read(tmp_path / "matrix").result, read(tmp_path / "runs").result
     assert one
     assert other
@@ -101,56 +103,56 @@ def test_the_runs_tell_the_same_as_their_matrix(tmp_path: Path) -> None:
     ],
 )
 def test_padding_and_missing_values_are_no_samples(tmp_path: Path, column: list[float], expected: tuple[float]) -> None:
-    lay(tmp_path, PARENT, {"demo.widgets": column, "demo.x": [1, 2, 3, 4, 5]})
-    lay(tmp_path, CULPRIT, {"demo.widgets": [1, 2, 3], "demo.x": [1, 2, 3]})
+    write_root(tmp_path, PARENT, {"demo.widgets": column, "demo.x": [1, 2, 3, 4, 5]})
+    write_root(tmp_path, CULPRIT, {"demo.widgets": [1, 2, 3], "demo.x": [1, 2, 3]})
     assert samples(tmp_path, "demo.widgets")[0] == expected
 
 
 def test_incomplete_runs_are_dropped(tmp_path: Path) -> None:
     incomplete = [0, 1, 0, 0]
-    lay(tmp_path, PARENT, {"demo.widgets": [10, 99, 12, 11], "last_state.is_incomplete_run": incomplete})
-    lay(tmp_path, CULPRIT, {"demo.widgets": [7, 8]})
+    write_root(tmp_path, PARENT, {"demo.widgets": [10, 99, 12, 11], "last_state.is_incomplete_run": incomplete})
+    write_root(tmp_path, CULPRIT, {"demo.widgets": [7, 8]})
     assert samples(tmp_path, "demo.widgets") == ((10, 12, 11), (7, 8))
 
 
 def test_incomplete_runs_are_dropped_by_their_own_stats_too(tmp_path: Path) -> None:
     runs = [{"demo.widgets": 10}, {"demo.widgets": 99, "last_state.is_incomplete_run": 1}, {"demo.widgets": 12}]
-    lay(tmp_path, PARENT, runs=runs)
-    lay(tmp_path, CULPRIT, runs=[{"demo.widgets": 7, "demo.new": 1}, {"demo.widgets": 8}])
+    write_root(tmp_path, PARENT, runs=runs)
+    write_root(tmp_path, CULPRIT, runs=[{"demo.widgets": 7, "demo.new": 1}, {"demo.widgets": 8}])
     assert samples(tmp_path, "demo.widgets") == ((10, 12), (7, 8))
 
 
 def test_the_runs_that_were_counted_bound_the_columns(tmp_path: Path) -> None:
     sources = ["/lkp/0/stats.json", "/lkp/1/stats.json"]
-    lay(tmp_path, PARENT, {"demo.widgets": [0, 0, 0, 0], "stats_source": sources})
-    lay(tmp_path, CULPRIT, {"demo.widgets": [7, 8]})
+    write_root(tmp_path, PARENT, {"demo.widgets": [0, 0, 0, 0], "stats_source": sources})
+    write_root(tmp_path, CULPRIT, {"demo.widgets": [7, 8]})
     assert samples(tmp_path, "demo.widgets") == ((0, 0), (7, 8))
 
 
 def test_a_matrix_inside_of_a_run_is_a_time_series(tmp_path: Path) -> None:
     for commit, matrix in ((PARENT, OLD), (CULPRIT, NEW)):
-        root = lay(tmp_path, commit, matrix)
+        root = write_root(tmp_path, commit, matrix)
         (root / "0" / "matrix.json").write_text(json.dumps({"demo.widgets_per_sec": [1, 2, 3]}))
     assert samples(tmp_path, "demo.widgets_per_sec")[0] == (1001, 998, 1003)
 
 
 def test_which_one_is_the_parent_is_said_by_their_order_on_the_command_line(tmp_path: Path) -> None:
-    new, old = lay(tmp_path, PARENT, NEW), lay(tmp_path, CULPRIT, OLD)
-    (told,) = read_paths([old, new])
-    assert told.result
-    assert told.result.parent
-    assert told.result.culprit
-    assert (told.result.parent.sha, told.result.culprit.sha, told.result.doubt) == (CULPRIT, PARENT, "")
+    new, old = write_root(tmp_path, PARENT, NEW), write_root(tmp_path, CULPRIT, OLD)
+    (ordered,) = read_paths([old, new])
+    assert ordered.result
+    assert ordered.result.parent
+    assert ordered.result.culprit
+    assert (ordered.result.parent.sha, ordered.result.culprit.sha, ordered.result.uncertainty) == (CULPRIT, PARENT, "")
     (guessed,) = read_paths([tmp_path])
     assert guessed.result
-    assert guessed.result.doubt.startswith("unknown which commit is the parent")
+    assert guessed.result.uncertainty.startswith("unknown which commit is the parent")
 
 
 def test_a_root_that_holds_other_commits_too_is_refused(tmp_path: Path) -> None:
     for commit in (PARENT, CULPRIT, "c" * 40):
-        lay(tmp_path, commit, OLD)
+        write_root(tmp_path, commit, OLD)
     assert "expected the result roots of a parent and a culprit, found 3: aaaaaaaaaa, bbbbbbbbbb, cccccc" in str(
-        read(tmp_path).refusal
+        read(tmp_path).rejection
     )
 
 
@@ -158,7 +160,7 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 
 
 @pytest.mark.parametrize(
-    ("matrix", "job", "words"),
+    ("matrix", "job", "expected"),
     [
         ({"demo.a": [1, 2, 3], "demo.b": [1, 2]}, JOB, "matrix.json, /demo.b: expected 3 values as in demo.a, found 2"),
         ({"demo.a": [1, "2", 3]}, JOB, "/demo.a: expected numbers only, found '2' among them"),
@@ -183,14 +185,14 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
         (OLD, JOB.replace("lab7-m1", "lab8"), "expected the same test on both commits, but machine differs"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, matrix: Any, job: str, words: str) -> None:
-    lay(tmp_path, PARENT, matrix, job)
-    lay(tmp_path, CULPRIT, {"demo.a": [1, 2, 3]} if matrix != OLD else NEW)
+def test_what_is_refused(tmp_path: Path, matrix: Any, job: str, expected: str) -> None:
+    write_root(tmp_path, PARENT, matrix, job)
+    write_root(tmp_path, CULPRIT, {"demo.a": [1, 2, 3]} if matrix != OLD else NEW)
     answer = read(tmp_path)
-    if words:
-        assert answer.refusal
-        assert words in str(answer.refusal)
-        assert "\n" not in str(answer.refusal)
+    if expected:
+        assert answer.rejection
+        assert expected in str(answer.rejection)
+        assert "\n" not in str(answer.rejection)
     else:
         assert answer.result
 
@@ -199,67 +201,67 @@ def test_a_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret.json"
     secret.write_text(json.dumps(OLD))
     top = tmp_path / "drop"
-    root = lay(top, PARENT)
+    root = write_root(top, PARENT)
     (root / "matrix.json").symlink_to(secret)
-    lay(top, CULPRIT, NEW)
-    assert "a symbolic link that leads out of" in str(read(top).refusal)
+    write_root(top, CULPRIT, NEW)
+    assert "a symbolic link that leads out of" in str(read(top).rejection)
 
 
 def test_a_link_to_a_file_outside_is_refused_in_any_directory(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
     (tmp_path / "drop").mkdir()
     (tmp_path / "drop" / "a.json").symlink_to(tmp_path / "secret.json")
-    assert "a symbolic link that leads out of" in str(read(tmp_path / "drop").refusal)
+    assert "a symbolic link that leads out of" in str(read(tmp_path / "drop").rejection)
 
 
 def test_bytes_that_are_no_utf8_are_refused(tmp_path: Path) -> None:
-    root = lay(tmp_path, PARENT, OLD)
-    lay(tmp_path, CULPRIT, NEW)
+    root = write_root(tmp_path, PARENT, OLD)
+    write_root(tmp_path, CULPRIT, NEW)
     (root / "0" / "job.yaml").write_bytes(b"suite: \xff\n")
-    assert "expected UTF-8, found the byte 0xff at offset 7" in str(read(tmp_path).refusal)
+    assert "expected UTF-8, found the byte 0xff at offset 7" in str(read(tmp_path).rejection)
 
 
 def test_monitors_that_did_not_move_are_left_out_of_many(tmp_path: Path) -> None:
     still = {f"vmstat.m{n}": [1, 2, 3] for n in range(150)}
-    lay(tmp_path, PARENT, {**OLD, **still, "vmstat.moved": [1, 2, 3]})
-    lay(tmp_path, CULPRIT, {**NEW, **still, "vmstat.moved": [5, 6, 7]})
+    write_root(tmp_path, PARENT, {**OLD, **still, "vmstat.moved": [1, 2, 3]})
+    write_root(tmp_path, CULPRIT, {**NEW, **still, "vmstat.moved": [5, 6, 7]})
     result = read(tmp_path).result
     assert result
     assert [each.metric for each in result.runs[0].measurements if each.metric.startswith("vmstat")] == ["vmstat.moved"]
 
 
 def test_a_stored_payload_is_read_again(tmp_path: Path) -> None:
-    lay(tmp_path, PARENT, OLD)
-    lay(tmp_path, CULPRIT, NEW)
+    write_root(tmp_path, PARENT, OLD)
+    write_root(tmp_path, CULPRIT, NEW)
     result = read(tmp_path).result
     assert result
     assert reread(result.format, result.payload, "stored") == result
-    told = lkp.parse(json.loads(result.payload), "stored", in_order=True)
-    assert (told.id, told.payload, told.doubt) == (result.id, result.payload, "")
+    again = lkp.parse(json.loads(result.payload), "stored", in_order=True)
+    assert (again.id, again.payload, again.uncertainty) == (result.id, result.payload, "")
 
 
 def test_where_the_files_lie_makes_no_other_result(tmp_path: Path) -> None:
     """The job knows its result root; a copy of the last directories alone is the same result."""
-    told = JOB + f"result_root: /lkp/result/{PLACE}/{{commit}}/0\n"
+    job = JOB + f"result_root: /lkp/result/{TEST_PATH}/{{commit}}/0\n"
     for commit, matrix in ((PARENT, OLD), (CULPRIT, NEW)):
-        lay(tmp_path / "whole", commit, matrix, told)
+        write_root(tmp_path / "whole", commit, matrix, job)
     (tmp_path / "part").mkdir()
-    (tmp_path / "whole" / PLACE).rename(tmp_path / "part" / "gcc-14")
+    (tmp_path / "whole" / TEST_PATH).rename(tmp_path / "part" / "gcc-14")
     result = read(tmp_path / "part").result
     assert result
-    assert result.id == f"aaaaaaaaaaaa..bbbbbbbbbbbb (3+3 runs) {PLACE}"
+    assert result.id == f"aaaaaaaaaaaa..bbbbbbbbbbbb (3+3 runs) {TEST_PATH}"
     assert result.runs[0].params == {"cpufreq_governor": "performance", "nr_threads": "50%", "runtime": "30s"}
 
 
-ROOT = {"commit": PARENT, "path": PLACE, "job": {"testcase": "demo", "tbox_group": "m", "commit": PARENT}}
+ROOT = {"commit": PARENT, "path": TEST_PATH, "job": {"testcase": "demo", "tbox_group": "m", "commit": PARENT}}
 
 
 @given(JSON, JSON, st.sampled_from(["matrix", "runs", "job", "path", "commit"]))
-def test_any_value_is_a_result_or_a_refusal(value: Any, other: Any, place: str) -> None:
+def test_any_value_is_a_result_or_a_refusal(value: Any, other: Any, field: str) -> None:
     culprit = {**ROOT, "commit": CULPRIT, "job": {"testcase": "demo", "tbox_group": "m"}, "matrix": {"demo.a": [1, 2]}}
-    for told in (value, {"parent": value, "culprit": other}, {"parent": {**ROOT, place: value}, "culprit": culprit}):
+    for data in (value, {"parent": value, "culprit": other}, {"parent": {**ROOT, field: value}, "culprit": culprit}):
         with contextlib.suppress(RejectedInput):
-            assert lkp.parse(told, "x").runs
+            assert lkp.parse(data, "x").runs
 
 
 @given(st.text(max_size=200))

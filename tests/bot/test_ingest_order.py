@@ -22,7 +22,7 @@ C, F = "c" * 40, "f" * 40
 FIXES = {"tag": "Fixes", "value": f'{C[:12]} ("mm: a")'}
 
 
-def told(world: World, sha: str, name: str, old: float, new: float, **more: Any) -> dict[str, Any]:
+def result_data(world: World, sha: str, name: str, old: float, new: float, **more: Any) -> dict[str, Any]:
     one = world.result(sha, f"mm: {sha[0]}", id=name, **more)
     one["measurements"][0] |= {
         "good": {"samples": [old, old + 5, old - 5]},
@@ -32,12 +32,12 @@ def told(world: World, sha: str, name: str, old: float, new: float, **more: Any)
 
 
 def fix(world: World, name: str, old: float, new: float, **more: Any) -> dict[str, Any]:
-    one = told(world, F, name, old, new, created_at=(world.now + timedelta(days=1)).isoformat(), **more)
+    one = result_data(world, F, name, old, new, created_at=(world.now + timedelta(days=1)).isoformat(), **more)
     one["first_bad"]["trailers"] = [FIXES]
     return one
 
 
-def the_end() -> tuple[Any, ...]:
+def final_state() -> tuple[Any, ...]:
     """Everything that people may see, however it came about."""
     return (
         sorted(Report.objects.values_list("culprit__sha", "verdict", "state", "status", "held")),
@@ -51,49 +51,49 @@ def the_end() -> tuple[Any, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_one_batch_or_many_end_the_same(world: World, seed: int) -> None:
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     results = []
-    for number in range(dice.randint(2, 7)):
-        machine = {"id": f"lab7-m{dice.randint(1, 2)}", "cpus": 8}
-        change = dice.choice([500, 700, 990, 1300])
-        outcome = dice.choice(["conclusive", "conclusive", "conclusive", "not-reproduced", "inconclusive"])
-        bad = {"sha": dice.choice("12") * 40, "describe": "v9.1-rc4"}
+    for number in range(rng.randint(2, 7)):
+        machine = {"id": f"lab7-m{rng.randint(1, 2)}", "cpus": 8}
+        change = rng.choice([500, 700, 990, 1300])
+        outcome = rng.choice(["conclusive", "conclusive", "conclusive", "not-reproduced", "inconclusive"])
+        bad = {"sha": rng.choice("12") * 40, "describe": "v9.1-rc4"}
         more = {"machine": machine, "outcome": outcome, "bad": bad}
-        if dice.random() < 0.3:
+        if rng.random() < 0.3:
             results.append(fix(world, f"r{number}", 700, change, **more))
         else:
-            at = world.now + timedelta(hours=dice.randint(0, 50))
-            results.append(told(world, C, f"r{number}", 1000, change, created_at=at.isoformat(), **more))
+            at = world.now + timedelta(hours=rng.randint(0, 50))
+            results.append(result_data(world, C, f"r{number}", 1000, change, created_at=at.isoformat(), **more))
     ends = []
     for several in (False, True):
         with transaction.atomic():
             for batch in [[each] for each in results] if several else [results]:
                 world.ingest(*batch)
-            ends.append(the_end())
+            ends.append(final_state())
             transaction.set_rollback(True)
     assert ends[0] == ends[1]
 
 
 def test_a_culprit_and_its_fix_in_one_batch(world: World) -> None:
-    world.ingest(told(world, C, "c", 1000, 700), fix(world, "f", 700, 1000))
+    world.ingest(result_data(world, C, "c", 1000, 700), fix(world, "f", 700, 1000))
     assert [(each.culprit.sha, each.state) for each in Report.objects.all()] == [(C, "fix_confirmed")]
 
 
 def test_a_fix_is_judged_where_the_headline_was_measured(world: World) -> None:
-    world.ingest(told(world, C, "c", 1000, 700))
-    mended = fix(world, "f", 700, 1000)
-    still = {**mended["measurements"][0], "metric": "vm-scan.other_per_sec", "role": "kpi"}
+    world.ingest(result_data(world, C, "c", 1000, 700))
+    fixed = fix(world, "f", 700, 1000)
+    still = {**fixed["measurements"][0], "metric": "vm-scan.other_per_sec", "role": "kpi"}
     still["bad"] = still["good"]
-    mended["measurements"].insert(0, still)
-    world.ingest(mended)
+    fixed["measurements"].insert(0, still)
+    world.ingest(fixed)
     assert Event.objects.get().kind == "fix_confirmed"
 
 
 def test_a_fix_is_known_from_an_earlier_result_too(world: World) -> None:
-    world.ingest(told(world, C, "c", 1000, 700), fix(world, "f", 700, 1000))
-    silent = fix(world, "f2", 700, 1000)
-    del silent["first_bad"]["trailers"]
-    world.ingest(silent)
+    world.ingest(result_data(world, C, "c", 1000, 700), fix(world, "f", 700, 1000))
+    without_trailers = fix(world, "f2", 700, 1000)
+    del without_trailers["first_bad"]["trailers"]
+    world.ingest(without_trailers)
     assert Report.objects.count() == 1
     assert Event.objects.filter(kind="fix_confirmed").count() == 2
 
@@ -103,7 +103,7 @@ def test_the_last_recheck_has_the_word(world: World) -> None:
         {"ref": "v9.1-rc4", "sha": "d" * 40, "state": "still-bad"},
         {"ref": "v9.1-rc3", "sha": "e" * 40, "state": "good"},
     ]
-    world.ingest(told(world, C, "c", 1000, 700, bisect={"rechecks": rechecks}))
+    world.ingest(result_data(world, C, "c", 1000, 700, bisect={"rechecks": rechecks}))
     assert Report.objects.get().state == "no_response"
 
 
@@ -111,46 +111,46 @@ def test_an_older_result_that_shows_nothing_closes_nothing(world: World) -> None
     before = (world.now - timedelta(days=9)).isoformat()
     bad = {"sha": "3" * 40, "describe": "v9.0"}
     world.ingest(
-        told(world, C, "c", 1000, 700),
-        told(world, C, "old", 1000, 1000, created_at=before, outcome="not-reproduced", bad=bad),
+        result_data(world, C, "c", 1000, 700),
+        result_data(world, C, "old", 1000, 1000, created_at=before, outcome="not-reproduced", bad=bad),
     )
     assert not Event.objects.exists()
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_regression_from_zero_is_the_worst(world: World, order: int) -> None:
-    errors = told(world, C, "zero", 0, 0)
+    errors = result_data(world, C, "zero", 0, 0)
     errors["measurements"][0] |= {"direction": "lower", "metric": "vm-scan.errors", "bad": {"samples": [500, 501, 502]}}
     errors["measurements"][0]["good"] = {"samples": [0, 0, 0]}
-    better = told(world, C, "better", 1000, 1100)
+    better = result_data(world, C, "better", 1000, 1100)
     world.ingest(*[errors, better][::order])
     report = Report.objects.get()
     assert (report.verdict, report.findings.get(headline=True).metric.name) == ("regression", "vm-scan.errors")
 
 
 def test_only_the_run_that_was_bisected_leads(world: World) -> None:
-    one = told(world, C, "c", 1000, 700)
-    more = told(world, C, "x", 1000, 200, machine={"id": "lab7-m2", "cpus": 8})
+    one = result_data(world, C, "c", 1000, 700)
+    more = result_data(world, C, "x", 1000, 200, machine={"id": "lab7-m2", "cpus": 8})
     one["additional"] = [{key: more[key] for key in ("test", "machine", "measurements")}]
     world.ingest(one)
     assert Report.objects.get().findings.get(headline=True).machine.name == "lab7-m1"
 
 
 def test_a_merge_stays_held_whatever_else_comes(world: World) -> None:
-    merge = told(world, C, "merge", 1000, 700)
+    merge = result_data(world, C, "merge", 1000, 700)
     merge["first_bad"]["is_merge"] = True
-    world.ingest(merge, told(world, C, "other", 1000, 500, machine={"id": "lab7-m2", "cpus": 8}))
+    world.ingest(merge, result_data(world, C, "other", 1000, 500, machine={"id": "lab7-m2", "cpus": 8}))
     assert Report.objects.get().held == "the culprit is a merge commit"
 
 
 def test_the_same_patch_is_joined_through_any_of_its_commits(world: World) -> None:
     root = Commit.objects.create(sha="1" * 40, title="mm: c", patch_id="p")
-    world.ingest(told(world, root.sha, "r", 1000, 700))
+    world.ingest(result_data(world, root.sha, "r", 1000, 700))
     Commit.objects.create(
         sha="2" * 40, title="mm: c", patch_id="p", patch_message_id="patch@dev.example", same_patch_as=root
     )
     Commit.objects.filter(pk=root.pk).update(title="mm: c")
-    world.ingest(told(world, C, "c", 1000, 600, patch={"message_id": "<patch@dev.example>"}))
+    world.ingest(result_data(world, C, "c", 1000, 600, patch={"message_id": "<patch@dev.example>"}))
     assert Report.objects.count() == 1
     assert Commit.objects.get(sha=C).same_patch_as == root
 
@@ -158,15 +158,15 @@ def test_the_same_patch_is_joined_through_any_of_its_commits(world: World) -> No
 def test_keys_that_look_alike_are_two_results(world: World) -> None:
     later = {"created_at": (world.now + timedelta(days=1)).isoformat(), "bad": {"sha": "4" * 40}}
     world.ingest(
-        told(world, C, "c", 1000, 700),
-        told(world, C, "x/y", 1000, 700, producer={"name": "a"}, **later),
-        told(world, C, "y", 1000, 700, producer={"name": "a/x"}, **later),
+        result_data(world, C, "c", 1000, 700),
+        result_data(world, C, "x/y", 1000, 700, producer={"name": "a"}, **later),
+        result_data(world, C, "y", 1000, 700, producer={"name": "a/x"}, **later),
     )
     assert Event.objects.filter(kind="still_there").count() == 2
 
 
 def test_a_direction_frees_what_never_moved_far_enough(world: World) -> None:
-    one = told(world, C, "c", 1000, 1001)
+    one = result_data(world, C, "c", 1000, 1001)
     Metric.objects.create(name="vm-scan.ops_per_sec", direction="unknown", direction_by="operator")
     world.ingest(one)
     metric = Metric.objects.get()
@@ -183,7 +183,7 @@ def test_a_direction_frees_what_never_moved_far_enough(world: World) -> None:
 
 
 def composed(world: World) -> OutgoingMail:
-    world.ingest(told(world, C, "c", 1000, 700))
+    world.ingest(result_data(world, C, "c", 1000, 700))
     compose_due(world.identity, world.later())
     return OutgoingMail.objects.get()
 
@@ -191,7 +191,7 @@ def composed(world: World) -> OutgoingMail:
 def test_a_mail_about_to_change_can_not_be_approved(world: World) -> None:
     mail = composed(world)
     world.now -= timedelta(days=1)  # another clock must not matter
-    world.ingest(told(world, C, "d", 1000, 400, machine={"id": "lab7-m2", "cpus": 8}))
+    world.ingest(result_data(world, C, "d", 1000, 400, machine={"id": "lab7-m2", "cpus": 8}))
     assert not by_hand(mail, "approve")
     compose_due(world.identity, world.later())
     mail.refresh_from_db()
@@ -201,7 +201,7 @@ def test_a_mail_about_to_change_can_not_be_approved(world: World) -> None:
 
 def test_the_operators_headline_reaches_the_mail(world: World) -> None:
     mail = composed(world)
-    world.ingest(told(world, C, "d", 1000, 1400, machine={"id": "lab7-m2", "cpus": 8}))
+    world.ingest(result_data(world, C, "d", 1000, 1400, machine={"id": "lab7-m2", "cpus": 8}))
     regrading.set_headline(Finding.objects.get(headline=False))
     compose_due(world.identity, world.later())
     mail.refresh_from_db()
@@ -211,7 +211,7 @@ def test_the_operators_headline_reaches_the_mail(world: World) -> None:
 def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
     mail = composed(world)
     gone = {"created_at": (world.now + timedelta(days=2)).isoformat(), "bad": {"sha": "4" * 40, "describe": "v9.1"}}
-    world.ingest(told(world, C, "gone", 1000, 1000, outcome="not-reproduced", **gone))
+    world.ingest(result_data(world, C, "gone", 1000, 1000, outcome="not-reproduced", **gone))
     compose_due(world.identity, world.later())
     mail.refresh_from_db()
     assert mail.state == "held"
@@ -222,7 +222,7 @@ def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "words"),
+    ("field", "value", "expected"),
     [
         ("side", {"mean": 1, "stddev": 1, "n": 10**25}, "expected at most 1,000,000,000 runs"),
         ("metric", "m" * 9000, "metric: expected at most 500 characters"),
@@ -232,15 +232,15 @@ def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
         ("patch", {"message_id": "p" * 9000}, "patch Message-ID: expected at most 500 characters"),
     ],
 )
-def test_names_and_counts_have_an_end(world: World, place: str, value: Any, words: str) -> None:
+def test_names_and_counts_have_an_end(world: World, field: str, value: Any, expected: str) -> None:
     from bot.results.errors import RejectedInput
 
-    one = told(world, C, "c", 1000, 700)
-    if place in ("side", "metric"):
-        one["measurements"][0]["good" if place == "side" else "metric"] = value
+    one = result_data(world, C, "c", 1000, 700)
+    if field in ("side", "metric"):
+        one["measurements"][0]["good" if field == "side" else "metric"] = value
     else:
-        one[place] = value
-    with pytest.raises(RejectedInput, match=words):
+        one[field] = value
+    with pytest.raises(RejectedInput, match=expected):
         world.ingest(one)
 
 
@@ -255,9 +255,9 @@ def test_names_and_counts_have_an_end(world: World, place: str, value: Any, word
     ],
 )
 def test_numbers_at_the_end_of_the_scale_are_taken(world: World, good: dict[str, Any]) -> None:
-    one = told(world, C, "c", 1000, 700)
+    one = result_data(world, C, "c", 1000, 700)
     one["measurements"][0]["good"] = good
-    world.ingest(one, told(world, C, "d", 1000, 700, machine={"id": "lab7-m2", "cpus": 8}))
+    world.ingest(one, result_data(world, C, "d", 1000, 700, machine={"id": "lab7-m2", "cpus": 8}))
     assert BisectResult.objects.count() == 2
     json.dumps(list(Finding.objects.values_list("effect", "p_value", "low_pct")), allow_nan=False)
 
@@ -265,18 +265,18 @@ def test_numbers_at_the_end_of_the_scale_are_taken(world: World, good: dict[str,
 def test_what_breaks_one_file_leaves_the_next_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     from bot.results.storage import bisect_results
 
-    honest = bisect_results.store_new
+    original = bisect_results.store_new
 
     def fragile(results: Any, *rest: Any) -> None:
         if any(result.id == "a" for result in results):
             raise OverflowError("int too large")
-        honest(results, *rest)
+        original(results, *rest)
 
     monkeypatch.setattr(bisect_results, "store_new", fragile)
     drop = world.place / "drop"
     drop.mkdir()
     for name, sha in (("a", C), ("b", "b" * 40)):
-        (drop / f"{name}.json").write_text(json.dumps(told(world, sha, name, 1000, 700)))
+        (drop / f"{name}.json").write_text(json.dumps(result_data(world, sha, name, 1000, 700)))
         os.utime(drop / f"{name}.json", (1, 1))
     assert take_dropped(drop, [], world.now) == 1
     assert "the database can't store it: int too large" in (drop / "refused" / "a.json.reason").read_text()
@@ -284,7 +284,7 @@ def test_what_breaks_one_file_leaves_the_next_one(world: World, monkeypatch: pyt
 
 
 def test_a_number_written_otherwise_is_the_same_result(world: World) -> None:
-    one = told(world, C, "c", 1000, 700)
+    one = result_data(world, C, "c", 1000, 700)
     world.ingest(one)
     one["measurements"][0]["good"]["samples"] = [1000.0, 1005.0, 995.0]
     (receipt,) = world.ingest(one)
@@ -294,9 +294,9 @@ def test_a_number_written_otherwise_is_the_same_result(world: World) -> None:
 # --- inputs that brought others down once ---
 
 
-def hostile(path: Any, good: dict[str, Any]) -> None:
+def write_hostile_inputs(path: Any, good: dict[str, Any]) -> None:
     """Inputs of which each one must cost itself alone."""
-    from tests.bot.test_ingest_lkp import CULPRIT, NEW, OLD, PARENT, lay
+    from tests.bot.test_ingest_lkp import CULPRIT, NEW, OLD, PARENT, write_root
 
     (path / "deep.json").write_text("[" * 1000 + "]" * 1000)
     (path / "deeper.json").write_text("[" + "[" * 900 + "]" * 900 + "]")
@@ -306,10 +306,10 @@ def hostile(path: Any, good: dict[str, Any]) -> None:
     (path / "control.json").write_text(json.dumps(red))
     (path / "long.json").write_text(json.dumps({"version": {"major": "9" * 1_000_000}}))
     (path / "empty.json").write_text("[]")
-    lay(path / "half", PARENT, {**OLD, "demo.a\ud800": [1, 2, 3]})
-    lay(path / "half", CULPRIT, {**NEW, "demo.a\ud800": [1, 2, 3]})
-    lay(path / "odd", PARENT, OLD)
-    (lay(path / "odd", CULPRIT, NEW) / "²").mkdir()
+    write_root(path / "half", PARENT, {**OLD, "demo.a\ud800": [1, 2, 3]})
+    write_root(path / "half", CULPRIT, {**NEW, "demo.a\ud800": [1, 2, 3]})
+    write_root(path / "odd", PARENT, OLD)
+    (write_root(path / "odd", CULPRIT, NEW) / "²").mkdir()
 
 
 def test_each_hostile_input_costs_itself_alone(world: World) -> None:
@@ -318,13 +318,13 @@ def test_each_hostile_input_costs_itself_alone(world: World) -> None:
 
     top = world.place / "hostile"
     top.mkdir()
-    hostile(top, told(world, C, "red", 1000, 700))
-    (top / "z.json").write_text(json.dumps(told(world, C, "z", 1000, 700)))
+    write_hostile_inputs(top, result_data(world, C, "red", 1000, 700))
+    (top / "z.json").write_text(json.dumps(result_data(world, C, "z", 1000, 700)))
     answers = list(take_in(read_path(top), [], world.now))
     assert sorted(answer.result.id[:1] for answer in answers if answer.receipt and answer.result) == ["a", "z"]
-    refusals = [str(answer.refusal) for answer in answers if answer.refusal]
-    assert len(refusals) == 8
-    assert all(refusal.isprintable() and len(refusal) < 1500 for refusal in refusals)
+    rejections = [str(answer.rejection) for answer in answers if answer.rejection]
+    assert len(rejections) == 8
+    assert all(rejection.isprintable() and len(rejection) < 1500 for rejection in rejections)
     expected = (
         "nested too deeply",
         "a symbolic link loop",
@@ -333,16 +333,16 @@ def test_each_hostile_input_costs_itself_alone(world: World) -> None:
         "lone surrogate",
         "an empty array",
     )
-    for words in expected:
-        assert any(words in refusal for refusal in refusals), words
+    for message in expected:
+        assert any(message in rejection for rejection in rejections), message
 
 
 def test_the_drop_directory_goes_on_past_each_of_them(world: World) -> None:
     drop = world.place / "drop"
     drop.mkdir()
-    hostile(drop, told(world, C, "red", 1000, 700))
+    write_hostile_inputs(drop, result_data(world, C, "red", 1000, 700))
     (drop / ("漢" * 83 + ".json")).write_text("{")
-    (drop / "z.json").write_text(json.dumps(told(world, C, "z", 1000, 700)))
+    (drop / "z.json").write_text(json.dumps(result_data(world, C, "z", 1000, 700)))
     for each in [drop, *drop.rglob("*")]:
         os.utime(each, (1, 1), follow_symlinks=False)
     assert take_dropped(drop, [], world.now) == 2
@@ -354,7 +354,7 @@ def test_the_drop_directory_goes_on_past_each_of_them(world: World) -> None:
 def test_a_line_break_is_in_no_name(world: World, field: str) -> None:
     from bot.results.errors import RejectedInput
 
-    one = told(world, C, "c", 1000, 700)
+    one = result_data(world, C, "c", 1000, 700)
     if field == "sha":
         one["first_bad"]["sha"] += "\n"
     elif field == "tree":
@@ -400,7 +400,7 @@ def test_large_inputs_take_time_by_their_size(world: World) -> None:
     from bot.results.errors import RejectedInput
     from bot.results.formats import lkp, perf_bisect_result
 
-    one = told(world, C, "c", 1000, 700)
+    one = result_data(world, C, "c", 1000, 700)
     one["measurements"][0]["good"]["samples"] = [1.0] * 1_000_000
     one["extra"] = 1
     start = time.process_time()

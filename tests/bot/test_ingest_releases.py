@@ -39,7 +39,7 @@ RESULT: dict[str, Any] = {
 VMSTAT = " r b swpd free buff cache si so bi bo in cs us sy id wa st\n 1 0 0 9 9 9 0 0 0 0 7 5 1 2 97 0 0\n"
 
 
-def told(**changed: Any) -> dict[str, Any]:
+def result_data(**changed: Any) -> dict[str, Any]:
     return {**copy.deepcopy(RESULT), **changed}
 
 
@@ -52,7 +52,7 @@ def take(tmp_path: Path, *results: dict[str, Any]) -> str:
 
 
 def test_a_kernel_and_what_it_did(db: None, tmp_path: Path) -> None:
-    assert "new: " in take(tmp_path, told(evidence=[{"name": "vmstat.txt", "text": VMSTAT}]))
+    assert "new: " in take(tmp_path, result_data(evidence=[{"name": "vmstat.txt", "text": VMSTAT}]))
     headline, monitor = Measurement.objects.order_by("pk").select_related("kernel", "metric", "machine", "scenario")
     assert str(headline.kernel) == "v6.12"
     assert (headline.mean, headline.stddev, headline.runs, headline.samples) == (11.0, 1.0, 2, [10.0, 12.0])
@@ -67,29 +67,29 @@ def test_a_kernel_and_what_it_did(db: None, tmp_path: Path) -> None:
 
 
 def test_it_comes_in_once(db: None, tmp_path: Path) -> None:
-    take(tmp_path, told())
-    assert "1 duplicate" in take(tmp_path, told())
-    same = told(measurements=[{**MEASURED[0], "samples": [10.0, 12.0]}, MEASURED[1]])
+    take(tmp_path, result_data())
+    assert "1 duplicate" in take(tmp_path, result_data())
+    same = result_data(measurements=[{**MEASURED[0], "samples": [10.0, 12.0]}, MEASURED[1]])
     assert "1 duplicate" in take(tmp_path, same)  # the same numbers, written otherwise
     with pytest.raises(CommandError):
-        take(tmp_path, told(machine={"id": "lab7-m2", "cpus": 64}))
+        take(tmp_path, result_data(machine={"id": "lab7-m2", "cpus": 64}))
     assert Measurement.objects.count() == 2
-    take(tmp_path, told(id="another run"))
+    take(tmp_path, result_data(id="another run"))
     assert Measurement.objects.count() == 4
     assert Kernel.objects.count() == 1
 
 
 def test_beside_bisect_results_of_one_file(db: None, tmp_path: Path) -> None:
     bisect = json.loads((Path(__file__).parents[2] / "fixtures/results/01-mm-vmscan.json").read_text())
-    said = take(tmp_path, told(), bisect, told(id="two", kernel={"version": "6.12", "variant": "2M"}))
-    assert "3 new" in said
-    assert said.index("v6.12-vm-scan") < said.index(bisect["id"]) < said.index("two")  # in the order of the input
+    output = take(tmp_path, result_data(), bisect, result_data(id="two", kernel={"version": "6.12", "variant": "2M"}))
+    assert "3 new" in output
+    assert output.index("v6.12-vm-scan") < output.index(bisect["id"]) < output.index("two")  # in the order of the input
     assert BisectResult.objects.count() == 1
     assert sorted(map(str, Kernel.objects.all())) == ["v6.12", "v6.12/2M"]
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "expected"),
     [
         ({"kernel": {}}, "/kernel"),
         ({"kernel": {"version": "v6.12/rc1"}}, "/kernel/version"),
@@ -108,10 +108,10 @@ def test_beside_bisect_results_of_one_file(db: None, tmp_path: Path) -> None:
         ({"id": "x\u0085y"}, "id: expected a single line"),
     ],
 )
-def test_what_is_refused_and_where(changed: dict[str, Any], words: str) -> None:
-    (answer,) = read_bytes(json.dumps(told(**changed)).encode(), "in")
+def test_what_is_refused_and_where(changed: dict[str, Any], expected: str) -> None:
+    (answer,) = read_bytes(json.dumps(result_data(**changed)).encode(), "in")
     assert answer.result is None
-    assert words in str(answer.refusal)
+    assert expected in str(answer.rejection)
 
 
 junk = st.recursive(
@@ -124,12 +124,12 @@ junk = st.recursive(
 @given(st.dictionaries(st.sampled_from(list(RESULT)), junk))
 def test_junk_is_refused_and_nothing_else(changed: dict[str, Any]) -> None:
     try:
-        read = perf_release_result.parse({**told(), **changed}, "in")
-    except RejectedInput as refusal:
-        words = str(refusal)
-        assert words
+        parsed = perf_release_result.parse({**result_data(), **changed}, "in")
+    except RejectedInput as error:
+        reason = str(error)
+        assert reason
     else:
-        assert isinstance(read, KernelResult)
+        assert isinstance(parsed, KernelResult)
 
 
 def test_over_the_network(db: None, client: Client, settings: Any, tmp_path: Path) -> None:
@@ -139,19 +139,19 @@ def test_over_the_network(db: None, client: Client, settings: Any, tmp_path: Pat
     def post(body: dict[str, Any]) -> Any:
         return client.post("/api/v1/results", json.dumps(body), content_type="application/json", headers=headers)
 
-    answer = post(told())
+    answer = post(result_data())
     assert (answer.status_code, answer.json()["kernel"]) == (202, "v6.12")
     (shown,) = client.get(answer["Location"]).json()["measurements"][:1]
     assert (shown["metric"], shown["mean"], shown["samples"]) == ("vm-scan.ops_per_sec", 11.0, [10.0, 12.0])
-    assert post(told()).status_code == 200
-    other = post(told(kernel={"version": "v6.13"}))
+    assert post(result_data()).status_code == 200
+    other = post(result_data(kernel={"version": "v6.13"}))
     assert (other.status_code, other.json()["faults"]) == (409, [{"pointer": "/kernel/version", "why": "differs"}])
 
 
 def test_a_kernel_takes_as_many_results_as_a_lab_has(db: None, tmp_path: Path) -> None:
     files = [{"name": f"{number}.txt", "text": VMSTAT} for number in range(50)]
-    assert "5 new" in take(tmp_path, *(told(id=str(number), evidence=files) for number in range(5)))
+    assert "5 new" in take(tmp_path, *(result_data(id=str(number), evidence=files) for number in range(5)))
     assert ToolOutput.objects.count() == 50  # the same text of the same place is kept once
     files = [{"name": f"{number}.txt", "text": VMSTAT + str(number)} for number in range(250)]
-    assert "5 new" in take(tmp_path, *(told(id=f"n{n}", evidence=files[50 * n : 50 * n + 50]) for n in range(5)))
+    assert "5 new" in take(tmp_path, *(result_data(id=f"n{n}", evidence=files[50 * n : 50 * n + 50]) for n in range(5)))
     assert ToolOutput.objects.count() == 300

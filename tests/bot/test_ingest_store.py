@@ -26,16 +26,16 @@ from tracker.models import BisectResult, Commit, Finding, NoiseHistory, Report
 
 
 def results(world: World, count: int, measurements: int = 1) -> list[Result]:
-    told = []
+    data = []
     for number in range(count):
         one = world.result(f"{number + 1:040x}", f"mm: change {number}", id=f"r{number}")
         headline = one["measurements"][0]
         one["measurements"] += [
             {**headline, "metric": f"vm-scan.m{n}_per_sec", "role": "kpi"} for n in range(measurements - 1)
         ]
-        told.append(one)
+        data.append(one)
     file = world.place / "many.jsonl"
-    file.write_text("".join(json.dumps(each) + "\n" for each in told))
+    file.write_text("".join(json.dumps(each) + "\n" for each in data))
     return [each.result for each in read_path(file) if each.result]
 
 
@@ -91,11 +91,11 @@ def test_a_batch_tells_of_each_in_its_order(world: World) -> None:
 def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One result that the database can't hold harms none of the others."""
     many = results(world, 3)
-    honest = bisect_results.store_new
+    original = bisect_results.store_new
 
-    def hostile(some: list[Result], *rest: Any) -> None:
-        honest(some, *rest)
-        if any(each.id == "r1" for each in some):
+    def hostile(batch: list[Result], *rest: Any) -> None:
+        original(batch, *rest)
+        if any(each.id == "r1" for each in batch):
             raise DataError("integer out of range\nmore words")
 
     monkeypatch.setattr(bisect_results, "store_new", hostile)
@@ -109,11 +109,11 @@ def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytes
 
 
 def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = bisect_results.store_new
+    original = bisect_results.store_new
     collisions = iter([IntegrityError("somebody made this machine"), None])
 
-    def collide(*told: Any) -> None:
-        honest(*told)
+    def collide(*arguments: Any) -> None:
+        original(*arguments)
         if error := next(collisions, None):
             raise error
 
@@ -127,7 +127,7 @@ def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatc
 def test_what_nobody_can_take_is_not_tried_for_ever(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = 0
 
-    def fail(*told: Any) -> None:
+    def fail(*arguments: Any) -> None:
         nonlocal tries
         tries += 1
         raise IntegrityError("always")
@@ -151,7 +151,7 @@ def test_the_numbers_of_the_shared_data_are_those_of_a_hand(world: World, shared
     """example.json: means 3002/3 and 2102.5/3. lkp-result: means 1010.5 and 688.125, as its own avg.json says."""
     paths = [shared / "bisect-result" / "example.json", shared / "lkp-result"]
     answers = [answer for path in paths for answer in take_in(read_path(path), [], world.now)]
-    assert [answer.refusal for answer in answers] == [None, None]
+    assert [answer.rejection for answer in answers] == [None, None]
     found = {(each.metric.name, each.scenario.params.get("test", "")): each for each in Finding.objects.all()}
     widgets, p95 = found["demo.widgets_per_sec", "widgets"], found["demo.p95_ms", "widgets"]
     assert widgets.change_pct_raw == pytest.approx(100 * (2102.5 / 3002 - 1))  # -29.963 %
@@ -179,7 +179,7 @@ def test_every_stored_payload_is_understood_again(world: World) -> None:
 # --- two processes at once ---
 
 
-def hand_in(file: Path, **env: str) -> list[subprocess.CompletedProcess[str]]:
+def ingest_twice(file: Path, **env: str) -> list[subprocess.CompletedProcess[str]]:
     """The same file, ingested by two processes at the same time."""
     command = [sys.executable, "manage.py", "ingest", str(file), "-v0"]
     environment = {**os.environ, **env}
@@ -205,15 +205,19 @@ def exported(**env: str) -> Iterator[dict[str, Any]]:
 
 def two_at_once(world: World, count: int, **env: str) -> None:
     results(world, count, measurements=3)
-    done = hand_in(world.place / "many.jsonl", PERFWORK_VAR=str(world.place / "var"), **env)
-    assert [each.returncode for each in done] == [0, 0], done
-    assert [each.stderr for each in done] == ["", ""]
-    told = " ".join(each.stdout for each in done)
-    new = sum(int(word) for word, what in zip(told.split(), told.split()[1:], strict=False) if what.startswith("new"))
-    duplicate = sum(
-        int(word) for word, what in zip(told.split(), told.split()[1:], strict=False) if what.startswith("duplicate")
+    processes = ingest_twice(world.place / "many.jsonl", PERFWORK_VAR=str(world.place / "var"), **env)
+    assert [each.returncode for each in processes] == [0, 0], processes
+    assert [each.stderr for each in processes] == ["", ""]
+    output = " ".join(each.stdout for each in processes)
+    new = sum(
+        int(word) for word, what in zip(output.split(), output.split()[1:], strict=False) if what.startswith("new")
     )
-    assert (new, duplicate) == (count, count), told
+    duplicate = sum(
+        int(word)
+        for word, what in zip(output.split(), output.split()[1:], strict=False)
+        if what.startswith("duplicate")
+    )
+    assert (new, duplicate) == (count, count), output
     rows = list(exported(PERFWORK_VAR=str(world.place / "var"), **env))
     assert len(rows) == 3 * count
     assert len({(row["report"], row["metric"]) for row in rows}) == 3 * count

@@ -27,7 +27,7 @@ class Lore(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(gzip.compress(THREAD) if known else b"")
 
-    def log_message(self, *words: Any) -> None:
+    def log_message(self, *arguments: Any) -> None:
         pass
 
 
@@ -47,9 +47,9 @@ def test_a_thread_comes_whole(lore: str) -> None:
 
 
 def test_an_unknown_thread_is_said_in_a_line(lore: str) -> None:
-    with pytest.raises(Unreadable, match="nobody@nowhere") as trouble:
+    with pytest.raises(Unreadable, match="nobody@nowhere") as error:
         list(read_thread(lore, "nobody@nowhere"))
-    assert "\n" not in str(trouble.value)
+    assert "\n" not in str(error.value)
 
 
 def test_no_server_is_said_in_a_line() -> None:

@@ -75,9 +75,9 @@ def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> No
 def test_a_real_public_inbox(shared: Path, tmp_path: Path, client: Client) -> None:
     epoch = tmp_path / "linux-nfs" / "git" / "0.git"
     subprocess.run(["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", epoch], check=True)
-    said = run("read", str(tmp_path / "linux-nfs"))
+    output = run("read", str(tmp_path / "linux-nfs"))
     # Every one of the 6,014 mails decoded and searched holds four reports and no more.
-    assert "6014 mails; new: 4 reports, 11 replies" in said
+    assert "6014 mails; new: 4 reports, 11 replies" in output
     titles = sorted(each["title"] for each in exported("reports"))
     assert len(titles) == 4
     assert all("%" in title and ("regression" in title or "improvement" in title) for title in titles)
@@ -124,8 +124,8 @@ def test_an_mbox_with_binary_junk_between_its_mails(world: World, tmp_path: Path
     junk = bytes(range(256)) * 40
     related = b"In-Reply-To: <" + message_id(report).encode() + b">\nFrom: \xff\xfe\n\n" + junk
     (tmp_path / "junk.mbox").write_bytes(b"\n".join([line + junk, line + related, line + good]))
-    said = run("read", str(tmp_path / "junk.mbox"))
-    assert "3 mails; new: 0 reports, 1 reply, 1 quarantined" in said
+    output = run("read", str(tmp_path / "junk.mbox"))
+    assert "3 mails; new: 0 reports, 1 reply, 1 quarantined" in output
     assert RawMessage.objects.exclude(error="").count() == 1
 
 

@@ -42,9 +42,9 @@ REPORT_ID = "202603110412.3b1f0c9d-lkp@intel.com"
 DATE = "Date: Wed, 11 Mar 2026 10:15:00 +0000\n"
 
 
-def reply(number: int, to: str, words: str) -> bytes:
+def reply(number: int, to: str, text: str) -> bytes:
     head = f"From: Dana Brook <dana@dev.example>\nTo: lkp@intel.com\nMessage-ID: <{number}@dev.example>\n{DATE}"
-    return f"{head}In-Reply-To: <{to}>\nSubject: Re: a report\n\n{words}\n".encode()
+    return f"{head}In-Reply-To: <{to}>\nSubject: Re: a report\n\n{text}\n".encode()
 
 
 REPORT = INVENTED.replace("Message-ID", f"{DATE}Message-ID", 1).encode("latin-1")
@@ -81,7 +81,7 @@ def free_port() -> int:
 @pytest.fixture
 def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
     """The list with MAILS, and with those of the test's own: the web's search sees what was there when it began."""
-    place = tmp_path / "t"
+    directory = tmp_path / "t"
     environment = {
         **os.environ,
         "PI_CONFIG": str(tmp_path / "config"),
@@ -91,13 +91,13 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
     http, imap, nntp = (free_port() for _ in range(3))
     url = f"http://127.0.0.1:{http}/t"
     subprocess.run(
-        ["public-inbox-init", "-V2", "-L", "medium", "--ng", "inbox.test.t", "t", place, url, "t@lists.example"],
+        ["public-inbox-init", "-V2", "-L", "medium", "--ng", "inbox.test.t", "t", directory, url, "t@lists.example"],
         env=environment,
         check=True,
         capture_output=True,
     )
-    shutil.rmtree(place / "git" / "0.git", ignore_errors=True)
-    found = Served(DemoInbox(place), environment, url, f"imap://127.0.0.1:{imap}/inbox.test.t.0", "")
+    shutil.rmtree(directory / "git" / "0.git", ignore_errors=True)
+    found = Served(DemoInbox(directory), environment, url, f"imap://127.0.0.1:{imap}/inbox.test.t.0", "")
     found.nntp = f"nntp://127.0.0.1:{nntp}/inbox.test.t"
     for mail in (*MAILS, *getattr(request, "param", ())):
         found.inbox.add(mail)
@@ -149,9 +149,9 @@ def test_a_list_is_read_from_where_it_stopped(served: Served, scheme: str, now: 
 @pytest.mark.parametrize("scheme", ["imap", "nntp"])
 def test_a_list_that_is_not_there_is_said_in_a_line(served: Served, scheme: str) -> None:
     (source,) = open_sources(getattr(served, scheme).replace("inbox.test.t", "inbox.other"))
-    with pytest.raises(Unreadable, match=r"inbox\.other") as trouble:
+    with pytest.raises(Unreadable, match=r"inbox\.other") as error:
         source.goal()
-    assert "\n" not in str(trouble.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.django_db
@@ -185,8 +185,8 @@ def posting(version: str, day: int, above: str = "") -> bytes:
 )
 def test_a_patch_is_found_by_its_id(served: Served) -> None:
     """What `b4 dig` asks: the last version of a change under its title, with the letter above it."""
-    asked = subprocess.run(["git", "patch-id", "--stable"], input=DIFF, capture_output=True, text=True, check=True)
-    patch_id = asked.stdout.split()[0]
+    completed = subprocess.run(["git", "patch-id", "--stable"], input=DIFF, capture_output=True, text=True, check=True)
+    patch_id = completed.stdout.split()[0]
     assert find_patch_mail(served.http, patch_id, "mm: a") == PatchMail("v2@dev.example", ("cover@dev.example",))
     assert find_patch_mail(served.http, patch_id, "mm: b") is None
     assert find_patch_mail(served.http, "0" * 40, "mm: a") is None
@@ -196,12 +196,12 @@ def test_a_patch_is_found_by_its_id(served: Served) -> None:
 def test_a_password_is_never_shown() -> None:
     (source,) = open_sources("imaps://dana:s3cret@127.0.0.1:9/INBOX")
     assert source.name == "imaps://127.0.0.1:9/INBOX"
-    with pytest.raises(Unreadable) as trouble:
+    with pytest.raises(Unreadable) as error:
         source.goal()
-    assert "s3cret" not in str(trouble.value)
-    with pytest.raises(Unreadable, match="expected imap") as trouble:
+    assert "s3cret" not in str(error.value)
+    with pytest.raises(Unreadable, match="expected imap") as error:
         open_sources("ftp://dana:s3cret@127.0.0.1/x")
-    assert "s3cret" not in str(trouble.value)
+    assert "s3cret" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_password_is_never_shown() -> None:
     ["imaps://joe:s3cr#et@host/INBOX", "imaps://joe:s3[cret@host/x", "imap4://joe:s3/cret@host/x", "nntp://host"],
 )
 def test_a_bad_address_is_one_line_without_its_password(address: str) -> None:
-    with pytest.raises(Unreadable) as trouble:
+    with pytest.raises(Unreadable) as error:
         open_sources(address)
-    assert "cr" not in str(trouble.value).replace("write", "")
-    assert "\n" not in str(trouble.value)
+    assert "cr" not in str(error.value).replace("write", "")
+    assert "\n" not in str(error.value)

@@ -32,22 +32,22 @@ KNOWN = KnownReport(TAG, SHA, TITLE, (ID,))
 DIFF = "---\n--- a/mm/x.c\n+++ b/mm/x.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
 
 
-def desk() -> KnownReports:
+def known_reports() -> KnownReports:
     found = KnownReports()
     found.add(KNOWN)
     return found
 
 
-def sieve() -> Prefilter:
+def prefilter() -> Prefilter:
     return Prefilter([key_of_message(ID), key_of_commit(SHA), key_of_title(TITLE)], BOT)
 
 
-def lost(raw: bytes) -> bool:
+def is_lost(raw: bytes) -> bool:
     """Whether stage one lets a mail fall that the reader would have filed."""
     mail = parse(raw)
-    related = bool(desk().relations(read(mail, BOT)))
+    related = bool(known_reports().relations(read(mail, BOT)))
     reported = mail.author.email in BOT.robots and find_report(mail) is not None
-    return (related or reported) and sieve().passes(raw) is Passes.NOT
+    return (related or reported) and prefilter().passes(raw) is Passes.NOT
 
 
 HEADS = [
@@ -81,7 +81,7 @@ BODIES = [
 ]
 
 
-def made(head: str, body: str, encoding: str, *, crlf: bool, noise: str) -> bytes:
+def encoded_mail(head: str, body: str, encoding: str, *, crlf: bool, noise: str) -> bytes:
     """A mail in one of the ways in which mail is written."""
     top = f"From: Dana Brook <dana@dev.example>\nMessage-ID: <m@dev.example>\n{noise}\n{head}".strip("\n") + "\n"
     if "subject" not in head.lower():
@@ -117,23 +117,23 @@ ENCODINGS = ["8bit", "quoted-printable", "base64", "utf-16", "delsp", "multipart
     st.sampled_from(["X-A: base64 quoted-printable delsp", "X-A: text/html", "", "Received: by x\n\tfor <y@z>; now"]),
 )
 def test_nothing_that_the_reader_relates_is_lost(head: str, body: str, encoding: str, crlf: bool, noise: str) -> None:
-    raw = made(head, body, encoding, crlf=crlf, noise=noise)
-    assert not lost(raw), raw.decode("utf-8", "replace")
+    raw = encoded_mail(head, body, encoding, crlf=crlf, noise=noise)
+    assert not is_lost(raw), raw.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("body", BODIES[1:])
 def test_each_way_to_name_a_report_in_each_encoding(body: str, encoding: str) -> None:
-    raw = made("", body, encoding, crlf=False, noise="")
-    assert not lost(raw), raw.decode("utf-8", "replace")
+    raw = encoded_mail("", body, encoding, crlf=False, noise="")
+    assert not is_lost(raw), raw.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize("crlf", [False, True])
 @pytest.mark.parametrize("head", HEADS[1:])
 def test_each_head_with_each_body(head: str, crlf: bool) -> None:
     for body in ("hello", DIFF, "the word base64, and delsp"):
-        raw = made(head, body, "8bit", crlf=crlf, noise="")
-        assert not lost(raw), raw.decode("utf-8", "replace")
+        raw = encoded_mail(head, body, "8bit", crlf=crlf, noise="")
+        assert not is_lost(raw), raw.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "utf-16", "utf-32"])
@@ -152,7 +152,7 @@ def test_a_robots_report_in_any_encoding(encoding: str) -> None:
     mail["Content-Transfer-Encoding"] = cte
     raw = mail.as_bytes()
     assert find_report(parse(raw))
-    assert not lost(raw)
+    assert not is_lost(raw)
 
 
 def test_html_only() -> None:
@@ -160,12 +160,12 @@ def test_html_only() -> None:
     link = f'<a href="https://lore.kernel.org/r/{ID.replace("@", "&#64;")}">the report</a>'
     for body in (patch, link):
         raw = f"From: a@b\nMessage-ID: <h@x>\nContent-Type: text/html\n\n{body}\n".encode()
-        assert not lost(raw)
+        assert not is_lost(raw)
 
 
 @pytest.mark.parametrize("own", ["m2@dev.example", "<m2\n @dev.example>", "<m2@\tdev.example>"])
 def test_the_answer_to_a_mail_that_just_passed(own: str) -> None:
-    stage_one = sieve()
+    stage_one = prefilter()
     first = f"From: a@b\nMessage-ID: {own}\nIn-Reply-To: <{ID}>\nSubject: x\n\nhi\n".encode()
     second = b"From: c@d\nMessage-ID: <m3@dev.example>\nIn-Reply-To: <m2@dev.example>\nSubject: x\n\nhi\n"
     assert stage_one.passes(first) is Passes.TRACKED

@@ -47,12 +47,12 @@ def stored() -> dict[str, Any]:
 
 def take_all(mails: list[RawMail], identity: BotIdentity, now: datetime, size: int = 7) -> ReadTally:
     """Read mails as a worker would, in small batches, in one transaction."""
-    sieve = Prefilter(known_reports.tracked_keys(), identity, known_reports.awaited_keys())
-    desk = MailFiler(identity, now)
+    prefilter = Prefilter(known_reports.tracked_keys(), identity, known_reports.awaited_keys())
+    filer = MailFiler(identity, now)
     tally = ReadTally()
     for start in range(0, len(mails), size):
-        passed = [batch.Passed(mail, sieve.passes(mail.raw)) for mail in mails[start : start + size]]
-        tally += batch.take([each for each in passed if each.why is not Passes.NOT], None, desk, sieve)
+        passed = [batch.Passed(mail, prefilter.passes(mail.raw)) for mail in mails[start : start + size]]
+        tally += batch.take([each for each in passed if each.why is not Passes.NOT], None, filer, prefilter)
     return tally
 
 
@@ -82,23 +82,23 @@ def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdenti
 def test_stage_one_loses_nothing_that_parsing_everything_finds(
     shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime
 ) -> None:
-    """A real list: what the sieve lets fall names nothing that is tracked once all of it is read."""
+    """A real list: what the prefilter drops names nothing that is tracked once all of it is read."""
     subprocess.run(
         ["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", tmp_path / "0"], check=True
     )
     mails = list(read_epoch(tmp_path / "0"))
     take_all(mails, lkp, now, size=500)
-    desk = MailFiler(lkp, now)
-    sieve = Prefilter(known_reports.tracked_keys(), lkp)
-    passed = [mail for mail in mails if sieve.passes(mail.raw) is not Passes.NOT]
+    filer = MailFiler(lkp, now)
+    prefilter = Prefilter(known_reports.tracked_keys(), lkp)
+    passed = [mail for mail in mails if prefilter.passes(mail.raw) is not Passes.NOT]
     relevant = []
     for start in range(0, len(mails), 500):
         readings = [read(parse(mail.raw), lkp) for mail in mails[start : start + 500]]
-        desk.lay_out(readings)
+        filer.load_reports(readings)
         relevant += [
             mail.position
             for mail, reading in zip(mails[start : start + 500], readings, strict=True)
-            if desk.concerns(reading)
+            if filer.concerns(reading)
         ]
     assert len(relevant) >= 15
     assert set(relevant) <= {mail.position for mail in passed}
@@ -107,12 +107,12 @@ def test_stage_one_loses_nothing_that_parsing_everything_finds(
 
 @pytest.mark.django_db
 def test_no_query_for_mail_that_does_not_concern_us(now: datetime) -> None:
-    sieve = Prefilter([b"known@x"], BOT)
+    prefilter = Prefilter([b"known@x"], BOT)
     mail = b"From: a@b\nTo: c@d\nMessage-ID: <x@y>\nSubject: lunch\nReferences: <o@p>\n\nat noon? https://lore.kernel.org/r/z@z\n"
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        assert [sieve.passes(mail) for _ in range(100)] == [Passes.NOT] * 100
+        assert [prefilter.passes(mail) for _ in range(100)] == [Passes.NOT] * 100
     assert len(queries) == 0
 
 
@@ -123,11 +123,13 @@ def test_a_batch_costs_a_constant_number_of_queries_but_for_what_it_files(
 ) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     take_all(mails, lkp, now)
-    sieve, desk = Prefilter(known_reports.tracked_keys(), lkp), MailFiler(lkp, now)
-    for some in (mails[:10], mails):
+    prefilter, filer = Prefilter(known_reports.tracked_keys(), lkp), MailFiler(lkp, now)
+    for chunk in (mails[:10], mails):
         with CaptureQueriesContext(connection) as queries:
-            tally = batch.take([batch.Passed(mail, sieve.passes(mail.raw)) for mail in some], None, desk, sieve)
-        assert tally.known == len(some)
+            tally = batch.take(
+                [batch.Passed(mail, prefilter.passes(mail.raw)) for mail in chunk], None, filer, prefilter
+            )
+        assert tally.known == len(chunk)
         savepoints = [each for each in queries if "SAVEPOINT" in each["sql"]]
         assert len(queries) - len(savepoints) <= 8
 
@@ -166,8 +168,8 @@ def test_a_key_set_grows_past_its_first_size() -> None:
     ],
 )
 def test_titles_in_subjects(subject: str, tracked: bool) -> None:
-    sieve = Prefilter([key_of_title("mm: walk cold folios first")], BOT)
-    assert (sieve.passes(f"Message-ID: <1@x>\nSubject: {subject}\n\nhi".encode()) is Passes.NAMED) is tracked
+    prefilter = Prefilter([key_of_title("mm: walk cold folios first")], BOT)
+    assert (prefilter.passes(f"Message-ID: <1@x>\nSubject: {subject}\n\nhi".encode()) is Passes.NAMED) is tracked
 
 
 @pytest.mark.parametrize(
@@ -190,8 +192,8 @@ def test_titles_in_subjects(subject: str, tracked: bool) -> None:
     ],
 )  # fmt: skip
 def test_signs_in_bodies(body: str, why: Passes) -> None:
-    sieve = Prefilter([key_of_commit("3b1f0c9d2e440000")], BOT)
-    assert sieve.passes(b"Message-ID: <1@x>\nSubject: a\n\n" + body.encode()) is why
+    prefilter = Prefilter([key_of_commit("3b1f0c9d2e440000")], BOT)
+    assert prefilter.passes(b"Message-ID: <1@x>\nSubject: a\n\n" + body.encode()) is why
 
 
 @given(st.binary(max_size=600))
@@ -225,7 +227,7 @@ def test_two_workers_that_file_report_and_reply_at_the_same_moment(
     take_all(reports, lkp, now)
     passed = [batch.Passed(mail, Passes.MAYBE) for mail in mails if mail not in reports]
     with_keys = [each for each in passed if blind.names(each.mail.raw)]
-    batch.put_aside(with_keys, None, MailFiler(lkp, now), blind, ReadTally())
+    batch.store_pending(with_keys, None, MailFiler(lkp, now), blind, ReadTally())
     assert (
         batch.claim_pending(MailFiler(lkp, now), Prefilter(known_reports.tracked_keys(), lkp)).replies
         == len(with_keys)
@@ -237,10 +239,10 @@ def test_two_workers_that_file_report_and_reply_at_the_same_moment(
 def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotIdentity, root: str, passes: Passes) -> None:
     """Else the answers would be kept or not by where a reading was broken off."""
     head = "From: Kim <kim@dev.example>\nMessage-ID: <a@x>\nSubject: foo: -12.4% regression\n"
-    sieve = Prefilter((), lkp)
-    assert sieve.passes(f"{head}{root}\nIt is slow.\n".encode()) is Passes.MAYBE
+    prefilter = Prefilter((), lkp)
+    assert prefilter.passes(f"{head}{root}\nIt is slow.\n".encode()) is Passes.MAYBE
     answer = b"From: Lee <lee@dev.example>\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\nSubject: Re: foo\n\nIs it?\n"
-    assert sieve.passes(answer) is passes
+    assert prefilter.passes(answer) is passes
 
 
 @pytest.mark.django_db
@@ -252,15 +254,19 @@ def test_a_fix_waits_for_the_report_of_a_lab(lkp: BotIdentity, now: datetime) ->
         "Closes: https://lore.kernel.org/oe-lkp/1-lkp@intel.com\n"
         "---\n--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
     )
-    assert take_all([RawMail(patch.encode(), "1")], lkp, now).orphans == 1
+    assert take_all([RawMail(patch.encode(), "1")], lkp, now).pending == 1
     culprit = catalog.commit_for("3b1f0c9d2e440000000000000000000000000000", title="mm: walk cold folios first")
     report = catalog.report_for(culprit, Verdict.REGRESSION)
-    desk = MailFiler(lkp, now)
-    sieve = Prefilter(known_reports.tracked_keys(), lkp)
-    assert batch.claim_pending(desk, sieve).replies == 1
-    asked = Suggestion.objects.get(report=report)
-    assert (asked.kind, asked.rule, asked.title) == ("fix_proposed", "patch_names_culprit", "mm: mend the walk")
-    assert batch.claim_pending(desk, sieve).replies == 0
+    filer = MailFiler(lkp, now)
+    prefilter = Prefilter(known_reports.tracked_keys(), lkp)
+    assert batch.claim_pending(filer, prefilter).replies == 1
+    suggestion = Suggestion.objects.get(report=report)
+    assert (suggestion.kind, suggestion.rule, suggestion.title) == (
+        "fix_proposed",
+        "patch_names_culprit",
+        "mm: mend the walk",
+    )
+    assert batch.claim_pending(filer, prefilter).replies == 0
 
 
 @pytest.mark.slow
@@ -271,7 +277,7 @@ def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: BotI
     replies = [mail for mail in mails if mail not in reports]
     tally = take_all(replies, lkp, now)
     assert (tally.reports, tally.replies) == (0, 0)
-    assert tally.orphans == len(replies)
+    assert tally.pending == len(replies)
     waiting = PendingReference.objects.count()
     take_all(replies, lkp, now)
     assert PendingReference.objects.count() == waiting

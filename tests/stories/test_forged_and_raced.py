@@ -111,13 +111,13 @@ def test_a_worker_whose_lease_ran_out_forgets_nobody(world: World) -> None:
     assert (again(mail).state, again(mail).settled) == (S.APPROVED, ["perf-reports@lists.example.org"])
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
+def while_composing(monkeypatch: pytest.MonkeyPatch, action: Any) -> None:
     """Something happens while a mail is composed again."""
     real = composer.compose
 
-    def compose(*words: Any) -> Any:
-        happens()
-        return real(*words)
+    def compose(*arguments: Any) -> Any:
+        action()
+        return real(*arguments)
 
     monkeypatch.setattr(composer, "compose", compose)
 
@@ -127,7 +127,7 @@ def test_what_a_person_holds_while_it_is_composed_again_stays_held(
 ) -> None:
     mail = composed(world, approve_first=True)
     OutgoingMail.objects.update(stale=True)
-    meanwhile(monkeypatch, lambda: by_hand(mail, "hold"))
+    while_composing(monkeypatch, lambda: by_hand(mail, "hold"))
     look_again(world.identity, world.later(), approve_first=False)
     assert again(mail).state == S.HELD
     assert record_of(mail) == ["composed", "held"]
@@ -137,7 +137,7 @@ def test_a_mail_does_not_leave_while_it_is_looked_at_again(world: World, monkeyp
     mail = composed(world)
     OutgoingMail.objects.update(stale=True)
     seen: list[int] = []
-    meanwhile(monkeypatch, lambda: seen.append(len(claim(world.now))))
+    while_composing(monkeypatch, lambda: seen.append(len(claim(world.now))))
     look_again(world.identity, world.later(), approve_first=False)
     assert seen == [0]
     assert not again(mail).stale
@@ -150,7 +150,7 @@ def test_what_becomes_known_while_it_is_looked_at_is_looked_at_again(
     mail = composed(world)
     OutgoingMail.objects.update(stale=True)
     with monkeypatch.context() as first:
-        meanwhile(first, lambda: OutgoingMail.objects.update(stale=True, looked_at=None))
+        while_composing(first, lambda: OutgoingMail.objects.update(stale=True, looked_at=None))
         look_again(world.identity, world.later(), approve_first=False)
     assert again(mail).stale
     look_again(world.identity, world.later(), approve_first=False)
@@ -164,7 +164,7 @@ def test_bytes_that_a_server_has_seen_stay(world: World, monkeypatch: pytest.Mon
     def leaves() -> None:
         OutgoingMail.objects.filter(pk=mail.pk).update(attempts=1)
 
-    meanwhile(monkeypatch, leaves)
+    while_composing(monkeypatch, leaves)
     later = world.later()
     look_again(world.identity, later, approve_first=False)
     assert bytes(again(mail).raw) == bytes(mail.raw)

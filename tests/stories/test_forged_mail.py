@@ -17,7 +17,7 @@ from tracker.models import Decision, Message, Report, Suggestion
 from tracker.services.suggestions import decide
 
 pytestmark = pytest.mark.django_db
-WORDS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow.", "It is the lock.", "#lkp fix: mm: x"]
+TEXTS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow.", "It is the lock.", "#lkp fix: mm: x"]
 
 
 @pytest.fixture
@@ -28,15 +28,15 @@ def world(tmp_path: Path, identity: BotIdentity) -> World:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("forged", ["not signed", "signed by another", "changed since"])
-def test_a_forged_mail_changes_nothing_by_itself(world: World, words: str, forged: str) -> None:
+def test_a_forged_mail_changes_nothing_by_itself(world: World, text: str, forged: str) -> None:
     report = world.report()
-    raw = world.letter(DANA, words, to=message_id(report))
+    raw = world.letter(DANA, text, to=message_id(report))
     if forged == "signed by another":
         raw = signed(raw, domain=b"evil.example")
     elif forged == "changed since":
-        raw = signed(world.letter(DANA, "Fine.", to=message_id(report))).replace(b"Fine.", words.encode())
+        raw = signed(world.letter(DANA, "Fine.", to=message_id(report))).replace(b"Fine.", text.encode())
     world.inbox.add(raw)
     before = state(report)
     world.read()
@@ -46,14 +46,14 @@ def test_a_forged_mail_changes_nothing_by_itself(world: World, words: str, forge
 
 
 @pytest.mark.parametrize(
-    ("words", "becomes"),
+    ("text", "expected"),
     [("#lkp invalid", "invalid"), ("I've dropped this patch.", "dropped"), ("I'll send a fix tomorrow.", "working")],
 )
-def test_her_own_signed_mail_acts(world: World, words: str, becomes: str) -> None:
+def test_her_own_signed_mail_acts(world: World, text: str, expected: str) -> None:
     report = world.report()
-    world.inbox.add(signed(world.letter(DANA, words, to=message_id(report))))
+    world.inbox.add(signed(world.letter(DANA, text, to=message_id(report))))
     world.read()
-    assert state(report) == becomes
+    assert state(report) == expected
     mail = Message.objects.get(author_email=DANA.email)
     assert (mail.trust, mail.trust_by) == ("pass", f"dkim {DANA.email.partition('@')[2]}")
 

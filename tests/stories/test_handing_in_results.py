@@ -23,14 +23,14 @@ pytestmark = pytest.mark.slow
 BLOCKS = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "results.md").read_text(), re.S)
 
 
-def shell(block: str, place: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["bash", "-c", block], cwd=ROOT, env=environment(place), capture_output=True, text=True)
+def shell(block: str, var: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", block], cwd=ROOT, env=environment(var), capture_output=True, text=True)
 
 
-def environment(place: Path) -> dict[str, str]:
+def environment(var: Path) -> dict[str, str]:
     """A user's: `./manage.py` finds the Python that has everything installed."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "PERFWORK_VAR": str(place), "PERFWORK_PERIOD": "1"}
+    return {**os.environ, "PATH": path, "PERFWORK_VAR": str(var), "PERFWORK_PERIOD": "1"}
 
 
 @pytest.fixture

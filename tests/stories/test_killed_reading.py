@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("PERFWORK_KILLS", "4"))
 # manage.py, but that what was read is saved many times a second: so that a short reading has many middles.
-OFTEN = """
+FREQUENT_SAVES = """
 import os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
 import django
@@ -52,9 +52,9 @@ def start(var: Path, *arguments: str) -> subprocess.Popen[bytes]:
     lists = {"PERFWORK_ROBOTS": ",".join(sorted(ROBOTS)), "PERFWORK_OPERATORS": ",".join(sorted(OPERATORS))}
     environment = {**os.environ, **lists, "PERFWORK_VAR": str(var), "PERFWORK_TRUST": "open"}
     environment |= {"PERFWORK_ENV": "", "DATABASE_URL": f"sqlite:///{var}/perfwork.sqlite3"}
-    command = [sys.executable, "-c", OFTEN, *arguments]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(command, env=environment, cwd=ROOT, **quiet)  # type: ignore[call-overload]
+    command = [sys.executable, "-c", FREQUENT_SAVES, *arguments]
+    no_output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, env=environment, cwd=ROOT, **no_output)  # type: ignore[call-overload]
 
 
 def stored(var: Path) -> dict[str, list[Any]]:
@@ -68,19 +68,19 @@ def cursor(var: Path) -> str:
         return str(found[0]).partition(" ")[0].rpartition(":")[2]
 
 
-def archive(shared: Path, place: Path) -> Path:
+def archive(shared: Path, folder: Path) -> Path:
     """A real list, with the real threads once more at its end, so that there is enough to be filed."""
     from bot.archives.sources.mbox import read_mbox
     from bot.archives.sources.public_inbox import read_epoch
 
-    small = place / "small.git"
+    small = folder / "small.git"
     subprocess.run(["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", small], check=True)
     mails = [mail.raw for mail in read_epoch(small)]
     threads = [mail.raw for mail in read_mbox(shared / "threads-dev.mbox")]
     step = len(mails) // len(threads)
     for number, raw in enumerate(threads):  # all over the list, replies often before their reports
         mails.insert(number * step, raw)
-    target = place / "list.git"
+    target = folder / "list.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "master", target], check=True)
     lines = []
     for number, raw in enumerate(mails):
@@ -92,30 +92,30 @@ def archive(shared: Path, place: Path) -> Path:
 
 def test_killed_at_any_moment(shared: Path, tmp_path: Path) -> None:
     epoch = archive(shared, tmp_path)
-    calm, stormy = tmp_path / "calm", tmp_path / "stormy"
-    for var in (calm, stormy):
+    undisturbed, killed = tmp_path / "calm", tmp_path / "stormy"
+    for var in (undisturbed, killed):
         var.mkdir()
         assert start(var, "migrate").wait() == 0
-    began = time.monotonic()
-    assert start(calm, "read", str(epoch)).wait() == 0
-    whole = time.monotonic() - began
-    dice = random.Random(9)
+    started = time.monotonic()
+    assert start(undisturbed, "read", str(epoch)).wait() == 0
+    duration = time.monotonic() - started
+    rng = random.Random(9)
     stops: set[str] = set()
-    end = cursor(calm)
+    end = cursor(undisturbed)
     for number in range(KILLS * 4):  # on a busy machine a reading may begin late: until it was killed in its middle
         if number >= KILLS and stops - {"", end}:
             break
-        reading = start(stormy, "read", *(["--again"] if number % 3 == 2 else []), str(epoch))
+        reading = start(killed, "read", *(["--again"] if number % 3 == 2 else []), str(epoch))
         try:
-            reading.wait(timeout=dice.uniform(0.45, 1.0) * whole)
+            reading.wait(timeout=rng.uniform(0.45, 1.0) * duration)
         except subprocess.TimeoutExpired:
             reading.send_signal(signal.SIGKILL)
             reading.wait()
-            stops.add(cursor(stormy))
-    assert start(stormy, "read", str(epoch)).wait() == 0
-    one, other = stored(calm), stored(stormy)
+            stops.add(cursor(killed))
+    assert start(killed, "read", str(epoch)).wait() == 0
+    one, other = stored(undisturbed), stored(killed)
     for name in TABLES:
         assert other[name] == one[name], name
     assert len(one["messages"]) > 80
-    assert cursor(stormy) == end
+    assert cursor(killed) == end
     assert stops - {"", end}

@@ -63,7 +63,7 @@ def test_the_page_about_comparisons_is_done_as_it_says(db: None, monkeypatch: py
 def test_the_example_of_a_measurement_is_taken() -> None:
     (example,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "comparisons.md").read_text(), re.S)
     (answer,) = read_bytes(example.encode(), "example")
-    assert answer.refusal is None
+    assert answer.rejection is None
 
 
 def test_every_setting_is_documented() -> None:

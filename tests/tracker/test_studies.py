@@ -406,6 +406,6 @@ def test_all_is_read_again_with_the_code_of_today(studies: None, monkeypatch: py
     before = {slug: told(slug) for slug in ("direct-map", "oltp")}
     ToolOutput.objects.update(kind="text")  # as if nobody had known these tools then
     Measurement.objects.filter(metric__name="oltp.transactions").update(mean=7.0)
-    assert read_again() == ReadAgain(results=15, files=7, changed=10, refused=0)
+    assert read_again() == ReadAgain(results=15, files=7, changed=10, rejected=0)
     assert {slug: told(slug) for slug in before} == before
     assert read_again().changed == 0

@@ -33,7 +33,7 @@ class Source(Protocol):
         """The name in the database and in messages; never contains a password."""
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The argument of `open_sources` that opens it; may contain a password, and is never shown."""
 
     @property

@@ -35,7 +35,7 @@ class ImapSource:
         return unquote(self.url.path.strip("/")) or "INBOX"
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return self.url.geturl()
 
     @property
@@ -44,18 +44,18 @@ class ImapSource:
 
     def goal(self) -> str:
         with self._server() as server:
-            return f"{_told(server, 'UIDVALIDITY')}:{max(0, int(_told(server, 'UIDNEXT')) - 1)}"
+            return f"{_mailbox_number(server, 'UIDVALIDITY')}:{max(0, int(_mailbox_number(server, 'UIDNEXT')) - 1)}"
 
     def is_done(self, cursor: str, goal: str) -> bool:
         return cursor == goal
 
     def resume(self, cursor: str) -> str:
         with self._server() as server:
-            return cursor if cursor.partition(":")[0] == _told(server, "UIDVALIDITY") else ""
+            return cursor if cursor.partition(":")[0] == _mailbox_number(server, "UIDVALIDITY") else ""
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         with self._server() as server:
-            validity, last = _told(server, "UIDVALIDITY"), int(goal.partition(":")[2])
+            validity, last = _mailbox_number(server, "UIDVALIDITY"), int(goal.partition(":")[2])
             for first in range(int(cursor.partition(":")[2] or 0) + 1, last + 1, _RANGE):
                 uids = self._uids(server, first, min(last, first + _RANGE - 1))
                 for start in range(0, len(uids), _AT_ONCE):
@@ -64,18 +64,18 @@ class ImapSource:
     def _uids(self, server: imaplib.IMAP4, first: int, last: int) -> list[int]:
         """Return the UIDs in a range; imaplib reads at most a million bytes per answer."""
         found = self._answer(server, "SEARCH", f"UID {first}:{last}")[0]
-        told = found.split() if isinstance(found, bytes) else []
-        return sorted(uid for uid in map(int, told) if first <= uid <= last)
+        numbers = found.split() if isinstance(found, bytes) else []
+        return sorted(uid for uid in map(int, numbers) if first <= uid <= last)
 
     def _fetch(self, server: imaplib.IMAP4, uids: list[int], validity: str) -> Iterator[RawMail]:
         """Yield mails in the order of their UIDs, which the cursor needs; of very large ones only the beginning."""
-        told = self._answer(server, "FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)")
-        lines = [each for each in told if isinstance(each, bytes)]
+        response = self._answer(server, "FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)")
+        lines = [each for each in response if isinstance(each, bytes)]
         large = {int(uid[1]) for each in lines if (uid := _UID.search(each)) and _size(each) > LIMIT}
-        for is_large, some in groupby(uids, key=large.__contains__):
+        for is_large, group in groupby(uids, key=large.__contains__):
             part = f"BODY.PEEK[]<0.{LIMIT}>" if is_large else "BODY.PEEK[]"
             mails: dict[int, bytes] = {}
-            for each in self._answer(server, "FETCH", ",".join(map(str, some)), f"(UID {part})"):
+            for each in self._answer(server, "FETCH", ",".join(map(str, group)), f"(UID {part})"):
                 if isinstance(each, tuple) and (uid := _UID.search(each[0])):
                     mails[int(uid[1])] = each[1]
             for number in sorted(mails):
@@ -83,10 +83,10 @@ class ImapSource:
 
     def _answer(self, server: imaplib.IMAP4, *command: str) -> list[Any]:
         """Return a server's answer. Raises Unreadable if it is NO or BAD: nothing may be skipped for that."""
-        status, told = server.uid(*command)
+        status, response = server.uid(*command)
         if status != "OK":
-            raise Unreadable(f"{self.name}: {command[0]} failed: {str(told[0])[:150]}")
-        return list(told)
+            raise Unreadable(f"{self.name}: {command[0]} failed: {str(response[0])[:150]}")
+        return list(response)
 
     def after(self, cursor: str, position: str, seen: int) -> str:
         return position
@@ -99,9 +99,9 @@ class ImapSource:
             try:
                 server.login(unquote(self.url.username or "anonymous"), unquote(self.url.password or "anonymous"))
                 quoted = self.folder.replace("\\", "\\\\").replace('"', '\\"')
-                status, told = server.select(f'"{quoted}"', readonly=True)
+                status, response = server.select(f'"{quoted}"', readonly=True)
                 if status != "OK":
-                    raise Unreadable(f"{self.name}: {told[0]!r}; check the folder's name")
+                    raise Unreadable(f"{self.name}: {response[0]!r}; check the folder's name")
                 yield server
             finally:
                 server.shutdown()
@@ -109,10 +109,10 @@ class ImapSource:
             raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200]}") from error
 
 
-def _told(server: imaplib.IMAP4, name: str) -> str:
+def _mailbox_number(server: imaplib.IMAP4, name: str) -> str:
     """Return a number that describes the open folder. With another UIDVALIDITY all UIDs stand for other mails."""
-    told = server.untagged_responses.get(name, [b""])[-1]
-    return told.decode("ascii", "replace") if isinstance(told, bytes) and told.isdigit() else "0"
+    value = server.untagged_responses.get(name, [b""])[-1]
+    return value.decode("ascii", "replace") if isinstance(value, bytes) and value.isdigit() else "0"
 
 
 def _size(line: bytes) -> int:

@@ -26,7 +26,7 @@ class ThreadSource(SnapshotSource):
         return f"{self.server} {self.message_id}"
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return self.name
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.archives.sources.raw import LIMIT, RawMail
-from bot.archives.sources.snapshot import SnapshotSource, looks
+from bot.archives.sources.snapshot import SnapshotSource, fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,11 @@ class MaildirSource(SnapshotSource):
     name: str
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return str(self.path)
 
     def goal(self) -> str:
-        return looks([self.path / "cur", self.path / "new"])
+        return fingerprint([self.path / "cur", self.path / "new"])
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         return read_maildir(self.path)

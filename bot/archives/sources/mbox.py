@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from bot.archives.sources.raw import LIMIT, RawMail
-from bot.archives.sources.snapshot import SnapshotSource, looks
+from bot.archives.sources.snapshot import SnapshotSource, fingerprint
 from bot.errors import Unreadable
 
 # A separator: "From ", something like an address, a date. A body line "From here on" has no year at its end.
@@ -32,11 +32,11 @@ class FileSource(SnapshotSource):
     name: str
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return str(self.path)
 
     def goal(self) -> str:
-        return looks([self.path])
+        return fingerprint([self.path])
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         return read_mbox(self.path)
@@ -99,16 +99,16 @@ def _read(data: mmap.mmap) -> Iterator[RawMail]:
 
 def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
     """Return the next separator: below an empty line, or in lore's own form, which no body line has (mboxrd)."""
-    place = begin
+    offset = begin
     while True:
-        place = data.find(b"\nFrom ", place - 1 if place else 0)
-        if place < 0:
+        offset = data.find(b"\nFrom ", offset - 1 if offset else 0)
+        if offset < 0:
             return None
-        found = _SEPARATOR.match(data, place + 1)
-        above = data[max(0, place - 2) : place]
+        found = _SEPARATOR.match(data, offset + 1)
+        above = data[max(0, offset - 2) : offset]
         if found and (found[0].startswith(b"From mboxrd@z ") or above.endswith(b"\n") or above == b"\n\r"):
             return found
-        place += 2
+        offset += 2
 
 
 def _unquoted(raw: bytes) -> bytes:

@@ -36,7 +36,7 @@ class NntpSource:
         return unquote(self.url.path.strip("/"))
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return self.url.geturl()
 
     @property

@@ -21,7 +21,7 @@ class PipeSource(SnapshotSource):
     exclusive: bool = False  # a mail server starts one process per mail
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return "-"
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:

@@ -42,7 +42,7 @@ def epochs(path: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class EpochSource:
-    """One epoch. Its cursor is a checkpoint, see trail.py."""
+    """One epoch. Its cursor is a checkpoint, see checkpoint.py."""
 
     epoch: Path
     name: str
@@ -50,7 +50,7 @@ class EpochSource:
     exclusive: bool = True
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return str(self.epoch)
 
     def goal(self) -> str:
@@ -60,8 +60,8 @@ class EpochSource:
         return ReadCheckpoint.parse(cursor).newest == goal
 
     def resume(self, cursor: str) -> str:
-        trail = ReadCheckpoint.parse(cursor)
-        return str(trail.back_to(last_common(self.epoch, trail)))
+        checkpoint = ReadCheckpoint.parse(cursor)
+        return str(checkpoint.back_to(last_common(self.epoch, checkpoint)))
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         return read_epoch(self.epoch, ReadCheckpoint.parse(cursor).newest, goal)
@@ -82,9 +82,9 @@ def head(epoch: Path) -> str:
         return ""
 
 
-def last_common(epoch: Path, trail: ReadCheckpoint) -> str:
+def last_common(epoch: Path, checkpoint: ReadCheckpoint) -> str:
     """Return the newest commit of a checkpoint that is still in the history, which a purge may have rewritten."""
-    for _, commit in trail.marks:
+    for _, commit in checkpoint.marks:
         try:
             git.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
         except Unreadable:
@@ -168,7 +168,7 @@ class _Reading:
 
     def mails(self) -> Iterator[RawMail]:
         lost: list[str] = []
-        sound = self.since
+        read_to = self.since
         while (names := self.named.get()) is not None:
             for commit, blob in names:
                 raw = self._unpacked(commit)
@@ -177,10 +177,10 @@ class _Reading:
                 if raw is None:
                     lost.append(commit)
                 else:
-                    sound = sound if lost else commit
-                    yield RawMail(raw, commit, sound)
+                    read_to = read_to if lost else commit
+                    yield RawMail(raw, commit, read_to)
         if self.log.wait() != 0:
-            raise Unreadable(f"{self.epoch}: git log: {self._complaint()}")
+            raise Unreadable(f"{self.epoch}: git log: {self._error_text()}")
         if lost:
             raise Unreadable(
                 f"{self.epoch}: {counted(len(lost), 'mail')} can't be read from git, the first in commit"
@@ -190,15 +190,15 @@ class _Reading:
     def _unpacked(self, commit: str) -> bytes | None:
         """Return the next mail, or None if git does not have it."""
         pipe = _pipe(self.unpacker.stdout)
-        told = pipe.readline().split()
-        if not told:
-            words = self._complaint()
+        header = pipe.readline().split()
+        if not header:
+            reason = self._error_text()
             raise Unreadable(
-                f"{self.epoch}: git ended at commit {commit}: {words}; `git fsck` there shows what is broken"
+                f"{self.epoch}: git ended at commit {commit}: {reason}; `git fsck` there shows what is broken"
             )
-        if told[-1] == b"missing" or len(told) != 3:
+        if header[-1] == b"missing" or len(header) != 3:
             return None
-        size = int(told[2])
+        size = int(header[2])
         raw = pipe.read(min(size, LIMIT))
         rest = size - len(raw) + 1  # including the line end that cat-file adds
         while rest > 0 and (skipped := pipe.read(min(rest, 1 << 20))):
@@ -216,7 +216,7 @@ class _Reading:
         except Unreadable:
             return None
 
-    def _complaint(self) -> str:
+    def _error_text(self) -> str:
         """Return git's error message."""
         self.unpacker.wait(timeout=10)
         self.errors.seek(0)

@@ -26,7 +26,7 @@ class SnapshotSource:
         return position
 
 
-def looks(places: Iterable[Path]) -> str:
+def fingerprint(paths: Iterable[Path]) -> str:
     """Return size and modification time; they change whenever a file or a folder may have something new."""
-    stats = [place.stat() for place in places]
+    stats = [path.stat() for path in paths]
     return " ".join(f"{stat.st_size}@{stat.st_mtime_ns}" for stat in stats)

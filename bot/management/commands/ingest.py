@@ -53,8 +53,8 @@ class Command(BaseCommand):
             raise CommandError(f"{counts['refused']} of {counts.total()} refused")
 
     def _tell(self, answer: IntakeAnswer, verbosity: int) -> str:
-        if answer.refusal or answer.receipt is None or answer.result is None:
-            refusal = answer.refusal
+        if answer.rejection or answer.receipt is None or answer.result is None:
+            refusal = answer.rejection
             assert refusal
             more = f" (and {len(refusal.faults) - 1} more faults)" if len(refusal.faults) > 1 else ""
             kept = None
@@ -64,7 +64,7 @@ class Command(BaseCommand):
             return "refused"
         receipt = answer.receipt
         if verbosity:
-            self.stdout.write(f"{receipt.taken}: {answer.where}: {answer.result.id} ({receipt.words})")
+            self.stdout.write(f"{receipt.taken}: {answer.where}: {answer.result.id} ({receipt.summary})")
         return receipt.taken.value
 
 

@@ -100,10 +100,10 @@ class Command(BaseCommand):
 
     def _apart(self, source: Source) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "read", *(["--again"] if self.again else [])]
-        if "://" in source.place:  # it may contain a password, and command lines are visible to all users
-            environment = {**os.environ, "PERFWORK_ARCHIVES": source.place}
+        if "://" in source.address:  # it may contain a password, and command lines are visible to all users
+            environment = {**os.environ, "PERFWORK_ARCHIVES": source.address}
             return subprocess.run(command, env=environment, capture_output=True, text=True)
-        return subprocess.run([*command, "--", source.place], capture_output=True, text=True)
+        return subprocess.run([*command, "--", source.address], capture_output=True, text=True)
 
 
 def said(source: Source, tally: ReadTally) -> str:
@@ -114,7 +114,7 @@ def said(source: Source, tally: ReadTally) -> str:
         f"{tally.repeated} of them of a culprit reported before" if tally.repeated else "",
         replies,
         f"{tally.known} already known" if tally.known else "",
-        f"{tally.orphans} pending until their report is known" if tally.orphans else "",
+        f"{tally.pending} pending until their report is known" if tally.pending else "",
         f"{tally.quarantined} quarantined" if tally.quarantined else "",
     ]
     return ", ".join(part for part in parts if part)

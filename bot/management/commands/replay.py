@@ -37,4 +37,4 @@ class Command(BaseCommand):
         if all:
             kept = read_again()
             told = f"{counted(kept.results, 'release result')} and {counted(kept.files, 'evidence file')}"
-            self.stdout.write(f"{told} read again: {kept.changed} changed, {kept.refused} now refused")
+            self.stdout.write(f"{told} read again: {kept.changed} changed, {kept.rejected} now refused")

@@ -31,7 +31,7 @@ MAX_LINES = 1_000_000
 _MARK = re.compile(r"# ([^\s:']{1,40}): \[([0-9a-f]{40})\] ?(.*)")
 # "# first bad commit: [sha] subject", since git 2.45 "# first 'bad' commit:", and "# possible first …" after skips
 _FIRST = re.compile(r"# (possible )?first '?([^\s']{1,40})'? commit: \[([0-9a-f]{40})\] ?(.*)")
-_TOLD = frozenset(["suite", "machine", "cpus", "tree", "branch", "url", "author", "date", "producer", "id"])
+_HEADER_NAMES = frozenset(["suite", "machine", "cpus", "tree", "branch", "url", "author", "date", "producer", "id"])
 
 
 def is_log(text: str) -> bool:
@@ -46,41 +46,41 @@ def is_samples(text: str) -> bool:
     return tuple(each.strip() for each in next(lines, "").split(",")) == HEAD
 
 
-def parse(told: Any, where: str) -> Result:
+def parse(data: Any, where: str) -> Result:
     """Return the result of {"log": text, "samples": text}."""
-    if not isinstance(told, dict) or not all(isinstance(told.get(name), str) for name in ("log", "samples")):
+    if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in ("log", "samples")):
         raise RejectedInput(where, "expected an object with the texts `log` and `samples`")
-    log = _read_log(told["log"], where)
-    samples = _read_samples(told["samples"], f"{where}, samples")
+    log = _read_log(data["log"], where)
+    samples = _read_samples(data["samples"], f"{where}, samples")
     values = _by_commit(samples, log, f"{where}, samples")
-    old, new, doubt = _sides(log, values, where)
-    suite = samples.told.get("suite") or next(iter(values[new])).partition(".")[0]
+    old, new, uncertainty = _sides(log, values, where)
+    suite = samples.header.get("suite") or next(iter(values[new])).partition(".")[0]
     metrics = [name for name in values[new] if name in values[old]]
     if not metrics:
         raise RejectedInput(where, f"expected samples of one metric for both {old[:10]} and {new[:10]}, found none")
     measured = [
         numbers.measurement(name, "", values[old][name], values[new][name], f"{where}, {name[:80]}") for name in metrics
     ]
-    payload = canonical({"log": told["log"], "samples": told["samples"]})
+    payload = canonical({"log": data["log"], "samples": data["samples"]})
     culprit = log.first[0] if len(log.first) == 1 else None
     return Result(
-        producer=samples.told.get("producer", "git-bisect"),
-        id=(samples.told.get("id") or hashlib.sha256(payload.encode("utf-8", "replace")).hexdigest()[:20])[:200],
-        created_at=_date(samples.told.get("date", ""), where),
+        producer=samples.header.get("producer", "git-bisect"),
+        id=(samples.header.get("id") or hashlib.sha256(payload.encode("utf-8", "replace")).hexdigest()[:20])[:200],
+        created_at=_date(samples.header.get("date", ""), where),
         outcome="conclusive" if culprit else "inconclusive",
-        tree=samples.told.get("tree", "unknown"),
-        branch=samples.told.get("branch", ""),
-        tree_url=samples.told.get("url", ""),
+        tree=samples.header.get("tree", "unknown"),
+        branch=samples.header.get("branch", ""),
+        tree_url=samples.header.get("url", ""),
         good=CommitInfo(log.good[0].sha, log.good[0].title),
         bad=CommitInfo(log.bad[0].sha, log.bad[0].title),
-        culprit=_culprit(culprit, samples.told, where) if culprit else None,
+        culprit=_culprit(culprit, samples.header, where) if culprit else None,
         parent=CommitInfo(old, next(each.title for each in log.good if each.sha == old)),
         patch_message_id="",
-        runs=(TestRun(suite, samples.params, _machine(samples.told, where), _headed(measured)),),
+        runs=(TestRun(suite, samples.params, _machine(samples.header, where), _with_headline(measured)),),
         payload=payload,
         format=FORMAT,
-        doubt=doubt,
-        parent_is_told=False,
+        uncertainty=uncertainty,
+        parent_is_stated=False,
     )
 
 
@@ -106,12 +106,12 @@ def _read_log(text: str, where: str) -> _Log:
     if "\0" in text or len(text) > 16_000_000:
         raise RejectedInput(where, "expected text of at most 16 MB without NULs")
     lines = text.splitlines()
-    bad_words, good_words = {"bad", "new"}, {"good", "old"}
-    for term, word in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
-        (bad_words if term in ("new", "bad") else good_words).add(word)
+    bad_terms, good_terms = {"bad", "new"}, {"good", "old"}
+    for term, term_used in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
+        (bad_terms if term in ("new", "bad") else good_terms).add(term_used)
     marks = [(found[1], _Commit(found[2], found[3][:1000])) for line in lines if (found := _MARK.match(line))]
-    good = tuple(commit for word, commit in marks if word in good_words)
-    bad = tuple(commit for word, commit in marks if word in bad_words)
+    good = tuple(commit for term_used, commit in marks if term_used in good_terms)
+    bad = tuple(commit for term_used, commit in marks if term_used in bad_terms)
     if not good or not bad:
         kind = "good" if not good else "bad"
         raise RejectedInput(where, f"expected a commit marked {kind} (`# {kind}: [sha] title`), found none")
@@ -124,11 +124,11 @@ def _read_log(text: str, where: str) -> _Log:
 def _terms(start: str) -> Iterator[tuple[str, str]]:
     """Yield the custom terms of `git bisect start --term-old=fast --term-new slow`: (new, slow), (old, fast)."""
     try:
-        words = shlex.split(start)
+        arguments = shlex.split(start)
     except ValueError:  # a quote that is not closed
         return
-    for word, after in pairwise([*words, ""]):
-        option, equals, value = word.partition("=")
+    for argument, after in pairwise([*arguments, ""]):
+        option, equals, value = argument.partition("=")
         if option in ("--term-new", "--term-bad", "--term-old", "--term-good"):
             yield option.removeprefix("--term-"), value if equals else after
 
@@ -138,14 +138,14 @@ class _Samples:
     """The contents of a CSV: samples by sha and metric, and the values above its header."""
 
     values: Mapping[str, Mapping[str, list[float]]]
-    told: Mapping[str, str]
+    header: Mapping[str, str]
     params: Mapping[str, str]
 
 
 def _read_samples(text: str, where: str) -> _Samples:
-    told: dict[str, str] = {}
+    header: dict[str, str] = {}
     values: dict[str, dict[str, list[float]]] = {}
-    head = False
+    past_header = False
     if "\0" in text:
         raise RejectedInput(where, "expected text, found a NUL")
     for number, line in enumerate(text.splitlines(), start=1):
@@ -153,23 +153,23 @@ def _read_samples(text: str, where: str) -> _Samples:
             raise RejectedInput(where, f"expected at most {MAX_LINES:,} lines")
         if not line.strip():
             continue
-        if not head:
+        if not past_header:
             if line.startswith("#"):
                 name, _, value = line.lstrip("# ").partition(":")
-                told[name.strip()[:200]] = value.strip()[:1000]
+                header[name.strip()[:200]] = value.strip()[:1000]
                 continue
             if tuple(each.strip() for each in line.split(",")) != HEAD:
                 raise RejectedInput(
                     f"{where}, line {number}", f"expected the header {','.join(HEAD)}, found {line[:60]!r}"
                 )
-            head = True
+            past_header = True
             continue
         sha, metric, sample = _row(line, f"{where}, line {number}")
         values.setdefault(sha, {}).setdefault(metric, []).append(sample)
     if not values:
         raise RejectedInput(where, "expected samples, found none")
-    params = {name: value for name, value in list(told.items())[:100] if name not in _TOLD and name and value}
-    return _Samples(values, {name: value for name, value in told.items() if value}, params)
+    params = {name: value for name, value in list(header.items())[:100] if name not in _HEADER_NAMES and name and value}
+    return _Samples(values, {name: value for name, value in header.items() if value}, params)
 
 
 def _row(line: str, where: str) -> tuple[str, str, float]:
@@ -190,14 +190,14 @@ def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[st
     known = sorted({each.sha for each in (*log.good, *log.bad, *log.first, *log.other)})
     values: dict[str, Mapping[str, list[float]]] = {}
     for sha, metrics in samples.values.items():
-        meant = known[bisect_left(known, sha) : bisect_left(known, sha + "g")]
-        if not meant:
+        matches = known[bisect_left(known, sha) : bisect_left(known, sha + "g")]
+        if not matches:
             continue
-        if len(meant) > 1:
-            raise RejectedInput(where, f"{sha} is ambiguous, it matches {len(meant)} commits: use more digits")
-        if meant[0] in values:
-            raise RejectedInput(where, f"{meant[0][:12]} is written in two ways: use one of them")
-        values[meant[0]] = metrics
+        if len(matches) > 1:
+            raise RejectedInput(where, f"{sha} is ambiguous, it matches {len(matches)} commits: use more digits")
+        if matches[0] in values:
+            raise RejectedInput(where, f"{matches[0][:12]} is written in two ways: use one of them")
+        values[matches[0]] = metrics
     return values
 
 
@@ -218,27 +218,29 @@ def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, st
         raise RejectedInput(where, "expected samples of a commit that was marked good, found none")
     if old == new:
         raise RejectedInput(where, f"{new[:12]} is marked both bad and good: check the log")
-    doubt = "" if old == log.good[-1].sha else f"the last good commit has no samples; {old[:10]} is used as the parent"
-    return old, new, doubt
+    uncertainty = (
+        "" if old == log.good[-1].sha else f"the last good commit has no samples; {old[:10]} is used as the parent"
+    )
+    return old, new, uncertainty
 
 
-def _headed(measured: Sequence[MeasurementData]) -> tuple[MeasurementData, ...]:
+def _with_headline(measured: Sequence[MeasurementData]) -> tuple[MeasurementData, ...]:
     """Make the first metric of the file, which was bisected, the headline."""
     return (replace(measured[0], role="headline"), *(replace(each, role="kpi") for each in measured[1:]))
 
 
-def _culprit(told: _Commit, facts: Mapping[str, str], where: str) -> CommitInfo:
-    author = next(iter(parse_addresses(facts.get("author", ""))), None)
-    if facts.get("author") and author is None:
-        raise RejectedInput(f"{where}, samples", f"expected # author: Name <mail>, found {facts['author'][:60]!r}")
-    return CommitInfo(told.sha, told.title, author.name if author else "", author.email if author else "")
+def _culprit(commit: _Commit, header: Mapping[str, str], where: str) -> CommitInfo:
+    author = next(iter(parse_addresses(header.get("author", ""))), None)
+    if header.get("author") and author is None:
+        raise RejectedInput(f"{where}, samples", f"expected # author: Name <mail>, found {header['author'][:60]!r}")
+    return CommitInfo(commit.sha, commit.title, author.name if author else "", author.email if author else "")
 
 
-def _machine(facts: Mapping[str, str], where: str) -> MachineInfo:
-    cpus = facts.get("cpus", "")
+def _machine(header: Mapping[str, str], where: str) -> MachineInfo:
+    cpus = header.get("cpus", "")
     if cpus and not re.fullmatch(r"[1-9]\d{0,5}", cpus):
         raise RejectedInput(f"{where}, samples", f"expected # cpus: a number, found {cpus[:40]!r}")
-    return MachineInfo(facts.get("machine", "unknown")[:200], cpus=int(cpus) if cpus else None)
+    return MachineInfo(header.get("machine", "unknown")[:200], cpus=int(cpus) if cpus else None)
 
 
 def _date(text: str, where: str) -> datetime | None:

@@ -40,16 +40,16 @@ def parse_all(value: Any, where: str) -> Iterator[Result | RejectedInput]:
     try:
         _check(value, where)
         pairs = list(_pairs(value, where))
-    except RejectedInput as refusal:
-        yield refusal
+    except RejectedInput as error:
+        yield error
         return
     if not pairs:
         yield RejectedInput(where, "expected tests with a number on two commits, found none that can be compared")
-    for told in pairs:
+    for pair in pairs:
         try:
-            yield parse(told, where)
-        except RejectedInput as refusal:
-            yield refusal
+            yield parse(pair, where)
+        except RejectedInput as error:
+            yield error
 
 
 def _check(value: Any, where: str) -> None:
@@ -62,8 +62,8 @@ def _check(value: Any, where: str) -> None:
         _SCHEMA.validate(value)
     except jsonschema.ValidationError as error:
         worst = jsonschema.exceptions.best_match([error])
-        place, why = pointer(worst.absolute_path), worst.message[:200]
-        raise RejectedInput(f"{where}, {place}" if place else where, why, [(place, why)]) from None
+        location, why = pointer(worst.absolute_path), worst.message[:200]
+        raise RejectedInput(f"{where}, {location}" if location else where, why, [(location, why)]) from None
     except (RecursionError, ValueError, TypeError) as error:
         raise RejectedInput(where, f"invalid KCIDB report: {str(error)[:200]}") from None
     if len(value.get("tests", ())) > MAX_TESTS:
@@ -74,18 +74,20 @@ def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     """Yield the parts of a report that compare two commits; each part is stored as a payload."""
     tables = {name: _by_id(value, name, where) for name in ("checkouts", "builds", "tests")}
     # A patchset on top of a commit is not a commit that can be reported.
-    whole = {name: each for name, each in tables["checkouts"].items() if "git_commit_hash" in each}
-    checkouts = {name: each for name, each in whole.items() if not each.get("patchset_hash")}
+    with_commit = {name: each for name, each in tables["checkouts"].items() if "git_commit_hash" in each}
+    checkouts = {name: each for name, each in with_commit.items() if not each.get("patchset_hash")}
     builds = {name: each for name, each in tables["builds"].items() if each["checkout_id"] in checkouts}
     groups: dict[tuple[str, ...], dict[str, list[Any]]] = {}
     for test in tables["tests"].values():
         build = builds.get(test["build_id"])
         if build and "number" in test and test.get("path") and test.get("status") not in _NOT_RUN:
             sha = checkouts[build["checkout_id"]]["git_commit_hash"]
-            groups.setdefault(_what(test, build), {}).setdefault(sha, []).append(test)
+            groups.setdefault(_test_key(test, build), {}).setdefault(sha, []).append(test)
     pairs: dict[tuple[str, ...], list[Any]] = {}
     for sides in groups.values():
-        pairs.setdefault(tuple(sorted(sides)), []).extend(test for some in sides.values() for test in some)
+        pairs.setdefault(tuple(sorted(sides)), []).extend(
+            test for tests_of_side in sides.values() for test in tests_of_side
+        )
     for shas, tests in sorted(pairs.items()):
         if len(shas) > 2:
             names = ", ".join(sha[:10] for sha in shas[:5])
@@ -112,10 +114,10 @@ def _by_id(value: Mapping[str, Any], table: str, where: str) -> dict[str, Any]:
     return rows
 
 
-def _what(test: Mapping[str, Any], build: Mapping[str, Any]) -> tuple[str, ...]:
+def _test_key(test: Mapping[str, Any], build: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what identifies the same test on two commits."""
-    told = (build.get("architecture"), build.get("config_name"), build.get("compiler"), test["number"].get("unit"))
-    return (test["path"], _machine_name(test), *(str(each or "") for each in told))
+    identity = (build.get("architecture"), build.get("config_name"), build.get("compiler"), test["number"].get("unit"))
+    return (test["path"], _machine_name(test), *(str(each or "") for each in identity))
 
 
 def _machine_name(test: Mapping[str, Any]) -> str:
@@ -131,26 +133,26 @@ def _machine_name(test: Mapping[str, Any]) -> str:
 _Samples = dict[tuple[str, str], list[float]]  # by path and unit
 
 
-def parse(told: Any, where: str) -> Result:
+def parse(report: Any, where: str) -> Result:
     """Return the result of a report with one pair of commits, as cut out by `_pairs`."""
-    if not is_report(told):
+    if not is_report(report):
         raise RejectedInput(where, "expected a KCIDB report")
-    checkouts = {each["id"]: each for each in told.get("checkouts", ())}
-    builds = {each["id"]: each for each in told.get("builds", ())}
+    checkouts = {each["id"]: each for each in report.get("checkouts", ())}
+    builds = {each["id"]: each for each in report.get("builds", ())}
     by_sha: dict[str, dict[str, Any]] = {}
     for each in checkouts.values():
         by_sha.setdefault(each["git_commit_hash"], each)
     if len(by_sha) != 2:
         raise RejectedInput(where, f"expected checkouts of two commits, found {len(by_sha)}")
-    old, new, doubt = _ordered(*by_sha.values())
-    runs = tuple(_runs(told, checkouts, builds, old["git_commit_hash"], new["git_commit_hash"], where))
-    payload = canonical(told)
+    old, new, uncertainty = _ordered(*by_sha.values())
+    runs = tuple(_runs(report, checkouts, builds, old["git_commit_hash"], new["git_commit_hash"], where))
+    payload = canonical(report)
     pair = f"{old['git_commit_hash'][:12]}..{new['git_commit_hash'][:12]}"
-    ids = hashlib.sha256(canonical(sorted(test["id"] for test in told["tests"])).encode()).hexdigest()[:12]
+    ids = hashlib.sha256(canonical(sorted(test["id"] for test in report["tests"])).encode()).hexdigest()[:12]
     return Result(
         producer=f"kcidb:{new['origin']}",
         id=f"{pair}/{ids}",
-        created_at=_latest(told),
+        created_at=_latest(report),
         outcome="conclusive",
         tree=str(new.get("tree_name") or "unknown")[:200],
         branch=str(new.get("git_repository_branch") or "")[:200],
@@ -163,14 +165,14 @@ def parse(told: Any, where: str) -> Result:
         runs=runs,
         payload=payload,
         format=FORMAT,
-        doubt=doubt,
-        may_be_reversed=bool(doubt),
-        parent_is_told=False,
+        uncertainty=uncertainty,
+        may_be_reversed=bool(uncertainty),
+        parent_is_stated=False,
     )
 
 
 def _runs(
-    told: Mapping[str, Any],
+    report: Mapping[str, Any],
     checkouts: Mapping[str, Any],
     builds: Mapping[str, Any],
     old: str,
@@ -179,18 +181,18 @@ def _runs(
 ) -> Iterator[TestRun]:
     """Yield a test run for each suite, machine and build configuration; the first one holds the headline."""
     parts: dict[tuple[str, ...], dict[str, _Samples]] = {}
-    for test in told["tests"]:
+    for test in report["tests"]:
         build = builds[test["build_id"]]
         sha = checkouts[build["checkout_id"]]["git_commit_hash"]
-        what = (build.get(name) for name in ("architecture", "config_name", "compiler"))
-        key = (test["path"].partition(".")[0], _machine_name(test), *(str(each or "") for each in what))
+        build_fields = (build.get(name) for name in ("architecture", "config_name", "compiler"))
+        key = (test["path"].partition(".")[0], _machine_name(test), *(str(each or "") for each in build_fields))
         metric = (test["path"], test["number"].get("unit") or "")
         parts.setdefault(key, {}).setdefault(sha, {}).setdefault(metric, []).append(test["number"]["value"])
     for (suite, machine, arch, config, compiler), sides in parts.items():
         measured = list(_measured(sides.get(old, {}), sides.get(new, {}), where))
         if measured:
-            told_params = (("arch", arch), ("config", config), ("compiler", compiler))
-            params = {name: value[:1000] for name, value in told_params if value}
+            build_params = (("arch", arch), ("config", config), ("compiler", compiler))
+            params = {name: value[:1000] for name, value in build_params if value}
             yield TestRun(suite[:200], params, MachineInfo(machine), numbers.with_roles(measured, suite))
 
 
@@ -205,12 +207,12 @@ def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[MeasurementD
 
 
 def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Return the parent, the culprit and the doubt, which is "" only if `git describe` has them one commit apart."""
+    """Return the parent, the culprit and what is uncertain, "" only if `git describe` has them one commit apart."""
     pair = f"{one['git_commit_hash'][:10]} and {other['git_commit_hash'][:10]}"
-    places = [_described(each) for each in (one, other)]
-    if places[0] and places[1] and places[0][0] == places[1][0] and places[0] != places[1]:
-        first, last = (one, other) if places[0] < places[1] else (other, one)
-        apart = abs(places[0][1] - places[1][1])
+    described = [_described(each) for each in (one, other)]
+    if described[0] and described[1] and described[0][0] == described[1][0] and described[0] != described[1]:
+        first, last = (one, other) if described[0] < described[1] else (other, one)
+        apart = abs(described[0][1] - described[1][1])
         return first, last, "" if apart == 1 else f"{pair} are {apart} commits apart: the culprit may be between them"
     times = [_moment(each.get("start_time")) for each in (one, other)]
     if times[0] and times[1] and times[0] != times[1]:
@@ -235,8 +237,8 @@ def _commit(checkout: Mapping[str, Any]) -> CommitInfo:
     )
 
 
-def _latest(told: Mapping[str, Any]) -> datetime | None:
-    moments = [_moment(each.get("start_time")) for each in told["tests"]]
+def _latest(report: Mapping[str, Any]) -> datetime | None:
+    moments = [_moment(each.get("start_time")) for each in report["tests"]]
     return max((each for each in moments if each), default=None)
 
 

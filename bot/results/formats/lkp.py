@@ -17,16 +17,16 @@ from bot.results.formats import numbers
 from bot.results.formats.schema import canonical
 
 FORMAT = "lkp-result-roots"
-DOUBT = "unknown which commit is the parent: assumed from the order of their names"
+UNKNOWN_ORDER = "unknown which commit is the parent: assumed from the order of their names"
 _INCOMPLETE = "last_state.is_incomplete_run"
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 
 
-def parse(told: Any, where: str, *, in_order: bool = False) -> Result:
+def parse(data: Any, where: str, *, in_order: bool = False) -> Result:
     """Return the result of two collected roots. `in_order`: the user named the parent first."""
-    if not isinstance(told, dict):
+    if not isinstance(data, dict):
         raise RejectedInput(where, "expected two result roots, parent and culprit")
-    parent, culprit = (_Root.of(told.get(name), f"{where}, {name}") for name in ("parent", "culprit"))
+    parent, culprit = (_Root.of(data.get(name), f"{where}, {name}") for name in ("parent", "culprit"))
     for name in ("suite", "machine", "params"):
         if getattr(parent, name) != getattr(culprit, name):
             raise RejectedInput(where, f"expected the same test on both commits, but {name} differs")
@@ -52,9 +52,9 @@ def parse(told: Any, where: str, *, in_order: bool = False) -> Result:
         parent=CommitInfo(parent.commit),
         patch_message_id="",
         runs=(TestRun(parent.suite, parent.params, parent.machine, numbers.with_roles(measured, parent.suite)),),
-        payload=canonical(told),
+        payload=canonical(data),
         format=FORMAT,
-        doubt="" if in_order else DOUBT,
+        uncertainty="" if in_order else UNKNOWN_ORDER,
         may_be_reversed=not in_order,
     )
 
@@ -81,26 +81,26 @@ class _Root:
     samples: Mapping[str, Sequence[Any]]
 
     @classmethod
-    def of(cls, told: Any, where: str) -> _Root:
-        if not isinstance(told, dict) or not isinstance(told.get("job"), dict):
+    def of(cls, data: Any, where: str) -> _Root:
+        if not isinstance(data, dict) or not isinstance(data.get("job"), dict):
             raise RejectedInput(where, "expected a result root with a job.yaml")
-        commit = str(told.get("commit", ""))
-        job = {key: value for key, value in told["job"].items() if isinstance(value, str)}
+        commit = str(data.get("commit", ""))
+        job = {key: value for key, value in data["job"].items() if isinstance(value, str)}
         if not _SHA.match(commit) or job.get("commit", commit) != commit:
             raise RejectedInput(
                 where, f"expected the runs of {commit[:40]}, found a job of {job.get('commit', '')[:40]}"
             )
-        path = _path(job, commit, str(told.get("path", "")))
+        path = _path(job, commit, str(data.get("path", "")))
         suite = job.get("testcase") or job.get("suite") or path.partition("/")[0]
         if not suite:
             raise RejectedInput(where, "expected a testcase in job.yaml, found none")
-        columns, runs = _columns(told, where)
+        columns, runs = _columns(data, where)
         return cls(
             commit=commit,
             path=path,
             job=job,
             suite=suite[:200],
-            params=_params(told["job"], suite, path),
+            params=_params(data["job"], suite, path),
             machine=_machine(job, path, where),
             runs=runs,
             samples=columns,
@@ -117,11 +117,11 @@ def _path(job: Mapping[str, str], commit: str, found: str) -> str:
     return "/".join([testcase, "", *(job.get(name, "") for name in ("tbox_group", "rootfs", "kconfig", "compiler"))])
 
 
-def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:
+def _columns(data: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:
     """Return the samples of each metric over the complete runs, and the number of those runs."""
-    matrix = told.get("matrix")
+    matrix = data.get("matrix")
     if matrix is None:
-        matrix = _matrix_of(told.get("runs"), where)
+        matrix = _matrix_of(data.get("runs"), where)
         where = f"{where}, stats.json"
     else:
         where = f"{where}, matrix.json"
@@ -130,13 +130,13 @@ def _columns(told: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
     texts = {name for name, column in matrix.items() if _is_texts(column)}
     columns = {name: column for name, column in matrix.items() if name not in texts}
     lengths = _lengths(columns, where)
-    told_runs = len(matrix["stats_source"]) if "stats_source" in texts else lengths
+    source_count = len(matrix["stats_source"]) if "stats_source" in texts else lengths
     incomplete = columns.pop(_INCOMPLETE, [0] * lengths)
     numbers.all_numbers(incomplete, f"{where}, /{_INCOMPLETE}")
-    complete = [run for run in range(min(lengths, told_runs)) if incomplete[run] != 1]
+    complete = [run for run in range(min(lengths, source_count)) if incomplete[run] != 1]
     if not complete:
         raise RejectedInput(where, f"expected a complete run, found {lengths} incomplete ones")
-    is_padded = told.get("matrix") is not None
+    is_padded = data.get("matrix") is not None
     samples = {
         name: _present(column, complete, f"{where}, /{name[:80]}", is_padded) for name, column in columns.items()
     }

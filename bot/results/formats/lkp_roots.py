@@ -16,7 +16,7 @@ import yaml
 
 from bot.results.bisect_result import Result
 from bot.results.errors import RejectedInput
-from bot.results.files import inside, read_json, read_text
+from bot.results.files import check_inside, read_json, read_text
 from bot.results.formats import lkp
 
 MAX_JOB = 256 * 1024  # bytes of a job.yaml; real ones have about 20,000
@@ -60,18 +60,18 @@ def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
 
 def _gather(root: Path, top: Path) -> dict[str, Any]:
     """Return the contents of a root as a value that can be stored: commit, job, and the matrix or the runs' stats."""
-    inside(root, top)
+    check_inside(root, top)
     runs = _runs(root)
     if len(runs) > MAX_RUNS:
         raise RejectedInput(str(root), f"expected at most {MAX_RUNS} runs, found {len(runs)}")
     jobs = [run / "job.yaml" for run in runs if (run / "job.yaml").exists()] or [root / "job.yaml"]
-    told: dict[str, Any] = {"commit": root.name, "path": "/".join(root.parts[-7:-1])}
-    told["job"] = _job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
+    data: dict[str, Any] = {"commit": root.name, "path": "/".join(root.parts[-7:-1])}
+    data["job"] = _job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
     if (root / "matrix.json").exists():
-        told["matrix"] = read_json(root / "matrix.json", top)
+        data["matrix"] = read_json(root / "matrix.json", top)
     else:
-        told["runs"] = [read_json(run / "stats.json", top) for run in runs if (run / "stats.json").exists()]
-    return told
+        data["runs"] = [read_json(run / "stats.json", top) for run in runs if (run / "stats.json").exists()]
+    return data
 
 
 class _Plain(yaml.BaseLoader):

@@ -39,11 +39,11 @@ def all_numbers(values: Sequence[Any], where: str) -> None:
         raise RejectedInput(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
 
 
-def finite(told: SampleSummary, where: str) -> SampleSummary:
+def finite(side: SampleSummary, where: str) -> SampleSummary:
     """Return the side. Raise RejectedInput if its mean or standard deviation is not finite."""
-    if not math.isfinite(told.mean + (told.stddev or 0.0)):
+    if not math.isfinite(side.mean + (side.stddev or 0.0)):
         raise RejectedInput(where, "expected numbers whose mean and standard deviation are finite")
-    return told
+    return side
 
 
 def measurement(metric: str, unit: str, old: Sequence[Any], new: Sequence[Any], where: str) -> MeasurementData:
@@ -62,14 +62,14 @@ def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[Measure
     own = [each for each in measured if each.metric.startswith(f"{suite}.")]
     kept = [each for each in measured if not each.metric.startswith(f"{suite}.")] if own else []
     own = own or list(measured)
-    headline = max(own, key=lambda each: _leads(each, suite))
+    headline = max(own, key=lambda each: _headline_rank(each, suite))
     if len(kept) > _MONITORS:
         kept = sorted((each for each in kept if _moved(each)), key=_distance, reverse=True)[: 2 * _MONITORS]
     kpis = (replace(each, role="kpi") for each in own if each is not headline)
     return (replace(headline, role="headline"), *kpis, *kept)
 
 
-def _leads(each: MeasurementData, suite: str) -> tuple[bool, bool, bool, float]:
+def _headline_rank(each: MeasurementData, suite: str) -> tuple[bool, bool, bool, float]:
     known = direction_of(each.metric, suite) != "unknown"
     return (".time." not in each.metric, known, _moved(each), _distance(each))
 

@@ -74,12 +74,12 @@ def _decode_carefully(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=once, parse_constant=no_constant, parse_float=finite)
     except json.JSONDecodeError as error:
-        place = (
+        location = (
             f"{where}, line {error.lineno} column {error.colno}"
             if error.lineno > 1
             else f"{where}, column {error.colno}"
         )
-        raise RejectedInput(place, f"not JSON: {error.msg}") from None
+        raise RejectedInput(location, f"not JSON: {error.msg}") from None
     except ValueError as error:  # an integer with more digits than Python converts
         raise RejectedInput(where, f"not JSON: {error}") from None
     except RecursionError:
@@ -93,49 +93,49 @@ def parse(value: Any, where: str) -> Result:
     return _result(value, payload, where)
 
 
-def _result(told: Mapping[str, Any], payload: str, where: str) -> Result:
+def _result(value: Mapping[str, Any], payload: str, where: str) -> Result:
     return Result(
-        producer=told["producer"]["name"],
-        id=told["id"],
-        created_at=moment(told["created_at"], f"{where}, /created_at"),
-        outcome=told["outcome"],
-        tree=told["tree"]["name"],
-        branch=told["tree"]["branch"],
-        tree_url=told["tree"].get("url", ""),
-        good=_commit(told["good"], f"{where}, /good"),
-        bad=_commit(told["bad"], f"{where}, /bad"),
-        culprit=_commit(told["first_bad"], f"{where}, /first_bad") if "first_bad" in told else None,
-        parent=_commit(told["parent"], f"{where}, /parent") if "parent" in told else None,
-        patch_message_id=told.get("patch", {}).get("message_id", "").strip().strip("<>"),
-        runs=tuple(_runs(told, where)),
+        producer=value["producer"]["name"],
+        id=value["id"],
+        created_at=moment(value["created_at"], f"{where}, /created_at"),
+        outcome=value["outcome"],
+        tree=value["tree"]["name"],
+        branch=value["tree"]["branch"],
+        tree_url=value["tree"].get("url", ""),
+        good=_commit(value["good"], f"{where}, /good"),
+        bad=_commit(value["bad"], f"{where}, /bad"),
+        culprit=_commit(value["first_bad"], f"{where}, /first_bad") if "first_bad" in value else None,
+        parent=_commit(value["parent"], f"{where}, /parent") if "parent" in value else None,
+        patch_message_id=value.get("patch", {}).get("message_id", "").strip().strip("<>"),
+        runs=tuple(_runs(value, where)),
         payload=payload,
         format=FORMAT,
         rechecks=tuple(
-            RecheckData(each["ref"], each["sha"], each["state"]) for each in told.get("bisect", {}).get("rechecks", ())
+            RecheckData(each["ref"], each["sha"], each["state"]) for each in value.get("bisect", {}).get("rechecks", ())
         ),
     )
 
 
-def tests_of(told: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
+def tests_of(value: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
     """Return the main test of a result and its additional ones, each with its JSON pointer."""
-    return [(told, ""), *((each, f"/additional/{n}") for n, each in enumerate(told.get("additional", ())))]
+    return [(value, ""), *((each, f"/additional/{n}") for n, each in enumerate(value.get("additional", ())))]
 
 
-def _runs(told: Mapping[str, Any], where: str) -> Iterator[TestRun]:
-    for run, place in tests_of(told):
+def _runs(value: Mapping[str, Any], where: str) -> Iterator[TestRun]:
+    for run, pointer in tests_of(value):
         yield TestRun(
             suite=run["test"]["suite"],
             params=params_of(run["test"]),
             machine=machine_of(run["machine"]),
             measurements=tuple(
-                _measurement(each, f"{where}, {place}/measurements/{n}") for n, each in enumerate(run["measurements"])
+                _measurement(each, f"{where}, {pointer}/measurements/{n}") for n, each in enumerate(run["measurements"])
             ),
         )
 
 
-def machine_of(told: Mapping[str, Any]) -> MachineInfo:
+def machine_of(machine: Mapping[str, Any]) -> MachineInfo:
     """Return the machine. JSON Schema accepts 64.0 as an integer, so floats are converted."""
-    known: dict[str, Any] = {key: int(value) if isinstance(value, float) else value for key, value in told.items()}
+    known: dict[str, Any] = {key: int(value) if isinstance(value, float) else value for key, value in machine.items()}
     return MachineInfo(**{key: value for key, value in known.items() if key != "microcode"})
 
 
@@ -147,36 +147,36 @@ def params_of(test: Mapping[str, Any]) -> dict[str, str]:
     return params
 
 
-def _commit(told: Mapping[str, Any], where: str) -> CommitInfo:
-    author = told.get("author", {})
+def _commit(commit: Mapping[str, Any], where: str) -> CommitInfo:
+    author = commit.get("author", {})
     return CommitInfo(
-        sha=told["sha"],
-        title=told.get("subject", ""),
+        sha=commit["sha"],
+        title=commit.get("subject", ""),
         author_name=author.get("name", ""),
         author_email=author.get("email", ""),
-        date=moment(told["date"], f"{where}/date") if "date" in told else None,
-        describe=told.get("describe", ""),
-        trailers=tuple((each["tag"], each["value"]) for each in told.get("trailers", ())),
-        is_merge=told.get("is_merge", False),
+        date=moment(commit["date"], f"{where}/date") if "date" in commit else None,
+        describe=commit.get("describe", ""),
+        trailers=tuple((each["tag"], each["value"]) for each in commit.get("trailers", ())),
+        is_merge=commit.get("is_merge", False),
     )
 
 
-def _measurement(told: Mapping[str, Any], where: str) -> MeasurementData:
-    old, old_samples = side_of(told["good"], f"{where}/good")
-    new, new_samples = side_of(told["bad"], f"{where}/bad")
-    direction = told.get("direction", "unknown")
+def _measurement(value: Mapping[str, Any], where: str) -> MeasurementData:
+    old, old_samples = side_of(value["good"], f"{where}/good")
+    new, new_samples = side_of(value["bad"], f"{where}/bad")
+    direction = value.get("direction", "unknown")
     return MeasurementData(
-        told["metric"], told.get("unit", ""), direction, told["role"], old, new, old_samples, new_samples
+        value["metric"], value.get("unit", ""), direction, value["role"], old, new, old_samples, new_samples
     )
 
 
-def side_of(told: Mapping[str, Any], where: str) -> tuple[SampleSummary, tuple[float, ...]]:
+def side_of(side: Mapping[str, Any], where: str) -> tuple[SampleSummary, tuple[float, ...]]:
     """Return one side and its samples; the samples are empty if only a summary is given."""
-    samples = told.get("samples")
+    samples = side.get("samples")
     try:
         if samples is None:
-            spread = float(told["stddev"]) if "stddev" in told else None
-            return numbers.finite(SampleSummary(float(told["mean"]), spread, int(told["n"])), where), ()
+            spread = float(side["stddev"]) if "stddev" in side else None
+            return numbers.finite(SampleSummary(float(side["mean"]), spread, int(side["n"])), where), ()
         return numbers.summary(samples, f"{where}/samples")
     except OverflowError:
         raise RejectedInput(where, "expected numbers up to 1e308, found a larger one") from None

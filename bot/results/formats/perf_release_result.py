@@ -47,19 +47,19 @@ def parse(value: Any, where: str) -> KernelResult:
     )
 
 
-def _kernel(told: Mapping[str, Any]) -> KernelInfo:
+def _kernel(kernel: Mapping[str, Any]) -> KernelInfo:
     """Return the kernel under its tag name: "v5.6" for "5.6" as well."""
-    name = told.get("version") or told["sha"]
+    name = kernel.get("version") or kernel["sha"]
     name = f"v{name}" if versions.parse(f"v{name}") else name
-    return KernelInfo(name, told.get("variant", ""), told.get("describe", ""))
+    return KernelInfo(name, kernel.get("variant", ""), kernel.get("describe", ""))
 
 
-def _tests(told: Mapping[str, Any], where: str) -> Iterator[ScenarioInfo]:
+def _tests(value: Mapping[str, Any], where: str) -> Iterator[ScenarioInfo]:
     seen: set[tuple[str, str, str]] = set()
-    for test, place in perf.tests_of(told):
+    for test, pointer in perf.tests_of(value):
         suite, params, measured = test["test"]["suite"], perf.params_of(test["test"]), []
         for number, each in enumerate(test["measurements"]):
-            at = f"{where}, {place}/measurements/{number}"
+            at = f"{where}, {pointer}/measurements/{number}"
             side, samples = perf.side_of(each, at)
             key = (scenario_key(suite, params), test["machine"]["id"], each["metric"])
             if key in seen:

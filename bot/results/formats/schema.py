@@ -35,8 +35,8 @@ class Schema:
         except RecursionError:
             raise RejectedInput(where, "nested too deeply") from None
         if faults:
-            place, why = faults[0]
-            raise RejectedInput(f"{where}, {place}" if place else where, why, faults)
+            location, why = faults[0]
+            raise RejectedInput(f"{where}, {location}" if location else where, why, faults)
 
     def is_surely_valid(self, value: Any) -> bool:
         """Whether a validator 200 times as fast accepts the value. If it doesn't or fails, jsonschema decides."""

@@ -37,28 +37,28 @@ def store_new(
     """
     if not results:
         return
-    things = fetch_catalog(results, seen)
-    if things.turned:
-        regrade(things.turned)
-    known = fetch_known(results, things, seen)
-    if len(results) > 1 and are_entangled(results, things, known, seen):
+    catalog = fetch_catalog(results, seen)
+    if catalog.changed_metrics:
+        regrade(catalog.changed_metrics)
+    known = fetch_known(results, catalog, seen)
+    if len(results) > 1 and are_entangled(results, catalog, known, seen):
         for result, row in zip(results, rows, strict=True):
             store_new([result], [row], now, seen)
         return
-    _Batch(things, known, now, seen).store(results, rows, grade(results, things))
+    _Batch(catalog, known, now, seen).store(results, rows, grade(results, catalog))
 
 
 class _Batch:
     """What a batch of results adds: collected result by result, stored together."""
 
     def __init__(
-        self, things: ResultCatalog, known: KnownResults, now: datetime, seen: Mapping[str, CommitInspection]
+        self, catalog: ResultCatalog, known: KnownResults, now: datetime, seen: Mapping[str, CommitInspection]
     ) -> None:
-        self.things, self.known, self.now, self.seen = things, known, now, seen
+        self.catalog, self.known, self.now, self.seen = catalog, known, now, seen
         self._findings: list[NewFinding] = []
         self._events: list[Event] = []
         self._replaced: list[int] = []  # ids of findings replaced by those of a result that is not held
-        self._dethroned: list[int] = []  # ids of findings that are no longer the headline
+        self._former_headlines: list[int] = []  # ids of findings that are no longer the headline
         self._changed: dict[int, Report] = {}
         self._outdated: set[int] = set()  # reports whose unsent mail must be composed again
 
@@ -68,12 +68,12 @@ class _Batch:
         """Store everything, in the order of the foreign keys."""
         self._open_reports(results, measured)
         for result, row, each in zip(results, rows, measured, strict=True):
-            self._place(result, row, each)
+            self._record(result, row, each)
         bulk.create(rows, "producer", "external_id")
         if self._replaced:
             Finding.objects.filter(pk__in=self._replaced).delete()
-        if self._dethroned:
-            Finding.objects.filter(pk__in=self._dethroned).update(headline=False)
+        if self._former_headlines:
+            Finding.objects.filter(pk__in=self._former_headlines).update(headline=False)
         bulk.insert(Finding, FIELDS, [each.values() for each in self._findings])
         Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
         event_log.record(self._events)
@@ -99,17 +99,17 @@ class _Batch:
         self.known.add(fresh)
 
     def _report(self, result: Result, owner: Commit, headline: GradedMeasurement) -> Report:
-        verdict = word(headline.told.old.mean, headline.told.new.mean, headline.metric.direction)
-        nowhere = fold(verdict, ())
+        verdict = word(headline.data.old.mean, headline.data.new.mean, headline.metric.direction)
+        initial_state = fold(verdict, ())
         return Report(
             culprit=owner,
             tag=tag_of(owner.sha),
             verdict=verdict,
-            state=nowhere.state,
-            status=status_text(nowhere),
-            awaited=nowhere.awaited,
+            state=initial_state.state,
+            status=status_text(initial_state),
+            awaited=initial_state.awaited,
             subsystem=report_summary.clipped(subsystem_of(owner.title)),
-            tree=self.things.trees.get(result.tree),
+            tree=self.catalog.trees.get(result.tree),
             branch=result.branch,
             authors=sorted(person_keys([Address(owner.author_name, owner.author_email)])),
             held=self._why_held(result, headline),
@@ -118,22 +118,22 @@ class _Batch:
     def _owner(self, result: Result) -> Commit:
         """Return the commit whose report a result belongs to."""
         assert result.culprit
-        commit = self.things.commits[result.culprit.sha]
+        commit = self.catalog.commits[result.culprit.sha]
         return commit.same_patch_as or commit
 
     def _why_held(self, result: Result, headline: GradedMeasurement) -> str:
         assert result.culprit
-        author = self.things.commits[result.culprit.sha].author_email
+        author = self.catalog.commits[result.culprit.sha].author_email
         seen = self.seen.get(result.culprit.sha)
         return "\n".join(why_held(result, headline.graded, headline.metric.direction, author, seen))
 
     # --- one result ---
 
-    def _place(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
+    def _record(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
         """Record what a result shows: a measured fix, findings of a report, or a change that is gone."""
         for fixed in self.known.fixed_by(result, measured):
             shown = self._compared_with(fixed, measured)
-            self._say(fixed, rechecks.fix_event(result, shown.graded.verdict, row.created_at), row)
+            self._add_event(fixed, rechecks.fix_event(result, shown.graded.verdict, row.created_at), row)
         report = self.known.reports.get(self._owner(result).pk) if result.culprit else None
         if report is not None:
             self._measured_again(result, row, _headline(measured), report)
@@ -146,93 +146,93 @@ class _Batch:
         """Return the measurement that judges a fix: at the report's headline, else the fix's own headline, else
         elsewhere.
         """
-        places, head = self.known.places[fixed.pk], self.known.heads.get(fixed.pk)
-        shared = [each for each in measured if each.place in places and each.told.role != "monitor"]
-        return max(shared, key=lambda each: (places[each.place] is head, each.told.role == "headline"))
+        findings, headline = self.known.findings[fixed.pk], self.known.headlines.get(fixed.pk)
+        shared = [each for each in measured if each.key in findings and each.data.role != "monitor"]
+        return max(shared, key=lambda each: (findings[each.key] is headline, each.data.role == "headline"))
 
     def _measured_again(self, result: Result, row: BisectResult, headline: GradedMeasurement, report: Report) -> None:
         """Record an event if the same place was measured later, up to another commit: still there, or gone."""
-        before = self.known.places[report.pk].get(headline.place)
+        before = self.known.findings[report.pk].get(headline.key)
         first = before.result if isinstance(before, Finding) else before.row if before else None
         if first is None or result.outcome == Outcome.INCONCLUSIVE:
             return
         if result.bad.sha != first.bad_sha and row.created_at > first.created_at:
-            self._say(report, rechecks.later_event(result, row.created_at), row)
+            self._add_event(report, rechecks.later_event(result, row.created_at), row)
 
     def _join(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement], report: Report) -> None:
         """Add the findings of a result to a report, one per place, and choose the headline."""
         row.report = report
         row.held = self._why_held(result, _headline(measured))
         for event in rechecks.recheck_events(result, row.created_at):
-            self._say(report, event, row)
-        parent = self.things.commits[result.parent.sha] if result.parent else None
+            self._add_event(report, event, row)
+        parent = self.catalog.commits[result.parent.sha] if result.parent else None
         base = (result.parent.describe if result.parent else "") or result.good.describe
-        frees = bool(report.held) and not row.held and report.pk not in self.known.told
-        headline, again = _headline(measured), []
+        clears_hold = bool(report.held) and not row.held and report.pk not in self.known.announced
+        headline, repeated = _headline(measured), []
         for each in measured:
-            if frees:
-                self._clear(report, each)
-            if each.place in self.known.places[report.pk]:
-                again.append(each.summary())
+            if clears_hold:
+                self._remove_finding(report, each)
+            if each.key in self.known.findings[report.pk]:
+                repeated.append(each.summary())
                 continue
             finding = NewFinding(each, report.pk, row, parent.pk if parent else None, base)
-            self.known.places[report.pk][each.place] = finding
+            self.known.findings[report.pk][each.key] = finding
             self._findings.append(finding)
-            if each is headline and self._leads(finding, report, row):
-                self._enthrone(finding, report, row)
-        row.measured = again
+            if each is headline and self._becomes_headline(finding, report, row):
+                self._make_headline(finding, report, row)
+        row.measured = repeated
         self._outdated.add(report.pk)
 
-    def _clear(self, report: Report, each: GradedMeasurement) -> None:
+    def _remove_finding(self, report: Report, each: GradedMeasurement) -> None:
         """Remove the finding of a held result, so that a clear measurement can replace it."""
-        before = self.known.places[report.pk].pop(each.place, None)
-        if before is not None and self.known.heads.get(report.pk) is before:
-            del self.known.heads[report.pk]
+        before = self.known.findings[report.pk].pop(each.key, None)
+        if before is not None and self.known.headlines.get(report.pk) is before:
+            del self.known.headlines[report.pk]
         if isinstance(before, Finding):
             self._replaced.append(before.pk)
         elif before is not None:
             self._findings.remove(before)
 
-    def _leads(self, finding: NewFinding, report: Report, row: BisectResult) -> bool:
+    def _becomes_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> bool:
         """Whether a finding becomes the headline. The first one does; until the mail is sent, so do a worse one and
         one that is not held where the headline is.
         """
-        head = self.known.heads.get(report.pk)
-        if head is None:
+        current = self.known.headlines.get(report.pk)
+        if current is None:
             return True
-        if report.pk in self.known.told or (row.held and not report.held):
+        if report.pk in self.known.announced or (row.held and not report.held):
             return False
-        return _rank(finding) < _rank(head) or bool(report.held and not row.held)
+        return _rank(finding) < _rank(current) or bool(report.held and not row.held)
 
-    def _enthrone(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
-        if head := self.known.heads.get(report.pk):
-            head.headline = False
-            if isinstance(head, Finding):
-                self._dethroned.append(head.pk)
-        told, before = finding.measured.told, (report.verdict, report.held)
-        report.verdict = word(told.old.mean, told.new.mean, finding.measured.metric.direction)
-        if report.pk not in self.known.told:
-            stays = [each for each in report.held.split("\n") if each in OF_THE_CULPRIT]
-            report.held = "\n".join(dict.fromkeys(each for each in (*stays, *row.held.split("\n")) if each))
+    def _make_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
+        if former := self.known.headlines.get(report.pk):
+            former.headline = False
+            if isinstance(former, Finding):
+                self._former_headlines.append(former.pk)
+        data, before = finding.measured.data, (report.verdict, report.held)
+        report.verdict = word(data.old.mean, data.new.mean, finding.measured.metric.direction)
+        if report.pk not in self.known.announced:
+            kept = [each for each in report.held.split("\n") if each in OF_THE_CULPRIT]
+            report.held = "\n".join(dict.fromkeys(each for each in (*kept, *row.held.split("\n")) if each))
         finding.headline = True
-        self.known.heads[report.pk] = finding
+        self.known.headlines[report.pk] = finding
         if before != (report.verdict, report.held):
             self._changed[report.pk] = report
 
-    def _say(self, report: Report, event: EventData | None, row: BisectResult) -> None:
+    def _add_event(self, report: Report, event: EventData | None, row: BisectResult) -> None:
         """Add an event to a report, and a note of it to the result."""
         if event is None:
             return
         self._events.append(event_log.event_row(report, event, self.now))
         self._outdated.add(report.pk)
-        words = " ".join(each for each in (event.kind.replace("_", " "), event.tag) if each)
-        row.note = "; ".join(each for each in (row.note, f"{words}: report {report.culprit.sha10}") if each)
+        label = " ".join(each for each in (event.kind.replace("_", " "), event.tag) if each)
+        row.note = "; ".join(each for each in (row.note, f"{label}: report {report.culprit.sha10}") if each)
         if row.report is None:
             row.report = report
 
 
 def _headline(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
-    return next(each for each in measured if each.told.role == "headline")
+    return next(each for each in measured if each.data.role == "headline")
 
 
 def _rank(finding: Finding | NewFinding) -> float:
@@ -240,8 +240,8 @@ def _rank(finding: Finding | NewFinding) -> float:
     if isinstance(finding, Finding):
         old, new, direction = finding.old_mean or 0.0, finding.new_mean or 0.0, finding.metric.direction
     else:
-        told = finding.measured.told
-        old, new, direction = told.old.mean, told.new.mean, finding.measured.metric.direction
+        data = finding.measured.data
+        old, new, direction = data.old.mean, data.new.mean, finding.measured.metric.direction
     if finding.change_pct is not None:
         return finding.change_pct
     return -math.inf if word(old, new, direction) is Verdict.REGRESSION else math.inf

@@ -47,7 +47,7 @@ class Receipt:
         return self.row.held
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The receipt as one line: the report, why it is held, and what the result says of other reports."""
         report = f"report {self.report.culprit.sha10}" if self.report else f"{self.row.outcome}, no report"
         held = f"held: {self.held.replace(chr(10), '; ')}" if self.held else ""
@@ -141,14 +141,14 @@ def _row(result: Result, digest: str, now: datetime) -> BisectResult:
 
 
 def _conflict(row: BisectResult, paths: Sequence[str]) -> Conflict:
-    return Conflict("", conflict_words(str(row), paths), [(path, "differs") for path in paths])
+    return Conflict("", conflict_reason(str(row), paths), [(path, "differs") for path in paths])
 
 
-def conflict_words(name: str, paths: Sequence[str]) -> str:
+def conflict_reason(name: str, paths: Sequence[str]) -> str:
     """Return why a result is rejected whose key is known already; `paths`: where the two differ."""
-    told = ", ".join(each or "the whole document" for each in paths[:5])
+    listed = ", ".join(each or "the whole document" for each in paths[:5])
     more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
-    return f"{name} exists with different content: differs at {told}{more}; use another id"
+    return f"{name} exists with different content: differs at {listed}{more}; use another id"
 
 
 _MISSING = object()

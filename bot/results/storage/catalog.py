@@ -15,14 +15,14 @@ from tracker.services import catalog
 
 @dataclass(frozen=True, slots=True)
 class ResultCatalog:
-    """Rows by the names used in the results. `turned`: the metrics whose direction changed with these results."""
+    """Rows by the names used in the results. `changed_metrics`: those whose direction changed with these."""
 
     machines: Mapping[str, Machine]
     scenarios: Mapping[str, Scenario]
     metrics: Mapping[str, Metric]
     trees: Mapping[str, Tree]
     commits: Mapping[str, Commit]
-    turned: Sequence[Metric]
+    changed_metrics: Sequence[Metric]
 
     def measurements(self, result: Result) -> Iterator[tuple[MeasurementData, Metric, Scenario, Machine]]:
         """Yield the measurements of a result in order, each with its metric, scenario and machine."""
@@ -36,7 +36,7 @@ class ResultCatalog:
 def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection]) -> ResultCatalog:
     """Find or create all rows. `seen`: commits as git trees have them, for what the lab left out."""
     runs = [run for result in results for run in result.runs]
-    metrics, turned = catalog.metrics(
+    metrics, changed_metrics = catalog.metrics(
         catalog.new_metric(metric, unit, direction, suite)
         for metric, unit, direction, suite in dict.fromkeys(
             (each.metric, each.unit, each.direction, run.suite) for run in runs for each in run.measurements
@@ -54,7 +54,7 @@ def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection
             if result.tree
         ),
         commits=catalog.commits(_commits(results, seen)),
-        turned=turned,
+        changed_metrics=changed_metrics,
     )
 
 
@@ -66,33 +66,33 @@ def _commits(results: Sequence[Result], seen: Mapping[str, CommitInspection]) ->
                 yield _commit(result.parent, seen.get(result.parent.sha))
 
 
-def with_trailers(told: CommitInfo, seen: CommitInspection | None) -> CommitInfo:
+def with_trailers(commit: CommitInfo, seen: CommitInspection | None) -> CommitInfo:
     """Return a commit with the lab's trailers, or else with those from a git tree."""
-    return replace(told, trailers=told.trailers or (seen.trailers if seen else ()))
+    return replace(commit, trailers=commit.trailers or (seen.trailers if seen else ()))
 
 
-def _commit(told: CommitInfo, seen: CommitInspection | None, patch_message_id: str = "") -> Commit:
+def _commit(commit: CommitInfo, seen: CommitInspection | None, patch_message_id: str = "") -> Commit:
     """Return a commit with the lab's data, completed from a git tree."""
-    told = with_trailers(told, seen)
+    commit = with_trailers(commit, seen)
     return Commit(
-        sha=told.sha,
-        title=bare_title(told.title or (seen.title if seen else ""))[:1000],
-        author_name=told.author_name or (seen.author_name if seen and not told.author_email else ""),
-        author_email=(told.author_email or (seen.author_email if seen else "")).lower(),
-        authored_at=told.date or (seen.authored_at if seen else None),
-        trailers=[list(pair) for pair in told.trailers],
+        sha=commit.sha,
+        title=bare_title(commit.title or (seen.title if seen else ""))[:1000],
+        author_name=commit.author_name or (seen.author_name if seen and not commit.author_email else ""),
+        author_email=(commit.author_email or (seen.author_email if seen else "")).lower(),
+        authored_at=commit.date or (seen.authored_at if seen else None),
+        trailers=[list(pair) for pair in commit.trailers],
         patch_message_id=patch_message_id,
         patch_id=seen.patch_id if seen else "",
     )
 
 
-def machine_row(told: MachineInfo) -> Machine:
-    """A machine as a lab told of it, not stored."""
+def machine_row(machine: MachineInfo) -> Machine:
+    """Return the row of a machine as the lab describes it, not stored."""
     return Machine(
-        name=told.id,
-        cpus=told.cpus,
-        sockets=told.sockets,
-        cpu_model=told.cpu_model,
-        codename=told.codename,
-        memory_bytes=told.memory_bytes,
+        name=machine.id,
+        cpus=machine.cpus,
+        sockets=machine.sockets,
+        cpu_model=machine.cpu_model,
+        codename=machine.codename,
+        memory_bytes=machine.memory_bytes,
     )

@@ -11,31 +11,33 @@ from bot.results.bisect_result import MeasurementData
 from tracker.domain.statistics.significance import Graded
 from tracker.models import BisectResult, Metric
 
-Place = tuple[int, int, int]  # ids of metric, scenario and machine; findings are compared only within one place
+MeasurementKey = tuple[
+    int, int, int
+]  # ids of metric, scenario and machine; findings are compared only under the same key
 
 
 @dataclass(frozen=True, slots=True)
 class GradedMeasurement:
     """A measurement with its grade and the rows it refers to."""
 
-    told: MeasurementData
+    data: MeasurementData
     metric: Metric
-    place: Place
+    key: MeasurementKey
     graded: Graded
     effect: float | None
 
     def summary(self) -> dict[str, Any]:
         """Return what is displayed of a measurement that doesn't become a finding."""
         return {
-            "metric": self.told.metric,
-            "old": self.told.old.mean,
-            "new": self.told.new.mean,
+            "metric": self.data.metric,
+            "old": self.data.old.mean,
+            "new": self.data.new.mean,
             "change_pct": self.graded.change_pct,
             "verdict": self.graded.verdict.value,
         }
 
 
-# The columns of a finding, in the order of `Found.values`.
+# The columns of a finding, in the order of `NewFinding.values`.
 FIELDS = (
     *("report", "metric", "scenario", "machine", "parent", "base", "headline", "verdict"),
     *("change_pct", "change_pct_raw", "old_mean", "old_stddev_pct", "new_mean", "new_stddev_pct"),
@@ -60,24 +62,24 @@ class NewFinding:
 
     def values(self) -> tuple[Any, ...]:
         """Return the values of FIELDS as stored in the database."""
-        told, graded = self.measured.told, self.measured.graded
+        data, graded = self.measured.data, self.measured.graded
         return (
             self.report,
-            *self.measured.place,
+            *self.measured.key,
             self.parent,
             self.base,
             self.headline,
             graded.verdict.value,
             graded.better_pct,
             graded.change_pct,
-            told.old.mean,
-            told.old.stddev_pct,
-            told.new.mean,
-            told.new.stddev_pct,
-            told.old.n,
-            told.new.n,
-            orjson.dumps(told.old_samples).decode(),
-            orjson.dumps(told.new_samples).decode(),
+            data.old.mean,
+            data.old.stddev_pct,
+            data.new.mean,
+            data.new.stddev_pct,
+            data.old.n,
+            data.new.n,
+            orjson.dumps(data.old_samples).decode(),
+            orjson.dumps(data.new_samples).decode(),
             graded.p_value,
             graded.low_pct,
             graded.high_pct,

@@ -12,7 +12,7 @@ from django.db import DataError, IntegrityError, OperationalError, transaction
 
 from bot.results.errors import Conflict, RejectedInput
 from bot.results.kernel_result import KernelResult
-from bot.results.storage.bisect_results import Taken, changed_paths, conflict_words
+from bot.results.storage.bisect_results import Taken, changed_paths, conflict_reason
 from bot.results.storage.catalog import machine_row
 from tracker.domain.errors import InvalidInput
 from tracker.domain.keys import scenario_key
@@ -33,7 +33,7 @@ class ReleaseReceipt:
     left_out: tuple[str, ...] = ()  # evidence files not kept, each with the reason
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         return "; ".join([f"{self.row.kernel}, measured", *self.left_out])
 
 
@@ -44,8 +44,8 @@ def take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
             with transaction.atomic():
                 return _take(result, now)
         except (DataError, ArithmeticError, ValueError) as error:
-            words = (str(error) or type(error).__name__).splitlines()[0]
-            return RejectedInput("", f"the database can't store it: {words}")
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            return RejectedInput("", f"the database can't store it: {reason}")
         except (IntegrityError, OperationalError) as error:  # another worker created the same machine
             log.info("attempt %d failed: %s", attempt + 1, error)
             if attempt == _TRIES - 1:
@@ -59,7 +59,7 @@ def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput
     if row := known.select_related("kernel").first():
         paths = changed_paths(json.loads(row.payload), json.loads(result.payload)) if row.digest != digest else []
         if paths:
-            return Conflict("", conflict_words(str(row), paths), [(path, "differs") for path in paths])
+            return Conflict("", conflict_reason(str(row), paths), [(path, "differs") for path in paths])
         return ReleaseReceipt(Taken.DUPLICATE, row)
     row = ReleaseResult.objects.create(
         producer=result.producer,
@@ -71,23 +71,25 @@ def _take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput
         received_at=now,
     )
     store_measurements(result, row)
-    place = _place(result)
+    machine_and_scenario = _machine_and_scenario(result)
     left_out = []
     for each in result.evidence:
         try:
-            tool_output.attach_to_kernel(row.kernel, each.name, each.text, result.producer, now, row, *place)
-        except InvalidInput as unfit:  # the measurements are kept all the same
-            left_out.append(str(unfit))
+            tool_output.attach_to_kernel(
+                row.kernel, each.name, each.text, result.producer, now, row, *machine_and_scenario
+            )
+        except InvalidInput as error:  # the measurements are kept all the same
+            left_out.append(str(error))
     return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
 
 
 def _kernel(result: KernelResult) -> Kernel:
-    told = result.kernel
-    first = {"measured_at": result.created_at, "describe": told.describe}
-    return Kernel.objects.get_or_create(name=told.name, variant=told.variant, defaults=first)[0]
+    kernel = result.kernel
+    first = {"measured_at": result.created_at, "describe": kernel.describe}
+    return Kernel.objects.get_or_create(name=kernel.name, variant=kernel.variant, defaults=first)[0]
 
 
-def _place(result: KernelResult) -> tuple[Machine, Scenario]:
+def _machine_and_scenario(result: KernelResult) -> tuple[Machine, Scenario]:
     """Return the machine and scenario of the first test, where the evidence was taken."""
     first = result.tests[0]
     key = scenario_key(first.suite, first.params)
@@ -101,13 +103,13 @@ def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
         Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))
         for test in result.tests
     )
-    metrics, turned = catalog.metrics(
+    metrics, changed_metrics = catalog.metrics(
         catalog.new_metric(each.metric, each.unit, each.direction, test.suite)
         for test in result.tests
         for each in test.measured
     )
-    if turned:
-        regrade(turned)
+    if changed_metrics:
+        regrade(changed_metrics)
     rows = [
         Measurement(
             kernel=row.kernel,

@@ -11,7 +11,7 @@ from bot.git.inspection import CommitInspection
 from bot.results import rechecks
 from bot.results.bisect_result import CommitInfo, Result
 from bot.results.storage.catalog import ResultCatalog, with_trailers
-from bot.results.storage.graded import GradedMeasurement, NewFinding, Place
+from bot.results.storage.graded import GradedMeasurement, MeasurementKey, NewFinding
 from tracker.domain.events import EventKind
 from tracker.models import Commit, Event, Finding, Report
 from tracker.models.results import Outcome
@@ -22,25 +22,25 @@ from tracker.services.regrading import told_already
 class KnownResults:
     """The reports by the ids of their culprits; grows while results join them.
 
-    `places`: the findings of each report, by place; `heads`: its headline; `told`: reports whose mail can't be
+    `findings`: the findings of each report, by key; `headlines`: its headline; `announced`: reports whose mail can't be
     recalled; `fixed`: by the sha of a commit, the reports that it fixes.
     """
 
     reports: dict[int, Report]
-    places: dict[int, dict[Place, Finding | NewFinding]]
-    heads: dict[int, Finding | NewFinding]
-    told: Collection[int]
+    findings: dict[int, dict[MeasurementKey, Finding | NewFinding]]
+    headlines: dict[int, Finding | NewFinding]
+    announced: Collection[int]
     fixed: Mapping[str, Sequence[Report]]
 
     def add(self, reports: Mapping[int, Report]) -> None:
         """Add reports that were just created, by the ids of their culprits."""
         self.reports.update(reports)
-        self.places.update({report.pk: {} for report in reports.values()})
+        self.findings.update({report.pk: {} for report in reports.values()})
 
     def fixed_by(self, result: Result, measured: Iterable[GradedMeasurement]) -> list[Report]:
         """Return the reports that the result's commit fixes and that were measured in one of the same places."""
-        places = {each.place for each in measured if each.told.role != "monitor"}
-        return [report for report in self.fixed.get(subject(result).sha, ()) if places & self.places[report.pk].keys()]
+        keys = {each.key for each in measured if each.data.role != "monitor"}
+        return [report for report in self.fixed.get(subject(result).sha, ()) if keys & self.findings[report.pk].keys()]
 
 
 def subject(result: Result) -> CommitInfo:
@@ -52,33 +52,35 @@ def is_about_a_culprit(result: Result) -> bool:
     return result.outcome == Outcome.CONCLUSIVE and result.culprit is not None
 
 
-def fetch_known(results: Sequence[Result], things: ResultCatalog, seen: Mapping[str, CommitInspection]) -> KnownResults:
+def fetch_known(
+    results: Sequence[Result], catalog: ResultCatalog, seen: Mapping[str, CommitInspection]
+) -> KnownResults:
     """Load the reports of these culprits, of the same patches in other trees, and those that these commits fix."""
-    _join_same_patches(results, things)
-    owners = [commit.same_patch_as_id or commit.pk for commit in things.commits.values()]
+    _join_same_patches(results, catalog)
+    owners = [commit.same_patch_as_id or commit.pk for commit in catalog.commits.values()]
     locked = Report.objects.select_for_update(of=("self",)).order_by("pk")  # so that none is released or sent meanwhile
     mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
-    fixed = _fixed(results, things, seen)
-    pks = {report.pk for report in (*mine, *(each for some in fixed.values() for each in some))}
+    fixed = _fixed(results, catalog, seen)
+    pks = {report.pk for report in (*mine, *(each for reports in fixed.values() for each in reports))}
     known = KnownResults(
         reports={report.culprit_id: report for report in mine},
-        places={pk: {} for pk in pks},
-        heads={},
-        told=told_already(pks) if pks else (),
+        findings={pk: {} for pk in pks},
+        headlines={},
+        announced=told_already(pks) if pks else (),
         fixed=fixed,
     )
     findings = Finding.objects.filter(report__in=pks).select_related("result", "metric")
     for finding in findings.defer("old_samples", "new_samples", "result__payload") if pks else ():
-        known.places[finding.report_id][finding.metric_id, finding.scenario_id, finding.machine_id] = finding
+        known.findings[finding.report_id][finding.metric_id, finding.scenario_id, finding.machine_id] = finding
         if finding.headline:
-            known.heads[finding.report_id] = finding
+            known.headlines[finding.report_id] = finding
     return known
 
 
-def _join_same_patches(results: Sequence[Result], things: ResultCatalog) -> None:
+def _join_same_patches(results: Sequence[Result], catalog: ResultCatalog) -> None:
     """Link a culprit to the known one with the same title and patch-id (or patch mail)."""
-    told = (result.culprit for result in results if is_about_a_culprit(result))
-    culprits = [things.commits[each.sha] for each in told if each]
+    reported_culprits = (result.culprit for result in results if is_about_a_culprit(result))
+    culprits = [catalog.commits[each.sha] for each in reported_culprits if each]
     ids = {each.patch_id for each in culprits} - {""}
     mails = {each.patch_message_id for each in culprits} - {""}
     if not ids and not mails:
@@ -105,46 +107,46 @@ _FIXES = (
 
 
 def _fixed(
-    results: Sequence[Result], things: ResultCatalog, seen: Mapping[str, CommitInspection]
+    results: Sequence[Result], catalog: ResultCatalog, seen: Mapping[str, CommitInspection]
 ) -> dict[str, list[Report]]:
     """Return the reports that each commit fixes, according to git or mail, by sha."""
     subjects = {subject(result).sha: subject(result) for result in results}
-    told = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
+    events = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
     fixed: dict[str, dict[int, Report]] = {}
-    for event in told:
+    for event in events:
         fixed.setdefault(event.commit, {})[event.report_id] = event.report
     for sha, commit in subjects.items():
-        if names := named_by(commit, things, seen):
+        if names := named_by(commit, catalog, seen):
             fixed.setdefault(sha, {}).update({report.pk: report for report in _reports_of(names)})
     return {sha: list(reports.values()) for sha, reports in fixed.items()}
 
 
-def named_by(commit: CommitInfo, things: ResultCatalog, seen: Mapping[str, CommitInspection]) -> tuple[str, ...]:
+def named_by(commit: CommitInfo, catalog: ResultCatalog, seen: Mapping[str, CommitInspection]) -> tuple[str, ...]:
     """Return the abbreviated shas that a commit says it fixes, by this result, other results or a tree."""
-    told = with_trailers(commit, seen.get(commit.sha))
-    row = things.commits.get(commit.sha)
+    info = with_trailers(commit, seen.get(commit.sha))
+    row = catalog.commits.get(commit.sha)
     stored = tuple((tag, value) for tag, value in row.trailers) if row else ()
-    return rechecks.fixes_named(replace(told, trailers=(*told.trailers, *stored)))
+    return rechecks.fixes_named(replace(info, trailers=(*info.trailers, *stored)))
 
 
 def are_entangled(
-    results: Sequence[Result], things: ResultCatalog, known: KnownResults, seen: Mapping[str, CommitInspection]
+    results: Sequence[Result], catalog: ResultCatalog, known: KnownResults, seen: Mapping[str, CommitInspection]
 ) -> bool:
     """Whether one result measures a fix for the culprit of another one, so that their order matters."""
     culprits = {result.culprit.sha for result in results if result.culprit}
-    joined = {things.commits[sha].same_patch_as_id or things.commits[sha].pk for sha in culprits}
+    joined = {catalog.commits[sha].same_patch_as_id or catalog.commits[sha].pk for sha in culprits}
     for result in results:
         commit = subject(result)
         if any(report.culprit_id in joined for report in known.fixed.get(commit.sha, ())):
             return True
-        if any(sha.startswith(name) for name in named_by(commit, things, seen) for sha in culprits):
+        if any(sha.startswith(name) for name in named_by(commit, catalog, seen) for sha in culprits):
             return True
     return False
 
 
 def _reports_of(names: Collection[str]) -> list[Report]:
     """Return the reports whose culprits have these abbreviated shas."""
-    begins = Q()
+    condition = Q()
     for name in names:
-        begins |= Q(culprit__sha__gte=name, culprit__sha__lt=name + "g")
-    return list(Report.objects.filter(begins).select_related("culprit"))
+        condition |= Q(culprit__sha__gte=name, culprit__sha__lt=name + "g")
+    return list(Report.objects.filter(condition).select_related("culprit"))

@@ -13,7 +13,7 @@ from bot.results.storage.kernel_results import store_measurements
 from tracker.domain.tool_output.kinds import kind_of
 from tracker.models import Measurement, ReleaseResult, ToolOutput
 
-_TOLD = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stddev", "runs")
+_COLUMNS = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stddev", "runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,31 +23,31 @@ class ReadAgain:
     results: int = 0
     files: int = 0
     changed: int = 0
-    refused: int = 0
+    rejected: int = 0
 
 
 def read_again() -> ReadAgain:
     """Read every result and file again, each in its own transaction. What is now rejected stays as it was."""
-    results = files = changed = refused = 0
+    results = files = changed = rejected = 0
     for row in ReleaseResult.objects.select_related("kernel").order_by("pk").iterator(chunk_size=100):
         results += 1
         try:
             changed += _result(row)
         except RejectedInput:
-            refused += 1
+            rejected += 1
     for file in ToolOutput.objects.order_by("pk").iterator(chunk_size=20):
         files += 1
         if (kind := kind_of(file.text)) != file.kind:
             changed += ToolOutput.objects.filter(pk=file.pk).update(kind=kind)
-    return ReadAgain(results, files, changed, refused)
+    return ReadAgain(results, files, changed, rejected)
 
 
 def _result(row: ReleaseResult) -> bool:
     """Store the measurements of a result again; return whether they changed."""
-    told = perf_release_result.parse(json.loads(row.payload), str(row))
+    result = perf_release_result.parse(json.loads(row.payload), str(row))
     stored = Measurement.objects.filter(result=row)
     with transaction.atomic():
-        before = set(stored.values_list(*_TOLD))
+        before = set(stored.values_list(*_COLUMNS))
         stored.delete()
-        store_measurements(told, row)
-        return set(stored.values_list(*_TOLD)) != before
+        store_measurements(result, row)
+        return set(stored.values_list(*_COLUMNS)) != before
