@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bot.git.maintainers import Maintainers
 from bot.mail.mailmap import read_mailmap
 from tests.debian_kernel import DebianKernel
+from tests.needs import kernel_source
 
 COMMITS, ASKED = 2000, 20
 BUDGET_MS = 5.0

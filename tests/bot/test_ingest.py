@@ -285,7 +285,7 @@ def test_a_log_and_its_samples_are_dropped_and_moved_together(
     os.utime(drop / "a.csv", (1, 1))
     assert take_dropped(drop, [], world.now) == 0  # its log may be on its way
     assert (drop / "a.csv").exists()
-    monkeypatch.setattr("bot.results.drop_directory._PATIENCE", 0)
+    monkeypatch.setattr("bot.results.drop_directory._PARTNER_WAIT", 0)
     assert take_dropped(drop, [], world.now) == 0  # alone it is refused in the end
     assert "expected its git bisect log" in (drop / "refused" / "a.csv.reason").read_text()
     for name, text in (("b.csv", CSV), ("b.log", LOG)):
