@@ -40,7 +40,7 @@ def main() -> None:
             times.append(1000 * (time.perf_counter() - begin))
         begin = time.perf_counter()
         for commit in commits[:ASKED]:
-            kernel.asked(commit)
+            kernel.script_recipients(commit)
         script = 1000 * (time.perf_counter() - begin) / ASKED
     mean = sum(times) / len(times)
     print(f"maintainers: {len(known)} sections read in {1000 * loaded:.0f} ms, once a file")

@@ -9,6 +9,6 @@ class BotConfig(AppConfig):
 
     def ready(self) -> None:
         """Have the settings checked before any command runs."""
-        from bot.checks import settings_can_be_meant
+        from bot.checks import check_settings
 
-        checks.register(settings_can_be_meant)
+        checks.register(check_settings)

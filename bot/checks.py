@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from bot.config import compose_config, configured_transport, identity_without_keys, send_config
 
 
-def settings_can_be_meant(**options: Any) -> list[CheckMessage]:
+def check_settings(**options: Any) -> list[CheckMessage]:
     """Check the mailmap, keyring, rule names, policy, keys and transport, without using the database."""
     try:
         identity_without_keys()
@@ -19,6 +19,6 @@ def settings_can_be_meant(**options: Any) -> list[CheckMessage]:
         send_config()
         if settings.EMAIL_URL:
             configured_transport()
-    except (ImproperlyConfigured, ValueError) as mistake:
-        return [Error(str(mistake), id="perfwork.E001")]
+    except (ImproperlyConfigured, ValueError) as error:
+        return [Error(str(error), id="perfwork.E001")]
     return []

@@ -52,13 +52,13 @@ def identity_without_keys() -> BotIdentity:
 def _identity(keys: KeyCache | None) -> BotIdentity:
     if settings.PERFWORK_KEYRING and not Path(settings.PERFWORK_KEYRING).is_dir():
         raise ImproperlyConfigured(f"PERFWORK_KEYRING: no such directory: {settings.PERFWORK_KEYRING}")
-    believed = TrustAnchors(
+    anchors = TrustAnchors(
         servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
         signers=settings.PERFWORK_SIGNERS,
         keyring=settings.PERFWORK_KEYRING,
     )
     if keys:
-        believed = replace(believed, key=keys.key, signs=keys.signs, warm=keys.warm)
+        anchors = replace(anchors, key=keys.key, signs=keys.signs, warm=keys.warm)
     return BotIdentity(
         address=settings.PERFWORK_BOT_ADDRESS.lower(),
         name=settings.PERFWORK_BOT_NAME,
@@ -69,7 +69,7 @@ def _identity(keys: KeyCache | None) -> BotIdentity:
         robots=frozenset(address.lower() for address in settings.PERFWORK_ROBOTS),
         operators=frozenset(address.lower() for address in settings.PERFWORK_OPERATORS),
         trust_policy=settings.PERFWORK_TRUST,
-        trust_anchors=believed,
+        trust_anchors=anchors,
         aliases=_aliases(settings.PERFWORK_MAILMAP),
         secret=settings.SECRET_KEY.encode(),
         rules_off=_rules_off(settings.PERFWORK_RULES_OFF),
@@ -184,7 +184,7 @@ def _aliases(path: str) -> Aliases:
 
 def tree_paths() -> list[Path]:
     """Return the paths of the existing clones of PERFWORK_TREES."""
-    paths = (Path(_place(value)[0]) for value in settings.PERFWORK_TREES.values())
+    paths = (Path(_path_and_branches(value)[0]) for value in settings.PERFWORK_TREES.values())
     return [path for path in dict.fromkeys(paths) if is_repository(path)]
 
 
@@ -194,16 +194,16 @@ def configured_trees(names: Collection[str] = ()) -> list[Tree]:
     return [_configured(name, settings.PERFWORK_TREES[name]) for name in chosen]
 
 
-def _place(value: str) -> tuple[str, str]:
+def _path_and_branches(value: str) -> tuple[str, str]:
     """Split a value like /srv/akpm.git#mm-* into path and branches."""
     path, _, branches = value.partition("#")
     return path, branches
 
 
-def _configured(name: str, place: str) -> Tree:
+def _configured(name: str, value: str) -> Tree:
     tree = tree_for(name)
     assert tree
-    path, branches = _place(place)
+    path, branches = _path_and_branches(value)
     role = settings.PERFWORK_TREE_ROLES.get(name, tree.role)
     if (tree.path, tree.branches, tree.role) != (path, branches, role):
         tree.path, tree.branches, tree.role, tree.cursor = path, branches, role, ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 log = logging.getLogger(__name__)
-_CALM = 10.0  # seconds; a process that lived longer is restarted at once
+_STABLE_AFTER = 10.0  # seconds; a process that lived longer is restarted at once
 _LONGEST_WAIT = 30.0
 _PR_SET_PDEATHSIG = 1
 
@@ -50,7 +50,7 @@ class Supervisor:
         try:
             while not self.ending:
                 for child in self.children:
-                    self._tend(child)
+                    self._check(child)
                 time.sleep(0.2)
         finally:
             self._end_all()
@@ -58,12 +58,12 @@ class Supervisor:
     def _end(self, number: int, frame: FrameType | None) -> None:
         self.ending = True
 
-    def _tend(self, child: Child) -> None:
+    def _check(self, child: Child) -> None:
         now = time.monotonic()
         if child.process and child.process.poll() is not None:
             code = child.process.returncode
             child.process = None
-            child.deaths = 0 if now - child.started > _CALM else child.deaths + 1
+            child.deaths = 0 if now - child.started > _STABLE_AFTER else child.deaths + 1
             wait = min(_LONGEST_WAIT, 0.5 * 2 ** min(child.deaths, 10)) if child.deaths else 0.0
             child.not_before = now + wait
             log.warning("%s exited with %s; restarting in %.1f s", child.name, code, wait)

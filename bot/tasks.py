@@ -46,12 +46,12 @@ def _lease() -> timedelta:
 
 def compose_mail() -> None:
     """Compose report mails, further mails and, if set, the weekly digest."""
-    first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
-    compose_due(bot_identity(), now, approve_first=first, house=compose_config())
-    compose_follow_ups(bot_identity(), now, approve_first=first, house=compose_config())
+    approve_first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
+    compose_due(bot_identity(), now, approve_first=approve_first, config=compose_config())
+    compose_follow_ups(bot_identity(), now, approve_first=approve_first, config=compose_config())
     if settings.PERFWORK_DIGEST:
         try:
-            compose_week(bulletin_config(), now, approve_first=first)
+            compose_week(bulletin_config(), now, approve_first=approve_first)
         except Exception:  # it must not block other mail
             log.exception("the weekly digest could not be composed")
 
@@ -69,26 +69,26 @@ def take_results() -> int:
 @shared_task(name="read_archives")
 def read_archives() -> None:
     """Enqueue a task for every archive; an epoch or a list is an archive of its own."""
-    for which, place in enumerate(settings.PERFWORK_ARCHIVES):
+    for index, archive in enumerate(settings.PERFWORK_ARCHIVES):
         try:
             if settings.PERFWORK_FETCH:
-                refresh(Path(place))
+                refresh(Path(archive))
         except (Unreadable, OSError) as error:
             log.error("%s", error)
             continue  # a stale archive must not count as read: it may lack a copy that resolves a doubt
         try:
-            for number, _ in enumerate(open_sources(place)):
-                read_archive.delay(which, number)  # by number: a URL may hold a password, to be kept off the broker
+            for number, _ in enumerate(open_sources(archive)):
+                read_archive.delay(index, number)  # by number: a URL may hold a password, to be kept off the broker
         except (Unreadable, OSError) as error:
             log.error("%s", error)
 
 
 @shared_task(name="read_archive")
-def read_archive(which: int, number: int) -> None:
+def read_archive(index: int, number: int) -> None:
     """Read new mail of one archive, unless another worker does. Errors are logged, and affect no other archive."""
     try:
         read_source(
-            open_sources(settings.PERFWORK_ARCHIVES[which])[number], bot_identity(), timezone.now(), lease=_lease()
+            open_sources(settings.PERFWORK_ARCHIVES[index])[number], bot_identity(), timezone.now(), lease=_lease()
         )
     except Busy as busy:
         log.info("%s", busy)
@@ -106,13 +106,13 @@ def track_trees() -> None:
 @shared_task(name="track_tree")
 def track_tree(name: str) -> None:
     """Fetch and walk one tree, unless another worker does. Errors are logged, and affect no other tree."""
-    rest = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
-    patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease(), rest)
+    interval = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
+    patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease(), interval)
     try:
         for tree in configured_trees([name]):
-            _, trouble = follow(tree, bot_identity(), timezone.now(), patience, tree_paths())
-            if trouble:
-                log.error("%s", trouble)
+            _, failure = follow(tree, bot_identity(), timezone.now(), patience, tree_paths())
+            if failure:
+                log.error("%s", failure)
     except Busy as busy:
         log.info("%s", busy)
     except (Unreadable, OSError, OperationalError) as error:
@@ -130,16 +130,16 @@ def send_mail() -> int:
         return 0
     try:
         transport = configured_transport()
-    except ValueError as mistake:
-        log.info("%s", mistake)
+    except ValueError as invalid:
+        log.info("%s", invalid)
         return 0
-    how = send_config(run=SENDING)
-    mail_links(transport, bot_identity(), now, how.signing)
+    config = send_config(run=SENDING)
+    mail_links(transport, bot_identity(), now, config.signing)
     try:
-        fates = send_due(transport, how)
+        statuses = send_due(transport, config)
     except DatabaseError as error:  # a full disk, or a lost server: unrecorded mail becomes in doubt later
         log.error("sending stopped: %s", error)
         return 0
-    if fates and not ENDS_A_ROUND & fates.keys() and has_due(timezone.now()) and not is_busy():
+    if statuses and not ENDS_A_ROUND & statuses.keys() and has_due(timezone.now()) and not is_busy():
         send_mail.delay()
-    return fates.total()
+    return statuses.total()

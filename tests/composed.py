@@ -15,12 +15,12 @@ from bot.compose.conventions import Attached, Conventions, SubjectForm
 from bot.compose.report.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.git.maintainers import Maintainers
 from bot.mail.addresses import Address
-from tests.report_data import BOT, FINDING, SLOWER, TOLD
+from tests.report_data import BOT, FINDING, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
 
-PLACE = Path(__file__).parent / "mail" / "composed"
+DIRECTORY = Path(__file__).parent / "mail" / "composed"
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-HOUSE = Conventions(lkml="linux-kernel@vger.kernel.org")
+CONVENTIONS = Conventions(lkml="linux-kernel@vger.kernel.org")
 OPTANE = "48 threads 2 sockets Example(R) CPU 6252 @ 2.10GHz (Cedar Lake) with 512G memory"
 MM = Maintainers(
     "EXAMPLE MM\nM:\tAndrea Vale <andrea@dev.example>\nR:\tBo Lane <bo@dev.example>\n"
@@ -70,13 +70,13 @@ def elsewhere(number: int, change: float) -> FindingData:
 
 REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
     "01-regression": (
-        replace(TOLD, rechecks=(RecheckInfo("v9.1-rc3", "good-after-revert"), RecheckInfo("v9.1-rc4", "still-bad"))),
-        HOUSE,
+        replace(REPORT, rechecks=(RecheckInfo("v9.1-rc3", "good-after-revert"), RecheckInfo("v9.1-rc4", "still-bad"))),
+        CONVENTIONS,
     ),
-    "02-improvement": (replace(TOLD, verdict=Verdict.IMPROVEMENT, findings=(BETTER,)), HOUSE),
+    "02-improvement": (replace(REPORT, verdict=Verdict.IMPROVEMENT, findings=(BETTER,)), CONVENTIONS),
     "03-noisy-latency": (
         replace(
-            TOLD,
+            REPORT,
             title="net/relay: batch small frames",
             findings=(
                 replace(
@@ -96,30 +96,30 @@ REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
                 ),
             ),
         ),
-        HOUSE,
+        CONVENTIONS,
     ),
     "04-mixed-results": (
-        replace(TOLD, findings=(FINDING, SLOWER, replace(BETTER, metric="vm-scan.median"), elsewhere(1, 8.0))),
-        HOUSE,
+        replace(REPORT, findings=(FINDING, SLOWER, replace(BETTER, metric="vm-scan.median"), elsewhere(1, 8.0))),
+        CONVENTIONS,
     ),
     "05-debug-config": (
-        replace(TOLD, build=BuildInfo(kconfig="x86_64-perf-9-kasan", compiler="gcc-14", cmdline="ro page_poison=1")),
-        HOUSE,
+        replace(REPORT, build=BuildInfo(kconfig="x86_64-perf-9-kasan", compiler="gcc-14", cmdline="ro page_poison=1")),
+        CONVENTIONS,
     ),
     "06-alignment": (
         replace(
-            TOLD,
+            REPORT,
             findings=(
                 replace(FINDING, change_pct=-4.1, new_mean=176648.0, low_pct=-4.6, high_pct=-3.5),
                 profile("shrink_folio_list", 12.1, 12.4),
                 profile("clear_page_erms", 7.3, 7.1),
             ),
         ),
-        HOUSE,
+        CONVENTIONS,
     ),
     "07-many-tests-and-a-profile": (
         replace(
-            TOLD,
+            REPORT,
             findings=(
                 FINDING,
                 SLOWER,
@@ -129,22 +129,24 @@ REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
                 *(elsewhere(number, change) for number, change in enumerate((-31.0, -7.4, -12.9, -5.2))),
             ),
         ),
-        HOUSE,
+        CONVENTIONS,
     ),
     "08-answer-to-a-patch": (
         replace(
-            TOLD,
+            REPORT,
             title="[PATCH v3 2/7] mm/vmscan: walk cold folios first",
             tree="mm",
             tree_url="",
             branch="mm-unstable",
-            patch=replace(TOLD.patch, answers="p2@dev.example", references=("cover@dev.example", "p2@dev.example")),
+            patch=replace(
+                REPORT.patch, in_reply_to="p2@dev.example", references=("cover@dev.example", "p2@dev.example")
+            ),
         ),
-        HOUSE,
+        CONVENTIONS,
     ),
     "09-from-zero": (
         replace(
-            TOLD,
+            REPORT,
             findings=(
                 replace(
                     SLOWER,
@@ -157,11 +159,11 @@ REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
                 ),
             ),
         ),
-        HOUSE,
+        CONVENTIONS,
     ),
     "10-revert-with-a-script": (
         replace(
-            TOLD,
+            REPORT,
             title='Revert "x86/entry: save one register more than the ABI asks for on every system call"',
             parent_title="",
             base="",
@@ -172,23 +174,23 @@ REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
             ),
             raw="https://perf.example.org/api/v1/results/42",
         ),
-        HOUSE,
+        CONVENTIONS,
     ),
     "11-odd-names-and-300-people": (
         replace(
-            TOLD,
+            REPORT,
             author=Address(
                 "Dána =?utf-8?q?B=3Croot=40x=2Eexample=3E?= \u202eBrook\nBcc: x@y.example", "dana@dev.example"
             ),
             title="mm: \u202eturn\x07 it round\r\nBcc: x@y.example",
             trailers=tuple(("Cc", f'"Person, {number}" <p{number}@dev.example>') for number in range(300)),
         ),
-        HOUSE,
+        CONVENTIONS,
     ),
     "12-tree-in-front-with-regzbot": (
-        replace(TOLD, tree="linux-next", tree_role="next", branch="master", responsible=MM),
+        replace(REPORT, tree="linux-next", tree_role="next", branch="master", responsible=MM),
         replace(
-            HOUSE,
+            CONVENTIONS,
             subject=SubjectForm.TREE,
             regzbot="regressions@lists.linux.dev",
             tree_lists={"next": ("linux-next@vger.kernel.org",)},
@@ -204,8 +206,8 @@ def composed(name: str) -> bytes:
     from bot.compose.mail import to_bytes
     from bot.compose.report.report_mail import compose
 
-    told, house = REPORTS[name]
-    return to_bytes(compose(told, BOT, AT, "", house))
+    report, conventions = REPORTS[name]
+    return to_bytes(compose(report, BOT, AT, "", conventions))
 
 
 def main() -> None:
@@ -215,7 +217,7 @@ def main() -> None:
 
     django.setup()
     for name in REPORTS:
-        (PLACE / f"{name}.eml").write_bytes(composed(name))
+        (DIRECTORY / f"{name}.eml").write_bytes(composed(name))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
+def empty_cache() -> None:
     """Clear the cache, since it holds values from another test's database."""
     cache.clear()
 

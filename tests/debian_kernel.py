@@ -11,7 +11,16 @@ from pathlib import Path
 
 from bot.mail.addresses import parse_addresses
 
-WANTED = ("MAINTAINERS", ".mailmap", "scripts/get_maintainer.pl", "COPYING", "CREDITS", "Kbuild", "Makefile", "README")
+NEEDED_FILES = (
+    "MAINTAINERS",
+    ".mailmap",
+    "scripts/get_maintainer.pl",
+    "COPYING",
+    "CREDITS",
+    "Kbuild",
+    "Makefile",
+    "README",
+)
 # Changed lines that the K: keywords of MAINTAINERS are matched against.
 LINES = (
     "	if (unlikely(!folio))",
@@ -38,23 +47,23 @@ class Invented:
 
 
 class DebianKernel:
-    """The file names of the source; the files that get_maintainer.pl needs are unpacked in `place`."""
+    """The file names of the source; the files that get_maintainer.pl needs are unpacked in `directory`."""
 
-    def __init__(self, place: Path, tarball: Path) -> None:
-        self.place = place
+    def __init__(self, directory: Path, tarball: Path) -> None:
+        self.directory = directory
         self.files: list[str] = []
         with tarfile.open(tarball, "r|xz") as source:
             for member in source:
                 path = member.name.partition("/")[2]
                 if member.isdir():
-                    (place / path).mkdir(parents=True, exist_ok=True)
+                    (directory / path).mkdir(parents=True, exist_ok=True)
                 elif member.isfile():
                     self.files.append(path)
-                    if path in WANTED and (content := source.extractfile(member)):
-                        (place / path).parent.mkdir(parents=True, exist_ok=True)
-                        (place / path).write_bytes(content.read())
-        self.maintainers = (place / "MAINTAINERS").read_text(encoding="utf-8", errors="replace")
-        self.mailmap = (place / ".mailmap").read_text(encoding="utf-8", errors="replace")
+                    if path in NEEDED_FILES and (content := source.extractfile(member)):
+                        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+                        (directory / path).write_bytes(content.read())
+        self.maintainers = (directory / "MAINTAINERS").read_text(encoding="utf-8", errors="replace")
+        self.mailmap = (directory / ".mailmap").read_text(encoding="utf-8", errors="replace")
 
     def commits(self, number: int) -> Iterator[Invented]:
         """Yield realistic commits: most change files of one directory, some of several."""
@@ -69,14 +78,14 @@ class DebianKernel:
                 files += draw.sample(self.files, draw.choice((1, 2, 5)))
             yield Invented(tuple(sorted(set(files))), draw.choice((*LINES, "", "", "", "")))
 
-    def asked(self, commit: Invented) -> frozenset[str]:
+    def script_recipients(self, commit: Invented) -> frozenset[str]:
         """Return the addresses that get_maintainer.pl prints for the commit, without using git history."""
-        patch = self.place / "commit.patch"
+        patch = self.directory / "commit.patch"
         patch.write_text(commit.patch())
         options = ("--no-git", "--no-git-fallback", "--no-rolestats")
         done = subprocess.run(
             ["perl", "scripts/get_maintainer.pl", *options, patch.name],
-            cwd=self.place,
+            cwd=self.directory,
             capture_output=True,
             text=True,
             errors="replace",

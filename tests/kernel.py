@@ -25,7 +25,7 @@ class Kernel:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.git = Linux(world.place / "kernel.git", world.now)
+        self.git = Linux(world.directory / "kernel.git", world.now)
         self.git.commit("Linux 9.0")
         self.git.tag("v9.0")
         for branch in ("mm", "next"):

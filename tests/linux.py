@@ -124,16 +124,16 @@ class Linux:
 
     def _deep_tree(self, blobs: Mapping[str, str]) -> str:
         """Write a tree with subdirectories, using a temporary index."""
-        with TemporaryDirectory() as place:
-            index = {"GIT_INDEX_FILE": f"{place}/index"}
+        with TemporaryDirectory() as directory:
+            index = {"GIT_INDEX_FILE": f"{directory}/index"}
             entries = "".join(f"100644 {sha}\t{name}\0" for name, sha in blobs.items())
             self("update-index", "-z", "--index-info", stdin=entries.encode(), **index)
             return self("write-tree", **index)
 
-    def mirror(self, place: Path) -> Path:
-        """Clone a mirror of this repository into `place`."""
-        subprocess.run(["git", "clone", "--quiet", "--mirror", self.path, place], check=True, env=git.ENVIRONMENT)
-        return place
+    def mirror(self, directory: Path) -> Path:
+        """Clone a mirror of this repository into `directory`."""
+        subprocess.run(["git", "clone", "--quiet", "--mirror", self.path, directory], check=True, env=git.ENVIRONMENT)
+        return directory
 
 
 def _file(title: str) -> str:

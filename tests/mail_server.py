@@ -55,10 +55,10 @@ class Moody:
     async def handle_RCPT(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        words = self.rcpt.get(address, "250 fine")
-        if words.startswith("250"):
+        reply = self.rcpt.get(address, "250 fine")
+        if reply.startswith("250"):
             envelope.rcpt_tos.append(address)
-        return words
+        return reply
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         await asyncio.sleep(self.stall)

@@ -17,9 +17,9 @@ from tracker.services import mail_transitions
 LEASE = timedelta(seconds=60)
 
 
-def send(server: Server, **manner: Any) -> Counter[SendStatus]:
+def send(server: Server, **options: Any) -> Counter[SendStatus]:
     """Send what is due, as one run of a worker, and count the outcomes."""
-    return sender.send_due(SmtpTransport(server), sender.SendConfig(**{"lease": LEASE, **manner}))
+    return sender.send_due(SmtpTransport(server), sender.SendConfig(**{"lease": LEASE, **options}))
 
 
 def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> list[OutgoingMail]:
@@ -27,16 +27,16 @@ def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> l
     return scheduler.claim_due(now or timezone.now(), LEASE, limit, by)
 
 
-def by_hand(mail: OutgoingMail, verb: str, words: str = "") -> bool:
+def act(mail: OutgoingMail, action: str, reason: str = "") -> bool:
     """Apply an operator's action, as on the page, and return whether it took effect."""
-    return mail_transitions.apply_action(mail.pk, verb, "dana", timezone.now(), words)
+    return mail_transitions.apply_action(mail.pk, action, "dana", timezone.now(), reason)
 
 
-def again(mail: OutgoingMail) -> OutgoingMail:
+def reloaded(mail: OutgoingMail) -> OutgoingMail:
     return OutgoingMail.objects.get(pk=mail.pk)
 
 
-def record_of(mail: OutgoingMail) -> list[str]:
+def states_of(mail: OutgoingMail) -> list[str]:
     """Return the states that a mail went through, in order."""
     return list(mail.moves.values_list("became", flat=True))
 

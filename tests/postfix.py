@@ -66,38 +66,38 @@ class Postfix:
     """The port it listens on, and the directory with its queue and Maildirs."""
 
     port: int
-    place: Path
+    directory: Path
 
     def mails(self, box: str) -> list[bytes]:
         """Return the mails in a Maildir."""
-        return [file.read_bytes() for file in sorted((self.place / "mail" / box / "new").glob("*"))]
+        return [file.read_bytes() for file in sorted((self.directory / "mail" / box / "new").glob("*"))]
 
     def wait(self, box: str, number: int = 1) -> list[bytes]:
         """Wait until a Maildir has at least `number` mails, and return them."""
         until = time.monotonic() + 30
         while len(self.mails(box)) < number:
-            log = self.place / "log"
-            said = log.read_text()[-2000:] if log.exists() else "it wrote no log"
-            assert time.monotonic() < until, f"{len(self.mails(box))} of {number} mails in {box}: {said}"
+            log = self.directory / "log"
+            excerpt = log.read_text()[-2000:] if log.exists() else "it wrote no log"
+            assert time.monotonic() < until, f"{len(self.mails(box))} of {number} mails in {box}: {excerpt}"
             time.sleep(0.1)
         return self.mails(box)
 
 
 @contextmanager
 def running() -> Iterator[Postfix]:
-    place, port = Path(tempfile.mkdtemp(prefix="postfix-")), free_port()
-    place.chmod(0o755)
+    directory, port = Path(tempfile.mkdtemp(prefix="postfix-")), free_port()
+    directory.chmod(0o755)
     for each in ("queue", "data", "mail", "conf"):
-        (place / each).mkdir()
-    shutil.chown(place / "data", "postfix")
-    os.chown(place / "mail", 65534, 65534)
-    (place / "conf" / "main.cf").write_text(MAIN.format(place=place))
-    (place / "conf" / "master.cf").write_text(SERVICES.format(port=port))
-    command = ["/usr/sbin/postfix", "-c", str(place / "conf")]
+        (directory / each).mkdir()
+    shutil.chown(directory / "data", "postfix")
+    os.chown(directory / "mail", 65534, 65534)
+    (directory / "conf" / "main.cf").write_text(MAIN.format(place=directory))
+    (directory / "conf" / "master.cf").write_text(SERVICES.format(port=port))
+    command = ["/usr/sbin/postfix", "-c", str(directory / "conf")]
     done = subprocess.run([*command, "start"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     try:
-        yield Postfix(port, place)
+        yield Postfix(port, directory)
     finally:
         subprocess.run([*command, "stop"], capture_output=True, check=False)
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)

@@ -43,7 +43,7 @@ SLOWER = replace(
     low_pct=None,
     noise_pct=None,
 )
-TOLD = ReportData(
+REPORT = ReportData(
     tag="7d3e91c0a45b28f6",
     sha="3b1f0c9d2e" + "4" * 30,
     title="mm/vmscan: walk cold folios first",

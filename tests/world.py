@@ -35,12 +35,12 @@ START = datetime(2026, 9, 1, tzinfo=UTC)
 class World:
     """A lab, a list and a git tree. Each step advances the clock by an hour, so that all events are ordered."""
 
-    def __init__(self, place: Path, identity: BotIdentity) -> None:
-        self.place, self.identity = place, identity
-        self.inbox = DemoInbox(place / "inbox")
-        self.git = DemoTree(place / "linux.git")
+    def __init__(self, directory: Path, identity: BotIdentity) -> None:
+        self.directory, self.identity = directory, identity
+        self.inbox = DemoInbox(directory / "inbox")
+        self.git = DemoTree(directory / "linux.git")
         self.now = START
-        self._letters = 0
+        self._mails = 0
 
     def later(self, hours: float = 1) -> datetime:
         self.now += timedelta(hours=hours)
@@ -87,7 +87,7 @@ class World:
         }
 
     def ingest(self, *results: dict[str, Any]) -> list[Receipt]:
-        file = self.place / "results.jsonl"
+        file = self.directory / "results.jsonl"
         file.write_text("".join(json.dumps(each) + "\n" for each in results))
         answers = list(take_in(read_path(file), [self.git.path], self.now))
         for answer in answers:
@@ -106,7 +106,7 @@ class World:
         return Report.objects.select_related("culprit").get(culprit__sha=sha)
 
     # --- the list ---
-    def letter(
+    def mail(
         self,
         author: Address,
         text: str,
@@ -117,13 +117,13 @@ class World:
         **headers: str,
     ) -> bytes:
         """Return a mail to the list; `to` is the Message-ID that it replies to."""
-        self._letters += 1
+        self._mails += 1
         mail = EmailMessage(policy=SMTP.clone(max_line_length=998))
         mail["From"] = str(author)
         mail["To"] = self.identity.address
         mail["Subject"] = subject
         mail["Date"] = format_datetime(self.later())
-        mail["Message-ID"] = f"<{message_id or f'letter-{self._letters}@dev.example'}>"
+        mail["Message-ID"] = f"<{message_id or f'letter-{self._mails}@dev.example'}>"
         if to:
             mail["In-Reply-To"] = f"<{to}>"
         for name, value in headers.items():
@@ -132,7 +132,7 @@ class World:
         return mail.as_bytes(policy=SMTP.clone(linesep="\n"))
 
     def post(self, *arguments: Any, **more: Any) -> None:
-        self.inbox.add(self.letter(*arguments, **more))
+        self.inbox.add(self.mail(*arguments, **more))
 
     def read(self, path: Path | None = None) -> ReadTally:
         tally = ReadTally()

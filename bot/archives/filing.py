@@ -12,7 +12,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.outbox import delivery_evidence
 from bot.outbox.command_answers import answer
-from bot.outbox.correspondents import came_back, hear
+from bot.outbox.correspondents import process_bounce, process_wish
 from bot.replies.effect import Effect, Mode, Relation
 from bot.replies.effects import effects_of
 from bot.replies.opt_out import wish_of
@@ -100,12 +100,12 @@ class MailFiler:
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
-        elif reading.kind is SenderKind.BOUNCE and came_back(reading, self.identity, self.now):
+        elif reading.kind is SenderKind.BOUNCE and process_bounce(reading, self.identity, self.now):
             keep()  # of a bulletin, which belongs to no report
             filed = Filed(mail.message_id)
         elif wish_of(reading, self.identity):
             keep()
-            hear(reading, self.identity, self.now)
+            process_wish(reading, self.identity, self.now)
             filed = Filed(mail.message_id)
         else:
             return Filed()
@@ -120,9 +120,9 @@ class MailFiler:
         if reading.kind is SenderKind.SELF:
             return Filed(mail.message_id)  # its delivery evidence is recorded already
         if reading.kind is SenderKind.BOUNCE:
-            came_back(reading, self.identity, self.now)
+            process_bounce(reading, self.identity, self.now)
         elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-            hear(reading, self.identity, self.now)
+            process_wish(reading, self.identity, self.now)
         for tag, relation in relations.items():
             self._act(reading, tag, relation)
         answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
@@ -132,7 +132,7 @@ class MailFiler:
         """Record a mail in our name as delivery evidence; False if it is another mail under the same Message-ID."""
         unsent = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
         mail = unsent.first()
-        return mail is None or delivery_evidence.hear(mail, reading, self.identity, self.now)
+        return mail is None or delivery_evidence.evaluate(mail, reading, self.identity, self.now)
 
     def file_again(self, reading: Reading) -> None:
         """Refile a mail now that more is known: under the first report that it is about, and with all its effects."""

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from bot.compose.mail import ComposedMail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import Recipient, Recipients
-from bot.compose.threading import below
+from bot.compose.threading import reply_position
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import is_message_id, one_line
@@ -40,19 +40,19 @@ def answer_to(reading: Reading, tag: str, sha: str, identity: BotIdentity, now: 
     mail = reading.mail
     answered = mail.message_id if is_message_id(mail.message_id) else ""
     lists = (Recipient(Address("", identity.list_address), "our own list"),) if identity.list_address else ()
-    writer = Recipient(replace(mail.author, name=one_line(mail.author.name, 80)), "sent the command")
-    place = below(answered, mail.references[-MOST_REFERENCES:])
+    author = Recipient(replace(mail.author, name=one_line(mail.author.name, 80)), "sent the command")
+    position = reply_position(answered, mail.references[-MOST_REFERENCES:])
     return ComposedMail(
         message_id=message_id(now, tag, identity, mail.message_id),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(tag)),
-        recipients=Recipients((writer,), lists),  # its copy in our list's archive proves delivery
+        recipients=Recipients((author,), lists),  # its copy in our list's archive proves delivery
         subject=f"Re: {one_line(_bare(mail.subject), 200)}",
         date=now.replace(microsecond=0),
         body=_body(reading, sha, identity),
         report_tag=tag,
-        in_reply_to=place.answers,
-        references=place.references,
+        in_reply_to=position.in_reply_to,
+        references=position.references,
         submitted="auto-replied",
     )
 
@@ -69,7 +69,7 @@ def _body(reading: Reading, sha: str, identity: BotIdentity) -> str:
             "author_name": one_line(reading.mail.author.name, 60),
             "bot": one_line(identity.name, 60),
             "which": "This line" if len(lines) == 1 else "These lines",
-            "ask": "was" if len(lines) == 1 else "were",
+            "was": "was" if len(lines) == 1 else "were",
             "lines": lines,
             "help": identity.help("answering"),
             "page": identity.page(sha[:12]),

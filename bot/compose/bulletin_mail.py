@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 
 from bot.compose.mail import ComposedMail
 from bot.compose.message_id import message_id
-from bot.compose.recipients import Recipient, Recipients, why_not
+from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report.report_mail import finished
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
@@ -32,25 +32,25 @@ class Bulletin:
 
 
 def compose_bulletin(
-    told: Bulletin, lists: Iterable[str], identity: BotIdentity, now: datetime, unwelcome: Mapping[str, str]
+    bulletin: Bulletin, lists: Iterable[str], identity: BotIdentity, now: datetime, excluded: Mapping[str, str]
 ) -> ComposedMail:
-    """Return the mail to these lists; those in `unwelcome` are left out."""
-    tag = tag_of(told.purpose)
-    wanted = [Recipient(Address("", each), "gets release mail", is_list=True) for each in dict.fromkeys(lists)]
-    out = {each.email: why for each in wanted if (why := why_not(each.email, identity, unwelcome))}
-    kept = tuple(each for each in wanted if each.email not in out)
-    left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in out.items())
-    page = f"{identity.base_url}{told.page}"
-    text = _MARK.sub(r" \g<0>", told.text.strip("\n"))  # programs take "-- " for the start of the signature
-    words = {"text": text, "page": page, "bot": one_line(identity.name, 60)}
+    """Return the mail to these lists; those in `excluded` are left out."""
+    tag = tag_of(bulletin.purpose)
+    recipients = [Recipient(Address("", each), "gets release mail", is_list=True) for each in dict.fromkeys(lists)]
+    reasons = {each.email: why for each in recipients if (why := exclusion_reason(each.email, identity, excluded))}
+    kept = tuple(each for each in recipients if each.email not in reasons)
+    left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in reasons.items())
+    page = f"{identity.base_url}{bulletin.page}"
+    text = _MARK.sub(r" \g<0>", bulletin.text.strip("\n"))  # programs take "-- " for the start of the signature
+    context = {"text": text, "page": page, "bot": one_line(identity.name, 60)}
     return ComposedMail(
-        message_id=message_id(now, tag, identity, told.purpose),
+        message_id=message_id(now, tag, identity, bulletin.purpose),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(tag)),
         recipients=Recipients(kept[:1], kept[1:], left_out),
-        subject=one_line(told.subject, 200),
+        subject=one_line(bulletin.subject, 200),
         date=now.replace(microsecond=0),
-        body=finished(render_to_string("mail/bulletin.txt", words), ()),
+        body=finished(render_to_string("mail/bulletin.txt", context), ()),
         report_tag=tag,
         page=page,
     )

@@ -20,9 +20,9 @@ def value(number: float) -> str:
         return f"{number:.4e}"
     if size >= 1e3 and number == int(number):
         return f"{number:.0f}"
-    places = min(8, max(0, DIGITS - 1 - math.floor(math.log10(size))))
-    whole, point, rest = f"{number:.{places}f}".partition(".")
-    return whole + point + rest[:2] + rest[2:].rstrip("0")
+    decimals = min(8, max(0, DIGITS - 1 - math.floor(math.log10(size))))
+    integer, point, rest = f"{number:.{decimals}f}".partition(".")
+    return integer + point + rest[:2] + rest[2:].rstrip("0")
 
 
 def spread(percent: float | None) -> str:
@@ -71,12 +71,12 @@ def listed(finding: FindingData, name: str, columns: int) -> str:
 def sides(finding: FindingData) -> str:
     """Return "18.39 ± 10% -> 24.37 us (+32.5%)"."""
     means = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
-    told = " -> ".join(value(mean) + spread(percent).rstrip() for mean, percent in means)
+    text = " -> ".join(value(mean) + spread(percent).rstrip() for mean, percent in means)
     unit = f" {one_line(finding.unit, 20)}" if finding.unit else ""
-    return f"{told}{unit} ({moved(finding)})"
+    return f"{text}{unit} ({moved(finding)})"
 
 
-def sureness(finding: FindingData) -> list[str]:
+def evidence(finding: FindingData) -> list[str]:
     """Return the evidence for a change as phrases: runs, spread, p-value."""
     parts = []
     if finding.old_runs and finding.new_runs:

@@ -69,9 +69,9 @@ def recipients_of(
     commit: CommitPeople,
     identity: BotIdentity,
     conventions: Conventions = DEFAULT,
-    unwelcome: Mapping[str, str] | None = None,
+    excluded: Mapping[str, str] | None = None,
 ) -> Recipients:
-    """Return the recipients of a report. `unwelcome`: addresses that must get no mail from us, with the reason.
+    """Return the recipients of a report. `excluded`: addresses that must get no mail from us, with the reason.
 
     Above the maximum, lists and maintainers are kept and others dropped. If the author can't be mailed, To is the
     first list.
@@ -85,8 +85,8 @@ def recipients_of(
         aliases = identity.aliases.of(each.email)
         if each.email in kept or each.email in left_out or aliases & persons:
             continue
-        why = why_not(each.email, identity, unwelcome or {})
-        if why := why or _no_room(each, kept.values(), conventions.most_people):
+        why = exclusion_reason(each.email, identity, excluded or {})
+        if why := why or _over_limit(each, kept.values(), conventions.most_people):
             left_out[each.email] = replace(each, why=why)
             continue
         kept[each.email] = each
@@ -97,13 +97,13 @@ def recipients_of(
 
 def _lists(commit: CommitPeople, identity: BotIdentity, conventions: Conventions) -> Iterator[Recipient]:
     """Yield the lists, our own first: its archive proves what was sent."""
-    told = [
+    configured = [
         (identity.list_address, "our own list"),
         *((each, "one of our lists") for each in identity.lists),
         (conventions.lkml, "gets every report"),
         *((each, f"list for {name}") for name in _names(commit) for each in conventions.tree_lists.get(name, ())),
     ]
-    yield from (Recipient(Address("", email), why, is_list=True) for email, why in told if email)
+    yield from (Recipient(Address("", email), why, is_list=True) for email, why in configured if email)
     yield from _responsible(commit, Duty.LIST)
     if conventions.regzbot:
         yield Recipient(Address("", conventions.regzbot), "read by regzbot", is_list=True)
@@ -130,7 +130,7 @@ def is_forbidden(email: str) -> bool:
     return _NEVER.match(email) is not None
 
 
-def why_not(email: str, identity: BotIdentity, unwelcome: Mapping[str, str]) -> str:
+def exclusion_reason(email: str, identity: BotIdentity, excluded: Mapping[str, str]) -> str:
     """Return why an address gets no mail, or "". An opt-out covers all of a person's addresses."""
     if not is_address(email):
         return "invalid address"
@@ -138,10 +138,10 @@ def why_not(email: str, identity: BotIdentity, unwelcome: Mapping[str, str]) -> 
         return "a robot, or the bot itself"
     if is_forbidden(email):
         return "must never get a report"
-    return next((unwelcome[each] for each in sorted(identity.aliases.of(email)) if each in unwelcome), "")
+    return next((excluded[each] for each in sorted(identity.aliases.of(email)) if each in excluded), "")
 
 
-def _no_room(each: Recipient, kept: Collection[Recipient], most: int) -> str:
+def _over_limit(each: Recipient, kept: Collection[Recipient], most: int) -> str:
     """Return why no more can be added, or ""."""
     if each.is_list and sum(other.is_list for other in kept) >= MOST_LISTS:
         return f"more than {MOST_LISTS} lists"

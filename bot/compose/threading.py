@@ -18,11 +18,11 @@ _ABOUT = ("closes", "reported-by", "bug")
 class ThreadPosition:
     """The Message-ID that a mail replies to, "" for none, and its References, which end with it."""
 
-    answers: str = ""
+    in_reply_to: str = ""
     references: tuple[str, ...] = ()
 
 
-def below(message_id: str, references: Iterable[str] = ()) -> ThreadPosition:
+def reply_position(message_id: str, references: Iterable[str] = ()) -> ThreadPosition:
     """Return the threading of a reply to a mail, which has these References itself."""
     if not is_message_id(message_id):
         return ThreadPosition()

@@ -106,11 +106,11 @@ class DemoAnswer:
 
     culprit: str
     author: Address
-    words: Callable[[str], str]
+    text: Callable[[str], str]
     subject: str = ""  # "": a reply in the thread; else a new thread
 
 
-def _said(text: str) -> Callable[[str], str]:
+def _fixed_text(text: str) -> Callable[[str], str]:
     return lambda report_id: text
 
 
@@ -118,20 +118,24 @@ ANSWERS: list[DemoAnswer] = [
     DemoAnswer(
         "mm/vmscan: walk cold folios first",
         DANA,
-        _said("Thanks for the report. We scan the list twice. Does this help?\n\n" + DIFF),
+        _fixed_text("Thanks for the report. We scan the list twice. Does this help?\n\n" + DIFF),
     ),
     DemoAnswer(
         "fs/ledger: flush the journal in one go",
         LEE,
-        _said("I can see it here as well, the journal lock is held across the flush now.\nI need to think about it."),
+        _fixed_text(
+            "I can see it here as well, the journal lock is held across the flush now.\nI need to think about it."
+        ),
     ),
     DemoAnswer(
         "net/relay: batch small frames",
         LEE,
-        _said("We trade latency for throughput here, as the changelog says.\n\n#lkp expected"),
+        _fixed_text("We trade latency for throughput here, as the changelog says.\n\n#lkp expected"),
     ),
     DemoAnswer(
-        "x86/entry: save one more register", OTTO, _said("The lab's microcode was older on one side.\n\n#lkp invalid")
+        "x86/entry: save one more register",
+        OTTO,
+        _fixed_text("The lab's microcode was older on one side.\n\n#lkp invalid"),
     ),
     DemoAnswer(
         "lib/sort: choose the middle pivot",
@@ -146,7 +150,7 @@ ANSWERS: list[DemoAnswer] = [
     DemoAnswer(
         "slab: align the per-CPU queue",
         ROBOT,
-        _said(
+        _fixed_text(
             "Hello:\n\nThis patch was applied to slab/slab.git (for-next)\nby Otto Lind <otto@dev.example>:\n\n"
             "Here is the summary with links:\n  - slab: keep the queue in one line\n"
             "    https://git.example.org/slab/c/9f2c71d4e8ab\n"
@@ -167,5 +171,5 @@ def answer(each: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> b
         message["In-Reply-To"] = message["References"] = f"<{report.message_id}>"
     quoted = "\n".join(f"> {line}" for line in report.text.splitlines()[:6])
     intro = "" if each.subject else f"On {report.date:%a, %d %b %Y}, {report.author.name} wrote:\n{quoted}\n\n"
-    message.set_content(intro + each.words(report.message_id), charset="utf-8", cte="8bit")
+    message.set_content(intro + each.text(report.message_id), charset="utf-8", cte="8bit")
     return message.as_bytes(policy=SMTP.clone(linesep="\n"))

@@ -11,10 +11,10 @@ from bot.outbox.bulletins import BulletinConfig
 from tracker.domain.errors import InvalidInput
 
 
-def hold(bulletin: Bulletin, press: BulletinConfig) -> str:
+def hold(bulletin: Bulletin, config: BulletinConfig) -> str:
     """Hold the bulletin and return one line about the result; CommandError if it can't be sent."""
     try:
-        row = bulletins.hold(bulletin, press, timezone.now())
-    except InvalidInput as unfit:
-        raise CommandError(str(unfit)) from None
+        row = bulletins.hold(bulletin, config, timezone.now())
+    except InvalidInput as error:
+        raise CommandError(str(error)) from None
     return f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}"

@@ -13,7 +13,7 @@ from bot.compose.mail import ComposedMail
 from bot.compose.policy.policy import Action, PolicyDecision
 from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.context.policy_context import unwelcome
+from bot.outbox.context.policy_context import excluded_addresses
 from bot.outbox.writer import COMPOSER, OutboxWriter, Start
 from tracker.documents import text
 from tracker.documents.blocks import Document
@@ -23,7 +23,7 @@ from tracker.domain.errors import InvalidInput
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
 from tracker.services import mail_transitions
 
-AT_LEAST = "needs approval"
+NEEDS_APPROVAL = "needs approval"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 log = logging.getLogger(__name__)
 
@@ -33,30 +33,30 @@ class BulletinConfig:
     """The bulletin config: who sends bulletins, and to which lists."""
 
     identity: BotIdentity
-    house: ComposeConfig
+    compose_config: ComposeConfig
     lists: tuple[str, ...]
 
 
-def of_release(version: str, document: Document, press: BulletinConfig) -> Bulletin:
+def of_release(version: str, document: Document, config: BulletinConfig) -> Bulletin:
     """Return the report of a release as a bulletin."""
-    told = text.render(document, press.identity.base_url)
-    return Bulletin(f"{Purpose.BULLETIN}release {version}", document.title, told, f"/{version}/report/")
+    body = text.render(document, config.identity.base_url)
+    return Bulletin(f"{Purpose.BULLETIN}release {version}", document.title, body, f"/{version}/report/")
 
 
-def of_study(study: Study, document: Document, press: BulletinConfig) -> Bulletin:
+def of_study(study: Study, document: Document, config: BulletinConfig) -> Bulletin:
     """Return a study as a bulletin."""
-    told = text.render(document, press.identity.base_url)
-    return Bulletin(f"{Purpose.BULLETIN}study {study.slug}", document.title, told, f"/study/{study.slug}/")
+    body = text.render(document, config.identity.base_url)
+    return Bulletin(f"{Purpose.BULLETIN}study {study.slug}", document.title, body, f"/study/{study.slug}/")
 
 
-def of_week(version: str, press: BulletinConfig, now: datetime) -> Bulletin | None:
+def of_week(version: str, config: BulletinConfig, now: datetime) -> Bulletin | None:
     """Return the weekly digest; None if nothing is open and nothing was closed."""
-    told = digest.of(version, now)
-    if not told:
+    content = digest.of(version, now)
+    if not content:
         return None
-    document = compose_digest(version, told, now)
-    words = text.render(document, press.identity.base_url)
-    return Bulletin(_digest(version, now), document.title, words, f"/{version}/?state=open")
+    document = compose_digest(version, content, now)
+    body = text.render(document, config.identity.base_url)
+    return Bulletin(_digest(version, now), document.title, body, f"/{version}/?state=open")
 
 
 def _digest(version: str, now: datetime) -> str:
@@ -65,52 +65,52 @@ def _digest(version: str, now: datetime) -> str:
     return f"{Purpose.BULLETIN}digest {version} {year}-W{number:02}"
 
 
-def hold(bulletin: Bulletin, press: BulletinConfig, now: datetime) -> OutgoingMail:
+def hold(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> OutgoingMail:
     """Put a bulletin into the outbox, held until approved. One that still waits is composed again under the same
     Message-ID. Raise InvalidInput if it was sent already, or if there is no list.
     """
-    desk = OutboxWriter(press.identity, press.house, now)
-    mail = _composed(bulletin, press, now)
-    found = list(faults(mail, press.identity, press.house.conventions, now, foreign=[bulletin.text]))
-    if urlsplit(press.identity.base_url).hostname in LOCAL:
+    writer = OutboxWriter(config.identity, config.compose_config, now)
+    mail = _composed(bulletin, config, now)
+    found = list(faults(mail, config.identity, config.compose_config.conventions, now, foreign=[bulletin.text]))
+    if urlsplit(config.identity.base_url).hostname in LOCAL:
         found.append("its links work only on this machine: set PERFWORK_BASE_URL")
-    start = Start(OutgoingState.HELD, "; ".join([AT_LEAST, *found])[:1000])
-    if desk.shelve(None, mail, bulletin.purpose, start):
+    start = Start(OutgoingState.HELD, "; ".join([NEEDS_APPROVAL, *found])[:1000])
+    if writer.insert(None, mail, bulletin.purpose, start):
         return OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
     row = OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
-    columns = {**desk.columns(mail, row.message_id), "reason": start.reason, "by_hand": False}
-    again = (OutgoingState.HELD, OutgoingState.COMPOSED, OutgoingState.CANCELLED)
-    waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=again, attempts=0, sent_at=None)  # no server has seen it
+    columns = {**writer.columns(mail, row.message_id), "reason": start.reason, "by_hand": False}
+    states = (OutgoingState.HELD, OutgoingState.COMPOSED, OutgoingState.CANCELLED)
+    waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=states, attempts=0, sent_at=None)  # never sent
     if not mail_transitions.transition(waiting, OutgoingState.HELD, COMPOSER, now, "composed again", **columns):
         raise InvalidInput(f"mail {row.pk} is already {row.state.replace('_', ' ')}: see `outbox show {row.pk}`")
     row.refresh_from_db()
     return row
 
 
-def compose_week(press: BulletinConfig, now: datetime, *, approve_first: bool) -> bool:
+def compose_week(config: BulletinConfig, now: datetime, *, approve_first: bool) -> bool:
     """Compose this week's digest, once, if lists are set; the usual rules apply. Return whether one was composed."""
     version = digest.current()
     known = OutgoingMail.objects.filter(report=None, purpose=_digest(version, now))
-    if not (version and press.lists) or known.exists():
+    if not (version and config.lists) or known.exists():
         return False
-    bulletin = of_week(version, press, now)
+    bulletin = of_week(version, config, now)
     if bulletin is None:
         return False
-    desk = OutboxWriter(press.identity, press.house, now)
+    writer = OutboxWriter(config.identity, config.compose_config, now)
     try:
-        mail = _composed(bulletin, press, now)
-    except InvalidInput as unfit:
-        log.warning("no weekly digest: %s", unfit)
+        mail = _composed(bulletin, config, now)
+    except InvalidInput as error:
+        log.warning("no weekly digest: %s", error)
         return False
     action = Action.APPROVE if approve_first else Action.SEND
-    start = desk.judge(mail, PolicyDecision(action), foreign=[bulletin.text])
-    return desk.shelve(None, mail, bulletin.purpose, start)
+    start = writer.decide_start(mail, PolicyDecision(action), foreign=[bulletin.text])
+    return writer.insert(None, mail, bulletin.purpose, start)
 
 
-def _composed(bulletin: Bulletin, press: BulletinConfig, now: datetime) -> ComposedMail:
-    if not press.lists:
+def _composed(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> ComposedMail:
+    if not config.lists:
         raise InvalidInput("no list for bulletins: set PERFWORK_BULLETINS or PERFWORK_LIST_ADDRESS")
-    mail = compose_bulletin(bulletin, press.lists, press.identity, now, unwelcome(press.identity.aliases))
+    mail = compose_bulletin(bulletin, config.lists, config.identity, now, excluded_addresses(config.identity.aliases))
     if not mail.to:
         raise InvalidInput("all lists have opted out or bounce")
     return mail

@@ -16,7 +16,7 @@ from bot.compose.report.report_mail import compose
 from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.patch_mail import PatchMails
-from bot.outbox.context.policy_context import policy_context, unwelcome
+from bot.outbox.context.policy_context import excluded_addresses, policy_context
 from bot.outbox.context.report_loader import report_data, withheld
 from bot.outbox.writer import COMPOSER, OutboxWriter
 from bot.replies.report_lookup import person_keys
@@ -27,7 +27,7 @@ from tracker.services import mail_transitions
 from tracker.services.report_summary import refresh
 
 AT_ONCE = 1000
-NOBODY = ComposeConfig()
+DEFAULT_CONFIG = ComposeConfig()
 log = logging.getLogger(__name__)
 
 
@@ -37,7 +37,7 @@ def compose_due(
     *,
     approve_first: bool = True,
     limit: int = AT_ONCE,
-    house: ComposeConfig = NOBODY,
+    config: ComposeConfig = DEFAULT_CONFIG,
 ) -> int:
     """Compose up to `limit` mails of reports from results that have none yet, oldest first. Return how many.
 
@@ -52,27 +52,27 @@ def compose_due(
         .distinct()
         .order_by("pk")
     )
-    round_ = _Round(OutboxWriter(identity, house, now), unwelcome(identity.aliases), otherwise)
+    round_ = _Round(OutboxWriter(identity, config, now), excluded_addresses(identity.aliases), otherwise)
     round_.refresh(limit)
-    return sum(round_.tried(report) for report in due[:limit])
+    return sum(round_.try_compose(report) for report in due[:limit])
 
 
-def look_again(
-    identity: BotIdentity, now: datetime, *, approve_first: bool = True, house: ComposeConfig = NOBODY
+def refresh_unsent(
+    identity: BotIdentity, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
 ) -> None:
     """Bring unsent mails up to date, before a person approves them or a server gets them."""
     otherwise = Action.APPROVE if approve_first else Action.SEND
-    _Round(OutboxWriter(identity, house, now), unwelcome(identity.aliases), otherwise).refresh(AT_ONCE)
+    _Round(OutboxWriter(identity, config, now), excluded_addresses(identity.aliases), otherwise).refresh(AT_ONCE)
 
 
 class _Round:
     """One round of composing, with what its mails share."""
 
-    def __init__(self, desk: OutboxWriter, unwelcome: Mapping[str, str], otherwise: Action) -> None:
-        self.desk, self.unwelcome, self.otherwise = desk, unwelcome, otherwise
-        self.patches = PatchMails(desk.house.patch_lookup)
+    def __init__(self, writer: OutboxWriter, excluded: Mapping[str, str], otherwise: Action) -> None:
+        self.writer, self.excluded, self.otherwise = writer, excluded, otherwise
+        self.patches = PatchMails(writer.config.patch_lookup)
 
-    def tried(self, report: Report) -> bool:
+    def try_compose(self, report: Report) -> bool:
         """Compose the mail of one report. On an error, hold the report with the reason, so that it blocks no other."""
         try:
             return self._compose(report)
@@ -85,17 +85,17 @@ class _Round:
             refresh([report.pk])
         return False
 
-    def _told(self, report: Report) -> ReportData:
-        return report_data(report, self.desk.identity, self.desk.house, self.patches)
+    def _report_data(self, report: Report) -> ReportData:
+        return report_data(report, self.writer.identity, self.writer.config, self.patches)
 
     def _compose(self, report: Report) -> bool:
-        desk, newest, later = self.desk, newest_finding(report), withheld(report)  # read before the findings are loaded
-        told = self._told(report)
-        mail = compose(told, desk.identity, desk.now, "", desk.house.conventions, self.unwelcome)
-        decision = decide(told, desk.house.policy, policy_context(report), desk.now, self.otherwise)
-        start = desk.judge(mail, decision, told)
+        writer, newest, held = self.writer, newest_finding(report), withheld(report)  # before the findings are loaded
+        data = self._report_data(report)
+        mail = compose(data, writer.identity, writer.now, "", writer.config.conventions, self.excluded)
+        decision = decide(data, writer.config.policy, policy_context(report), writer.now, self.otherwise)
+        start = writer.decide_start(mail, decision, data)
         with transaction.atomic():
-            if not desk.shelve(report, mail, Purpose.REPORT, start, newest, later):
+            if not writer.insert(report, mail, Purpose.REPORT, start, newest, held):
                 return False  # another worker was faster
             known = person_keys((*mail.to, *mail.cc))
             Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
@@ -106,23 +106,23 @@ class _Round:
         that should not be sent any more, or not yet, are held with the reason.
         """
         unsent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, state__in=WAITING)
-        if lately := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
-            before = Q(looked_at__lte=lately) | Q(looked_at=None, composed_at__lte=lately)
+        if last_change := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
+            before = Q(looked_at__lte=last_change) | Q(looked_at=None, composed_at__lte=last_change)
             unsent.filter(before).update(stale=True, looked_at=None)  # recipients may have changed
-        over = Q(state=OutgoingState.HELD, by_hand=False, not_before__lte=self.desk.now)  # a hold that has expired
-        rows = unsent.filter(Q(stale=True) | over).select_related("report__culprit", "report__tree")
+        expired = Q(state=OutgoingState.HELD, by_hand=False, not_before__lte=self.writer.now)  # a hold that has expired
+        rows = unsent.filter(Q(stale=True) | expired).select_related("report__culprit", "report__tree")
         for row in rows.order_by(F("looked_at").asc(nulls_first=True), "pk")[:limit]:
-            self._tried_again(row)
+            self._try_refresh(row)
 
-    def _tried_again(self, row: OutgoingMail) -> None:
+    def _try_refresh(self, row: OutgoingMail) -> None:
         # A concurrent event resets looked_at; what a person or a worker does shows in the other columns.
-        mine = OutgoingMail.objects.filter(
-            pk=row.pk, state=row.state, by_hand=row.by_hand, attempts=row.attempts, looked_at=self.desk.now
+        unchanged = OutgoingMail.objects.filter(
+            pk=row.pk, state=row.state, by_hand=row.by_hand, attempts=row.attempts, looked_at=self.writer.now
         )
-        if not OutgoingMail.objects.filter(pk=row.pk, state=row.state).update(stale=True, looked_at=self.desk.now):
+        if not OutgoingMail.objects.filter(pk=row.pk, state=row.state).update(stale=True, looked_at=self.writer.now):
             return
         try:
-            columns = self._looked_at(row)
+            columns = self._refreshed_columns(row)
         except OperationalError as busy:
             log.error("%s: checking its mail again failed: %s", row.about.culprit.sha10, busy)
             return
@@ -130,42 +130,44 @@ class _Round:
             log.exception("%s: composing its mail again failed", row.about.culprit.sha10)
             reason = f"composing it again failed: {type(error).__name__}: {error}"
             columns = {"state": OutgoingState.HELD, "reason": reason.replace("\0", "")[:1000], "not_before": None}
-        if self._changed(row, mine, {**columns, "stale": False}) and "subject" in columns:
+        if self._record(row, unchanged, {**columns, "stale": False}) and "subject" in columns:
             Report.objects.filter(pk=row.about.pk, title=row.subject).update(title=columns["subject"])
 
-    def _changed(self, row: OutgoingMail, mine: QuerySet[OutgoingMail], columns: dict[str, Any]) -> bool:
+    def _record(self, row: OutgoingMail, unchanged: QuerySet[OutgoingMail], columns: dict[str, Any]) -> bool:
         """Record the outcome, unless the mail has changed since it was read: then it is checked again later."""
         was = OutgoingState(row.state)
         became = columns.pop("state", was)
         if became == was:
-            return bool(mine.update(**columns))
-        words = str(columns.get("reason", ""))
-        return mail_transitions.transition_one(mine, row.pk, was, became, COMPOSER, self.desk.now, words, **columns)
+            return bool(unchanged.update(**columns))
+        reason = str(columns.get("reason", ""))
+        return mail_transitions.transition_one(
+            unchanged, row.pk, was, became, COMPOSER, self.writer.now, reason, **columns
+        )
 
-    def _looked_at(self, row: OutgoingMail) -> dict[str, Any]:
+    def _refreshed_columns(self, row: OutgoingMail) -> dict[str, Any]:
         """Return the columns to change of an unsent mail; none if a person approved it or a server may have seen it."""
         if row.attempts or (row.by_hand and row.state == OutgoingState.APPROVED):
             return {}
-        by_hand = row.by_hand or (row.state == OutgoingState.HELD and not row.reason)
+        manual = row.by_hand or (row.state == OutgoingState.HELD and not row.reason)
         if reason := _why_not(row.about):
-            return {} if by_hand else {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
-        return self._again(row, by_hand)
+            return {} if manual else {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
+        return self._recomposed_columns(row, manual)
 
-    def _again(self, row: OutgoingMail, by_hand: bool) -> dict[str, Any]:
+    def _recomposed_columns(self, row: OutgoingMail, manual: bool) -> dict[str, Any]:
         """Return the columns of a recomposed mail. What a person holds stays held; what waits for approval waits."""
-        desk, report = self.desk, row.about
-        newest, later = newest_finding(report), withheld(report)
-        told = self._told(report)
-        mail = compose(told, desk.identity, desk.now, row.message_id, desk.house.conventions, self.unwelcome)
-        decision = decide(told, desk.house.policy, policy_context(report), desk.now, self.otherwise)
-        start = desk.judge(mail, decision, told)
-        columns = {**desk.columns(mail), "newest_finding": newest, "withheld": later}
+        writer, report = self.writer, row.about
+        newest, held = newest_finding(report), withheld(report)
+        data = self._report_data(report)
+        mail = compose(data, writer.identity, writer.now, row.message_id, writer.config.conventions, self.excluded)
+        decision = decide(data, writer.config.policy, policy_context(report), writer.now, self.otherwise)
+        start = writer.decide_start(mail, decision, data)
+        columns = {**writer.columns(mail), "newest_finding": newest, "withheld": held}
         waits = row.state == OutgoingState.COMPOSED and start.state == OutgoingState.APPROVED
-        if by_hand or waits:
+        if manual or waits:
             return columns
         if row.state == OutgoingState.APPROVED and start.state != OutgoingState.HELD:
             return columns  # on the day already assigned
-        desk.note(mail, start)
+        writer.count(mail, start)
         return {**columns, "state": start.state, "reason": start.reason, "not_before": start.not_before}
 
 

@@ -18,7 +18,7 @@ UNPROVEN = "not proven"
 LATELY = 1000  # mails
 
 
-def hear(reading: Reading, identity: BotIdentity, now: datetime) -> None:
+def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None:
     """Process a person's mail. An opt-out takes effect at once, unless authentication failed: a missing mail does less
     harm than an unwanted one, and the person or an operator can undo it. An opt-in counts only for an authenticated
     sender (DESIGN rule 8).
@@ -32,8 +32,8 @@ def hear(reading: Reading, identity: BotIdentity, now: datetime) -> None:
         return
     proven = reading.trust.verdict is AuthVerdict.PASS
     if wish is MailWish.COME_BACK and not (proven or identity.trust_policy == "open"):
-        left = Correspondent.objects.filter(address=author, since__lt=at)
-        left.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
+        rows = Correspondent.objects.filter(address=author, since__lt=at)
+        rows.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
         return
     proof = f"proven by {reading.trust.by}" if proven else UNPROVEN
     mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN
@@ -48,11 +48,11 @@ def _is_list(address: str, identity: BotIdentity) -> bool:
     """Return whether an address is one of our own lists, or a list that got our mail lately."""
     if address in (identity.list_address, *identity.lists):
         return True
-    lately = OutgoingMail.objects.order_by("-pk").values_list("lists", flat=True)[:LATELY]
-    return any(address in lists for lists in lately)
+    recent = OutgoingMail.objects.order_by("-pk").values_list("lists", flat=True)[:LATELY]
+    return any(address in lists for lists in recent)
 
 
-def came_back(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+def process_bounce(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
     """Process a bounce: mark the mail as sent and record the failed recipients. Return whether it is about our mail.
 
     The mail is identified only by its secret return path; everything else in a mail is public and can be forged.
@@ -65,7 +65,7 @@ def came_back(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
             mail.message_id, at, now, by="bounce", words=f"bounced with <{reading.mail.message_id}>"
         )
         ours = {each.lower() for each in mail.recipients}
-        failed = {each: words for each, words in reading.bounce.failed.items() if each in ours}
+        failed = {each: reply for each, reply in reading.bounce.failed.items() if each in ours}
         delivery_failures.record(mail, failed, FailureSource.BOUNCE, at)
         return True
     return False

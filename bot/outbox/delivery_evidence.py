@@ -17,7 +17,7 @@ BY = "archive"
 MAY_HAVE_LEFT = frozenset({S.SENDING, S.IN_DOUBT})
 
 
-def hear(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+def evaluate(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: datetime) -> bool:
     """Evaluate an archived mail as evidence for a mail that is not known to be sent; return False if it is no copy.
 
     If our mail may have been sent, a copy is proof. If it still waits, as after a restored backup, the copy must be
@@ -30,9 +30,9 @@ def hear(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: datet
     if mail.state in MAY_HAVE_LEFT or proven:
         mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was found")
     elif mail.state in WAITING and not mail.settled:
-        words = "an archive has an unauthenticated copy, though this mail was not sent from here: check before sending"
+        reason = "an archive has an unauthenticated copy, though this mail was not sent from here: check before sending"
         waiting = OutgoingMail.objects.filter(pk=mail.pk, state__in=WAITING)
-        mail_transitions.transition(waiting, S.HELD, BY, now, words, reason=words, by_hand=True, not_before=None)
+        mail_transitions.transition(waiting, S.HELD, BY, now, reason, reason=reason, by_hand=True, not_before=None)
     return True
 
 

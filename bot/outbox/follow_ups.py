@@ -19,13 +19,13 @@ from bot.compose.policy.policy import Action, PolicyDecision, decide
 from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.patch_mail import PatchMails
-from bot.outbox.context.policy_context import quiet_time, unwelcome
+from bot.outbox.context.policy_context import basic_context, excluded_addresses
 from bot.outbox.context.report_context import (
     ReportContext,
     fix_of,
-    is_ours_to_withdraw,
+    needs_reminder,
+    needs_withdrawal,
     report_context,
-    waits_for_a_word,
 )
 from bot.outbox.context.report_loader import findings_of, measured_again, report_data, values_of, withheld
 from bot.outbox.writer import COMPOSER, OutboxWriter
@@ -39,53 +39,53 @@ APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # older events are not mailed
 LATE = timedelta(hours=1)  # the longest delay between an event and its row
 AT_ONCE = 500
-SAID = "said "  # prefix of the purpose of a mail about a person's action
-NOBODY = ComposeConfig()
+STATUS_CHANGE = "said "  # prefix of the purpose of a mail about a person's action
+DEFAULT_CONFIG = ComposeConfig()
 log = logging.getLogger(__name__)
 
 
 def compose_follow_ups(
-    identity: BotIdentity, now: datetime, *, approve_first: bool = True, house: ComposeConfig = NOBODY
+    identity: BotIdentity, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
 ) -> int:
     """Compose the further mails that are due. Return how many. A report's own mail must have been sent before."""
-    return _Further(identity, now, house, Action.APPROVE if approve_first else Action.SEND).compose()
+    return _Further(identity, now, config, Action.APPROVE if approve_first else Action.SEND).compose()
 
 
 class _Further:
     """One round of composing."""
 
-    def __init__(self, identity: BotIdentity, now: datetime, house: ComposeConfig, otherwise: Action) -> None:
-        self.identity, self.now, self.house, self.otherwise = identity, now, house, otherwise
-        self.desk = OutboxWriter(identity, house, now)
-        self.unwelcome = unwelcome(identity.aliases)
+    def __init__(self, identity: BotIdentity, now: datetime, config: ComposeConfig, otherwise: Action) -> None:
+        self.identity, self.now, self.config, self.otherwise = identity, now, config, otherwise
+        self.writer = OutboxWriter(identity, config, now)
+        self.excluded = excluded_addresses(identity.aliases)
 
     def compose(self) -> int:
-        self.look_again()
+        self.cancel_outdated()
         composed = 0
         for sent in self._with_more_findings():
-            composed += self._tried(sent, self._follow_up, stale=False)
+            composed += self._try_compose(sent, self._follow_up, stale=False)
         for sent in self._with_news():
-            composed += self._tried(sent, self._news, news_until=self.now - LATE)
+            composed += self._try_compose(sent, self._news, news_until=self.now - LATE)
         return composed
 
-    def _tried(self, sent: OutgoingMail, tell: Callable[[ReportContext], int], **looked: object) -> int:
+    def _try_compose(self, sent: OutgoingMail, compose: Callable[[ReportContext], int], **checked: object) -> int:
         """Compose for one report under a row lock, and mark it as checked. An error blocks no other report."""
-        mine = OutgoingMail.objects.filter(pk=sent.pk)
+        sent_row = OutgoingMail.objects.filter(pk=sent.pk)
         try:
             with transaction.atomic():
                 Report.objects.select_for_update().filter(pk=sent.about.pk).first()
-                mine.update(**looked)  # first, so that a concurrent event marks it again
-                return tell(report_context(sent))
+                sent_row.update(**checked)  # first, so that a concurrent event marks it again
+                return compose(report_context(sent))
         except OperationalError as busy:  # the next round tries again
             log.error("%s: composing a further mail failed: %s", sent.about.culprit.sha10, busy)
         except Exception:  # bad data from a lab, a tree or a mail
             log.exception("%s: composing a further mail failed", sent.about.culprit.sha10)
-            mine.update(**looked)
+            sent_row.update(**checked)
         return 0
 
     # --- waiting mails ---
 
-    def look_again(self) -> None:
+    def cancel_outdated(self) -> None:
         """Cancel unsent mails after a new event or an expired hold. Those still due are then composed again; what a
         person decided stays.
         """
@@ -97,39 +97,39 @@ class _Further:
         for row in rows.order_by("pk")[:AT_ONCE]:
             reason = f"no longer due: {row.about.status}"[:1000]
             with transaction.atomic():
-                mine = OutgoingMail.objects.filter(pk=row.pk, state__in=WAITING, by_hand=False)
+                waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=WAITING, by_hand=False)
                 columns = {"reason": reason, "stale": False, "not_before": None}
-                if mail_transitions.transition(mine, OutgoingState.CANCELLED, COMPOSER, self.now, reason, **columns):
+                if mail_transitions.transition(waiting, OutgoingState.CANCELLED, COMPOSER, self.now, reason, **columns):
                     _sent().filter(report=row.report_id).update(stale=True, news_until=None)
 
     # --- more findings ---
 
     def _with_more_findings(self) -> Iterator[OutgoingMail]:
         """Return the sent mails of reports with newer findings, except for those followed up within APART."""
-        lately = OutgoingMail.objects.filter(
+        recent = OutgoingMail.objects.filter(
             report=OuterRef("report"), purpose__startswith=Purpose.FOLLOW_UP, composed_at__gt=self.now - APART
         ).exclude(state=OutgoingState.CANCELLED)
-        rows = _sent().filter(stale=True).exclude(Exists(lately)).select_related("report__culprit")
+        rows = _sent().filter(stale=True).exclude(Exists(recent)).select_related("report__culprit")
         return iter(list(rows.order_by("pk")[:AT_ONCE]))
 
-    def _follow_up(self, case: ReportContext) -> int:
-        report = case.report
+    def _follow_up(self, context: ReportContext) -> int:
+        report = context.report
         mails = report.outgoing.filter(Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.FOLLOW_UP))
-        last = mails.exclude(state=OutgoingState.CANCELLED).order_by("-newest_finding").first() or case.sent
+        last = mails.exclude(state=OutgoingState.CANCELLED).order_by("-newest_finding").first() or context.sent
         if last.purpose != Purpose.REPORT and last.composed_at > self.now - APART:
             return 0
         found = findings_of(report, after=last.newest_finding, freed=last.withheld)
         new = values_of(found)
-        if not new or case.standing.state not in OPEN or not matters(new, case.headline):
+        if not new or context.report_state.state not in OPEN or not matters(new, context.headline):
             return 0
-        told = sorted(each.pk for each in found)
-        newest = max(last.newest_finding, told[-1])
+        keys = sorted(each.pk for each in found)
+        newest = max(last.newest_finding, keys[-1])
         parent = next((each.parent for each in found if each.parent), None)
         names = (parent.sha, parent.title) if parent else ("", "")
-        purpose = f"{Purpose.FOLLOW_UP}{told[0]}-{told[-1]}"
-        mail = compose_follow_up(case.thread, new, names, purpose, self.identity, self.now, self.unwelcome)
+        purpose = f"{Purpose.FOLLOW_UP}{keys[0]}-{keys[-1]}"
+        mail = compose_follow_up(context.thread, new, names, purpose, self.identity, self.now, self.excluded)
         foreign = [text for each in new for text in (each.metric, each.suite, each.machine, *each.params.values())]
-        return self._shelve(case, mail, purpose, self._decision(case), [*names, *foreign], newest)
+        return self._insert(context, mail, purpose, self._decision(context), [*names, *foreign], newest)
 
     # --- events ---
 
@@ -151,80 +151,88 @@ class _Further:
         sent = _sent().filter(report__in=reports).select_related("report__culprit")
         return sorted(sent, key=lambda row: reports.index(row.about.pk))
 
-    def _news(self, case: ReportContext) -> int:
-        ours = Q(state=OutgoingState.CANCELLED, by_hand=False)  # cancelled by us; composed again if still due
-        told = set(case.report.outgoing.exclude(ours).values_list("purpose", flat=True))
+    def _news(self, context: ReportContext) -> int:
+        cancelled = Q(state=OutgoingState.CANCELLED, by_hand=False)  # cancelled by us; composed again if still due
+        purposes = set(context.report.outgoing.exclude(cancelled).values_list("purpose", flat=True))
         since = self.now - FRESH
-        lately = case.report.events.filter(recorded_at__gt=since)
-        fresh = set(lately.filter(kind__in=NEWS).values_list("key", flat=True))
-        notify_thread = set(lately.filter(notify_thread=True).values_list("key", flat=True))
+        recent = context.report.events.filter(recorded_at__gt=since)
+        fresh = set(recent.filter(kind__in=NEWS).values_list("key", flat=True))
+        notify_thread = set(recent.filter(notify_thread=True).values_list("key", flat=True))
         composed = 0
-        for event in case.events:
+        for event in context.events:
             purpose = _purpose(event)
-            if event.key in fresh and purpose not in told and _deserves(case, event):
-                composed += self._tell(case, event, purpose)
-                told.add(purpose)
-            elif event.key in notify_thread and f"{SAID}{event.key}" not in told and not _withdraws(case, event):
-                composed += self._tell(case, event, f"{SAID}{event.key}")
+            if event.key in fresh and purpose not in purposes and _deserves(context, event):
+                composed += self._compose_about(context, event, purpose)
+                purposes.add(purpose)
+            elif (
+                event.key in notify_thread
+                and f"{STATUS_CHANGE}{event.key}" not in purposes
+                and not _withdraws(context, event)
+            ):
+                composed += self._compose_about(context, event, f"{STATUS_CHANGE}{event.key}")
         return composed
 
-    def _tell(self, case: ReportContext, event: EventData, purpose: str) -> int:
+    def _compose_about(self, context: ReportContext, event: EventData, purpose: str) -> int:
         """Compose one mail about one event; an error does not block the report's other mails."""
         try:
             with transaction.atomic():
-                mail = self._mail(case, event, purpose)
+                mail = self._mail(context, event, purpose)
                 if mail is None:
                     return 0
-                foreign = [event.title, event.tag, event.remark, case.words_of(event)]
-                return self._shelve(case, mail, purpose, self._decision(case, event.kind), foreign)
+                foreign = [event.title, event.tag, event.remark, context.text_of(event)]
+                return self._insert(context, mail, purpose, self._decision(context, event.kind), foreign)
         except Exception:  # as above
-            log.exception("%s: composing the mail about %s failed", case.report.culprit.sha10, event.kind)
+            log.exception("%s: composing the mail about %s failed", context.report.culprit.sha10, event.kind)
             return 0
 
-    def _mail(self, case: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
+    def _mail(self, context: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
         """Return the mail about an event; None if its numbers give no reason for one."""
-        more = (purpose, self.identity, self.now, self.unwelcome)
-        if purpose.startswith(SAID):
-            said = StatusChange(event.actor, event.kind.replace("_", " "), case.words_of(event), case.report.status)
-            return compose_status(case.thread, said, *more)
+        common = (purpose, self.identity, self.now, self.excluded)
+        if purpose.startswith(STATUS_CHANGE):
+            change = StatusChange(
+                event.actor, event.kind.replace("_", " "), context.text_of(event), context.report.status
+            )
+            return compose_status(context.thread, change, *common)
         if event.kind is EventKind.INVALID:
-            return compose_withdrawal(case.thread, case.words_of(event), *more)
-        again = measured_again(case.report, event.result, event.commit)
+            return compose_withdrawal(context.thread, context.text_of(event), *common)
+        measured = measured_again(context.report, event.result, event.commit)
         if event.kind is EventKind.STILL_THERE:
-            if again and again.verdict != case.report.verdict:
+            if measured and measured.verdict != context.report.verdict:
                 return None  # not reproduced
-            asked = case.standing.state is not State.NO_RESPONSE
-            return compose_recheck(case.thread, StillThere(event.tag, event.commit, again, asked), case.headline, *more)
-        if again is None or not event.commit:
+            question_open = context.report_state.state is not State.NO_RESPONSE
+            return compose_recheck(
+                context.thread, StillThere(event.tag, event.commit, measured, question_open), context.headline, *common
+            )
+        if measured is None or not event.commit:
             return None  # stated in a mail, or measured elsewhere
-        fix = fix_of(event, again)
-        return compose_fix(case.below_patch(event, fix.title), fix, case.headline, *more)
+        fix = fix_of(event, measured)
+        return compose_fix(context.patch_thread(event, fix.title), fix, context.headline, *common)
 
-    def _decision(self, case: ReportContext, kind: EventKind | None = None) -> PolicyDecision:
+    def _decision(self, context: ReportContext, kind: EventKind | None = None) -> PolicyDecision:
         """Return the policy's decision: a withdrawal is never held, and a posted fix holds only reminders."""
         if kind is EventKind.INVALID:
             return PolicyDecision(self.otherwise)
-        nags = kind in (None, EventKind.STILL_THERE)
-        told = report_data(case.report, self.identity, ComposeConfig(), PatchMails())  # rules need no trees or servers
-        known = quiet_time(case.report, with_fix=nags)
-        decision = decide(told, self.house.policy, known, self.now, self.otherwise)
+        is_reminder = kind in (None, EventKind.STILL_THERE)
+        data = report_data(context.report, self.identity, ComposeConfig(), PatchMails())  # rules need no trees
+        policy_context = basic_context(context.report, with_fix=is_reminder)
+        decision = decide(data, self.config.policy, policy_context, self.now, self.otherwise)
         return decision if decision.action is Action.HOLD else PolicyDecision(self.otherwise)
 
-    def _shelve(
+    def _insert(
         self,
-        case: ReportContext,
+        context: ReportContext,
         mail: ComposedMail,
         purpose: str,
         decision: PolicyDecision,
         foreign: list[str],
         newest: int = 0,
     ) -> int:
-        head = None if purpose == EventKind.INVALID else case.headline
+        head = None if purpose == EventKind.INVALID else context.headline
         measured = [head.metric, head.suite, head.machine, head.unit] if head else []
-        names = [case.thread.title, *measured, *foreign]
-        start = self.desk.judge(mail, decision, foreign=names)
-        later = withheld(case.report) if newest else ()
-        return int(self.desk.shelve(case.report, mail, purpose, start, newest, later))
+        names = [context.thread.title, *measured, *foreign]
+        start = self.writer.decide_start(mail, decision, foreign=names)
+        held = withheld(context.report) if newest else ()
+        return int(self.writer.insert(context.report, mail, purpose, start, newest, held))
 
 
 def _sent() -> QuerySet[OutgoingMail]:
@@ -232,9 +240,9 @@ def _sent() -> QuerySet[OutgoingMail]:
     return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
 
 
-def _withdraws(case: ReportContext, event: EventData) -> bool:
+def _withdraws(context: ReportContext, event: EventData) -> bool:
     """Return whether a withdrawal mail covers the event."""
-    return event.kind is EventKind.INVALID and _deserves(case, event)
+    return event.kind is EventKind.INVALID and _deserves(context, event)
 
 
 def _purpose(event: EventData) -> str:
@@ -244,15 +252,15 @@ def _purpose(event: EventData) -> str:
     return f"{event.kind} {(event.tag if event.kind is EventKind.STILL_THERE else '') or event.commit}"
 
 
-def _deserves(case: ReportContext, event: EventData) -> bool:
+def _deserves(context: ReportContext, event: EventData) -> bool:
     """Return whether the report's recipients should get a mail about an event."""
-    if case.sent.sent_at and event.occurred_at <= case.sent.sent_at:
+    if context.sent.sent_at and event.occurred_at <= context.sent.sent_at:
         return False  # the report itself covered it, or could have
     match event.kind:
         case EventKind.STILL_THERE:
-            return waits_for_a_word(case, event)
+            return needs_reminder(context, event)
         case EventKind.FIX_CONFIRMED | EventKind.FIX_WITHOUT_EFFECT:
             return bool(event.result)
         case EventKind.INVALID:
-            return is_ours_to_withdraw(case, event)
+            return needs_withdrawal(context, event)
     return False

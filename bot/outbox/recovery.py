@@ -21,7 +21,7 @@ class RecoveryPolicy:
 
     wait: timedelta = timedelta(hours=6)
     resend: bool = False
-    no_witness: str = ""  # the Sent folder: a missing copy there proves nothing
+    sent_folder: str = ""  # its archive path: a missing copy there proves nothing
 
 
 def sweep(now: datetime) -> tuple[int, int]:
@@ -29,17 +29,17 @@ def sweep(now: datetime) -> tuple[int, int]:
 
     Return how many went back to the queue, and how many are now in doubt.
     """
-    orphans = OutgoingMail.objects.filter(state=S.SENDING, lease_until__lt=now)
+    expired = OutgoingMail.objects.filter(state=S.SENDING, lease_until__lt=now)
     died = "its worker died"
     freed = {"lease_until": None}
-    again = mail_transitions.transition(
-        orphans.filter(data_at=None), S.APPROVED, "sweep", now, f"{died} before sending began", **freed
+    requeued = mail_transitions.transition(
+        expired.filter(data_at=None), S.APPROVED, "sweep", now, f"{died} before sending began", **freed
     )
-    words = f"{died} while sending; it counts as sent if a copy is found in an archive"
-    lost = mail_transitions.transition(
-        orphans.filter(data_at__isnull=False), S.IN_DOUBT, "sweep", now, words, reason=words, **freed
+    reason = f"{died} while sending; it counts as sent if a copy is found in an archive"
+    in_doubt = mail_transitions.transition(
+        expired.filter(data_at__isnull=False), S.IN_DOUBT, "sweep", now, reason, reason=reason, **freed
     )
-    return len(again), len(lost)
+    return len(requeued), len(in_doubt)
 
 
 def resolve(policy: RecoveryPolicy, now: datetime) -> int:
@@ -49,12 +49,12 @@ def resolve(policy: RecoveryPolicy, now: datetime) -> int:
     if not policy.resend:
         return 0
     waiting = OutgoingMail.objects.filter(state=S.IN_DOUBT, data_at__lt=now - policy.wait)
-    asked = [each for each in archives_with_copies() if each.path != policy.no_witness] if waiting.exists() else []
-    read_at = min((each.read_at for each in asked if each.read_at), default=None)
+    archives = [each for each in archives_with_copies() if each.path != policy.sent_folder] if waiting.exists() else []
+    read_at = min((each.read_at for each in archives if each.read_at), default=None)
     if read_at is None:  # no archive could have shown a copy
         return 0
     rows = waiting.filter(data_at__lt=read_at - policy.wait)
     rows = rows.exclude(pk__in=MailTransition.objects.filter(by=THE_POLICY, was=S.IN_DOUBT).values("mail"))
-    words = f"no copy found within {policy.wait}: sent again with the same Message-ID"
-    columns = {"reason": words, "not_before": None, "data_at": None, "lease_until": None}
-    return len(mail_transitions.transition(rows, S.APPROVED, THE_POLICY, now, words, **columns))
+    reason = f"no copy found within {policy.wait}: sent again with the same Message-ID"
+    columns = {"reason": reason, "not_before": None, "data_at": None, "lease_until": None}
+    return len(mail_transitions.transition(rows, S.APPROVED, THE_POLICY, now, reason, **columns))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from bot.compose.policy.rates import Rates, turn
+from bot.compose.policy.rates import Rates, reserve_slot
 from tracker.models import OutgoingMail, OutgoingState, Purpose, TokenBucket
 from tracker.services import locks, mail_transitions
 from tracker.services.locks import Lock
@@ -23,14 +23,14 @@ def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rate
     with transaction.atomic():
         due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
         if rates:
-            due = _in_turn(due, rates, now)
+            due = _within_rates(due, rates, now)
         return mail_transitions.claim(due, now, length, by) if due else []
 
 
 def ready() -> QuerySet[OutgoingMail]:
     """Return the mails that are approved, up to date, and not waiting for their report."""
-    told = OutgoingMail.objects.filter(report=OuterRef("report"), purpose=Purpose.REPORT)
-    ahead = Exists(told.exclude(state=OutgoingState.SENT))
+    report_mails = OutgoingMail.objects.filter(report=OuterRef("report"), purpose=Purpose.REPORT)
+    ahead = Exists(report_mails.exclude(state=OutgoingState.SENT))
     first = Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.ANSWER)
     return OutgoingMail.objects.filter(first | ~ahead, state=OutgoingState.APPROVED, stale=False)
 
@@ -60,7 +60,7 @@ def _due(rows: QuerySet[OutgoingMail], now: datetime, limit: int) -> list[int]:
     return found + list(fresh[: limit - len(found)]) if len(found) < limit else found
 
 
-def _in_turn(due: list[int], rates: Rates, now: datetime) -> list[int]:
+def _within_rates(due: list[int], rates: Rates, now: datetime) -> list[int]:
     """Return the mails that the rate limits allow now. Each other mail is given its send time, once."""
     locks.take(Lock.RATE_LIMITS)
     rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
@@ -68,14 +68,14 @@ def _in_turn(due: list[int], rates: Rates, now: datetime) -> list[int]:
     keys = {key for row in rows for key, _ in rates.keys(left[row.pk])}
     known = dict(TokenBucket.objects.filter(key__in=keys).values_list("key", "used_until"))
     used = dict(known)
-    go = []
+    allowed = []
     for row in sorted(rows, key=lambda row: due.index(row.pk)):
         if row.turn_at and row.turn_at == row.not_before:  # its send time has come
-            go.append(row.pk)
-        elif moment := turn(left[row.pk], rates, used, now):
-            OutgoingMail.objects.filter(pk=row.pk).update(not_before=moment, turn_at=moment)
+            allowed.append(row.pk)
+        elif send_at := reserve_slot(left[row.pk], rates, used, now):
+            OutgoingMail.objects.filter(pk=row.pk).update(not_before=send_at, turn_at=send_at)
         else:
-            go.append(row.pk)
+            allowed.append(row.pk)
     changed = [TokenBucket(key=key, used_until=until) for key, until in used.items() if known.get(key) != until]
     TokenBucket.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["used_until"])
-    return go
+    return allowed

@@ -21,29 +21,29 @@ class SentFolder:
     def __init__(self, url: SplitResult) -> None:
         self._url = url
         self._server: imaplib.IMAP4 | None = None
-        self._gone = False
+        self._unreachable = False
 
     def keep(self, raw: bytes, at: datetime) -> bool:
         """File a copy, marked as read; on failure, log the error and return False."""
-        if self._gone:
+        if self._unreachable:
             return False
         folder = unquote(self._url.path.strip("/")) or "Sent"
         quoted = '"' + folder.replace("\\", "\\\\").replace('"', '\\"') + '"'
         try:
             server = self._open()
-            answer, words = server.append(quoted, "(\\Seen)", imaplib.Time2Internaldate(at), raw)
+            answer, reply = server.append(quoted, "(\\Seen)", imaplib.Time2Internaldate(at), raw)
         except (OSError, imaplib.IMAP4.error, UnicodeError) as error:
             self.close()
-            self._gone = True  # until the next round, so that not every mail waits for it
+            self._unreachable = True  # until the next round, so that not every mail waits for it
             log.error("%s: could not store a copy: %s", self._url.hostname, error)
             return False
         if answer != "OK":
-            log.error("%s: could not store a copy in %s: %s", self._url.hostname, folder, words)
+            log.error("%s: could not store a copy in %s: %s", self._url.hostname, folder, reply)
         return answer == "OK"
 
     def close(self) -> None:
         """Log out; errors of a dead connection are ignored."""
-        server, self._server, self._gone = self._server, None, False
+        server, self._server, self._unreachable = self._server, None, False
         if server:
             try:
                 server.logout()

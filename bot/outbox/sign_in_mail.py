@@ -28,25 +28,27 @@ def mail_links(transport: Transport, identity: BotIdentity, now: datetime, signi
     """Send the requested links that are not mailed yet. Return how many a server accepted."""
     if mail_transitions.stopped():
         return 0
-    taken = 0
+    accepted = 0
     waiting = SignIn.objects.filter(mailed_at__isnull=True, used_at__isnull=True, asked_at__gt=now - FRESH)
     for link in waiting.order_by("pk")[:AT_ONCE]:
         if not SignIn.objects.filter(pk=link.pk, mailed_at__isnull=True).update(mailed_at=now):
             continue  # another worker has it
         try:
             raw = compose(link, identity, now)
-        except ValueError as odd:  # an address that is invalid in a header; go on with the others
-            log.error("no sign-in link for %r: %s", link.address, odd)
+        except ValueError as error:  # an address that is invalid in a header; go on with the others
+            log.error("no sign-in link for %r: %s", link.address, error)
             continue
-        letter = Envelope(_id(link, identity), identity.address, [link.address], signing.sign(raw) if signing else raw)
-        outcome = transport.send(letter, lambda: not mail_transitions.stopped())
-        taken += outcome.fate is SendStatus.SENT
-        if outcome.fate is not SendStatus.SENT:
-            log.warning("a sign-in link was not sent: %s", outcome.words)
-        if outcome.fate is SendStatus.NO_SERVER:
+        envelope = Envelope(
+            _id(link, identity), identity.address, [link.address], signing.sign(raw) if signing else raw
+        )
+        outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
+        accepted += outcome.status is SendStatus.SENT
+        if outcome.status is not SendStatus.SENT:
+            log.warning("a sign-in link was not sent: %s", outcome.reply)
+        if outcome.status is SendStatus.NO_SERVER:
             SignIn.objects.filter(pk=link.pk).update(mailed_at=None)  # nothing was sent
             break
-    return taken
+    return accepted
 
 
 def compose(link: SignIn, identity: BotIdentity, now: datetime) -> bytes:
@@ -58,13 +60,13 @@ def compose(link: SignIn, identity: BotIdentity, now: datetime) -> bytes:
     message["To"] = link.address
     message["Subject"] = f"Sign in to {for_header(identity.name, 60)}"
     message["Auto-Submitted"] = "auto-generated"
-    place = reverse("sign-in-by-link", args=[sign_in_links.token(link)])
-    told = {
+    path = reverse("sign-in-by-link", args=[sign_in_links.token(link)])
+    context = {
         "bot": identity.name,
-        "link": f"{identity.base_url}{place}",
+        "link": f"{identity.base_url}{path}",
         "minutes": int(sign_in_links.GOOD_FOR.total_seconds() // 60),
     }
-    message.set_content(render_to_string("mail/sign_in.txt", told), charset="utf-8", cte="8bit")
+    message.set_content(render_to_string("mail/sign_in.txt", context), charset="utf-8", cte="8bit")
     return message.as_bytes()
 
 

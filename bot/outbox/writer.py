@@ -36,15 +36,15 @@ class Start:
 class OutboxWriter:
     """Checks mails and puts them into the outbox, for one round of composing."""
 
-    def __init__(self, identity: BotIdentity, house: ComposeConfig, now: datetime) -> None:
-        self.identity, self.house, self.now = identity, house, now
-        self._calendar = MailCalendar(house.policy, now)
+    def __init__(self, identity: BotIdentity, config: ComposeConfig, now: datetime) -> None:
+        self.identity, self.config, self.now = identity, config, now
+        self._calendar = MailCalendar(config.policy, now)
 
-    def judge(
+    def decide_start(
         self,
         mail: ComposedMail,
         decision: PolicyDecision,
-        told: ReportData | None = None,
+        data: ReportData | None = None,
         foreign: Collection[str] = (),
     ) -> Start:
         """Return the initial state: held if the mail has a fault or the policy says so; else approved for a day with
@@ -52,13 +52,13 @@ class OutboxWriter:
 
         `foreign`: names and texts in a further mail that are not ours.
         """
-        if found := faults(mail, self.identity, self.house.conventions, self.now, told, foreign):
+        if found := faults(mail, self.identity, self.config.conventions, self.now, data, foreign):
             return Start(OutgoingState.HELD, "; ".join(found)[:1000])
         state = _STATES[decision.action]
         due = self._calendar.due(*self._limited(mail)) if state == OutgoingState.APPROVED else None
         return Start(state, decision.reason, decision.until or due)
 
-    def shelve(
+    def insert(
         self,
         report: Report | None,
         mail: ComposedMail,
@@ -81,10 +81,10 @@ class OutboxWriter:
             "withheld": list(withheld),
             **self.columns(mail),
         }
-        mine = OutgoingMail.objects.filter(report=report, purpose=purpose)
-        ours = mine.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # never sent
+        same = OutgoingMail.objects.filter(report=report, purpose=purpose)
+        cancelled = same.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # never sent
         columns = {name: value for name, value in row.items() if name != "state"}
-        if not mail_transitions.transition(ours, start.state, COMPOSER, self.now, start.reason, **columns):
+        if not mail_transitions.transition(cancelled, start.state, COMPOSER, self.now, start.reason, **columns):
             try:
                 with transaction.atomic():
                     mail_transitions.record_created(
@@ -92,20 +92,20 @@ class OutboxWriter:
                     )
             except IntegrityError:
                 return False
-        self.note(mail, start)
+        self.count(mail, start)
         return True
 
-    def note(self, mail: ComposedMail, start: Start) -> None:
+    def count(self, mail: ComposedMail, start: Start) -> None:
         """Count an approved mail against the daily limits."""
         if start.state == OutgoingState.APPROVED:
-            self._calendar.note(mail.envelope, start.not_before)
+            self._calendar.add(mail.envelope, start.not_before)
 
     def _limited(self, mail: ComposedMail) -> tuple[list[str], str]:
         """Return the lists that have a limit, and the author ("" if To is a list)."""
-        every = {self.identity.list_address, *self.identity.lists, self.house.conventions.lkml}  # these get every mail
-        told = [each for each in (*mail.recipients.to, *mail.recipients.cc) if each.email not in every]
-        author = next((each.email for each in mail.recipients.to if each in told and not each.is_list), "")
-        return [each.email for each in told if each.is_list], author
+        common = {self.identity.list_address, *self.identity.lists, self.config.conventions.lkml}  # get every mail
+        recipients = [each for each in (*mail.recipients.to, *mail.recipients.cc) if each.email not in common]
+        author = next((each.email for each in mail.recipients.to if each in recipients and not each.is_list), "")
+        return [each.email for each in recipients if each.is_list], author
 
     def columns(self, mail: ComposedMail, message_id: str = "") -> Mapping[str, Any]:
         """Return the columns with a mail's content. `message_id`: its Message-ID, if it is composed again."""
@@ -124,9 +124,9 @@ class OutboxWriter:
 def people(mail: ComposedMail) -> list[list[str]]:
     """Return all recipients and those left out: address, name, "To", "Cc" or "" for left out, and the reason."""
     everybody = mail.recipients
-    places = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))
+    headers = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))
     return [
-        [one_line(each.email, 320), one_line(each.address.name, 100), place, one_line(each.why)]
-        for place, some in places
-        for each in some
+        [one_line(each.email, 320), one_line(each.address.name, 100), header, one_line(each.why)]
+        for header, recipients in headers
+        for each in recipients
     ]

@@ -24,13 +24,13 @@ from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.subsystem import subsystem_of
 from tests.conftest import NOW
-from tests.report_data import BOT, FINDING, SLOWER, TOLD
+from tests.report_data import BOT, FINDING, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.metrics.glossary import ENTRIES, in_words, meaning
 
 
 def sent(conventions: Conventions = Conventions(), **changes: Any) -> tuple[ComposedMail, str]:  # noqa: B008
-    mail = compose(replace(TOLD, **changes), BOT, NOW, "", conventions)
+    mail = compose(replace(REPORT, **changes), BOT, NOW, "", conventions)
     return mail, to_bytes(mail).decode()
 
 
@@ -53,7 +53,7 @@ def screen(mail: ComposedMail) -> str:
     ],
 )
 def test_subjects(title: str, change: float | None, verdict: Verdict, expected: str) -> None:
-    assert report_subject(title, TOLD.sha, change, verdict) == expected
+    assert report_subject(title, REPORT.sha, change, verdict) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_first_screen_answers_what_readers_ask() -> None:
     mail, raw = sent(rechecks=(RecheckInfo("v9.1-rc4", "still-bad"), RecheckInfo("v9.1-rc3", "good-after-revert")))
     for answer in (
         "a 12.4% regression of vm-scan.ops_per_sec",
-        f"commit: {TOLD.sha}",
+        f"commit: {REPORT.sha}",
         "184200 -> 161290 1/s, -12.4% (95% CI -13.1 to -11.8%)",
         "work completed per second; in 1/s, higher is better",
         "vm-scan on lab7-m1: 64 CPUs",
@@ -231,13 +231,13 @@ def test_doubts_stand_on_the_first_screen(changes: dict[str, Any], words: str) -
     ],
 )
 def test_no_doubt_is_made_up(changes: dict[str, Any]) -> None:
-    assert warnings_of(replace(TOLD, **changes)) == ()
+    assert warnings_of(replace(REPORT, **changes)) == ()
     assert "but: " not in sent(**changes)[0].body
 
 
 def test_every_doubt_is_said_once() -> None:
-    doubtful = replace(FINDING, noise_pct=9.2, overlap=True)
-    mail, _ = sent(build=DEBUG, findings=(doubtful,))
+    noisy = replace(FINDING, noise_pct=9.2, overlap=True)
+    mail, _ = sent(build=DEBUG, findings=(noisy,))
     assert "caveat:    the config enables a sanitizer (kasan); other kernels may behave" in screen(mail)
     assert "\nPlease note: this metric is known to be noisy here: 9.2% from run to run.\n" in mail.body
     assert "\nPlease note: the ranges of the two sides overlap.\n" in mail.body
@@ -260,10 +260,10 @@ def test_what_moved_in_an_unknown_direction_is_not_nothing() -> None:
     many = (*others(13), *(replace(unclear, metric=f"vmstat.m{each}") for each in range(250)))
     untested = replace(SLOWER, metric="vm-scan.x", verdict=Grade.NOT_TESTABLE)
     shown = screen(sent(findings=(FINDING, *many, untested))[0])
-    told = (
+    expected = (
         "also:      12 regressions, 250 of unknown direction, 1 not tested for\n           significance; the worst:\n"
     )
-    assert told in shown
+    assert expected in shown
 
 
 # --- below it ---
@@ -316,11 +316,11 @@ def test_an_improvement_is_shorter_and_has_no_tag_block() -> None:
 
 
 def test_regzbot_is_told_of_regressions_where_that_is_wanted() -> None:
-    house = Conventions(regzbot="regressions@lists.example.org")
-    mail, _ = sent(house)
-    assert f"\n#regzbot introduced: {TOLD.sha}\n" in mail.body
+    conventions = Conventions(regzbot="regressions@lists.example.org")
+    mail, _ = sent(conventions)
+    assert f"\n#regzbot introduced: {REPORT.sha}\n" in mail.body
     assert "regressions@lists.example.org" in [each.email for each in mail.cc]
-    better, _ = sent(house, verdict=Verdict.IMPROVEMENT)
+    better, _ = sent(conventions, verdict=Verdict.IMPROVEMENT)
     assert "regzbot" not in better.body
     assert "regressions@lists.example.org" not in better.envelope
 
@@ -334,7 +334,7 @@ def test_regzbot_is_told_of_regressions_where_that_is_wanted() -> None:
         ("", (("dmesg.xz", "https://lab.example/d"),), "no script was provided; see the parameters below"),
         ("", (("repro.sh", "javascript:alert(1)"),), "no script was provided; see the parameters below"),
         ("lab run {suite} {params}", (), "lab run vm-scan nr_task=50% test=anon-cold"),
-        ("lab run {sha} on {machine}", (), f"lab run {TOLD.sha} on lab7-m1"),
+        ("lab run {sha} on {machine}", (), f"lab run {REPORT.sha} on lab7-m1"),
         ("", (("repro.sh", f"https://lab.example/{'x' * 99}/repro.sh"),), "see the command below"),
     ],
 )
@@ -354,7 +354,7 @@ def test_a_command_that_is_wrapped_is_one_command_still() -> None:
         "nr_task=50%",
         "test=anon-cold",
         "--kernel",
-        TOLD.sha,
+        REPORT.sha,
     ]
 
 
@@ -377,8 +377,8 @@ def test_a_parameter_breaks_out_of_no_shell() -> None:
 
 def test_attachments_only_where_they_are_asked_for() -> None:
     assert "multipart" not in sent()[1]
-    house = Conventions(attach=frozenset(Attached), reproduce="lab run {suite}")
-    message = message_from_bytes(sent(house)[1].encode(), policy=email.policy.default)
+    conventions = Conventions(attach=frozenset(Attached), reproduce="lab run {suite}")
+    message = message_from_bytes(sent(conventions)[1].encode(), policy=email.policy.default)
     files = {part.get_filename(): part.get_content() for part in message.iter_attachments()}
     assert files["reproduce.sh"].replace("\r", "") == "#!/bin/sh\nlab run vm-scan\n"
     assert "suite: vm-scan\n" in files["job.yaml"].replace("\r", "")
@@ -398,7 +398,7 @@ PIECES = [
     "\nBcc: evil@x.example\n",
     "=?utf-8?q?a?=",
     "=?utf-8?q?x_=3Cevil=40x.example=3E?= ",
-    "{{ told.sha }}",
+    "{{ report.sha }}",
     "\r\n\r\n",
 ]
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
@@ -414,11 +414,11 @@ def test_nothing_breaks_out_of_a_header(
     name: str, title: str, metric: str, param: str, machine: str, tree: str
 ) -> None:
     finding = replace(FINDING, metric=metric, params={param: param}, machine=machine, machine_text=machine, suite=param)
-    told = replace(
-        TOLD, author=Address(name, "dana@dev.example"), title=title, findings=(finding,), tree=tree, branch=param
+    report = replace(
+        REPORT, author=Address(name, "dana@dev.example"), title=title, findings=(finding,), tree=tree, branch=param
     )
     for form in SubjectForm:
-        raw = to_bytes(compose(told, BOT, NOW, "", Conventions(subject=form)))
+        raw = to_bytes(compose(report, BOT, NOW, "", Conventions(subject=form)))
         message = message_from_bytes(raw, policy=email.policy.default)
         assert set(message.keys()) <= HEADERS
         assert len(message.get_all("To", [])) == len(message.get_all("Subject", [])) == 1

@@ -18,29 +18,29 @@ from bot.compose.obeyed_lines import guarded, is_obeyed
 from bot.compose.report.report_data import BuildInfo, ReportData
 from bot.compose.report.report_mail import compose
 from tests.conftest import NOW
-from tests.report_data import BOT, FINDING, TOLD
+from tests.report_data import BOT, FINDING, REPORT
 
 ORDERS = ["#regzbot invalid: nothing", "#lkp invalid", "Tested-by: Eve <eve@x.example>", "Closes: https://x.example/1"]
 ELSEWHERE = replace(FINDING, suite="fsmark")
 FOREIGN: dict[str, Callable[[str], ReportData]] = {
-    "a parameter's name": lambda text: replace(TOLD, findings=(replace(FINDING, params={text: "x", "b": "y"}),)),
-    "a parameter's value": lambda text: replace(TOLD, findings=(replace(FINDING, params={"a": text}),)),
-    "an artifact's name": lambda text: replace(TOLD, artifacts=((text, "https://lab.example/x"),)),
-    "a tree's name": lambda text: replace(TOLD, tree_url="", tree=text, branch=""),
-    "a tree's address": lambda text: replace(TOLD, tree_url=text),
-    "a machine's name": lambda text: replace(TOLD, findings=(FINDING, replace(ELSEWHERE, machine=text))),
-    "a metric's name": lambda text: replace(TOLD, findings=(replace(FINDING, metric=text),)),
-    "a suite's name": lambda text: replace(TOLD, findings=(FINDING, replace(ELSEWHERE, suite=text))),
-    "a title": lambda text: replace(TOLD, title=text, parent_title=text),
+    "a parameter's name": lambda text: replace(REPORT, findings=(replace(FINDING, params={text: "x", "b": "y"}),)),
+    "a parameter's value": lambda text: replace(REPORT, findings=(replace(FINDING, params={"a": text}),)),
+    "an artifact's name": lambda text: replace(REPORT, artifacts=((text, "https://lab.example/x"),)),
+    "a tree's name": lambda text: replace(REPORT, tree_url="", tree=text, branch=""),
+    "a tree's address": lambda text: replace(REPORT, tree_url=text),
+    "a machine's name": lambda text: replace(REPORT, findings=(FINDING, replace(ELSEWHERE, machine=text))),
+    "a metric's name": lambda text: replace(REPORT, findings=(replace(FINDING, metric=text),)),
+    "a suite's name": lambda text: replace(REPORT, findings=(FINDING, replace(ELSEWHERE, suite=text))),
+    "a title": lambda text: replace(REPORT, title=text, parent_title=text),
     "a config's name": lambda text: replace(
-        TOLD, build=BuildInfo(kconfig=f"{text} kasan lockdep " + "long " * 9 + text)
+        REPORT, build=BuildInfo(kconfig=f"{text} kasan lockdep " + "long " * 9 + text)
     ),
-    "a test's description": lambda text: replace(TOLD, test_text=text),
+    "a test's description": lambda text: replace(REPORT, test_text=text),
 }
 
 
 def obeyed(body: str) -> list[str]:
-    own = re.compile(rf'commit:( {TOLD.sha} \(".*"\))?')
+    own = re.compile(rf'commit:( {REPORT.sha} \(".*"\))?')
     return [line for line in body.split("\n") if is_obeyed(line) and not own.fullmatch(line)]
 
 
@@ -51,15 +51,15 @@ def test_a_foreign_value_begins_no_line_that_is_obeyed(report_with: Callable[[st
 
 
 def test_nor_does_the_reason_of_a_withdrawal() -> None:
-    thread = ThreadData(TOLD.tag, TOLD.sha, "mm: a", "regression", "a@b.example", (), "s", (TOLD.author,), ())
+    thread = ThreadData(REPORT.tag, REPORT.sha, "mm: a", "regression", "a@b.example", (), "s", (REPORT.author,), ())
     for order in ORDERS:
         assert obeyed(compose_withdrawal(thread, f"{'word ' * 14}{order}", "p", BOT, NOW, {}).body) == []
 
 
 def test_a_line_that_slipped_through_is_found() -> None:
-    sound = compose(TOLD, BOT, NOW)
+    sound = compose(REPORT, BOT, NOW)
     odd = replace(sound, body=sound.body.replace("\nDetails", "\nTested-by: Eve <eve@x.example>\nDetails"))
-    assert faults(odd, BOT, Conventions(), NOW, TOLD) == (
+    assert faults(odd, BOT, Conventions(), NOW, REPORT) == (
         "programs would act on a line that is not ours: Tested-by: Eve <eve@x.example>",
     )
 

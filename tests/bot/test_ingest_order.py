@@ -13,7 +13,7 @@ from django.db import transaction
 
 from bot.outbox.composer import compose_due
 from bot.results.drop_directory import take_dropped
-from tests.outbox import by_hand
+from tests.outbox import act
 from tests.world import World
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, NoiseHistory, OutgoingMail, Report
 from tracker.services import regrading
@@ -192,11 +192,11 @@ def test_a_mail_about_to_change_can_not_be_approved(world: World) -> None:
     mail = composed(world)
     world.now -= timedelta(days=1)  # another clock must not matter
     world.ingest(result_data(world, C, "d", 1000, 400, machine={"id": "lab7-m2", "cpus": 8}))
-    assert not by_hand(mail, "approve")
+    assert not act(mail, "approve")
     compose_due(world.identity, world.later())
     mail.refresh_from_db()
     assert mail.subject.endswith("-60.0% regression")
-    assert by_hand(mail, "approve")
+    assert act(mail, "approve")
 
 
 def test_the_operators_headline_reaches_the_mail(world: World) -> None:
@@ -273,7 +273,7 @@ def test_what_breaks_one_file_leaves_the_next_one(world: World, monkeypatch: pyt
         original(results, *rest)
 
     monkeypatch.setattr(bisect_results, "store_new", fragile)
-    drop = world.place / "drop"
+    drop = world.directory / "drop"
     drop.mkdir()
     for name, sha in (("a", C), ("b", "b" * 40)):
         (drop / f"{name}.json").write_text(json.dumps(result_data(world, sha, name, 1000, 700)))
@@ -316,7 +316,7 @@ def test_each_hostile_input_costs_itself_alone(world: World) -> None:
     from bot.results.intake import take_in
     from bot.results.recognise import read_path
 
-    top = world.place / "hostile"
+    top = world.directory / "hostile"
     top.mkdir()
     write_hostile_inputs(top, result_data(world, C, "red", 1000, 700))
     (top / "z.json").write_text(json.dumps(result_data(world, C, "z", 1000, 700)))
@@ -338,7 +338,7 @@ def test_each_hostile_input_costs_itself_alone(world: World) -> None:
 
 
 def test_the_drop_directory_goes_on_past_each_of_them(world: World) -> None:
-    drop = world.place / "drop"
+    drop = world.directory / "drop"
     drop.mkdir()
     write_hostile_inputs(drop, result_data(world, C, "red", 1000, 700))
     (drop / ("漢" * 83 + ".json")).write_text("{")

@@ -34,7 +34,7 @@ def results(world: World, count: int, measurements: int = 1) -> list[Result]:
             {**headline, "metric": f"vm-scan.m{n}_per_sec", "role": "kpi"} for n in range(measurements - 1)
         ]
         data.append(one)
-    file = world.place / "many.jsonl"
+    file = world.directory / "many.jsonl"
     file.write_text("".join(json.dumps(each) + "\n" for each in data))
     return [each.result for each in read_path(file) if each.result]
 
@@ -205,7 +205,7 @@ def exported(**env: str) -> Iterator[dict[str, Any]]:
 
 def two_at_once(world: World, count: int, **env: str) -> None:
     results(world, count, measurements=3)
-    processes = ingest_twice(world.place / "many.jsonl", PERFWORK_VAR=str(world.place / "var"), **env)
+    processes = ingest_twice(world.directory / "many.jsonl", PERFWORK_VAR=str(world.directory / "var"), **env)
     assert [each.returncode for each in processes] == [0, 0], processes
     assert [each.stderr for each in processes] == ["", ""]
     output = " ".join(each.stdout for each in processes)
@@ -218,7 +218,7 @@ def two_at_once(world: World, count: int, **env: str) -> None:
         if what.startswith("duplicate")
     )
     assert (new, duplicate) == (count, count), output
-    rows = list(exported(PERFWORK_VAR=str(world.place / "var"), **env))
+    rows = list(exported(PERFWORK_VAR=str(world.directory / "var"), **env))
     assert len(rows) == 3 * count
     assert len({(row["report"], row["metric"]) for row in rows}) == 3 * count
 

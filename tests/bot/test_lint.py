@@ -19,14 +19,14 @@ from bot.compose.report.report_data import ReportData
 from bot.compose.report.report_mail import compose
 from bot.mail.addresses import Address
 from tests.conftest import NOW, ROOT
-from tests.report_data import BOT, FINDING, LIST, SLOWER, TOLD
+from tests.report_data import BOT, FINDING, LIST, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
 
 CONVENTIONS = Conventions()
 Fault = Callable[[ComposedMail], ComposedMail]
 
 
-def found(mail: ComposedMail, report: ReportData | None = TOLD) -> tuple[str, ...]:
+def found(mail: ComposedMail, report: ReportData | None = REPORT) -> tuple[str, ...]:
     return faults(mail, BOT, CONVENTIONS, NOW, report)
 
 
@@ -52,12 +52,12 @@ def to(*emails: str) -> Fault:
 def test_a_sound_mail_has_no_fault() -> None:
     better = replace(FINDING, change_pct=12.44, new_mean=207114.48, verdict=Grade.IMPROVEMENT)
     for report in (
-        TOLD,
-        replace(TOLD, verdict=Verdict.IMPROVEMENT, findings=(better,)),
-        replace(TOLD, findings=(FINDING, replace(FINDING, suite="fsmark", metric="fsmark.files_per_sec"))),
-        replace(TOLD, findings=(replace(FINDING, old_mean=0.0, change_pct=None, direction="lower"),)),
-        replace(TOLD, title="mm: {{ a }} of None", parent_title="TODO"),  # others may write what they like
-        replace(TOLD, findings=(replace(FINDING, noise_pct=9.0, overlap=True, params={}),), test_text="it scans"),
+        REPORT,
+        replace(REPORT, verdict=Verdict.IMPROVEMENT, findings=(better,)),
+        replace(REPORT, findings=(FINDING, replace(FINDING, suite="fsmark", metric="fsmark.files_per_sec"))),
+        replace(REPORT, findings=(replace(FINDING, old_mean=0.0, change_pct=None, direction="lower"),)),
+        replace(REPORT, title="mm: {{ a }} of None", parent_title="TODO"),  # others may write what they like
+        replace(REPORT, findings=(replace(FINDING, noise_pct=9.0, overlap=True, params={}),), test_text="it scans"),
     ):
         assert found(compose(report, BOT, NOW), report) == ()
 
@@ -113,7 +113,7 @@ SEEDED: list[tuple[str, Fault, str]] = [
 
 @pytest.mark.parametrize(("fault", "message"), [each[1:] for each in SEEDED], ids=[each[0] for each in SEEDED])
 def test_a_seeded_fault_is_found(fault: Fault, message: str) -> None:
-    sound = compose(TOLD, BOT, NOW)
+    sound = compose(REPORT, BOT, NOW)
     assert found(sound) == ()
     assert message in "; ".join(found(fault(sound)))
 
@@ -121,14 +121,17 @@ def test_a_seeded_fault_is_found(fault: Fault, message: str) -> None:
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        (replace(TOLD, authored_at=datetime(2024, 1, 1, tzinfo=UTC)), "the culprit is from 2024-01-01, older than 365"),
-        (replace(TOLD, author=Address("Dana", "")), "the culprit's author is not known"),
-        (replace(TOLD, title=""), "the culprit has no title"),
-        (replace(TOLD, sha="3b1f0c9d2e"), "'3b1f0c9d2e' is not a full sha"),
-        (replace(TOLD, parent_sha=TOLD.sha), "the culprit is its own parent"),
-        (replace(TOLD, verdict=Verdict.IMPROVEMENT), "the change of vm-scan.ops_per_sec is not an improvement"),
-        (replace(TOLD, findings=(replace(SLOWER, direction="higher"),)), "is not a regression"),
-        (replace(TOLD, verdict=Verdict.UNKNOWN), "the metric's direction is unknown"),
+        (
+            replace(REPORT, authored_at=datetime(2024, 1, 1, tzinfo=UTC)),
+            "the culprit is from 2024-01-01, older than 365",
+        ),
+        (replace(REPORT, author=Address("Dana", "")), "the culprit's author is not known"),
+        (replace(REPORT, title=""), "the culprit has no title"),
+        (replace(REPORT, sha="3b1f0c9d2e"), "'3b1f0c9d2e' is not a full sha"),
+        (replace(REPORT, parent_sha=REPORT.sha), "the culprit is its own parent"),
+        (replace(REPORT, verdict=Verdict.IMPROVEMENT), "the change of vm-scan.ops_per_sec is not an improvement"),
+        (replace(REPORT, findings=(replace(SLOWER, direction="higher"),)), "is not a regression"),
+        (replace(REPORT, verdict=Verdict.UNKNOWN), "the metric's direction is unknown"),
     ],
 )
 def test_a_report_that_should_not_be_told_is_found(report: ReportData, message: str) -> None:
@@ -136,7 +139,7 @@ def test_a_report_that_should_not_be_told_is_found(report: ReportData, message: 
 
 
 def test_a_heading_with_nothing_below_it() -> None:
-    sound = compose(TOLD, BOT, NOW)
+    sound = compose(REPORT, BOT, NOW)
     empty = replace(sound, body=sound.body.replace("Details are", "kindly add these tags:\n\nDetails are"))
     assert found(empty) == ("no content below 'kindly add these tags:'",)
 
@@ -147,7 +150,7 @@ def test_long_names_hold_no_sound_mail() -> None:
     )
     huge = replace(long_one, change_pct=1234567.0, new_mean=184200.0 * 12346, direction="lower")
     bot = replace(BOT, name="The kernel performance robot")
-    for report in (replace(TOLD, findings=(long_one,)), replace(TOLD, findings=(FINDING, huge))):
+    for report in (replace(REPORT, findings=(long_one,)), replace(REPORT, findings=(FINDING, huge))):
         assert faults(compose(report, bot, NOW), bot, CONVENTIONS, NOW, report) == ()
 
 
@@ -165,7 +168,7 @@ def test_a_mail_with_many_faults_names_some() -> None:
 
 @given(subject=st.text(max_size=80), text=st.text(max_size=300), message_id=st.text(max_size=40))
 def test_whatever_a_mail_holds_the_look_at_it_ends(subject: str, text: str, message_id: str) -> None:
-    sound = compose(TOLD, BOT, NOW)
+    sound = compose(REPORT, BOT, NOW)
     odd = replace(sound, subject=subject, body=sound.body + text)
     assert isinstance(found(odd), tuple)
     assert found(replace(sound, references=(message_id,), in_reply_to="x@y.example"))

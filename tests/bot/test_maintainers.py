@@ -141,6 +141,6 @@ def test_as_get_maintainer_has_it(tmp_path: Path) -> None:
         ours = {each.address.email for each in known.of(commit.files, commit.line, proper)}
         # A report goes to LKML anyway; the script names it for every file, as the list of THE REST.
         lkml = {"linux-kernel@vger.kernel.org"}
-        assert ours - lkml == kernel.asked(commit) - lkml, commit
+        assert ours - lkml == kernel.script_recipients(commit) - lkml, commit
         named += len(ours)
     assert named > 50

@@ -25,7 +25,7 @@ from bot.outbox.transports.port import SendOutcome, SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port
-from tests.outbox import LEASE, again, by_hand, claim, record_of, send
+from tests.outbox import LEASE, act, claim, reloaded, send, states_of
 from tests.world import World, status_text
 from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
@@ -43,7 +43,7 @@ def test_an_approved_mail_is_sent_once_and_the_report_is_told(mail: OutgoingMail
     mood, server = moody
     assert send(server) == {SendStatus.SENT: 1}
     assert send(server) == {}
-    assert again(mail).state == OutgoingState.SENT
+    assert reloaded(mail).state == OutgoingState.SENT
     assert len(mood.taken) == 1
     assert mood.taken[0] == bytes(mail.raw)
     assert mood.reached == [mail.recipients]
@@ -61,42 +61,42 @@ def test_one_connection_carries_many(world: World, moody: tuple[Moody, Server]) 
 
 
 def test_what_is_not_approved_stays(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
-    assert by_hand(mail, "hold")
+    assert act(mail, "hold")
     assert send(moody[1]) == {}
-    assert by_hand(mail, "approve")
-    assert not by_hand(mail, "approve")
+    assert act(mail, "approve")
+    assert not act(mail, "approve")
     assert send(moody[1]) == {SendStatus.SENT: 1}
-    assert not by_hand(mail, "cancel")
+    assert not act(mail, "cancel")
 
 
 def test_a_refused_recipient_does_not_keep_the_others_from_it(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     moody[0].rcpt = {"dana@dev.example": "550 no such user"}
     assert send(moody[1]) == {SendStatus.SENT: 1}
     assert moody[0].reached == [["perf-reports@lists.example.org"]]
-    assert again(mail).reason == "rejected for dana@dev.example: 550 no such user"
+    assert reloaded(mail).reason == "rejected for dana@dev.example: 550 no such user"
 
 
 def test_refused_by_everybody_it_has_failed(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     moody[0].rcpt = dict.fromkeys(mail.recipients, "550 no")
     assert send(moody[1]) == {SendStatus.REFUSED: 1}
-    assert (again(mail).state, again(mail).reason) == (OutgoingState.FAILED, "550 no")
+    assert (reloaded(mail).state, reloaded(mail).reason) == (OutgoingState.FAILED, "550 no")
     assert not moody[0].taken
 
 
 @pytest.mark.parametrize(
-    ("answer", "fate", "state"),
+    ("answer", "status", "state"),
     [
         ("451 come back later", SendStatus.LATER, OutgoingState.APPROVED),
         ("554 we do not like it", SendStatus.REFUSED, OutgoingState.FAILED),
     ],
 )
 def test_the_servers_no_is_kept_in_its_words(
-    mail: OutgoingMail, moody: tuple[Moody, Server], answer: str, fate: SendStatus, state: OutgoingState
+    mail: OutgoingMail, moody: tuple[Moody, Server], answer: str, status: SendStatus, state: OutgoingState
 ) -> None:
     moody[0].answer = answer
-    assert send(moody[1]) == {fate: 1}
-    assert again(mail).state == state
-    assert again(mail).reason == answer
+    assert send(moody[1]) == {status: 1}
+    assert reloaded(mail).state == state
+    assert reloaded(mail).reason == answer
     assert send(moody[1]) == {}  # later is later
 
 
@@ -107,26 +107,26 @@ def test_it_gives_up_in_the_end(mail: OutgoingMail) -> None:
         (mine,) = claim(timezone.now() + timedelta(days=9))
         before = timezone.now()
         sender.record(mine, refused, "worker")
-        after = again(mail).not_before
-        if after and again(mail).state == OutgoingState.APPROVED:
+        after = reloaded(mail).not_before
+        if after and reloaded(mail).state == OutgoingState.APPROVED:
             delays.append((after - before).total_seconds())
-    assert again(mail).state == OutgoingState.FAILED
-    assert "gave up after 24 attempts: 451 later" in again(mail).reason
+    assert reloaded(mail).state == OutgoingState.FAILED
+    assert "gave up after 24 attempts: 451 later" in reloaded(mail).reason
     assert len(delays) == 23
     assert delays[:5] == sorted(delays[:5])
     assert max(delays) < 1.25 * 6 * 3600 + 1
     assert len(set(delays)) == 23  # no two of them the same: a hundred mails do not come back at once
     assert timedelta(days=4) < timedelta(seconds=sum(delays)) < timedelta(days=6)  # RFC 5321 section 4.5.4.1
-    assert by_hand(mail, "resend")
+    assert act(mail, "resend")
     (mine,) = claim()
     sender.record(mine, refused, "worker")
-    assert again(mail).state == OutgoingState.APPROVED  # a person's word is a new beginning
+    assert reloaded(mail).state == OutgoingState.APPROVED  # a person's word is a new beginning
 
 
 def test_no_server_at_all_is_later(mail: OutgoingMail) -> None:
     assert send(Server("127.0.0.1", free_port(), timeout=2)) == {SendStatus.NO_SERVER: 1}
-    assert again(mail).state == OutgoingState.APPROVED
-    assert "refused" in again(mail).reason.lower()
+    assert reloaded(mail).state == OutgoingState.APPROVED
+    assert "refused" in reloaded(mail).reason.lower()
 
 
 def test_a_wrong_password_fails_no_mail(world: World, moody: tuple[Moody, Server]) -> None:
@@ -143,13 +143,13 @@ def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
 ) -> None:
     mood, server = moody
     mood.vanish = True
-    assert send(server) == {SendStatus.DOUBT: 1}
-    assert again(mail).state == OutgoingState.IN_DOUBT
+    assert send(server) == {SendStatus.IN_DOUBT: 1}
+    assert reloaded(mail).state == OutgoingState.IN_DOUBT
     assert send(server) == {}  # never blindly again
     assert status_text(mail.report) == "currently not merged, no response from author yet"
     world.inbox.add(mood.taken[0].replace(b"\r\n", b"\n"))  # the list's copy turns up
     world.read()
-    assert again(mail).state == OutgoingState.SENT
+    assert reloaded(mail).state == OutgoingState.SENT
     assert mail.report.events.filter(kind="reported").count() == 1
 
 
@@ -157,7 +157,7 @@ def test_a_worker_that_died_before_the_bytes_left_does_no_harm(mail: OutgoingMai
     assert claim(timezone.now() - 2 * LEASE)
     assert send(moody[1]) == {SendStatus.SENT: 1}
     assert len(moody[0].taken) == 1
-    assert record_of(mail) == ["approved", "sending", "approved", "sending", "sent"]
+    assert states_of(mail) == ["approved", "sending", "approved", "sending", "sent"]
 
 
 def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
@@ -176,10 +176,10 @@ def test_a_late_verdict_of_a_worker_that_lost_its_lease_moves_nothing(mail: Outg
     recovery.sweep(timezone.now())
     (quick,) = claim()
     assert mail_transitions.begin_data(quick, timezone.now())  # the other's bytes are leaving
-    for fate in (SendStatus.LATER, SendStatus.REFUSED, SendStatus.DOUBT):
-        sender.record(slow, SendOutcome(fate, "timed out"), "slow")
-        assert again(mail).state == OutgoingState.SENDING
-        assert again(mail).data_at
+    for status in (SendStatus.LATER, SendStatus.REFUSED, SendStatus.IN_DOUBT):
+        sender.record(slow, SendOutcome(status, "timed out"), "slow")
+        assert reloaded(mail).state == OutgoingState.SENDING
+        assert reloaded(mail).data_at
 
 
 def test_a_claimed_mail_is_not_claimed_again(mail: OutgoingMail) -> None:

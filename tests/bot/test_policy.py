@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bot.compose.policy.policy import Action, Policy, PolicyContext, PolicyRule, decide, first_day
 from bot.compose.policy.policy_file import read_policy
 from tests.conftest import NOW
-from tests.report_data import FINDING, TOLD
+from tests.report_data import FINDING, REPORT
 from tracker.domain.events import Verdict
 
 TODAY = date(2026, 11, 21)
@@ -47,27 +47,27 @@ CALM = PolicyContext()
 )
 def test_a_rule_fits_where_all_its_conditions_hold(conditions: dict[str, Any], fits: bool) -> None:
     policy = Policy((PolicyRule(Action.SEND, **conditions),))
-    assert (decide(TOLD, policy, CALM, NOW, Action.APPROVE).action is Action.SEND) is fits
+    assert (decide(REPORT, policy, CALM, NOW, Action.APPROVE).action is Action.SEND) is fits
 
 
 def test_an_author_who_wants_it_gets_it() -> None:
     policy = Policy((PolicyRule(Action.SEND, opted_in=True),))
-    assert decide(TOLD, policy, PolicyContext(opted_in=True), NOW, Action.APPROVE).action is Action.SEND
+    assert decide(REPORT, policy, PolicyContext(opted_in=True), NOW, Action.APPROVE).action is Action.SEND
 
 
 def test_the_first_rule_that_fits_decides() -> None:
     policy = Policy((PolicyRule(Action.HOLD, suites=("vm-scan",)), PolicyRule(Action.SEND)))
-    assert decide(TOLD, policy, CALM, NOW, Action.APPROVE).action is Action.HOLD
-    assert decide(TOLD, policy, CALM, NOW, Action.APPROVE).reason == "rule 1 of the policy"
-    elsewhere = replace(TOLD, findings=(replace(FINDING, suite="aim7"),))
+    assert decide(REPORT, policy, CALM, NOW, Action.APPROVE).action is Action.HOLD
+    assert decide(REPORT, policy, CALM, NOW, Action.APPROVE).reason == "rule 1 of the policy"
+    elsewhere = replace(REPORT, findings=(replace(FINDING, suite="aim7"),))
     assert decide(elsewhere, policy, CALM, NOW, Action.APPROVE).action is Action.SEND
 
 
 def test_from_zero_is_larger_than_any_size() -> None:
-    from_zero = replace(TOLD, findings=(replace(FINDING, change_pct=None),))
+    from_zero = replace(REPORT, findings=(replace(FINDING, change_pct=None),))
     assert PolicyRule(Action.SEND, at_least_pct=1000.0).fits(from_zero, False)
     assert not PolicyRule(Action.SEND, below_pct=1000.0).fits(from_zero, False)
-    assert PolicyRule(Action.SEND, direction="improvement").fits(replace(TOLD, verdict=Verdict.IMPROVEMENT), False)
+    assert PolicyRule(Action.SEND, direction="improvement").fits(replace(REPORT, verdict=Verdict.IMPROVEMENT), False)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_from_zero_is_larger_than_any_size() -> None:
     ],
 )
 def test_what_holds_a_report_outweighs_every_rule(known: PolicyContext, reason: str) -> None:
-    decision = decide(TOLD, Policy((PolicyRule(Action.SEND),)), known, NOW, Action.APPROVE)
+    decision = decide(REPORT, Policy((PolicyRule(Action.SEND),)), known, NOW, Action.APPROVE)
     assert (decision.action, decision.reason) == ((Action.HOLD if reason else Action.SEND), reason)
 
 
@@ -140,7 +140,7 @@ def test_a_policy_from_its_file() -> None:
     opted_in = true
     """
     policy = read_policy(text)
-    assert (policy.quiet, policy.per_author, policy.per_list, policy.a_day) == (timedelta(days=3), 2, 0, 100)
+    assert (policy.quiet_after_fix, policy.per_author, policy.per_list, policy.a_day) == (timedelta(days=3), 2, 0, 100)
     assert policy.rules == (
         PolicyRule(Action.SEND, "regression", 10, trees=("linus",)),
         PolicyRule(Action.HOLD, opted_in=True),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compose.policy.policy_file import read_policy
-from bot.compose.policy.rates import AHEAD, Rates, turn
+from bot.compose.policy.rates import AHEAD, Rates, reserve_slot
 from tests.conftest import NOW
 
 MM, LKML, DANA = "mm@kvack.example", "lkml@vger.example", "dana@dev.example"
@@ -18,7 +18,7 @@ MM, LKML, DANA = "mm@kvack.example", "lkml@vger.example", "dana@dev.example"
 
 def test_no_rates_no_waiting() -> None:
     assert not Rates()
-    assert turn([MM, DANA], Rates(), {}, NOW) is None
+    assert reserve_slot([MM, DANA], Rates(), {}, NOW) is None
 
 
 def test_the_slowest_of_all_that_a_mail_falls_under_counts() -> None:
@@ -34,10 +34,12 @@ def test_the_slowest_of_all_that_a_mail_falls_under_counts() -> None:
         DANA: 3,
     }
     used: dict[str, datetime] = {}
-    assert turn([MM, LKML], rates, used, NOW) is None
-    assert turn([LKML], rates, used, NOW) == NOW + timedelta(seconds=10)
-    assert turn([MM], rates, used, NOW) == NOW + timedelta(seconds=11)  # behind the one that goes to all at 10 s
-    assert turn([DANA], rates, used, NOW + timedelta(hours=1)) is None
+    assert reserve_slot([MM, LKML], rates, used, NOW) is None
+    assert reserve_slot([LKML], rates, used, NOW) == NOW + timedelta(seconds=10)
+    assert reserve_slot([MM], rates, used, NOW) == NOW + timedelta(
+        seconds=11
+    )  # behind the one that goes to all at 10 s
+    assert reserve_slot([DANA], rates, used, NOW + timedelta(hours=1)) is None
 
 
 MAILS = st.lists(st.sets(st.sampled_from([MM, LKML, DANA, "lee@dev.example"]), min_size=1), max_size=40)
@@ -47,7 +49,7 @@ MAILS = st.lists(st.sets(st.sampled_from([MM, LKML, DANA, "lee@dev.example"]), m
 def test_no_minute_holds_more_than_a_rate(mails: list[set[str]], every: int, domain: int, address: int) -> None:
     rates = Rates(every=every, domain=domain, address=address)
     used: dict[str, datetime] = {}
-    gone: list[tuple[datetime, set[str]]] = [(turn(sorted(to), rates, used, NOW) or NOW, to) for to in mails]
+    gone: list[tuple[datetime, set[str]]] = [(reserve_slot(sorted(to), rates, used, NOW) or NOW, to) for to in mails]
     for begin, _ in gone:
         minute = [to for at, to in gone if begin <= at < begin + timedelta(minutes=1)]
         to_each = Counter(each for to in minute for each in to)

@@ -120,7 +120,7 @@ def test_one_bad_archive_does_not_keep_the_others_from_being_read(world: World, 
 def test_an_mbox_with_binary_junk_between_its_mails(world: World, tmp_path: Path) -> None:
     report = world.report()
     line = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
-    good = world.letter(DANA, "It is the lock.", to=message_id(report))
+    good = world.mail(DANA, "It is the lock.", to=message_id(report))
     junk = bytes(range(256)) * 40
     related = b"In-Reply-To: <" + message_id(report).encode() + b">\nFrom: \xff\xfe\n\n" + junk
     (tmp_path / "junk.mbox").write_bytes(b"\n".join([line + junk, line + related, line + good]))

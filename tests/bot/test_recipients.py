@@ -17,7 +17,7 @@ from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address
 from bot.mail.mailmap import read_mailmap
 from tests.conftest import NOW
-from tests.report_data import BOT, LIST, TOLD
+from tests.report_data import BOT, LIST, REPORT
 
 LKML = "linux-kernel@vger.kernel.org"
 MM = (
@@ -27,11 +27,11 @@ MM = (
 )
 
 
-def told(*trailers: tuple[str, str], author: str = "dana@dev.example", **more: Any) -> Recipients:
-    house = more.pop("house", Conventions())
-    unwelcome = more.pop("unwelcome", None)
+def recipients_for(*trailers: tuple[str, str], author: str = "dana@dev.example", **more: Any) -> Recipients:
+    conventions = more.pop("conventions", Conventions())
+    excluded = more.pop("excluded", None)
     bot = more.pop("bot", BOT)
-    return recipients_of(CommitPeople(Address("", author), trailers, **more), bot, house, unwelcome)
+    return recipients_of(CommitPeople(Address("", author), trailers, **more), bot, conventions, excluded)
 
 
 def emails(found: Recipients) -> tuple[list[str], list[str]]:
@@ -57,12 +57,14 @@ def emails(found: Recipients) -> tuple[list[str], list[str]]:
     ],
 )
 def test_the_people_of_a_commit(trailers: list[tuple[str, str]], cc: list[str]) -> None:
-    assert emails(told(*trailers)) == (["dana@dev.example"], cc)
+    assert emails(recipients_for(*trailers)) == (["dana@dev.example"], cc)
 
 
 def test_lists_stand_first_then_maintainers_then_reviewers_then_the_others() -> None:
-    house = Conventions(lkml=LKML, tree_lists={"next": ("linux-next@lists.example",)}, regzbot="r@lists.example")
-    found = told(("Tested-by", "Lee <lee@dev.example>"), responsible=MM, tree="akpm", role="next", house=house)
+    conventions = Conventions(lkml=LKML, tree_lists={"next": ("linux-next@lists.example",)}, regzbot="r@lists.example")
+    found = recipients_for(
+        ("Tested-by", "Lee <lee@dev.example>"), responsible=MM, tree="akpm", role="next", conventions=conventions
+    )
     assert [(each.email, each.why) for each in found.cc] == [
         (LIST, "our own list"),
         (LKML, "gets every report"),
@@ -77,32 +79,38 @@ def test_lists_stand_first_then_maintainers_then_reviewers_then_the_others() -> 
 
 
 def test_who_wants_no_mail_gets_none_and_is_named() -> None:
-    unwelcome = {"lee@dev.example": "bounces: 550 no such user", "andrea@dev.example": "opted out"}
-    found = told(("Acked-by", "Lee <lee@dev.example>"), responsible=MM, unwelcome=unwelcome)
+    excluded = {"lee@dev.example": "bounces: 550 no such user", "andrea@dev.example": "opted out"}
+    found = recipients_for(("Acked-by", "Lee <lee@dev.example>"), responsible=MM, excluded=excluded)
     assert emails(found)[1] == [LIST, "linux-mm@lists.example", "bo@dev.example"]
-    assert {each.email: each.why for each in found.left_out} == unwelcome
+    assert {each.email: each.why for each in found.left_out} == excluded
 
 
 def test_an_author_who_opted_out_is_not_addressed_but_the_list_is() -> None:
-    found = told(unwelcome={"dana@dev.example": "opted out"})
+    found = recipients_for(excluded={"dana@dev.example": "opted out"})
     assert emails(found) == ([LIST], [])
 
 
 def test_one_person_with_two_addresses_is_told_once() -> None:
     bot = replace(BOT, aliases=read_mailmap("Dana Brook <dana@dev.example> <dana@home.example>"))
-    assert emails(told(("Signed-off-by", "Dana <dana@home.example>"), bot=bot)) == (["dana@dev.example"], [LIST])
+    assert emails(recipients_for(("Signed-off-by", "Dana <dana@home.example>"), bot=bot)) == (
+        ["dana@dev.example"],
+        [LIST],
+    )
 
 
 def test_who_opted_out_is_told_under_no_other_address_of_his() -> None:
     bot = replace(BOT, aliases=read_mailmap("Dana Brook <dana@dev.example> <dana@old.example>"))
     for author, out in (("dana@old.example", "dana@dev.example"), ("dana@dev.example", "dana@old.example")):
         trailers = [("Signed-off-by", "Dana <dana@dev.example>"), ("Acked-by", "Dana <dana@old.example>")]
-        assert emails(told(*trailers, author=author, bot=bot, unwelcome={out: "wants no mail"})) == ([LIST], [])
+        assert emails(recipients_for(*trailers, author=author, bot=bot, excluded={out: "wants no mail"})) == (
+            [LIST],
+            [],
+        )
 
 
 def test_a_cap_keeps_lists_and_maintainers() -> None:
     trailers = [("Cc", f"p{n}@dev.example") for n in range(300)]
-    found = told(*trailers, responsible=MM)
+    found = recipients_for(*trailers, responsible=MM)
     to, cc = emails(found)
     assert cc[:4] == [LIST, "linux-mm@lists.example", "andrea@dev.example", "bo@dev.example"]
     assert len(to) + len(cc) == 40
@@ -112,13 +120,13 @@ def test_a_cap_keeps_lists_and_maintainers() -> None:
 
 def test_three_hundred_lists_have_an_end_too() -> None:
     lists = tuple(Responsible(Address("", f"l{n}@dev.example"), Duty.LIST, "ALL") for n in range(300))
-    found = told(responsible=lists)
+    found = recipients_for(responsible=lists)
     assert len(found.to) + len(found.cc) < 40
     assert found.to[0].email == "dana@dev.example"
 
 
 def test_without_an_author_the_list_is_told() -> None:
-    assert emails(told(author="no address")) == ([LIST], [])
+    assert emails(recipients_for(author="no address")) == ([LIST], [])
 
 
 def test_without_anybody_nobody_is_told() -> None:
@@ -127,7 +135,7 @@ def test_without_anybody_nobody_is_told() -> None:
 
 
 def test_names_are_kept() -> None:
-    found = told(("Reviewed-by", '"Park, Lee" <lee@dev.example>'))
+    found = recipients_for(("Reviewed-by", '"Park, Lee" <lee@dev.example>'))
     assert found.cc[1].address == Address("Park, Lee", "lee@dev.example")
 
 
@@ -147,8 +155,8 @@ def test_names_are_kept() -> None:
     ],
 )
 def test_an_address_that_no_server_takes_is_left_out(odd: str) -> None:
-    to_bytes(compose(replace(TOLD, author=Address("", odd), trailers=(("Cc", f"<{odd}>"),)), BOT, NOW))
-    assert emails(told(author=odd)) == ([LIST], [])
+    to_bytes(compose(replace(REPORT, author=Address("", odd), trailers=(("Cc", f"<{odd}>"),)), BOT, NOW))
+    assert emails(recipients_for(author=odd)) == ([LIST], [])
 
 
 TEXT = st.lists(st.sampled_from([*"ab<>@,;\"' \n\t\x00\u202eé.", "x@dev.example", "stable@"]), max_size=12).map("".join)
@@ -158,7 +166,7 @@ TEXT = st.lists(st.sampled_from([*"ab<>@,;\"' \n\t\x00\u202eé.", "x@dev.example
 def test_whatever_a_commit_says_the_addresses_are_sound_and_each_stands_once(
     author: str, trailers: list[tuple[str, str]]
 ) -> None:
-    found = told(*trailers, author=author)
+    found = recipients_for(*trailers, author=author)
     everybody = [each.email for each in (*found.to, *found.cc)]
     assert len(set(everybody)) == len(everybody)
     assert set(everybody) <= {LIST, "x@dev.example", *(each for each in everybody if each.isascii() and "@" in each)}

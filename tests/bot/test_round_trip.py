@@ -18,27 +18,27 @@ from bot.compose.report.report_mail import compose
 from bot.explain import explain
 from bot.robot_reports.subject import read_subject
 from tests.conftest import NOW
-from tests.report_data import BOT, FINDING, SLOWER, TOLD
+from tests.report_data import BOT, FINDING, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.statistics.change import change_pct, word
 
 
-def explained(told: ReportData, conventions: Conventions = Conventions()) -> dict[str, Any]:  # noqa: B008
-    (line,) = explain([to_bytes(compose(told, BOT, NOW, "", conventions))], BOT, rows=True)
+def explained(report: ReportData, conventions: Conventions = Conventions()) -> dict[str, Any]:  # noqa: B008
+    (line,) = explain([to_bytes(compose(report, BOT, NOW, "", conventions))], BOT, rows=True)
     return dict(line)
 
 
 def test_our_own_mail_is_read_like_a_robots() -> None:
-    line = explained(TOLD)
+    line = explained(REPORT)
     report = line["report"]
-    assert (line["kind"], line["report_ids"], line["problems"]) == ("self", [TOLD.sha], [])
-    assert report["culprit"] == TOLD.sha
-    assert report["culprit_title"] == TOLD.title
+    assert (line["kind"], line["report_ids"], line["problems"]) == ("self", [REPORT.sha], [])
+    assert report["culprit"] == REPORT.sha
+    assert report["culprit_title"] == REPORT.title
     assert (report["metric"], report["verdict"], report["change_pct"]) == ("vm-scan.ops_per_sec", "regression", -12.4)
     assert (report["subsystem"], report["suite"], report["tbox_group"]) == ("mm/vmscan", "vm-scan", "lab7-m1")
     assert (report["repo_url"], report["repo_branch"]) == ("https://git.example.org/linux.git", "master")
     assert report["parameters"] == dict(FINDING.params)
-    assert report["parent"] == TOLD.parent_sha[:16]
+    assert report["parent"] == REPORT.parent_sha[:16]
     assert (report["old"], report["new"]) == (
         {"mean": 184200.0, "stddev_pct": 3.0},
         {"mean": 161290.0, "stddev_pct": None},
@@ -53,14 +53,14 @@ def test_our_own_mail_is_read_like_a_robots() -> None:
 
 def test_parameters_as_labs_name_them() -> None:
     odd = {"disk:nr_pmem": "1", "filesize": "1G/32t", "test": "a/b", "cpufreq governor": "x: y"}
-    line = explained(replace(TOLD, findings=(replace(FINDING, params=odd),)))
+    line = explained(replace(REPORT, findings=(replace(FINDING, params=odd),)))
     assert line["report"]["parameters"] == odd
     assert line["report"]["axes"]["filesize"] == "1G/32t"
     assert line["problems"] == []
 
 
 def test_with_the_tree_in_front_tree_and_branch_are_read_too() -> None:
-    report = explained(TOLD, Conventions(subject=SubjectForm.TREE))["report"]
+    report = explained(REPORT, Conventions(subject=SubjectForm.TREE))["report"]
     assert (report["tree"], report["branch"], report["subsystem"]) == ("linus", "master", "mm/vmscan")
 
 
@@ -68,7 +68,7 @@ def test_what_else_moved_is_read_from_the_box() -> None:
     elsewhere = replace(
         FINDING, suite="fsmark", metric="fsmark.files_per_sec", params={"fs": "xfs", "disk": "1SSD"}, change_pct=-31.0
     )
-    report = explained(replace(TOLD, findings=(FINDING, elsewhere, replace(SLOWER, machine="lab7-m2"))))["report"]
+    report = explained(replace(REPORT, findings=(FINDING, elsewhere, replace(SLOWER, machine="lab7-m2"))))["report"]
     assert [
         (each["testcase"], each["metric"], each["verdict"], each["change_pct"]) for each in report["additional"]
     ] == [
@@ -113,22 +113,26 @@ def findings(draw: st.DrawFn) -> FindingData:
     )
 
 
-def close(read: float | None, told: float) -> bool:
+def close(read: float | None, expected: float) -> bool:
     """To the five digits that are printed."""
-    return read is not None and math.isclose(read, told, rel_tol=1e-4)
+    return read is not None and math.isclose(read, expected, rel_tol=1e-4)
 
 
-def spread_is(read: float | None, told: float | None) -> bool:
-    return read is None if told is None or told < 2 else read is not None and abs(read - told) <= 0.5 + told * 0.05
+def spread_is(read: float | None, expected: float | None) -> bool:
+    return (
+        read is None
+        if expected is None or expected < 2
+        else read is not None and abs(read - expected) <= 0.5 + expected * 0.05
+    )
 
 
 @pytest.mark.slow
-@given(told=st.lists(findings(), min_size=1, max_size=8, unique_by=lambda each: (each.metric, each.place)))
-def test_every_number_that_went_in_comes_out(told: list[FindingData]) -> None:
-    head = told[0]
+@given(measured=st.lists(findings(), min_size=1, max_size=8, unique_by=lambda each: (each.metric, each.table_key)))
+def test_every_number_that_went_in_comes_out(measured: list[FindingData]) -> None:
+    head = measured[0]
     verdict = word(head.old_mean, head.new_mean, head.direction)
     assume(verdict is not Verdict.UNKNOWN and head.change_pct is not None and abs(head.change_pct) < 1e9)
-    report = explained(replace(TOLD, findings=tuple(told), verdict=verdict))["report"]
+    report = explained(replace(REPORT, findings=tuple(measured), verdict=verdict))["report"]
     assert report is not None
     assert (report["metric"], report["verdict"], report["suite"]) == (head.metric, verdict.value, head.suite)
     assert head.change_pct is not None
@@ -141,9 +145,9 @@ def test_every_number_that_went_in_comes_out(told: list[FindingData]) -> None:
         for table in report["tables"]
         for row in table["rows"]
     }
-    assert sum(len(table["rows"]) for table in report["tables"]) == len(told)
-    for each in told:
-        if sum((each.suite, each.machine, each.metric) == (o.suite, o.machine, o.metric) for o in told) > 1:
+    assert sum(len(table["rows"]) for table in report["tables"]) == len(measured)
+    for each in measured:
+        if sum((each.suite, each.machine, each.metric) == (o.suite, o.machine, o.metric) for o in measured) > 1:
             continue  # told apart by their parameters alone
         row = rows[each.suite, each.machine, each.metric]
         assert close(row["old"], each.old_mean)
@@ -183,6 +187,6 @@ def test_values_as_the_lists_write_them(number: float, text: str) -> None:
 
 @pytest.mark.parametrize("form", SubjectForm)
 def test_a_reader_finds_the_subject_where_it_expects_it(form: SubjectForm) -> None:
-    subject = read_subject(compose(TOLD, BOT, NOW, "", Conventions(subject=form)).subject)
-    assert (subject.sha, subject.verdict, subject.subsystem) == (TOLD.sha[:10], "regression", "mm/vmscan")
+    subject = read_subject(compose(REPORT, BOT, NOW, "", Conventions(subject=form)).subject)
+    assert (subject.sha, subject.verdict, subject.subsystem) == (REPORT.sha[:10], "regression", "mm/vmscan")
     assert subject.percent.lstrip("-") == "12.4"

@@ -57,10 +57,12 @@ def test_rsa(world: World, tmp_path: Path) -> None:
     need("openssl")
     key = tmp_path / "key.pem"
     subprocess.run(["openssl", "genrsa", "-traditional", "-out", key, "2048"], check=True, capture_output=True)
-    told = subprocess.run(["openssl", "rsa", "-in", key, "-pubout", "-outform", "DER"], check=True, capture_output=True)
+    public_key = subprocess.run(
+        ["openssl", "rsa", "-in", key, "-pubout", "-outform", "DER"], check=True, capture_output=True
+    )
     raw = sent(world, Signing(DkimKey("bot.example.org", "s1", key.read_bytes())))
     assert b"a=rsa-sha256" in raw
-    assert verified(raw, b"v=DKIM1; k=rsa; p=" + base64.b64encode(told.stdout))
+    assert verified(raw, b"v=DKIM1; k=rsa; p=" + base64.b64encode(public_key.stdout))
 
 
 def test_patatt_inside_of_dkim(world: World, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ MAIL = (
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def queried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     def record(name: str) -> str | None:
@@ -29,28 +29,28 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_nobody_is_asked_by_default(asked: list[str], now: datetime) -> None:
+def test_nobody_is_asked_by_default(queried: list[str], now: datetime) -> None:
     assert KeyCache().warm([MAIL], now) == 0
-    assert asked == []
+    assert queried == []
 
 
-def test_a_key_is_asked_for_once_and_kept(asked: list[str], now: datetime) -> None:
+def test_a_key_is_asked_for_once_and_kept(queried: list[str], now: datetime) -> None:
     keys = KeyCache(ask_dns=True)
     assert (keys.warm([MAIL, MAIL], now), keys.warm([MAIL], now)) == (1, 0)
     assert keys.key("s1._domainkey.dev.example") == "v=DKIM1; p=x"
     assert keys.signs("dev.example")
     assert KeyCache(ask_dns=True).warm([MAIL], now) == 0
-    assert asked == ["s1._domainkey.dev.example"]
+    assert queried == ["s1._domainkey.dev.example"]
 
 
 def test_what_dns_cannot_tell_is_asked_again_and_what_is_not_there_after_a_while(
-    asked: list[str], now: datetime
+    queried: list[str], now: datetime
 ) -> None:
     unknown, none = MAIL.replace(b"s=s1", b"s=s2"), MAIL.replace(b"s=s1", b"s=none")
     keys = KeyCache(ask_dns=True)
     keys.warm([unknown, none], now)
     keys.warm([unknown, none], now)
-    assert asked == ["s2._domainkey.dev.example", "none._domainkey.dev.example", "s2._domainkey.dev.example"]
+    assert queried == ["s2._domainkey.dev.example", "none._domainkey.dev.example", "s2._domainkey.dev.example"]
     assert keys.key("none._domainkey.dev.example") == ""
     assert not keys.signs("dev.example")
     SigningKey.objects.update(fetched_at=now - timedelta(days=4000))

@@ -12,13 +12,13 @@ import pytest
 from bot.archives.patch_lookup import chosen, find_patch_mail
 from bot.compose.mail import to_bytes
 from bot.compose.report.report_mail import compose
-from bot.compose.threading import MOST, ThreadPosition, below, patch_mail
+from bot.compose.threading import MOST, ThreadPosition, patch_mail, reply_position
 from bot.mail.message import parse
 from bot.mail.patches import PatchMail
 from bot.outbox.composer import compose_due
 from bot.outbox.context.patch_mail import PatchMails
 from tests.conftest import NOW
-from tests.report_data import BOT, TOLD
+from tests.report_data import BOT, REPORT
 from tests.world import DANA, DIFF, World
 from tracker.models import OutgoingMail
 
@@ -40,18 +40,18 @@ PATCH = "20260901.1234-2-dana@dev.example"
     ],
 )
 def test_places(message_id: str, references: tuple[str, ...], position: ThreadPosition) -> None:
-    assert below(message_id, references) == position
+    assert reply_position(message_id, references) == position
 
 
 @pytest.mark.parametrize(
     "odd", ["a\x0bb@x", "a\u2028b@x", "é@x", "a" * 1200 + "@x", "a b@x", "a@b>\nBcc: <evil@x.example", "x"]
 )
 def test_an_odd_message_id_is_not_answered(odd: str) -> None:
-    assert below(odd) == ThreadPosition()
+    assert reply_position(odd) == ThreadPosition()
 
 
 def test_long_threads_keep_their_first_and_last_mails() -> None:
-    position = below("last@x.example", [f"{number}@x.example" for number in range(100)])
+    position = reply_position("last@x.example", [f"{number}@x.example" for number in range(100)])
     assert len(position.references) == MOST
     assert (position.references[0], position.references[-1]) == ("0@x.example", "last@x.example")
     assert position.references[-2] == "99@x.example"
@@ -80,11 +80,11 @@ def test_the_mail_that_a_commit_links_to(trailers: list[tuple[str, str]], found:
 
 
 def test_a_report_answers_the_patch() -> None:
-    mail = compose(replace(TOLD, patch=below(PATCH, ["cover@dev.example"])), BOT, NOW)
+    mail = compose(replace(REPORT, patch=reply_position(PATCH, ["cover@dev.example"])), BOT, NOW)
     message = message_from_bytes(to_bytes(mail), policy=email.policy.default)
     assert message["In-Reply-To"] == f"<{PATCH}>"
     assert message["References"] == f"<cover@dev.example> <{PATCH}>"
-    assert "In-Reply-To" not in to_bytes(compose(TOLD, BOT, NOW)).decode()
+    assert "In-Reply-To" not in to_bytes(compose(REPORT, BOT, NOW)).decode()
 
 
 # --- of a real report ---
@@ -164,5 +164,5 @@ def test_a_server_that_is_not_there_is_asked_once_a_round(world: World, caplog: 
 
     Commit.objects.filter(title__startswith="mm: ").update(patch_id="c" * 40)
     for commit in Commit.objects.filter(patch_id="c" * 40):
-        assert patches.place_below(commit) == ThreadPosition()
+        assert patches.reply_position(commit) == ThreadPosition()
     assert len([record for record in caplog.records if record.name == "bot.outbox.context.patch_mail"]) == 1

@@ -19,27 +19,27 @@ NEVER = ("lost", "twice_unasked", "other_bytes", "unrecorded")  # figures that m
 
 
 def main() -> int:
-    amiss = 0
+    failures = 0
     runs = [("tests.crash.run", "--mails", MAILS, "--kills", KILLS, "--database", database, "--broker", broker)
             for database in ("sqlite", "postgresql") for broker in ("filesystem", "redis")]  # fmt: skip
     lines = [("tests.crash.statements", "--every", EVERY, "--database", each) for each in ("sqlite", "postgresql")]
-    for several in (runs, lines):
-        for number, each in enumerate(several):
-            told = _told(each)
+    for group in (runs, lines):
+        for number, each in enumerate(group):
+            figures = _figures(each)
             if number == 0:
-                print(f"\n| {' | '.join(name.replace('_', ' ') for name in told)} |")
-                print(f"|{' --- |' * len(told)}")
-            print(f"| {' | '.join(str(value) for value in told.values())} |", flush=True)
-            amiss += sum(int(told.get(name, 0)) for name in NEVER)
-    return 1 if amiss else 0
+                print(f"\n| {' | '.join(name.replace('_', ' ') for name in figures)} |")
+                print(f"|{' --- |' * len(figures)}")
+            print(f"| {' | '.join(str(value) for value in figures.values())} |", flush=True)
+            failures += sum(int(figures.get(name, 0)) for name in NEVER)
+    return 1 if failures else 0
 
 
-def _told(command: tuple[str, ...]) -> dict[str, object]:
+def _figures(command: tuple[str, ...]) -> dict[str, object]:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
-    told: dict[str, object] = json.loads(done.stdout.strip().splitlines()[-1])
-    return told
+    figures: dict[str, object] = json.loads(done.stdout.strip().splitlines()[-1])
+    return figures
 
 
 if __name__ == "__main__":

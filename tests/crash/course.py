@@ -31,17 +31,17 @@ class Course:
         self.receiver, self.worker, self.dice, self.number = receiver, worker, dice, number
         made.make(number, timezone.now())
         self._over = threading.Event()
-        self._beat = threading.Thread(target=self._ring, daemon=True)
+        self._beat = threading.Thread(target=self._enqueue, daemon=True)
         self._beat.start()
 
-    def _ring(self) -> None:
+    def _enqueue(self) -> None:
         """Enqueue tasks like beat, but more often; they expire, since outdated ones are of no use."""
         assert app.conf.task_acks_late
         while not self._over.wait(BEAT):
             for task in (tasks.send_mail, tasks.read_archives):
                 task.apply_async(expires=2)
 
-    def kill_again_and_again(self, kills: int) -> int:
+    def kill_repeatedly(self, kills: int) -> int:
         """Kill the worker after random numbers of mails and milliseconds, and return how often it was killed."""
         killed = 0
         self.worker.start()
@@ -57,7 +57,7 @@ class Course:
             self.worker.start()
         return killed
 
-    def come_to_rest(self, patience: float) -> None:
+    def wait_until_idle(self, patience: float) -> None:
         """Wait until only decisions by an operator are left; then resend what the receiver does not have."""
         until = time.monotonic() + patience
         quiet = 0

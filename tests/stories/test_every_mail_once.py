@@ -14,7 +14,7 @@ import pytest
 from django.utils import timezone
 
 from bot import tasks
-from bot.checks import settings_can_be_meant
+from bot.checks import check_settings
 from bot.compose.policy.rates import Rates
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
@@ -26,13 +26,13 @@ from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port, mail_server
-from tests.outbox import again, by_hand, claim, in_state, record_of, send
+from tests.outbox import act, claim, in_state, reloaded, send, states_of
 from tests.world import World, status_text
 from tracker.models import Archive, Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
 
 S = OutgoingState
-TOLD = "currently not merged, no response from author yet"
+NO_RESPONSE = "currently not merged, no response from author yet"
 
 
 def compose(world: World, number: int = 1) -> list[OutgoingMail]:
@@ -70,8 +70,8 @@ def test_a_server_that_says_421_for_ten_minutes(world: World, moody: tuple[Moody
     later(60)
     assert send(server) == {SendStatus.SENT: 3}
     assert mood.ids == {mail.message_id: 1 for mail in mails}
-    assert [status_text(mail.report) for mail in mails] == [TOLD] * 3
-    tries = record_of(mails[0]).count("sending")
+    assert [status_text(mail.report) for mail in mails] == [NO_RESPONSE] * 3
+    tries = states_of(mails[0]).count("sending")
     assert 3 <= tries <= 6  # at growing distances
 
 
@@ -88,9 +88,9 @@ def test_a_server_that_refuses_3_of_40(world: World, moody: tuple[Moody, Server]
     mood, server = moody
     people = [f"p{number:02}@dev.example" for number in range(38)]
     first_bad = {"sha": "b" * 40, "subject": "mm: a", "author": {"name": "Dana Brook", "email": "dana@dev.example"}}
-    told = world.result("b" * 40, "mm: a", first_bad=first_bad)
-    told["first_bad"]["trailers"] = [{"tag": "Cc", "value": each} for each in people]
-    world.ingest(told)
+    result = world.result("b" * 40, "mm: a", first_bad=first_bad)
+    result["first_bad"]["trailers"] = [{"tag": "Cc", "value": each} for each in people]
+    world.ingest(result)
     compose_due(world.identity, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     assert len(mail.recipients) == 40
@@ -100,10 +100,10 @@ def test_a_server_that_refuses_3_of_40(world: World, moody: tuple[Moody, Server]
         "p05@dev.example": "553 ?",
     }
     assert send(server) == {SendStatus.SENT: 1}
-    assert (again(mail).state, len(mood.reached[0])) == (S.SENT, 37)
-    assert again(mail).reason.startswith("rejected for p03@dev.example: 550 5.1.1 unknown; p04@dev.example: ")
+    assert (reloaded(mail).state, len(mood.reached[0])) == (S.SENT, 37)
+    assert reloaded(mail).reason.startswith("rejected for p03@dev.example: 550 5.1.1 unknown; p04@dev.example: ")
     assert dict(DeliveryFailure.objects.values_list("address", "words")) == mood.rcpt
-    assert status_text(mail.report) == TOLD
+    assert status_text(mail.report) == NO_RESPONSE
     (bouncing,) = Correspondent.objects.all()  # spam filters and riddles are no proof that nobody is there
     assert (bouncing.address, bouncing.mailing) == ("p03@dev.example", Mailing.BOUNCING)
     assert "550 5.1.1 unknown" in bouncing.note
@@ -117,18 +117,18 @@ def test_whom_a_server_asks_to_come_again_for_gets_it_later_and_nobody_twice(
     mood.rcpt = {"dana@dev.example": "451 4.7.1 greylisted, try again"}
     assert send(server) == {SendStatus.SENT: 1}
     assert mood.reached == [["perf-reports@lists.example.org"]]
-    assert again(mail).state == S.APPROVED
-    assert "deferred for dana@dev.example: 451" in again(mail).reason
-    assert status_text(mail.report) == TOLD  # most have it
+    assert reloaded(mail).state == S.APPROVED
+    assert "deferred for dana@dev.example: 451" in reloaded(mail).reason
+    assert status_text(mail.report) == NO_RESPONSE  # most have it
     world.inbox.add(bytes(mail.raw))
     world.read()
-    assert again(mail).state == S.APPROVED  # the list's copy says nothing of the author's
+    assert reloaded(mail).state == S.APPROVED  # the list's copy says nothing of the author's
     assert send(server) == {}
     mood.rcpt = {}
     later(5)
     assert send(server) == {SendStatus.SENT: 1}
     assert mood.reached == [["perf-reports@lists.example.org"], ["dana@dev.example"]]
-    assert (again(mail).state, again(mail).reason) == (S.SENT, "")
+    assert (reloaded(mail).state, reloaded(mail).reason) == (S.SENT, "")
     assert mail.report.events.filter(kind="reported").count() == 1
 
 
@@ -137,12 +137,12 @@ def test_what_some_have_got_is_done_and_not_failed_or_cancelled(world: World, mo
     mood, server = moody
     mood.rcpt = {"dana@dev.example": "451 later"}
     send(server)
-    assert by_hand(first, "cancel")
-    assert again(first).state == S.SENT
+    assert act(first, "cancel")
+    assert reloaded(first).state == S.SENT
     mood.rcpt = {"dana@dev.example": "550 5.1.1 no"}
     later(5)
     send(server)
-    assert again(second).state == S.SENT
+    assert reloaded(second).state == S.SENT
     assert DeliveryFailure.objects.get(mail=second, address="dana@dev.example").words == "550 5.1.1 no"
     assert len(mood.taken) == 2
 
@@ -153,18 +153,18 @@ def test_a_bug_of_ours_keeps_no_other_mail_back(
     first, second, third = compose(world, 3)
     real = SmtpTransport.send
 
-    def breaks(self: SmtpTransport, letter: Envelope, last_word: Any) -> SendOutcome:
-        if letter.message_id == first.message_id:
+    def breaks(self: SmtpTransport, envelope: Envelope, confirm: Any) -> SendOutcome:
+        if envelope.message_id == first.message_id:
             raise TypeError("a bug")
-        if letter.message_id == second.message_id:
-            last_word()
+        if envelope.message_id == second.message_id:
+            confirm()
             raise TypeError("a later bug")
-        return real(self, letter, last_word)
+        return real(self, envelope, confirm)
 
     monkeypatch.setattr(SmtpTransport, "send", breaks)
     assert send(moody[1]) == {SendStatus.REFUSED: 2, SendStatus.SENT: 1}
-    assert [again(mail).state for mail in (first, second, third)] == [S.FAILED, S.IN_DOUBT, S.SENT]
-    assert again(first).reason == "could not be sent: TypeError: a bug"
+    assert [reloaded(mail).state for mail in (first, second, third)] == [S.FAILED, S.IN_DOUBT, S.SENT]
+    assert reloaded(first).reason == "could not be sent: TypeError: a bug"
 
 
 # --- doubts ---
@@ -174,9 +174,9 @@ def vanished(world: World, moody: tuple[Moody, Server]) -> OutgoingMail:
     """A mail that the server took, and of which nobody here knows."""
     mail = compose(world)[-1]
     moody[0].vanish = True
-    assert send(moody[1]) == {SendStatus.DOUBT: 1}
+    assert send(moody[1]) == {SendStatus.IN_DOUBT: 1}
     moody[0].vanish = False
-    return again(mail)
+    return reloaded(mail)
 
 
 def test_a_person_decides_on_a_doubt(world: World, moody: tuple[Moody, Server]) -> None:
@@ -185,11 +185,11 @@ def test_a_person_decides_on_a_doubt(world: World, moody: tuple[Moody, Server]) 
     later(600)
     assert recovery.resolve(RecoveryPolicy(), timezone.now()) == 0  # unless a policy says so
     assert send(moody[1]) == {}
-    assert by_hand(mail, "resend", "the list has no copy")
+    assert act(mail, "resend", "the list has no copy")
     assert send(moody[1]) == {SendStatus.SENT: 1}
     assert moody[0].ids == {mail.message_id: 2}  # knowingly, with the same Message-ID
-    said = list(mail.moves.values_list("became", "by", "words"))
-    assert ("approved", "dana", "the list has no copy") in said
+    transitions = list(mail.moves.values_list("became", "by", "words"))
+    assert ("approved", "dana", "the list has no copy") in transitions
 
 
 def test_a_policy_sends_again_what_was_seen_nowhere_and_once(world: World, moody: tuple[Moody, Server]) -> None:
@@ -204,10 +204,10 @@ def test_a_policy_sends_again_what_was_seen_nowhere_and_once(world: World, moody
     Archive.objects.update(read_at=timezone.now())
     moody[0].vanish = True
     assert recovery.resolve(policy, timezone.now()) == 1
-    assert send(moody[1]) == {SendStatus.DOUBT: 1}
+    assert send(moody[1]) == {SendStatus.IN_DOUBT: 1}
     later(600)
     assert recovery.resolve(policy, timezone.now()) == 0  # now a person must look
-    assert again(mail).state == S.IN_DOUBT
+    assert reloaded(mail).state == S.IN_DOUBT
     assert moody[0].ids == {mail.message_id: 2}
     assert "sent again with the same Message-ID" in " ".join(mail.moves.values_list("words", flat=True))
 
@@ -224,7 +224,7 @@ def test_the_archive_that_holds_our_mail_is_asked_and_no_other(world: World, moo
     assert recovery.resolve(policy, timezone.now()) == 0
     Archive.objects.filter(pk=held.pk).update(read_at=timezone.now())
     assert recovery.resolve(policy, timezone.now()) == 1
-    assert again(mail).state == S.APPROVED
+    assert reloaded(mail).state == S.APPROVED
 
 
 def test_another_mail_under_our_message_id_proves_nothing(world: World, moody: tuple[Moody, Server]) -> None:
@@ -232,7 +232,7 @@ def test_another_mail_under_our_message_id_proves_nothing(world: World, moody: t
     forged = bytes(mail.raw).replace(b"\r\n", b"\n").replace(b"regression", b"improvement")
     world.inbox.add(forged)
     world.read()
-    assert again(mail).state == S.IN_DOUBT
+    assert reloaded(mail).state == S.IN_DOUBT
     assert "it is not a copy" in " ".join(mail.moves.values_list("words", flat=True))
     assert not Report.objects.get().reported_at
 
@@ -241,19 +241,19 @@ def test_a_copy_with_the_lists_footer_proves_it(world: World, moody: tuple[Moody
     mail = vanished(world, moody)
     world.inbox.add(bytes(mail.raw).replace(b"\r\n", b"\n") + b"\n_______\nA list's footer\n")
     world.read()
-    assert again(mail).state == S.SENT
+    assert reloaded(mail).state == S.SENT
     assert mail.moves.last().by == "archive"  # type: ignore[union-attr]
-    assert status_text(mail.report) == TOLD
+    assert status_text(mail.report) == NO_RESPONSE
 
 
 def test_after_a_backup_was_restored_the_archive_tells_what_went_out(world: World, moody: tuple[Moody, Server]) -> None:
     """The database is of yesterday, when the mail only waited."""
     (mail,) = compose(world)
-    assert by_hand(mail, "hold")
+    assert act(mail, "hold")
     world.inbox.add(bytes(mail.raw))
     world.read()
-    assert again(mail).state == S.SENT
-    assert not by_hand(mail, "approve")
+    assert reloaded(mail).state == S.SENT
+    assert not act(mail, "approve")
     assert send(moody[1]) == {}
 
 
@@ -264,10 +264,10 @@ def test_a_worker_that_dies_between_sending_and_telling_leaves_the_telling_to_th
     with monkeypatch.context() as dying:
         dying.setattr(sender.record_sent, "record_sent", lambda *words: None)
         assert send(moody[1]) == {SendStatus.SENT: 1}
-    assert again(mail).untold
+    assert reloaded(mail).untold
     assert not Report.objects.get().reported_at
     assert send(moody[1]) == {}
-    assert Report.objects.get().reported_at == again(mail).sent_at.replace(microsecond=0)  # type: ignore[union-attr]
+    assert Report.objects.get().reported_at == reloaded(mail).sent_at.replace(microsecond=0)  # type: ignore[union-attr]
 
 
 # --- the stop switch ---
@@ -294,7 +294,7 @@ def test_a_stop_reaches_a_worker_in_the_middle_of_a_batch(world: World, moody: t
     mail_transitions.stop_sending("dana", timezone.now())
     assert sender.deliver(batch[1], transport, "w", {}) is SendStatus.NOT_NOW  # the server was ready for its last dot
     transport.close()
-    assert again(batch[1]).state == S.APPROVED
+    assert reloaded(batch[1]).state == S.APPROVED
     assert len(mood.taken) == 1
 
 
@@ -303,14 +303,14 @@ def test_a_stop_reaches_a_worker_in_the_middle_of_a_batch(world: World, moody: t
 
 def test_what_follows_a_report_waits_until_that_has_gone_out(world: World, moody: tuple[Moody, Server]) -> None:
     report = world.report()
-    told = OutgoingMail.objects.get()
+    report_mail = OutgoingMail.objects.get()
     world.ingest(world.result(report.culprit.sha, report.culprit.title, id="again", measurements=[worse()]))
     assert compose_follow_ups(world.identity, world.later(), approve_first=False) == 1
-    follow_up = OutgoingMail.objects.exclude(pk=told.pk).get()
+    follow_up = OutgoingMail.objects.exclude(pk=report_mail.pk).get()
     assert follow_up.purpose.startswith("follow_up")
-    OutgoingMail.objects.filter(pk=told.pk).update(state=S.IN_DOUBT)  # as if its fate were not known
+    OutgoingMail.objects.filter(pk=report_mail.pk).update(state=S.IN_DOUBT)  # as if its fate were not known
     assert send(moody[1]) == {}
-    OutgoingMail.objects.filter(pk=told.pk).update(state=S.SENT)
+    OutgoingMail.objects.filter(pk=report_mail.pk).update(state=S.SENT)
     assert send(moody[1]) == {SendStatus.SENT: 1}
 
 
@@ -331,7 +331,7 @@ def test_mail_goes_at_the_pace_of_the_lab(world: World, moody: tuple[Moody, Serv
     rates = Rates(address=6)
     before = timezone.now()
     assert send(moody[1], rates=rates) == {SendStatus.SENT: 1}
-    waits = [again(mail).not_before for mail in mails[1:]]
+    waits = [reloaded(mail).not_before for mail in mails[1:]]
     apart = [round((moment - before).total_seconds()) for moment in waits if moment]
     assert apart == [10, 20, 30, 40]
     assert send(moody[1], rates=rates) == {}
@@ -354,7 +354,10 @@ def test_who_opted_out_since_it_was_approved_gets_nothing(world: World, moody: t
     OutgoingMail.objects.filter(pk=second.pk).update(recipients=["dana@dev.example"])
     assert send(moody[1]) == {SendStatus.SENT: 1, SendStatus.REFUSED: 1}
     assert moody[0].reached == [["perf-reports@lists.example.org"]]
-    assert (again(second).state, again(second).reason) == (S.FAILED, "all remaining recipients opted out or bounce")
+    assert (reloaded(second).state, reloaded(second).reason) == (
+        S.FAILED,
+        "all remaining recipients opted out or bounce",
+    )
 
 
 def test_a_worker_rings_again_where_more_is_due_and_nobody_at_it(
@@ -362,21 +365,21 @@ def test_a_worker_rings_again_where_more_is_due_and_nobody_at_it(
 ) -> None:
     compose(world, 4)
     settings.EMAIL_URL = f"smtp://127.0.0.1:{moody[1].port}"
-    rung: list[int] = []
-    monkeypatch.setattr(tasks.send_mail, "delay", lambda: rung.append(1))
+    calls: list[int] = []
+    monkeypatch.setattr(tasks.send_mail, "delay", lambda: calls.append(1))
     monkeypatch.setattr(tasks, "SENDING", 0.0001)
-    assert (tasks.send_mail(), len(rung)) == (1, 1)
+    assert (tasks.send_mail(), len(calls)) == (1, 1)
     assert len(claim(limit=1)) == 1  # another worker is at it
-    assert (tasks.send_mail(), len(rung)) == (1, 1)
+    assert (tasks.send_mail(), len(calls)) == (1, 1)
     settings.PERFWORK_SENDING = False
     assert (tasks.send_mail(), len(moody[0].taken)) == (0, 2)
 
 
 def test_settings_that_can_not_be_meant_are_said_at_the_start(settings: Any) -> None:
     settings.EMAIL_URL = "smtp://bot:secret@mail.example.org"
-    (mistake,) = settings_can_be_meant()
-    assert "a password needs encryption" in str(mistake)
-    assert "secret" not in str(mistake)
+    (error,) = check_settings()
+    assert "a password needs encryption" in str(error)
+    assert "secret" not in str(error)
 
 
 # --- a full disk ---

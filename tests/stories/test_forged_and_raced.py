@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from bot.mail.bounces import MOST_BYTES, read_bounce
 from bot.outbox import composer, sender
-from bot.outbox.composer import compose_due, look_again
+from bot.outbox.composer import compose_due, refresh_unsent
 from bot.outbox.transports.port import SendOutcome, SendStatus
 from tests.conftest import ROOT
-from tests.outbox import again, by_hand, claim, record_of
+from tests.outbox import act, claim, reloaded, states_of
 from tests.world import LEE, World, message_id
 from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
@@ -39,12 +39,12 @@ def test_an_unproven_copy_of_mail_that_waits_makes_a_person_look(world: World) -
     mail = composed(world)
     world.inbox.add(bytes(mail.raw))
     world.read()
-    assert again(mail).state == S.HELD
-    assert "check before sending" in again(mail).reason
+    assert reloaded(mail).state == S.HELD
+    assert "check before sending" in reloaded(mail).reason
     assert not Report.objects.get().reported_at
-    look_again(world.identity, world.later(), approve_first=False)
-    assert again(mail).state == S.HELD  # no rule lets it go
-    assert by_hand(mail, "approve")
+    refresh_unsent(world.identity, world.later(), approve_first=False)
+    assert reloaded(mail).state == S.HELD  # no rule lets it go
+    assert act(mail, "approve")
 
 
 def test_a_forgery_that_is_read_first_does_not_keep_the_real_copy_out(world: World) -> None:
@@ -53,12 +53,12 @@ def test_a_forgery_that_is_read_first_does_not_keep_the_real_copy_out(world: Wor
     mail_transitions.begin_data(claimed, world.now)
     mail_transitions.doubt(claimed, world.now, "gone", "worker")
     raw = bytes(mail.raw).replace(b"\r\n", b"\n")
-    (world.place / "forged.eml").write_bytes(raw.replace(b"Perfwork noticed", b"Evil noticed"))
-    world.read(world.place / "forged.eml")
-    assert again(mail).state == S.IN_DOUBT
+    (world.directory / "forged.eml").write_bytes(raw.replace(b"Perfwork noticed", b"Evil noticed"))
+    world.read(world.directory / "forged.eml")
+    assert reloaded(mail).state == S.IN_DOUBT
     world.inbox.add(raw)
     world.read()
-    assert again(mail).state == S.SENT
+    assert reloaded(mail).state == S.SENT
 
 
 def test_a_huge_bounce_is_read_as_far_as_it_matters() -> None:
@@ -88,7 +88,7 @@ def test_an_hour_without_a_server_uses_up_no_patience(world: World) -> None:
         mail_transitions.release([claimed], timezone.now(), "worker", "no time left")
     (claimed,) = claim(timezone.now() + timedelta(days=3))
     sender.record(claimed, SendOutcome(SendStatus.LATER, "451 later"), "worker")
-    assert (again(mail).state, again(mail).tries, again(mail).knocks) == (S.APPROVED, 1, 60)
+    assert (reloaded(mail).state, reloaded(mail).tries, reloaded(mail).knocks) == (S.APPROVED, 1, 60)
 
 
 def test_a_report_is_told_though_its_mail_left_in_two_parts_at_once(world: World) -> None:
@@ -97,7 +97,7 @@ def test_a_report_is_told_though_its_mail_left_in_two_parts_at_once(world: World
     sender.record(claimed, SendOutcome(SendStatus.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
     (claimed,) = claim(timezone.now() + timedelta(days=1))
     sender.record(claimed, SendOutcome(SendStatus.SENT, "250"), "worker")
-    assert again(mail).untold
+    assert reloaded(mail).untold
     record_sent.record_sent(timezone.now())
     assert Report.objects.get().reported_at
 
@@ -108,7 +108,7 @@ def test_a_worker_whose_lease_ran_out_forgets_nobody(world: World) -> None:
     mail_transitions.begin_data(claimed, timezone.now())
     mail_transitions.doubt(claimed, timezone.now(), "its worker died while it left", "sweep")  # as others must think
     sender.record(claimed, SendOutcome(SendStatus.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
-    assert (again(mail).state, again(mail).settled) == (S.APPROVED, ["perf-reports@lists.example.org"])
+    assert (reloaded(mail).state, reloaded(mail).settled) == (S.APPROVED, ["perf-reports@lists.example.org"])
 
 
 def while_composing(monkeypatch: pytest.MonkeyPatch, action: Any) -> None:
@@ -127,10 +127,10 @@ def test_what_a_person_holds_while_it_is_composed_again_stays_held(
 ) -> None:
     mail = composed(world, approve_first=True)
     OutgoingMail.objects.update(stale=True)
-    while_composing(monkeypatch, lambda: by_hand(mail, "hold"))
-    look_again(world.identity, world.later(), approve_first=False)
-    assert again(mail).state == S.HELD
-    assert record_of(mail) == ["composed", "held"]
+    while_composing(monkeypatch, lambda: act(mail, "hold"))
+    refresh_unsent(world.identity, world.later(), approve_first=False)
+    assert reloaded(mail).state == S.HELD
+    assert states_of(mail) == ["composed", "held"]
 
 
 def test_a_mail_does_not_leave_while_it_is_looked_at_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +138,9 @@ def test_a_mail_does_not_leave_while_it_is_looked_at_again(world: World, monkeyp
     OutgoingMail.objects.update(stale=True)
     seen: list[int] = []
     while_composing(monkeypatch, lambda: seen.append(len(claim(world.now))))
-    look_again(world.identity, world.later(), approve_first=False)
+    refresh_unsent(world.identity, world.later(), approve_first=False)
     assert seen == [0]
-    assert not again(mail).stale
+    assert not reloaded(mail).stale
     assert claim(world.now)
 
 
@@ -151,10 +151,10 @@ def test_what_becomes_known_while_it_is_looked_at_is_looked_at_again(
     OutgoingMail.objects.update(stale=True)
     with monkeypatch.context() as first:
         while_composing(first, lambda: OutgoingMail.objects.update(stale=True, looked_at=None))
-        look_again(world.identity, world.later(), approve_first=False)
-    assert again(mail).stale
-    look_again(world.identity, world.later(), approve_first=False)
-    assert not again(mail).stale
+        refresh_unsent(world.identity, world.later(), approve_first=False)
+    assert reloaded(mail).stale
+    refresh_unsent(world.identity, world.later(), approve_first=False)
+    assert not reloaded(mail).stale
 
 
 def test_bytes_that_a_server_has_seen_stay(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,14 +166,14 @@ def test_bytes_that_a_server_has_seen_stay(world: World, monkeypatch: pytest.Mon
 
     while_composing(monkeypatch, leaves)
     later = world.later()
-    look_again(world.identity, later, approve_first=False)
-    assert bytes(again(mail).raw) == bytes(mail.raw)
+    refresh_unsent(world.identity, later, approve_first=False)
+    assert bytes(reloaded(mail).raw) == bytes(mail.raw)
 
 
 def test_words_that_no_database_takes_are_cut(world: World) -> None:
     mail = composed(world)
-    assert by_hand(mail, "hold", "why\0not")
-    assert again(mail).reason == "whynot"
+    assert act(mail, "hold", "why\0not")
+    assert reloaded(mail).reason == "whynot"
     assert mail_transitions.stop_sending("dana", world.now, "a\0b")
     assert str(mail_transitions.stopped().reason) == "ab"  # type: ignore[union-attr]
 

@@ -32,11 +32,11 @@ def world(tmp_path: Path, identity: BotIdentity) -> World:
 @pytest.mark.parametrize("forged", ["not signed", "signed by another", "changed since"])
 def test_a_forged_mail_changes_nothing_by_itself(world: World, text: str, forged: str) -> None:
     report = world.report()
-    raw = world.letter(DANA, text, to=message_id(report))
+    raw = world.mail(DANA, text, to=message_id(report))
     if forged == "signed by another":
         raw = signed(raw, domain=b"evil.example")
     elif forged == "changed since":
-        raw = signed(world.letter(DANA, "Fine.", to=message_id(report))).replace(b"Fine.", text.encode())
+        raw = signed(world.mail(DANA, "Fine.", to=message_id(report))).replace(b"Fine.", text.encode())
     world.inbox.add(raw)
     before = state(report)
     world.read()
@@ -51,7 +51,7 @@ def test_a_forged_mail_changes_nothing_by_itself(world: World, text: str, forged
 )
 def test_her_own_signed_mail_acts(world: World, text: str, expected: str) -> None:
     report = world.report()
-    world.inbox.add(signed(world.letter(DANA, text, to=message_id(report))))
+    world.inbox.add(signed(world.mail(DANA, text, to=message_id(report))))
     world.read()
     assert state(report) == expected
     mail = Message.objects.get(author_email=DANA.email)
@@ -63,7 +63,7 @@ def test_a_stranger_under_her_name_closes_nothing_though_he_is_proven(world: Wor
     mallory = Address(DANA.name, "mallory@evil.example")
     key = replace(world.identity.trust_anchors, key=lambda name: RECORD)
     world.identity = replace(world.identity, trust_anchors=key)
-    world.inbox.add(signed(world.letter(mallory, "I've dropped this patch.", to=message_id(report)), b"evil.example"))
+    world.inbox.add(signed(world.mail(mallory, "I've dropped this patch.", to=message_id(report)), b"evil.example"))
     world.read()
     assert Message.objects.get(author_email=mallory.email).trust == "pass"
     assert state(report) == "responded"
@@ -72,7 +72,7 @@ def test_a_stranger_under_her_name_closes_nothing_though_he_is_proven(world: Wor
 
 def test_her_mail_sent_again_into_another_thread_proves_nothing(world: World) -> None:
     one, other = world.report(), world.report("mm: another")
-    raw = signed(world.letter(DANA, "I've dropped this patch.", to=message_id(one)))
+    raw = signed(world.mail(DANA, "I've dropped this patch.", to=message_id(one)))
     world.inbox.add(raw)
     world.inbox.add(b"Message-ID: <again@evil.example>\nIn-Reply-To: <" + message_id(other).encode() + b">\n" + raw)
     world.read()
@@ -81,7 +81,7 @@ def test_her_mail_sent_again_into_another_thread_proves_nothing(world: World) ->
 
 def test_what_was_turned_down_stays_so_when_the_proof_comes_later(world: World) -> None:
     report = world.report()
-    raw = signed(world.letter(DANA, "I've dropped this patch.", to=message_id(report)))
+    raw = signed(world.mail(DANA, "I've dropped this patch.", to=message_id(report)))
     known = world.identity
     world.identity = replace(known, trust_anchors=TrustAnchors())
     world.inbox.add(raw)
@@ -93,7 +93,7 @@ def test_what_was_turned_down_stays_so_when_the_proof_comes_later(world: World) 
 
 def test_who_wrote_it_is_shown(world: World, client: object) -> None:
     report = world.report()
-    world.inbox.add(signed(world.letter(DANA, "It is the lock.", to=message_id(report))))
+    world.inbox.add(signed(world.mail(DANA, "It is the lock.", to=message_id(report))))
     world.read()
     culprit = Report.objects.get(pk=report.pk).culprit
     page = client.get(f"/report/{culprit.sha}/").content.decode()  # type: ignore[attr-defined]

@@ -22,12 +22,12 @@ class Lab:
 
     def __init__(self, world: World, settings: Any) -> None:
         self.world = world
-        self.git = Linux(world.place / "upstream.git")
+        self.git = Linux(world.directory / "upstream.git")
         self.git.commit("Linux 9.0")
         self.git.tag("v9.0")
         for branch in ("mm", "next"):
             self.git.point(branch, self.git.head("master"))
-        mirrors = {name: self.git.mirror(world.place / f"{name}.git") for name in ("linus", "mm", "next")}
+        mirrors = {name: self.git.mirror(world.directory / f"{name}.git") for name in ("linus", "mm", "next")}
         settings.PERFWORK_TREES = {name: f"{path}{_branch(name)}" for name, path in mirrors.items()}
         settings.PERFWORK_BOT_ADDRESS = world.identity.address
         settings.PERFWORK_LIST_ADDRESS = world.identity.list_address
@@ -59,8 +59,8 @@ def test_from_a_report_to_the_release_that_fixes_it(
     result = lab.world.result(
         culprit, TITLE, parent={"sha": lab.git("rev-parse", f"{culprit}^"), "subject": "Linux 9.0"}
     )
-    (lab.world.place / "result.json").write_text(json.dumps(result))
-    call_command("ingest", str(lab.world.place / "result.json"))
+    (lab.world.directory / "result.json").write_text(json.dumps(result))
+    call_command("ingest", str(lab.world.directory / "result.json"))
     mail = OutgoingMail.objects.get()
     lab.world.inbox.add(bytes(mail.raw))  # the list's copy
     lab.read()
@@ -113,7 +113,7 @@ def test_from_a_report_to_the_release_that_fixes_it(
 def test_a_tree_that_fails_keeps_no_other_from_being_followed(
     lab: Lab, settings: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    (lab.world.place / "mm.git" / "HEAD").write_text("junk")
+    (lab.world.directory / "mm.git" / "HEAD").write_text("junk")
     lab.git("update-ref", "-d", "refs/heads/next")
     settings.PERFWORK_TREES = {"nowhere": str(tmp_path / "nowhere"), **settings.PERFWORK_TREES}
     lab.git.commit(TITLE)
@@ -123,7 +123,7 @@ def test_a_tree_that_fails_keeps_no_other_from_being_followed(
     output = capsys.readouterr()
     assert output.out.splitlines() == ["linus: 0 landings, 0 events"]
     lines = output.err.splitlines()
-    assert [line.partition(":")[0] for line in lines] == ["nowhere", str(lab.world.place / "mm.git"), "next"]
+    assert [line.partition(":")[0] for line in lines] == ["nowhere", str(lab.world.directory / "mm.git"), "next"]
     assert "set PERFWORK_TREES to a clone of it" in lines[0]
     assert "no branch matches next" in lines[2]
     assert Tree.objects.get(name="nowhere").error == lines[0]

@@ -48,9 +48,9 @@ def read(mail: OutgoingMail) -> ParsedMail:
 
 def measured(world: World, report: Report, *samples: float, **changes: Any) -> dict[str, Any]:
     """The report's test again, with other samples on the bad side."""
-    told = world.result(report.culprit.sha, TITLE, created_at=world.now.isoformat(), **changes)
-    told["measurements"][0]["bad"]["samples"] = list(samples)
-    return told
+    result = world.result(report.culprit.sha, TITLE, created_at=world.now.isoformat(), **changes)
+    result["measurements"][0]["bad"]["samples"] = list(samples)
+    return result
 
 
 # --- more findings ---
@@ -62,14 +62,14 @@ def test_a_worse_finding_is_told_in_the_thread_once(world: World) -> None:
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     assert further(world) == 1
     (mail,) = mails(report)
-    told = read(mail)
+    parsed = read(mail)
     assert mail.state == OutgoingState.APPROVED
-    assert told.subject == "Re: [LKP] [mm/vmscan] " + report.culprit.sha10 + ": -30.0% regression"
-    assert told.references == told.in_reply_to == (message_id(report),)
-    assert [each.email for each in told.recipients] == [DANA.email, "perf-reports@lists.example.org"]
-    assert "   -50.0%  vm-scan.ops_per_sec on lab7-m2" in told.text
-    assert "lab7-m1" not in told.text  # that was told before
-    assert told.text.count("/report/") == 1
+    assert parsed.subject == "Re: [LKP] [mm/vmscan] " + report.culprit.sha10 + ": -30.0% regression"
+    assert parsed.references == parsed.in_reply_to == (message_id(report),)
+    assert [each.email for each in parsed.recipients] == [DANA.email, "perf-reports@lists.example.org"]
+    assert "   -50.0%  vm-scan.ops_per_sec on lab7-m2" in parsed.text
+    assert "lab7-m1" not in parsed.text  # that was told before
+    assert parsed.text.count("/report/") == 1
     assert further(world) == 0
     assert further(world, 24 * 30) == 0
 
@@ -121,8 +121,8 @@ def test_a_finding_that_was_held_then_is_told_when_it_is_freed(world: World) -> 
 def test_rules_hold_what_follows_too(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    house = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD, suites=("vm-*",)),)))
-    compose_follow_ups(world.identity, world.later(), approve_first=False, house=house)
+    config = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD, suites=("vm-*",)),)))
+    compose_follow_ups(world.identity, world.later(), approve_first=False, config=config)
     assert mails(report)[0].reason == "rule 1 of the policy"
 
 
@@ -174,9 +174,9 @@ def test_the_lab_s_own_recheck_has_no_numbers(world: World) -> None:
     rechecks = {"rechecks": [{"ref": "v9.1-rc5", "sha": "c" * 40, "state": "still-bad"}]}
     world.ingest(measured(world, report, 690, 695, 685, id="2", bisect=rechecks))
     assert further(world) == 1
-    told = mails(report, "still_there v9.1-rc5")[0].body
-    assert "still present in v9.1-rc5 (cccccccccc):" in told
-    assert "now:" not in told
+    body = mails(report, "still_there v9.1-rc5")[0].body
+    assert "still present in v9.1-rc5 (cccccccccc):" in body
+    assert "now:" not in body
 
 
 def test_a_report_that_the_lab_doubts_can_be_withdrawn(world: World) -> None:
@@ -246,14 +246,14 @@ def test_still_there_is_told_once_a_candidate_while_nobody_answers(world: World)
     still_there(world, report, "v9.1-rc5")
     assert further(world) == 1
     (mail,) = mails(report, "still_there v9.1-rc5")
-    told = read(mail)
+    parsed = read(mail)
     assert (
         "This regression is still present in v9.1-rc5 (eeeeeeeeee),\nwith the same test on the same machine:"
-        in told.text
+        in parsed.text
     )
-    assert "reported:  1000 -> 700.00 1/s (-30.0%)" in told.text
-    assert "now:       1000 -> 690.00 1/s (-31.0%)" in told.text
-    assert 'Reply "#lkp remind off" to stop these mails.' in told.text
+    assert "reported:  1000 -> 700.00 1/s (-30.0%)" in parsed.text
+    assert "now:       1000 -> 690.00 1/s (-31.0%)" in parsed.text
+    assert 'Reply "#lkp remind off" to stop these mails.' in parsed.text
     assert further(world) == 0
     still_there(world, report, "v9.1-rc6")
     assert further(world) == 1
@@ -281,9 +281,9 @@ def test_who_doubts_it_is_told_and_asked_nothing(world: World) -> None:
     assert Report.objects.get().state == "disputed"
     still_there(world, report, "v9.1-rc5")
     assert further(world) == 1
-    told = mails(report)[0].body
-    assert "no action is needed from you" in told
-    assert "Could you" not in told
+    body = mails(report)[0].body
+    assert "no action is needed from you" in body
+    assert "Could you" not in body
 
 
 def test_a_commit_between_candidates_is_no_news(world: World) -> None:
@@ -343,15 +343,15 @@ def test_two_rounds_at_once_put_one_mail_into_the_outbox(world: World, monkeypat
 
 
 def test_limits_put_mails_off_to_a_day_with_room(world: World) -> None:
-    house = ComposeConfig(policy=Policy(per_author=1))
+    config = ComposeConfig(policy=Policy(per_author=1))
     for number in range(3):
         world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=f"n{number}"))
-    compose_due(world.identity, world.now, approve_first=False, house=house)
+    compose_due(world.identity, world.now, approve_first=False, config=config)
     days = [mail.not_before.date() if mail.not_before else None for mail in OutgoingMail.objects.order_by("pk")]
     today = world.now.date()
     assert days == [None, today + timedelta(days=1), today + timedelta(days=2)]
     world.ingest(world.result("9" * 40, "mm: 9", id="n9"))
-    compose_due(world.identity, world.now, approve_first=False, house=house)
+    compose_due(world.identity, world.now, approve_first=False, config=config)
     last = OutgoingMail.objects.latest("pk")
     assert last.not_before
     assert last.not_before.date() == today + timedelta(days=3)
@@ -360,11 +360,11 @@ def test_limits_put_mails_off_to_a_day_with_room(world: World) -> None:
 def test_another_robot_was_faster(kernel: Kernel) -> None:
     world = kernel.world
     sha = kernel.git.commit(TITLE)
-    told = world.report(TITLE, sha=sha)
-    Event.objects.filter(report=told).delete()
+    report = world.report(TITLE, sha=sha)
+    Event.objects.filter(report=report).delete()
     OutgoingMail.objects.all().delete()
     event = EventData(key="r", kind=EventKind.REPORTED, occurred_at=world.now, message_id="1@robots.example")
-    event_log.record([event_log.event_row(told, event, world.now)])
+    event_log.record([event_log.event_row(report, event, world.now)])
     assert compose_due(world.identity, world.later(), approve_first=False) == 1
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == (

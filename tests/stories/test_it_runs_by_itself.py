@@ -36,12 +36,12 @@ class Slow(Catcher):
     """A catcher that can be told to keep a worker waiting before it takes anything."""
 
     stall = 0.0
-    asked = 0
+    rcpt_count = 0
 
     async def handle_RCPT(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        self.asked += 1
+        self.rcpt_count += 1
         await asyncio.sleep(self.stall)
         envelope.rcpt_tos.append(address)
         return "250 fine"
@@ -56,15 +56,15 @@ def free_port() -> int:
 class Running:
     """`up` as a process, with everything it talks to."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.inbox = DemoInbox(place / "inbox")
-        self.tree = DemoTree(place / "linux.git")
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.inbox = DemoInbox(directory / "inbox")
+        self.tree = DemoTree(directory / "linux.git")
         self.mail = Slow(self.inbox)
         self.smtp = Controller(self.mail, hostname="127.0.0.1", port=free_port())
         self.smtp.start()
         self.port = free_port()
-        self.log = place / "up.log"
+        self.log = directory / "up.log"
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "up", "--bind", f"127.0.0.1:{self.port}", "--workers", "2"],
             cwd=ROOT,
@@ -75,8 +75,8 @@ class Running:
 
     def _environment(self) -> dict[str, str]:
         return {
-            "PERFWORK_VAR": str(self.place / "var"),
-            "DATABASE_URL": f"sqlite:///{self.place}/db.sqlite3",
+            "PERFWORK_VAR": str(self.directory / "var"),
+            "DATABASE_URL": f"sqlite:///{self.directory}/db.sqlite3",
             "EMAIL_URL": f"smtp://127.0.0.1:{self.smtp.port}",
             "PERFWORK_BOT_ADDRESS": "perfbot@bot.example.org",
             "PERFWORK_APPROVE_FIRST": "off",
@@ -95,21 +95,21 @@ class Running:
             return ""
 
     def drop(self, name: str, result: dict[str, object]) -> None:
-        folder = self.place / "var" / "drop"
+        folder = self.directory / "var" / "drop"
         (folder / f".{name}").write_text(json.dumps(result))
         (folder / f".{name}").rename(folder / name)
 
     def outbox(self) -> list[tuple[str, str]]:
-        with sqlite3.connect(self.place / "db.sqlite3", timeout=30) as database:
+        with sqlite3.connect(self.directory / "db.sqlite3", timeout=30) as database:
             return database.execute("select state, message_id from tracker_outgoingmail order by id").fetchall()
 
     def worker(self) -> int:
         """The process of the worker that runs now."""
         return int(re.findall(r"worker runs as process (\d+)", self.log.read_text())[-1])
 
-    def wait(self, for_what: str, happened: Callable[[], object], patience: float = PATIENCE) -> None:
+    def wait(self, for_what: str, condition: Callable[[], object], patience: float = PATIENCE) -> None:
         deadline = time.monotonic() + patience
-        while not happened():
+        while not condition():
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline, f"{for_what} did not happen:\n{self.log.read_text()[-3000:]}"
             time.sleep(0.2)
@@ -125,13 +125,13 @@ class Running:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    here = Running(tmp_path)
-    yield here
-    here.end()
+    process = Running(tmp_path)
+    yield process
+    process.end()
 
 
 def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running, identity: BotIdentity) -> None:
-    world = World(running.place / "pen", identity)  # only to write results and letters with
+    world = World(running.directory / "pen", identity)  # only to write results and letters with
     world.git, world.now = running.tree, START
     first, second = world.commit("mm/vmscan: walk cold folios first"), world.commit("net/relay: batch")
     world.tag("v9.1-rc1")
@@ -145,20 +145,20 @@ def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running,
 
     assert "nr_task " in running.page("/v9.1/report.txt")  # the lab's texts were there from the first day
 
-    running.inbox.add(world.letter(DANA, "It is the lock.", to=message_id))
+    running.inbox.add(world.mail(DANA, "It is the lock.", to=message_id))
     running.wait("the answer", lambda: "the author has responded" in running.page("/v9.1/"))
 
     running.mail.stall = 3600.0  # the worker is in the middle of sending the next mail …
-    asked, victim = running.mail.asked, running.worker()
+    before, victim = running.mail.rcpt_count, running.worker()
     running.drop("2.json", world.result(second, "net/relay: batch"))
-    running.wait("the second mail on its way", lambda: running.mail.asked > asked)
+    running.wait("the second mail on its way", lambda: running.mail.rcpt_count > before)
     assert [state for state, _ in running.outbox()] == ["sent", "sending"]
     os.killpg(victim, signal.SIGKILL)  # … and is killed with all its children
     running.mail.stall = 0.0
     running.wait("a new worker", lambda: running.worker() != victim)
     running.wait("the second mail", lambda: [state for state, _ in running.outbox()] == ["sent", "sent"])
     assert len(running.mail.received) == 2  # nothing lost, nothing twice
-    assert sorted(each.name for each in (running.place / "var" / "drop" / "done").iterdir()) == ["1.json", "2.json"]
+    assert sorted(each.name for each in (running.directory / "var" / "drop" / "done").iterdir()) == ["1.json", "2.json"]
 
 
 def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> None:

@@ -20,30 +20,30 @@ def crash(*command: str) -> dict[str, Any]:
         [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return told
+    figures: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return figures
 
 
 @pytest.mark.parametrize(("database", "broker"), [("sqlite", "filesystem"), ("postgresql", "redis")])
 def test_killed_at_random_moments(database: str, broker: str, request: pytest.FixtureRequest) -> None:
     where = request.getfixturevalue("postgres") if database == "postgresql" else database
     broker = request.getfixturevalue(broker) if broker == "redis" else broker
-    asked = ("--mails", "60", "--kills", "10", "--seed", "7", "--database", where, "--broker", broker)
-    told = crash("tests.crash.run", *asked)
-    assert told["kills"] >= 5  # fewer than ten where the mails ran out
-    assert [told[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
+    arguments = ("--mails", "60", "--kills", "10", "--seed", "7", "--database", where, "--broker", broker)
+    figures = crash("tests.crash.run", *arguments)
+    assert figures["kills"] >= 5  # fewer than ten where the mails ran out
+    assert [figures[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
 
 
 def test_three_workers_send_ten_thousand_mails_once(postgres: str) -> None:
     """Two from the beginning, a third midway; on PostgreSQL, where they claim at the same time."""
-    told = crash("tests.crash.several", "--mails", "10000", "--database", postgres)
-    assert told["workers"] == 3
-    assert told["least"] > 100  # each had its share
-    assert [told[name] for name in ("mails", "lost", "twice", "doubtful", "unrecorded")] == [10_000, 0, 0, 0, 0]
+    figures = crash("tests.crash.several", "--mails", "10000", "--database", postgres)
+    assert figures["workers"] == 3
+    assert figures["least"] > 100  # each had its share
+    assert [figures[name] for name in ("mails", "lost", "twice", "doubtful", "unrecorded")] == [10_000, 0, 0, 0, 0]
 
 
 def test_killed_between_statements() -> None:
-    told = crash("tests.crash.statements", "--every", "23")
-    assert told["killed"] > 20
-    assert told["doubtful"] >= 1  # some died between the last dot and the record
-    assert [told[name] for name in ("lost", "left_to_a_person", "twice", "unrecorded")] == [0, 0, 0, 0]
+    figures = crash("tests.crash.statements", "--every", "23")
+    assert figures["killed"] > 20
+    assert figures["doubtful"] >= 1  # some died between the last dot and the record
+    assert [figures[name] for name in ("lost", "left_to_a_person", "twice", "unrecorded")] == [0, 0, 0, 0]

@@ -12,7 +12,7 @@ from bot.outbox.composer import compose_due
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.follow_ups import compose_follow_ups
 from tests.kernel import TITLE
-from tests.outbox import by_hand, claim
+from tests.outbox import act, claim
 from tests.stories.test_further_mail import OTHER, mails, measured, still_there
 from tests.world import DANA, World, message_id
 from tracker.domain.events import EventData, EventKind
@@ -27,8 +27,8 @@ def culprits(world: World, number: int = 1) -> None:
         world.ingest(world.result(f"{each}" * 40, TITLE if number == 1 else f"mm: {each}", id=f"n{each}"))
 
 
-def by_itself(world: World, house: ComposeConfig = ONE_A_DAY) -> int:
-    return compose_due(world.identity, world.later(), approve_first=False, house=house)
+def by_itself(world: World, config: ComposeConfig = ONE_A_DAY) -> int:
+    return compose_due(world.identity, world.later(), approve_first=False, config=config)
 
 
 def drop(world: World, report: Report) -> None:
@@ -83,7 +83,7 @@ def test_what_a_person_holds_is_let_go_by_a_person_alone(world: World) -> None:
     culprits(world)
     compose_due(world.identity, world.later())
     mail = OutgoingMail.objects.get()
-    assert by_hand(mail, "hold")
+    assert act(mail, "hold")
     for held in ("we wait for something", ""):
         Report.objects.update(held=held)
         OutgoingMail.objects.update(stale=True)
@@ -125,12 +125,12 @@ def test_what_is_found_while_a_mail_is_composed_is_told_all_the_same(
     if before == "composed again":
         compose_due(world.identity, world.later())
         OutgoingMail.objects.update(stale=True)
-    report, whole = Report.objects.get(), composer.compose
+    report, real = Report.objects.get(), composer.compose
 
     def slowly(*arguments: Any) -> Any:
-        monkeypatch.setattr(composer, "compose", whole)
+        monkeypatch.setattr(composer, "compose", real)
         world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
-        return whole(*arguments)
+        return real(*arguments)
 
     monkeypatch.setattr(composer, "compose", slowly)
     by_itself(world)
@@ -167,25 +167,25 @@ def test_where_a_list_is_addressed_nobody_has_a_limit(world: World) -> None:
 
 def test_what_a_person_let_go_is_not_held_again(world: World) -> None:
     culprits(world)
-    house = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD),)))
-    by_itself(world, house)
+    config = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD),)))
+    by_itself(world, config)
     mail = OutgoingMail.objects.get()
     before = bytes(mail.raw)
-    assert by_hand(mail, "approve")
+    assert act(mail, "approve")
     Correspondent.objects.create(address="x@dev.example", mailing=Mailing.BOUNCING, since=world.later())
     drop(world, mail.report)
-    by_itself(world, house)
+    by_itself(world, config)
     mail.refresh_from_db()
     assert (mail.state, mail.stale, bytes(mail.raw) == before) == (OutgoingState.APPROVED, False, True)
 
 
 def test_what_a_rule_sends_is_looked_at_again_though_the_rest_waits_for_people(world: World) -> None:
-    house = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.SEND),), per_author=1))
+    config = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.SEND),), per_author=1))
     culprits(world, 2)
-    compose_due(world.identity, world.later(), house=house)
+    compose_due(world.identity, world.later(), config=config)
     late = OutgoingMail.objects.exclude(not_before=None).get()
     Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.later())
-    compose_due(world.identity, world.later(), house=house)
+    compose_due(world.identity, world.later(), config=config)
     late.refresh_from_db()
     assert (late.state, late.recipients) == (OutgoingState.APPROVED, ["perf-reports@lists.example.org"])
 
@@ -196,7 +196,7 @@ def test_a_hold_by_hand_outlasts_the_quiet_time(world: World) -> None:
     event_log.record([event_log.event_row(Report.objects.get(), event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()
-    assert by_hand(mail, "hold")
+    assert act(mail, "hold")
     world.later(24 * 9)
     by_itself(world)
     mail.refresh_from_db()
@@ -209,7 +209,7 @@ def test_what_a_server_may_have_seen_keeps_its_bytes(world: World) -> None:
     mail = OutgoingMail.objects.get()
     (mail,) = claim(world.now)
     mail_transitions.doubt(mail, world.now, "gone", "worker")
-    assert by_hand(mail, "resend")
+    assert act(mail, "resend")
     OutgoingMail.objects.update(stale=True, by_hand=False)
     world.later(24)
     by_itself(world)

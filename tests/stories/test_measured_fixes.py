@@ -20,15 +20,15 @@ def measure_fix(world: World, report: Report, with_fix: float, without: float = 
     """The lab measures a commit that says to fix the culprit, against its parent."""
     sha = world.commit(FIX, f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")\nReported-by: x@y.example')
     world.later(24)
-    told = measured(world, report, with_fix, with_fix + 5, with_fix - 5, id=f"fix-{with_fix}")
-    told["first_bad"] = {
+    result = measured(world, report, with_fix, with_fix + 5, with_fix - 5, id=f"fix-{with_fix}")
+    result["first_bad"] = {
         "sha": sha,
         "subject": FIX,
         "author": {"name": LEE.name, "email": LEE.email},
         "trailers": [{"tag": "Fixes", "value": report.culprit.sha[:12]}],
     }
-    told["measurements"][0]["good"]["samples"] = [without, without + 5, without - 5]
-    world.ingest(told)
+    result["measurements"][0]["good"]["samples"] = [without, without + 5, without - 5]
+    world.ingest(result)
     return sha
 
 
@@ -46,14 +46,14 @@ def test_a_measured_fix_is_told_with_numbers(world: World, with_fix: float, outc
     sha = measure_fix(world, report, with_fix)
     assert further(world) == 1
     (mail,) = mails(report, "fix_")
-    told = read(mail)
-    assert outcome in told.text
-    assert f'fix:     {sha} ("{FIX}")' in told.text
-    assert f"with the fix:  700.00 -> {with_fix if with_fix > 999 else f'{with_fix}.00'} 1/s" in told.text
-    assert ("\nTested-by: Perfwork <perfbot+" + report.tag in told.text) is tested
+    parsed = read(mail)
+    assert outcome in parsed.text
+    assert f'fix:     {sha} ("{FIX}")' in parsed.text
+    assert f"with the fix:  700.00 -> {with_fix if with_fix > 999 else f'{with_fix}.00'} 1/s" in parsed.text
+    assert ("\nTested-by: Perfwork <perfbot+" + report.tag in parsed.text) is tested
     assert (mail.state, mail.reason) == (OutgoingState.APPROVED, "")
-    assert [each.email for each in told.to] == [LEE.email]
-    assert DANA.email in [each.email for each in told.cc]
+    assert [each.email for each in parsed.to] == [LEE.email]
+    assert DANA.email in [each.email for each in parsed.cc]
     assert further(world) == 0
 
 
@@ -69,9 +69,9 @@ def test_a_fix_that_was_posted_is_answered_there(world: World) -> None:
     world.read()
     measure_fix(world, report, 1000)
     assert further(world) == 1
-    told = read(mails(report, "fix_")[0])
-    assert told.in_reply_to == ("fix-1@dev.example",)
-    assert told.subject == f"Re: [PATCH] {FIX}"
+    parsed = read(mails(report, "fix_")[0])
+    assert parsed.in_reply_to == ("fix-1@dev.example",)
+    assert parsed.subject == f"Re: [PATCH] {FIX}"
 
 
 @pytest.mark.parametrize("before", [True, False])
@@ -89,9 +89,9 @@ def test_the_tag_never_stands_below_another_patch(world: World, before: bool) ->
     if not before:
         post_another()
     assert further(world) == 1
-    told = read(mails(report, "fix_")[0])
-    assert "\nTested-by:" in told.text
-    assert told.in_reply_to == (message_id(report),)
+    parsed = read(mails(report, "fix_")[0])
+    assert "\nTested-by:" in parsed.text
+    assert parsed.in_reply_to == (message_id(report),)
 
 
 def test_of_two_versions_nobody_can_tell_which_was_measured(world: World) -> None:
@@ -117,9 +117,9 @@ def test_a_kernel_that_is_no_better_than_the_culprit_s_has_recovered_nothing(wor
     report = world.report()
     measure_fix(world, report, 700, without=400)
     assert further(world) == 1
-    told = mails(report, "fix_")[0].body
-    assert "It helps, but does not recover the regression" in told
-    assert "Tested-by" not in told
+    body = mails(report, "fix_")[0].body
+    assert "It helps, but does not recover the regression" in body
+    assert "Tested-by" not in body
 
 
 def test_an_author_who_can_t_be_mailed_keeps_nothing_back(world: World) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from bot.outbox.composer import compose_due
 from bot.outbox.transports.smtp import Server
 from tests.mail_server import Moody
-from tests.outbox import again, record_of, send
+from tests.outbox import reloaded, send, states_of
 from tests.world import World
 from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, OutgoingState, SendingStop
 from tracker.services import mail_transitions
@@ -56,18 +56,18 @@ def test_mail_is_approved_after_a_second_look(world: World, operator: Client, mo
     assert "Approve 2 mails?" in asked
     assert "They are sent as soon as they are due." in asked
     assert "dana@dev.example" in asked
-    assert [again(mail).state for mail in (first, second)] == [S.COMPOSED] * 2  # asking changes nothing
+    assert [reloaded(mail).state for mail in (first, second)] == [S.COMPOSED] * 2  # asking changes nothing
     told = act(operator, "approve", first, second, reason="numbers checked")
     assert "2 mails approved." in told
-    assert [again(mail).state for mail in (first, second, third)] == [S.APPROVED, S.APPROVED, S.COMPOSED]
+    assert [reloaded(mail).state for mail in (first, second, third)] == [S.APPROVED, S.APPROVED, S.COMPOSED]
     assert first.moves.last().by == "kim"  # type: ignore[union-attr]
     assert first.moves.last().words == "numbers checked"  # type: ignore[union-attr]
     send(moody[1])
     assert "sent" in operator.get(f"/outbox/{first.pk}/").content.decode()
-    assert record_of(first) == ["composed", "approved", "sending", "sent"]
+    assert states_of(first) == ["composed", "approved", "sending", "sent"]
     late = act(operator, "cancel", first)
     assert "0 mails cancelled; 1 not changed" in late
-    assert again(first).state == S.SENT
+    assert reloaded(first).state == S.SENT
 
 
 def test_what_a_server_said_of_a_failed_mail_is_shown_and_it_is_sent_again(
@@ -83,7 +83,7 @@ def test_what_a_server_said_of_a_failed_mail_is_shown_and_it_is_sent_again(
     assert "may see it twice" in ask(operator, "resend", mail)
     assert "1 mail queued again." in act(operator, "resend", mail)
     send(moody[1])
-    assert again(mail).state == S.SENT
+    assert reloaded(mail).state == S.SENT
 
 
 def test_of_a_doubt_it_is_said_what_is_known(world: World, operator: Client, moody: tuple[Moody, Server]) -> None:
@@ -126,7 +126,7 @@ def test_who_may_not_act_does_not(world: World, client: Client, operator: Client
         assert client.post(path, asked).status_code == 302  # to the log-in
         assert nobody.post(path, asked).status_code == 403
     assert Client(enforce_csrf_checks=True).post("/outbox/stop/", {"do": "stop"}).status_code == 403
-    assert again(mail).state == S.COMPOSED
+    assert reloaded(mail).state == S.COMPOSED
     assert mail_transitions.stopped() is None
     page = client.get("/outbox/").content.decode()
     assert "checkbox" not in page

@@ -33,7 +33,7 @@ from tests import postfix
 from tests.conftest import ROOT
 from tests.mail_server import free_port
 from tests.needs import SERVERS, need
-from tests.outbox import again, send
+from tests.outbox import reloaded, send
 from tests.world import DANA, World, status_text
 from tracker.models import Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState
 
@@ -51,9 +51,9 @@ def mta() -> Iterator[postfix.Postfix]:
 
 def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: postfix.Postfix) -> None:
     """To Dana and the list into Maildirs; Lee's address is dead, which Postfix finds out after it took the mail."""
-    told = world.result("b" * 40, "mm: größer ± 3")
-    told["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
-    world.ingest(told)
+    result = world.result("b" * 40, "mm: größer ± 3")
+    result["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
+    world.ingest(result)
     compose_due(world.identity, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     assert send(Server("127.0.0.1", mta.port, timeout=10)) == {SendStatus.SENT: 1}
@@ -67,9 +67,9 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
     (returned,) = mta.wait("bot")
     world.inbox.add(returned)
     world.read()
-    refusal = DeliveryFailure.objects.get()
-    assert (refusal.address, refusal.by, refusal.dead) == ("lee@dev.example", "bounce", True)
-    assert "unknown user" in refusal.words
+    failure = DeliveryFailure.objects.get()
+    assert (failure.address, failure.by, failure.dead) == ("lee@dev.example", "bounce", True)
+    assert "unknown user" in failure.words
     assert Correspondent.objects.get(address="lee@dev.example").mailing == Mailing.BOUNCING
     assert status_text(mail.report) == "currently not merged, no response from author yet"
     assert len(mta.mails("dana")) == len(mta.mails("list")) == 1
@@ -79,39 +79,39 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
 
 
 @contextmanager
-def rabbit(place: Path) -> Iterator[str]:
+def rabbit(directory: Path) -> Iterator[str]:
     """A broker of its own, as the user of its package where we are root; its address."""
     port, epmd, dist = free_port(), free_port(), free_port()
-    (place / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\n")
+    (directory / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\n")
     environment = {
         "PATH": SERVERS,
-        "HOME": str(place),
+        "HOME": str(directory),
         "RABBITMQ_NODENAME": f"perfwork{port}@localhost",
-        "RABBITMQ_MNESIA_BASE": str(place / "data"),
-        "RABBITMQ_LOG_BASE": str(place / "log"),
+        "RABBITMQ_MNESIA_BASE": str(directory / "data"),
+        "RABBITMQ_LOG_BASE": str(directory / "log"),
         "RABBITMQ_LOGS": "-",
-        "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
-        "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "plugins"),
+        "RABBITMQ_CONFIG_FILE": str(directory / "rabbitmq.conf"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(directory / "plugins"),
         "RABBITMQ_DIST_PORT": str(dist),
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         "ERL_EPMD_ADDRESS": "127.0.0.1",
         "ERL_EPMD_PORT": str(epmd),
     }
-    (place / "plugins").write_text("[].")
+    (directory / "plugins").write_text("[].")
     user: dict[str, Any] = {}
     if os.geteuid() == 0:
         user = {"user": "rabbitmq", "group": "rabbitmq", "extra_groups": []}
-        for each in (place, *place.rglob("*")):
+        for each in (directory, *directory.rglob("*")):
             shutil.chown(each, "rabbitmq", "rabbitmq")
-    log = (place / "out").open("wb")
+    log = (directory / "out").open("wb")
     user |= {"stdout": log, "stderr": log, "start_new_session": True}
     program = shutil.which("rabbitmq-server", path=SERVERS) or "rabbitmq-server"
-    server = subprocess.Popen([program], env=environment, cwd=place, **user)
+    server = subprocess.Popen([program], env=environment, cwd=directory, **user)
     try:
         until = time.monotonic() + 90
-        while b"Server startup complete" not in (said := (place / "out").read_bytes()):
-            assert server.poll() is None, said[-2000:].decode("utf-8", "replace")
-            assert time.monotonic() < until, said[-2000:].decode("utf-8", "replace")
+        while b"Server startup complete" not in (output := (directory / "out").read_bytes()):
+            assert server.poll() is None, output[-2000:].decode("utf-8", "replace")
+            assert time.monotonic() < until, output[-2000:].decode("utf-8", "replace")
             time.sleep(0.2)
         yield f"amqp://guest:guest@127.0.0.1:{port}//"
     finally:
@@ -123,23 +123,23 @@ def rabbit(place: Path) -> Iterator[str]:
 @pytest.fixture
 def rabbitmq() -> Iterator[str]:
     need("rabbitmq")
-    place = Path(tempfile.mkdtemp(prefix="rabbit-"))
-    place.chmod(0o755)
-    with rabbit(place) as url:
+    directory = Path(tempfile.mkdtemp(prefix="rabbit-"))
+    directory.chmod(0o755)
+    with rabbit(directory) as url:
         yield url
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def test_nudges_over_rabbitmq_and_a_worker_that_is_killed(tmp_path: Path, rabbitmq: str) -> None:
     """The crash of tests/crash, short, over this broker: nothing lost, nothing twice."""
-    asked = ("--mails", "60", "--kills", "6", "--broker", rabbitmq)
-    command = [sys.executable, "-m", "tests.crash.run", *asked]
+    arguments = ("--mails", "60", "--kills", "6", "--broker", rabbitmq)
+    command = [sys.executable, "-m", "tests.crash.run", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
-    assert told["broker"] == "amqp"
-    assert told["kills"] >= 3
-    assert [told[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
+    figures = json.loads(done.stdout)
+    assert figures["broker"] == "amqp"
+    assert figures["kills"] >= 3
+    assert [figures[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
 
 
 # --- Dovecot ---
@@ -187,21 +187,21 @@ namespace inbox {{
 def mailbox() -> Iterator[str]:
     """The Sent folder of a mailbox on a real IMAP server."""
     need("dovecot", "root")
-    place, port = Path(tempfile.mkdtemp(prefix="dovecot-")), free_port()
-    place.chmod(0o755)
+    directory, port = Path(tempfile.mkdtemp(prefix="dovecot-")), free_port()
+    directory.chmod(0o755)
     for each in ("mail", "run", "state"):
-        (place / each).mkdir()
-    os.chown(place / "mail", 65534, 65534)
-    (place / "dovecot.conf").write_text(DOVECOT.format(place=place, port=port))
-    server = subprocess.Popen(["/usr/sbin/dovecot", "-F", "-c", str(place / "dovecot.conf")])
+        (directory / each).mkdir()
+    os.chown(directory / "mail", 65534, 65534)
+    (directory / "dovecot.conf").write_text(DOVECOT.format(place=directory, port=port))
+    server = subprocess.Popen(["/usr/sbin/dovecot", "-F", "-c", str(directory / "dovecot.conf")])
     until = time.monotonic() + 20
-    while not (place / "log").exists() and time.monotonic() < until:
+    while not (directory / "log").exists() and time.monotonic() < until:
         time.sleep(0.1)
     time.sleep(0.5)
     yield f"imap://perfbot:secret@127.0.0.1:{port}/Sent"
     server.terminate()
     server.wait(20)
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: Path, mailbox: str) -> None:
@@ -219,7 +219,7 @@ def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: P
         mail.save()  # as it was
         (source,) = open_sources(mailbox)
         assert read_source(source, world.identity, timezone.now()).seen == 1
-        assert again(mail).state == OutgoingState.SENT
+        assert reloaded(mail).state == OutgoingState.SENT
         assert send(server) == {}
         assert len(catcher.handler.received) == 1
     finally:

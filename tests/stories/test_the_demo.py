@@ -23,12 +23,12 @@ def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, check=False)
 
 
-def played(place: Path, **env: str) -> tuple[str, dict[str, dict[str, Any]]]:
+def played(directory: Path, **env: str) -> tuple[str, dict[str, dict[str, Any]]]:
     """What the demo printed, and its reports by their titles' subsystems."""
-    place.mkdir()
-    done = manage("demo", "--no-serve", PERFWORK_VAR=str(place), **env)
+    directory.mkdir()
+    done = manage("demo", "--no-serve", PERFWORK_VAR=str(directory), **env)
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = manage("export", "reports", PERFWORK_ENV=str(place / "demo" / "env"), **env).stdout.splitlines()
+    lines = manage("export", "reports", PERFWORK_ENV=str(directory / "demo" / "env"), **env).stdout.splitlines()
     reports = [json.loads(line) for line in lines]
     return done.stdout, {each["title"]: each for each in reports}
 
@@ -57,11 +57,11 @@ def assert_the_story(reports: dict[str, dict[str, Any]]) -> None:
 
 
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:
-    said, reports = played(tmp_path / "var")
+    output, reports = played(tmp_path / "var")
     assert_the_story(reports)
     for step in ("$ ./manage.py ingest fixtures/results", "$ ./manage.py outbox send", "$ ./manage.py track"):
-        assert step in said
-    assert "merged at v9.1-rc2, no response from author yet" in " ".join(said.split())
+        assert step in output
+    assert "merged at v9.1-rc2, no response from author yet" in " ".join(output.split())
     events = manage("export", "events", PERFWORK_ENV=str(tmp_path / "var" / "demo" / "env")).stdout.splitlines()
     assert all(json.loads(line)["evidence"] for line in events)
 

@@ -294,7 +294,7 @@ def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
     assert before is not None
     assert found.last_human_reply_at is not None
     assert found.last_human_reply_at > before
-    late = world.letter(DANA, "From the future.", to=message_id(report)).replace(b"Date: ", b"X-Date: ")
+    late = world.mail(DANA, "From the future.", to=message_id(report)).replace(b"Date: ", b"X-Date: ")
     world.inbox.add(late.replace(b"X-Date:", b"Date: Fri, 01 Jan 2100 00:00:00 +0000\nX-Date:"))
     world.read()
     assert Report.objects.get().last_human_reply_at <= world.now

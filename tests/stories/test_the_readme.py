@@ -40,13 +40,13 @@ def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
     (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "archives.md").read_text(), re.S)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "PERFWORK_VAR": str(tmp_path)}
-    told = ["bash", "-ec", f"./manage.py migrate -v0\n{block}"]
-    done = subprocess.run(told, cwd=ROOT, env=env, capture_output=True, text=True)
+    command = ["bash", "-ec", f"./manage.py migrate -v0\n{block}"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    said = done.stdout.splitlines()
-    assert "new: 1 report" in said[0]
-    assert "already known" in said[1]
-    assert said[3] == "0 mails read again: none in quarantine, 0 reports with a changed status"
+    lines = done.stdout.splitlines()
+    assert "new: 1 report" in lines[0]
+    assert "already known" in lines[1]
+    assert lines[3] == "0 mails read again: none in quarantine, 0 reports with a changed status"
 
 
 def test_the_page_about_comparisons_is_done_as_it_says(db: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from bot.mail.addresses import Address
 from bot.outbox.composer import compose_due
-from bot.outbox.context.policy_context import unwelcome
+from bot.outbox.context.policy_context import excluded_addresses
 from tests.bot.test_bounces import POSTFIX, RETURNED
 from tests.mail_server import Moody, mail_server
-from tests.outbox import again, claim, send
+from tests.outbox import claim, reloaded, send
 from tests.world import DANA, LEE, World, message_id
 from tracker.models import (
     Correspondent,
@@ -46,9 +46,9 @@ def test_a_dead_address_gets_no_more_until_somebody_writes_from_it(world: World)
     world.read()
     assert mailing(DANA.email) == Mailing.BOUNCING
     assert mailing("lee@dev.example") == ""  # who is no recipient of it, of him it proves nothing
-    refusal = DeliveryFailure.objects.get()
-    assert (refusal.address, refusal.by, refusal.dead) == (DANA.email, "bounce", True)
-    assert "User unknown" in refusal.words
+    failure = DeliveryFailure.objects.get()
+    assert (failure.address, failure.by, failure.dead) == (DANA.email, "bounce", True)
+    assert "User unknown" in failure.words
     assert Message.objects.get(message_id="bounce-1@mx.example.org").report == report
     assert Report.objects.get().state == "no_response"  # a bounce is no answer
 
@@ -71,7 +71,7 @@ def test_a_bounce_proves_that_a_mail_in_doubt_went_out(world: World) -> None:
     mail_transitions.doubt(mail, world.now, "gone", "worker")
     world.inbox.add(bounce(world, mail))
     world.read()
-    assert again(mail).state == OutgoingState.SENT
+    assert reloaded(mail).state == OutgoingState.SENT
     assert mail.moves.last().by == "bounce"  # type: ignore[union-attr]
     assert Report.objects.get().reported_at
 
@@ -96,7 +96,7 @@ def test_what_never_began_to_leave_can_not_come_back(world: World) -> None:
     mail = OutgoingMail.objects.get()
     world.inbox.add(bounce(world, mail))
     world.read()
-    assert (again(mail).state, Correspondent.objects.count()) == (OutgoingState.APPROVED, 0)
+    assert (reloaded(mail).state, Correspondent.objects.count()) == (OutgoingState.APPROVED, 0)
 
 
 def test_a_list_neither_bounces_nor_leaves(world: World) -> None:
@@ -154,7 +154,7 @@ def test_who_asks_to_be_left_alone_is(world: World, subject: str, text: str) -> 
     world.post(DANA, text, to=message_id(report), subject=subject)
     world.read()
     assert mailing(DANA.email) == Mailing.OPTED_OUT
-    assert DANA.email in unwelcome(world.identity.aliases)
+    assert DANA.email in excluded_addresses(world.identity.aliases)
     assert "not proven" in Correspondent.objects.get().note
     assert not OutgoingMail.objects.filter(purpose__startswith="answer").exists()  # it is no command that failed
 
@@ -177,10 +177,10 @@ def test_who_speaks_of_it_stays(world: World, text: str) -> None:
 
 def test_a_mail_to_a_list_alone_is_about_the_list(world: World) -> None:
     report = world.report()
-    letter = world.letter(DANA, "unsubscribe", to=message_id(report)).replace(
+    mail = world.mail(DANA, "unsubscribe", to=message_id(report)).replace(
         b"To: perfbot@bot.example.org", b"To: linux-mm@lists.example.org"
     )
-    world.inbox.add(letter)
+    world.inbox.add(mail)
     world.read()
     assert mailing(DANA.email) == ""
 
@@ -200,7 +200,7 @@ def test_the_link_in_the_head_works_without_a_report(world: World) -> None:
 
 def test_he_may_come_back_and_old_mail_read_late_changes_nothing(world: World) -> None:
     report = world.report()
-    early = world.letter(DANA, "unsubscribe", to=message_id(report))
+    early = world.mail(DANA, "unsubscribe", to=message_id(report))
     world.post(DANA, "unsubscribe", to=message_id(report))
     world.read()
     world.post(DANA, "subscribe", to=message_id(report))

@@ -37,7 +37,7 @@ class ServerAnswer(Protocol):
     @property
     def deferred(self) -> Mapping[str, str]: ...
     @property
-    def words(self) -> str: ...
+    def reply(self) -> str: ...
 
 
 def record_created(mail: OutgoingMail, by: str) -> None:
@@ -177,8 +177,8 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
     """
     untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
     if not outcome.refused and not outcome.deferred:
-        if not hot_path.sent(mail, mail.sent_at or now, untold, now, by, outcome.words):
-            _went_out(mail, now, now, by, f"after its lease expired: {outcome.words}")
+        if not hot_path.sent(mail, mail.sent_at or now, untold, now, by, outcome.reply):
+            _went_out(mail, now, now, by, f"after its lease expired: {outcome.reply}")
         return
     again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
     refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
@@ -245,10 +245,10 @@ def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_s
 
 def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
     """Record a permanent failure: all recipients or the content were rejected."""
-    fail(mail, now, outcome.words, by)
+    fail(mail, now, outcome.reply, by)
     left = [each for each in mail.recipients if each not in mail.settled]
     if outcome.refused or mail.settled:
-        delivery_failures.record(mail, outcome.refused or dict.fromkeys(left, outcome.words), FailureSource.SERVER, now)
+        delivery_failures.record(mail, outcome.refused or dict.fromkeys(left, outcome.reply), FailureSource.SERVER, now)
 
 
 def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:

@@ -23,8 +23,8 @@ def matters(new: Sequence[FindingData], headline: FindingData) -> bool:
     """Return whether new findings deserve a mail: one is worse by 5% or by half of the headline's change, whichever
     is more. Improvements and smaller changes are only on the report's page.
     """
-    told = abs(headline.change_pct) if headline.change_pct is not None else 0.0
-    least = max(LEAST_PCT, told / 2)
+    reported = abs(headline.change_pct) if headline.change_pct is not None else 0.0
+    least = max(LEAST_PCT, reported / 2)
     worse = [each for each in new if each.verdict is Grade.REGRESSION and not each.is_profile]
     return any(each.change_pct is None or abs(each.change_pct) >= least for each in worse)
 
@@ -36,13 +36,13 @@ def compose_follow_up(
     purpose: str,
     identity: BotIdentity,
     now: datetime,
-    unwelcome: Mapping[str, str],
+    excluded: Mapping[str, str],
 ) -> ComposedMail:
     """Return the follow-up mail. `parent`: the sha and title of the baseline."""
     graded = [each for each in new if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in graded)
     better = len(graded) - worse
-    words = {
+    context = {
         "counts": counted(worse, "regression") + (f", {counted(better, 'improvement')}" if better else ""),
         "rows": [
             numbers.listed(each, f"{each.metric} on {each.machine}", WIDTH)
@@ -51,4 +51,4 @@ def compose_follow_up(
         "tables": list(tables(new)),
         "sides": sides(thread.sha, thread.title, *parent),
     }
-    return in_thread(thread, purpose, "follow_up", words, identity, now, unwelcome)
+    return in_thread(thread, purpose, "follow_up", context, identity, now, excluded)

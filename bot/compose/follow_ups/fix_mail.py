@@ -15,8 +15,8 @@ from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 from tracker.domain.events import Grade
 
-WHOLE = 0.9  # share of the loss that a fix must recover to get a Tested-by
-_NOTHING = 0.005
+TESTED_BY_SHARE = 0.9  # share of the loss that a fix must recover to get a Tested-by
+_LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class FixData:
         return min(gained, reached)
 
     def passes(self, headline: FindingData) -> bool:
-        """Return whether the fix earns a Tested-by: a significant improvement that recovers at least WHOLE."""
+        """Return whether the fix earns a Tested-by: a significant improvement of at least TESTED_BY_SHARE."""
         share = self.recovers(headline)
-        return self.measured.verdict is Grade.IMPROVEMENT and share is not None and share >= WHOLE
+        return self.measured.verdict is Grade.IMPROVEMENT and share is not None and share >= TESTED_BY_SHARE
 
 
 def compose_fix(
@@ -54,22 +54,22 @@ def compose_fix(
     purpose: str,
     identity: BotIdentity,
     now: datetime,
-    unwelcome: Mapping[str, str],
+    excluded: Mapping[str, str],
 ) -> ComposedMail:
     passes = fix.passes(headline)
-    words = {
+    context = {
         "fix_sha": fix.sha,
         "fix_title": one_line(fix.title, 200),
         "outcome": _outcome(fix, headline),
         "metric": one_line(headline.metric, 120),
         "where": one_line(headline.where, 120),
-        "then": numbers.sides(headline),
-        "again": numbers.sides(fix.measured),
-        "sureness": "; ".join(numbers.sureness(fix.measured)),
+        "reported": numbers.sides(headline),
+        "remeasured": numbers.sides(fix.measured),
+        "evidence": "; ".join(numbers.evidence(fix.measured)),
         "tested": f"Tested-by: {one_line(identity.name)} <{identity.tagged(thread.tag)}>" if passes else "",
     }
     first = fix.author if fix.author.email else None
-    return in_thread(thread, purpose, "fix", words, identity, now, unwelcome, first, str(words["tested"]))
+    return in_thread(thread, purpose, "fix", context, identity, now, excluded, first, str(context["tested"]))
 
 
 def _outcome(fix: FixData, headline: FindingData) -> str:
@@ -80,7 +80,7 @@ def _outcome(fix: FixData, headline: FindingData) -> str:
         return "could not be judged: too few runs"
     if fix.measured.verdict is not Grade.IMPROVEMENT:
         return "makes no measurable difference"
-    if share is None or share < _NOTHING:
+    if share is None or share < _LEAST_SHARE:
         return "helps, but does not recover the regression"
     more = " (and more)" if share > 1.05 else ""
     return f"recovers {min(100, round(100 * share))}%{more} of the regression"

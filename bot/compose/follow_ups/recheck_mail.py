@@ -16,32 +16,32 @@ from bot.mail.sanitising import one_line
 
 @dataclass(frozen=True, slots=True)
 class StillThere:
-    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers if known. `asked`: someone disputes
-    the report or asked the lab a question, so that the lab must answer.
+    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers if known. `question_open`: someone
+    disputes the report or asked the lab a question, so that the lab must answer.
     """
 
     ref: str
     sha: str
-    again: FindingData | None = None
-    asked: bool = False
+    measured: FindingData | None = None
+    question_open: bool = False
 
 
 def compose_recheck(
     thread: ThreadData,
-    seen: StillThere,
+    still_there: StillThere,
     headline: FindingData,
     purpose: str,
     identity: BotIdentity,
     now: datetime,
-    unwelcome: Mapping[str, str],
+    excluded: Mapping[str, str],
 ) -> ComposedMail:
-    words = {
-        "ref": one_line(seen.ref, 40),
-        "ref10": seen.sha[:10],
+    context = {
+        "ref": one_line(still_there.ref, 40),
+        "ref10": still_there.sha[:10],
         "metric": one_line(headline.metric, 120),
         "where": one_line(headline.where, 120),
-        "then": numbers.sides(headline),
-        "again": numbers.sides(seen.again) if seen.again else "",
-        "asked": seen.asked,
+        "reported": numbers.sides(headline),
+        "remeasured": numbers.sides(still_there.measured) if still_there.measured else "",
+        "question_open": still_there.question_open,
     }
-    return in_thread(thread, purpose, "recheck", words, identity, now, unwelcome)
+    return in_thread(thread, purpose, "recheck", context, identity, now, excluded)

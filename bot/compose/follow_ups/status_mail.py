@@ -15,30 +15,30 @@ from bot.mail.sanitising import one_line
 
 @dataclass(frozen=True, slots=True)
 class StatusChange:
-    """`what`: the kind of action, in words; `words`: the person's note or ""; `status`: the report's status text."""
+    """`action`: its kind, in words; `note`: the person's note or ""; `status`: the report's status text."""
 
     person: str
-    what: str
-    words: str
+    action: str
+    note: str
     status: str
 
 
 def compose_status(
     thread: ThreadData,
-    said: StatusChange,
+    change: StatusChange,
     purpose: str,
     identity: BotIdentity,
     now: datetime,
-    unwelcome: Mapping[str, str],
+    excluded: Mapping[str, str],
 ) -> ComposedMail:
     """Return the mail about one action, in the words that the page uses for it."""
-    note = f'"{one_line(said.words, 1200)}"' if said.words else ""
-    told = {
-        "lines": _wrapped(f"{one_line(said.person, 80)} updated this report: {one_line(said.what, 80)}."),
+    note = f'"{one_line(change.note, 1200)}"' if change.note else ""
+    context = {
+        "lines": _wrapped(f"{one_line(change.person, 80)} updated this report: {one_line(change.action, 80)}."),
         "note": _wrapped(note),
-        "status": _wrapped(f"Status: {one_line(said.status, 600).rstrip('.')}."),
+        "status": _wrapped(f"Status: {one_line(change.status, 600).rstrip('.')}."),
     }
-    return in_thread(thread, purpose, "status", told, identity, now, unwelcome)
+    return in_thread(thread, purpose, "status", context, identity, now, excluded)
 
 
 def _wrapped(text: str) -> list[str]:

@@ -10,9 +10,9 @@ from django.template.loader import render_to_string
 
 from bot.compose.mail import ComposedMail
 from bot.compose.message_id import message_id
-from bot.compose.recipients import Recipient, Recipients, why_not
+from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report.report_mail import commit_line, finished
-from bot.compose.threading import below
+from bot.compose.threading import reply_position
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
@@ -37,20 +37,20 @@ def in_thread(
     thread: ThreadData,
     purpose: str,
     template: str,
-    words: Mapping[str, object],
+    context: Mapping[str, object],
     identity: BotIdentity,
     now: datetime,
-    unwelcome: Mapping[str, str],
+    excluded: Mapping[str, str],
     first: Address | None = None,
-    tag: str = "",
+    trailer: str = "",
 ) -> ComposedMail:
     """Return a mail in the report's thread.
 
     `purpose` identifies its content and determines its Message-ID; `first`: whom to put in To, where possible;
-    `tag`: a trailer line for tools to collect.
+    `trailer`: a trailer line for tools to collect.
     """
-    own = (commit_line(thread.sha, thread.title), tag)
-    place = below(thread.message_id, thread.references)
+    own = (commit_line(thread.sha, thread.title), trailer)
+    position = reply_position(thread.message_id, thread.references)
     common = {
         "bot": one_line(identity.name, 60),
         "sha": thread.sha,
@@ -65,30 +65,30 @@ def in_thread(
         message_id=message_id(now, thread.tag, identity, purpose),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(thread.tag)),
-        recipients=_recipients(thread, identity, unwelcome, first),
+        recipients=_recipients(thread, identity, excluded, first),
         subject=f"Re: {thread.subject}",
         date=now.replace(microsecond=0),
-        body=finished(render_to_string(f"mail/{template}.txt", {**common, **words}), own),
+        body=finished(render_to_string(f"mail/{template}.txt", {**common, **context}), own),
         report_tag=thread.tag,
-        in_reply_to=place.answers,
-        references=place.references,
+        in_reply_to=position.in_reply_to,
+        references=position.references,
     )
 
 
 def _recipients(
-    thread: ThreadData, identity: BotIdentity, unwelcome: Mapping[str, str], first: Address | None
+    thread: ThreadData, identity: BotIdentity, excluded: Mapping[str, str], first: Address | None
 ) -> Recipients:
     """Return the report's recipients and `first`, without those who opted out or can't be reached."""
-    told = [Recipient(each, "got the report") for each in (*thread.to, *thread.cc)]
+    recipients = [Recipient(each, "got the report") for each in (*thread.to, *thread.cc)]
     if first:
-        told.insert(0, Recipient(first, "author of the measured fix"))
+        recipients.insert(0, Recipient(first, "author of the measured fix"))
     kept: dict[str, Recipient] = {}
-    out: dict[str, Recipient] = {}
-    for each in told:
-        if why := why_not(each.email, identity, unwelcome):
-            out.setdefault(each.email, replace(each, why=why))
+    left_out: dict[str, Recipient] = {}
+    for each in recipients:
+        if why := exclusion_reason(each.email, identity, excluded):
+            left_out.setdefault(each.email, replace(each, why=why))
         else:
             kept.setdefault(each.email, each)
     addressed = [first.email] if first and first.email in kept else [each.email for each in thread.to]
     to = tuple(each for each in kept.values() if each.email in addressed) or tuple(kept.values())[:1]
-    return Recipients(to, tuple(each for each in kept.values() if each not in to), tuple(out.values()))
+    return Recipients(to, tuple(each for each in kept.values() if each not in to), tuple(left_out.values()))

@@ -13,9 +13,9 @@ from bot.mail.sanitising import one_line
 
 
 def compose_withdrawal(
-    thread: ThreadData, reason: str, purpose: str, identity: BotIdentity, now: datetime, unwelcome: Mapping[str, str]
+    thread: ThreadData, reason: str, purpose: str, identity: BotIdentity, now: datetime, excluded: Mapping[str, str]
 ) -> ComposedMail:
     """Return the withdrawal mail. `reason`: the text that the decision relied on, or ""."""
     quoted = f'Reason: "{one_line(reason, 600)}"' if reason else ""
     lines = textwrap.wrap(quoted, 74, break_on_hyphens=False)
-    return in_thread(thread, purpose, "withdrawal", {"reason": lines}, identity, now, unwelcome)
+    return in_thread(thread, purpose, "withdrawal", {"reason": lines}, identity, now, excluded)

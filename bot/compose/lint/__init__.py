@@ -27,21 +27,21 @@ def faults(
     identity: BotIdentity,
     conventions: Conventions,
     now: datetime,
-    told: ReportData | None = None,
+    expected: ReportData | None = None,
     foreign: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Return the faults of a mail, one sentence each; empty if it may be sent.
 
-    `told`: what a report mail should say; `foreign`: for a further mail, the names and texts in it that are not ours.
+    `expected`: what a report mail should say; `foreign`: in a further mail, the names and texts that are not ours.
     """
     try:
         raw = to_bytes(mail)
     except (ValueError, IndexError) as error:  # raised by the email library for an invalid header
         return (f"not a valid mail: {error}",)
     read = parse(raw)
-    report = find_report(read) if told else None
-    names = tuple(names_in(told) if told else foreign)
-    look = LintContext(mail, raw, read, identity, conventions, now, names, told, report)
-    checks = (*every_mail.CHECKS, *(reports.CHECKS if told else ()))
-    found = (fault for check in checks for fault in check(look))
+    report = find_report(read) if expected else None
+    names = tuple(names_in(expected) if expected else foreign)
+    context = LintContext(mail, raw, read, identity, conventions, now, names, expected, report)
+    checks = (*every_mail.CHECKS, *(reports.CHECKS if expected else ()))
+    found = (fault for check in checks for fault in check(context))
     return tuple(fault for fault, _ in zip(found, range(MOST_FAULTS), strict=False))

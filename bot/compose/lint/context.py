@@ -17,7 +17,7 @@ from bot.robot_reports.value import RobotReport
 @dataclass(frozen=True, slots=True)
 class LintContext:
     """`raw`, `read`: the mail as bytes, and as its recipients parse it; `foreign`: names and texts in it that are not
-    ours. For a further mail, `told` and `report` are None.
+    ours. For a further mail, `expected` and `report` are None.
     """
 
     mail: ComposedMail
@@ -27,20 +27,29 @@ class LintContext:
     conventions: Conventions
     now: datetime
     foreign: tuple[str, ...] = ()
-    told: ReportData | None = None
+    expected: ReportData | None = None
     report: RobotReport | None = None
 
 
 Check = Callable[[LintContext], Iterator[str]]
 
 
-def names_in(told: ReportData) -> Iterator[str]:
+def names_in(report: ReportData) -> Iterator[str]:
     """Yield the texts of a report that come from labs and commits, and may look like anything."""
-    yield from (told.title, told.parent_title, told.tree, told.tree_url, told.branch, told.base, told.good, told.bad)
-    yield from (told.raw, told.test_text, told.test_url, *(each.ref for each in told.rechecks))
-    yield from (text for pair in told.artifacts for text in pair)
-    build = told.build
+    yield from (
+        report.title,
+        report.parent_title,
+        report.tree,
+        report.tree_url,
+        report.branch,
+        report.base,
+        report.good,
+        report.bad,
+    )
+    yield from (report.raw, report.test_text, report.test_url, *(each.ref for each in report.rechecks))
+    yield from (text for pair in report.artifacts for text in pair)
+    build = report.build
     yield from (build.kconfig, build.compiler, build.rootfs, build.cmdline, build.config_url)
-    for each in told.findings:
+    for each in report.findings:
         yield from (each.metric, each.suite, each.machine, each.machine_text, each.unit)
         yield from (*each.params.keys(), *each.params.values())

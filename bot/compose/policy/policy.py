@@ -40,17 +40,17 @@ class PolicyRule:
     authors: tuple[str, ...] = ()
     opted_in: bool = False  # only authors who opted in
 
-    def fits(self, told: ReportData, opted_in: bool) -> bool:
-        change = told.headline.change_pct
+    def fits(self, report: ReportData, opted_in: bool) -> bool:
+        change = report.headline.change_pct
         size = abs(change) if change is not None else float("inf")
         return (
-            self.direction in ("", told.verdict)
+            self.direction in ("", report.verdict)
             and self.at_least_pct <= size
             and (size < self.below_pct or self.below_pct == float("inf"))
-            and _any(self.suites, told.headline.suite)
-            and _any(self.trees, told.tree)
-            and _any(self.subsystems, subsystem_of(told.title))
-            and _any(self.authors, told.author.email)
+            and _any(self.suites, report.headline.suite)
+            and _any(self.trees, report.tree)
+            and _any(self.subsystems, subsystem_of(report.title))
+            and _any(self.authors, report.author.email)
             and (opted_in or not self.opted_in)
         )
 
@@ -60,7 +60,7 @@ class Policy:
     """The rules in order, the daily limits (0: no limit), and the rate limits."""
 
     rules: tuple[PolicyRule, ...] = ()
-    quiet: timedelta = timedelta(days=7)
+    quiet_after_fix: timedelta = timedelta(days=7)
     per_author: int = 5
     per_list: int = 50
     a_day: int = 100
@@ -89,28 +89,32 @@ class PolicyDecision:
     until: datetime | None = None
 
 
-def decide(told: ReportData, policy: Policy, known: PolicyContext, now: datetime, otherwise: Action) -> PolicyDecision:
+def decide(
+    report: ReportData, policy: Policy, context: PolicyContext, now: datetime, otherwise: Action
+) -> PolicyDecision:
     """Return the decision for a report's mail; `otherwise` is the action if no rule matches. A hold takes precedence
     over every rule; a person may still approve the mail.
     """
-    if hold := next(_holds(policy, known, now), None):
+    if hold := next(_holds(policy, context, now), None):
         return hold
     for number, rule in enumerate(policy.rules, 1):
-        if rule.fits(told, known.opted_in):
+        if rule.fits(report, context.opted_in):
             return PolicyDecision(rule.action, f"rule {number} of the policy" if rule.action is Action.HOLD else "")
     return PolicyDecision(otherwise)
 
 
-def _holds(policy: Policy, known: PolicyContext, now: datetime) -> Iterator[PolicyDecision]:
-    if known.reported_by:
-        yield PolicyDecision(Action.HOLD, f"already reported by another robot: <{known.reported_by}>")
-    if known.same_patch:
-        where = f" in {known.same_patch_tree}" if known.same_patch_tree else ""
-        again = now + timedelta(hours=1)  # that report may be dropped before it is sent
-        yield PolicyDecision(Action.HOLD, f"the same patch was reported as {known.same_patch[:10]}{where}", again)
-    if known.fix_posted_at and now - known.fix_posted_at < policy.quiet:
-        reason = f"a fix was posted on {known.fix_posted_at:%Y-%m-%d}, less than {policy.quiet.days} days ago"
-        yield PolicyDecision(Action.HOLD, reason, known.fix_posted_at + policy.quiet)
+def _holds(policy: Policy, context: PolicyContext, now: datetime) -> Iterator[PolicyDecision]:
+    if context.reported_by:
+        yield PolicyDecision(Action.HOLD, f"already reported by another robot: <{context.reported_by}>")
+    if context.same_patch:
+        where = f" in {context.same_patch_tree}" if context.same_patch_tree else ""
+        until = now + timedelta(hours=1)  # that report may be dropped before it is sent
+        yield PolicyDecision(Action.HOLD, f"the same patch was reported as {context.same_patch[:10]}{where}", until)
+    if context.fix_posted_at and now - context.fix_posted_at < policy.quiet_after_fix:
+        reason = (
+            f"a fix was posted on {context.fix_posted_at:%Y-%m-%d}, less than {policy.quiet_after_fix.days} days ago"
+        )
+        yield PolicyDecision(Action.HOLD, reason, context.fix_posted_at + policy.quiet_after_fix)
 
 
 def first_day(

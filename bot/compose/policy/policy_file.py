@@ -28,9 +28,9 @@ def read_policy(text: str) -> Policy:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"invalid TOML: {error}") from None
-    limits: dict[str, Any] = {own: _whole(table, name) for name, own in _LIMITS.items() if name in table}
+    limits: dict[str, Any] = {own: _whole_number(table, name) for name, own in _LIMITS.items() if name in table}
     if "quiet_days_after_fix" in table:
-        limits["quiet"] = timedelta(days=_whole(table, "quiet_days_after_fix"))
+        limits["quiet_after_fix"] = timedelta(days=_whole_number(table, "quiet_days_after_fix"))
     if "rate" in table:
         limits["rates"] = _rates(table["rate"])
     if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rate", "rule"}):
@@ -42,35 +42,35 @@ def read_policy(text: str) -> Policy:
     return replace(Policy(rules=read), **limits)
 
 
-def _rates(told: Any) -> Rates:
+def _rates(table: Any) -> Rates:
     """Return the rates, in mails per minute: `all`, per `domain`, per `address`, and those of named ones."""
-    if not isinstance(told, dict):
+    if not isinstance(table, dict):
         raise ValueError("rate: expected a [rate] table")
-    numbers = {name.lower(): _whole(told, name) for name in told}
+    numbers = {name.lower(): _whole_number(table, name) for name in table}
     general = {own: numbers.pop(name) for name, own in _RATES.items() if name in numbers}
-    if odd := sorted(name for name in numbers if "@" not in name):
-        raise ValueError(f'rate: {odd[0]}: expected all, domain, address, "@a.domain" or "an@address"')
+    if invalid := sorted(name for name in numbers if "@" not in name):
+        raise ValueError(f'rate: {invalid[0]}: expected all, domain, address, "@a.domain" or "an@address"')
     return Rates(**general, own=numbers)
 
 
-def _whole(told: Mapping[str, Any], name: str) -> int:
-    value = told[name]
+def _whole_number(table: Mapping[str, Any], name: str) -> int:
+    value = table[name]
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**6:
         raise ValueError(f"{name}: expected a whole number, found {value!r}")
     return value
 
 
-def _rule(told: Mapping[str, Any], where: str) -> PolicyRule:
+def _rule(table: Mapping[str, Any], where: str) -> PolicyRule:
     known = {field.name for field in fields(PolicyRule)}
-    if unknown := sorted(told.keys() - known):
+    if unknown := sorted(table.keys() - known):
         raise ValueError(f"{where}: {unknown[0]}: unknown condition")
-    if told.get("action") not in list(Action):
-        raise ValueError(f"{where}: action: expected send, approve or hold, found {told.get('action')!r}")
-    if told.get("direction", "") not in ("", Verdict.REGRESSION, Verdict.IMPROVEMENT):
-        raise ValueError(f"{where}: direction: expected regression or improvement, found {told['direction']!r}")
-    values: dict[str, Any] = {"action": Action(told["action"])}
-    for name in told.keys() - {"action"}:
-        value = told[name]
+    if table.get("action") not in list(Action):
+        raise ValueError(f"{where}: action: expected send, approve or hold, found {table.get('action')!r}")
+    if table.get("direction", "") not in ("", Verdict.REGRESSION, Verdict.IMPROVEMENT):
+        raise ValueError(f"{where}: direction: expected regression or improvement, found {table['direction']!r}")
+    values: dict[str, Any] = {"action": Action(table["action"])}
+    for name in table.keys() - {"action"}:
+        value = table[name]
         kinds = _KINDS.get(name)
         if kinds is None:
             if not isinstance(value, list) or not all(isinstance(each, str) for each in value):

@@ -29,17 +29,17 @@ class Rates:
         """Yield the rate limits that apply to a mail, as (key, time between two mails); the total's key is ""."""
         domains = dict.fromkeys("@" + each.lower().rpartition("@")[2] for each in recipients)
         addresses = dict.fromkeys(each.lower() for each in recipients)
-        told = {
+        limits = {
             "": self.every,
             **{each: self.own.get(each, self.domain) for each in domains},
             **{each: self.own.get(each, self.address) for each in addresses},
         }
-        for key, rate in told.items():
+        for key, rate in limits.items():
             if rate:
                 yield key, timedelta(minutes=1) / rate
 
 
-def turn(
+def reserve_slot(
     recipients: Sequence[str], rates: Rates, used_until: MutableMapping[str, datetime], now: datetime
 ) -> datetime | None:
     """Return when a mail may be sent, None for now. In both cases its slot is reserved in `used_until`."""

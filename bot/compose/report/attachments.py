@@ -21,26 +21,26 @@ class Attachment:
     text: str
 
 
-def attachments(told: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:
+def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:
     """Return the attachments that the conventions ask for; those above MAX_BYTES are left out, the page has them."""
-    made = {Attached.JOB: Attachment("job.yaml", _job(told)), Attached.SCRIPT: Attachment("reproduce.sh", "")}
+    files = {Attached.JOB: Attachment("job.yaml", _job(report)), Attached.SCRIPT: Attachment("reproduce.sh", "")}
     if Attached.SCRIPT in conventions.attach and conventions.reproduce:
-        made[Attached.SCRIPT] = Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(told, conventions.reproduce)}\n")
-    wanted = (made[each] for each in Attached if each in conventions.attach)
-    return tuple(each for each in wanted if each.text and len(each.text.encode()) <= MAX_BYTES)
+        files[Attached.SCRIPT] = Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(report, conventions.reproduce)}\n")
+    selected = (files[each] for each in Attached if each in conventions.attach)
+    return tuple(each for each in selected if each.text and len(each.text.encode()) <= MAX_BYTES)
 
 
-def _job(told: ReportData) -> str:
-    headline = told.headline
+def _job(report: ReportData) -> str:
+    headline = report.headline
     job = {
         "suite": headline.suite,
         "parameters": dict(headline.params),
         "machine": headline.machine,
-        "commit": told.sha,
-        "parent": told.parent_sha,
-        "kconfig": told.build.kconfig,
-        "compiler": told.build.compiler,
-        "rootfs": told.build.rootfs,
-        "cmdline": told.build.cmdline,
+        "commit": report.sha,
+        "parent": report.parent_sha,
+        "kconfig": report.build.kconfig,
+        "compiler": report.build.compiler,
+        "rootfs": report.build.rootfs,
+        "cmdline": report.build.cmdline,
     }
     return yaml.safe_dump({name: value for name, value in job.items() if value}, sort_keys=False, allow_unicode=False)

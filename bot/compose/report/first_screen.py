@@ -37,21 +37,21 @@ class Fact:
 
 
 def first_screen(
-    told: ReportData, identity: BotIdentity, template: str, room: int, warning: str = ""
+    report: ReportData, identity: BotIdentity, template: str, room: int, warning: str = ""
 ) -> tuple[Fact, ...]:
     """Return the facts in at most `room` lines; the worst other findings fill the lines that are left.
 
     `warning`: the most serious caveat; `template`: the lab's own command to reproduce.
     """
-    regression = told.verdict is Verdict.REGRESSION
-    command = reproduce(told, template)
+    regression = report.verdict is Verdict.REGRESSION
+    command = reproduce(report, template)
     rest = (
-        *_what(told.headline),
-        _fact("where:", told.headline.where + _machine(told.headline), 2),
-        *_since(told),
-        _fact("evidence:", _how_sure(told.headline), 2),
+        *_measurement(report.headline),
+        _fact("where:", report.headline.where + _machine(report.headline), 2),
+        *_baseline(report),
+        _fact("evidence:", _evidence(report.headline), 2),
         *([_fact("caveat:", f"{warning}.", 2)] if warning else ()),
-        *_bisected(told),
+        *_bisected(report),
     )
     end = (
         *([Fact("reproduce:", in_lines(command) or ("see the command below",))] if regression else ()),
@@ -59,7 +59,7 @@ def first_screen(
     )
     rest = _shortened(rest, room - sum(len(fact.lines) for fact in end) - 1)
     left = room - sum(len(fact.lines) for fact in (*rest, *end))
-    return (*rest, *_also(told, max(1, left)), *end)
+    return (*rest, *_other_changes(report, max(1, left)), *end)
 
 
 def _how_to_answer(identity: BotIdentity) -> str:
@@ -69,11 +69,11 @@ def _how_to_answer(identity: BotIdentity) -> str:
 def _shortened(facts: tuple[Fact, ...], room: int) -> tuple[Fact, ...]:
     """Return the facts in at most `room` lines: where there are too many, the last ones are cut to their first line."""
     kept = list(facts)
-    for place in reversed(range(len(kept))):
+    for index in reversed(range(len(kept))):
         if sum(len(fact.lines) for fact in kept) <= room:
             break
-        name, (first, *more) = kept[place].name, kept[place].lines
-        kept[place] = Fact(name, (f"{first[: WIDTH - _NAME - 3]} .." if more else first,))
+        name, (first, *more) = kept[index].name, kept[index].lines
+        kept[index] = Fact(name, (f"{first[: WIDTH - _NAME - 3]} .." if more else first,))
     return tuple(kept)
 
 
@@ -85,7 +85,7 @@ def _fact(name: str, text: str, most: int) -> Fact:
     return Fact(name, tuple(wrapped) or ("-",))
 
 
-def _what(headline: FindingData) -> Iterator[Fact]:
+def _measurement(headline: FindingData) -> Iterator[Fact]:
     unit = f" {headline.unit}" if headline.unit else ""
     sides = f"{numbers.value(headline.old_mean)} -> {numbers.value(headline.new_mean)}{unit}"
     points = f", {numbers.moved(headline)} points" if headline.in_points else ""
@@ -102,44 +102,48 @@ def _machine(headline: FindingData) -> str:
     return f": {text.partition(' with ')[0] if len(text) > 90 else text}" if text else ""
 
 
-def _since(told: ReportData) -> Iterator[Fact]:
+def _baseline(report: ReportData) -> Iterator[Fact]:
     """Yield the baseline: what the culprit was compared with."""
-    if told.parent_sha:
-        title = textwrap.shorten(one_line(told.parent_title), 70, placeholder="...")
-        base = f", on top of {told.base}" if told.base and told.base.removeprefix("v") not in told.parent_title else ""
-        yield _fact("baseline:", f"its parent {told.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base, 2)
-    elif told.base:
-        yield _fact("baseline:", told.base, 1)
+    if report.parent_sha:
+        title = textwrap.shorten(one_line(report.parent_title), 70, placeholder="...")
+        base = (
+            f", on top of {report.base}"
+            if report.base and report.base.removeprefix("v") not in report.parent_title
+            else ""
+        )
+        yield _fact("baseline:", f"its parent {report.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base, 2)
+    elif report.base:
+        yield _fact("baseline:", report.base, 1)
 
 
-def _how_sure(headline: FindingData) -> str:
+def _evidence(headline: FindingData) -> str:
     """Return the number of runs, spread, p-value and usual noise."""
-    parts = numbers.sureness(headline)
+    parts = numbers.evidence(headline)
     if headline.noise_pct and headline.change_pct is not None:
         times = abs(headline.change_pct) / headline.noise_pct
         parts.append(f"{times:.1f}x the usual noise here ({numbers.percent(headline.noise_pct)}%)")
     return "; ".join(parts) or "number of runs and spread unknown"
 
 
-def _bisected(told: ReportData) -> Iterator[Fact]:
+def _bisected(report: ReportData) -> Iterator[Fact]:
     """Yield the bisection: good, bad, number of steps, and the rechecks."""
     parts = []
-    if told.good and told.bad:
-        steps = f" in {counted(told.bisect_steps, 'step')}" if told.bisect_steps else ""
-        parts.append(f"{told.good} (good) to {told.bad} (bad){steps}")
-    words = {"still-bad": "still bad on", "good": "good again on", "good-after-revert": "good with it reverted on"}
-    shown = sorted(told.rechecks, key=lambda each: each.state != "good-after-revert")
-    parts.extend(f"{words[each.state]} {each.ref}" for each in shown[:4] if each.state in words)
+    if report.good and report.bad:
+        steps = f" in {counted(report.bisect_steps, 'step')}" if report.bisect_steps else ""
+        parts.append(f"{report.good} (good) to {report.bad} (bad){steps}")
+    phrases = {"still-bad": "still bad on", "good": "good again on", "good-after-revert": "good with it reverted on"}
+    shown = sorted(report.rechecks, key=lambda each: each.state != "good-after-revert")
+    parts.extend(f"{phrases[each.state]} {each.ref}" for each in shown[:4] if each.state in phrases)
     if parts:
         yield _fact("bisected:", "; ".join(parts), 2)
 
 
-def _also(told: ReportData, room: int) -> Iterator[Fact]:
+def _other_changes(report: ReportData, room: int) -> Iterator[Fact]:
     """Yield how many other metrics changed, and the worst of them, in at most `room` lines."""
-    others = [each for each in told.findings[1:] if each.is_graded]
+    others = [each for each in report.findings[1:] if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in others)
-    unclear = sum(each.verdict is Grade.UNKNOWN and not each.is_profile for each in told.findings[1:])
-    untested = sum(each.verdict is Grade.NOT_TESTABLE and not each.is_profile for each in told.findings[1:])
+    unclear = sum(each.verdict is Grade.UNKNOWN and not each.is_profile for each in report.findings[1:])
+    untested = sum(each.verdict is Grade.NOT_TESTABLE and not each.is_profile for each in report.findings[1:])
     counts = [
         counted(worse, "regression") if worse else "",
         counted(len(others) - worse, "improvement") if len(others) > worse else "",
@@ -152,7 +156,7 @@ def _also(told: ReportData, room: int) -> Iterator[Fact]:
     named = ", ".join(each for each in counts if each)
     head = _fact("also:", f"{named}; the {'worst' if worse else 'largest'}:", max(1, min(2, room)))
     alike = [each for each in worst(others) if not worse or each.verdict is Grade.REGRESSION]  # signs differ by metric
-    rows = [_other(each, told.headline) for each in alike[: min(_WORST, room - len(head.lines))]]
+    rows = [_other(each, report.headline) for each in alike[: min(_WORST, room - len(head.lines))]]
     yield Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
 
 

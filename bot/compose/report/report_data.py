@@ -44,7 +44,7 @@ class FindingData:
     overlap: bool = False
 
     @property
-    def place(self) -> tuple[str, str, str]:
+    def table_key(self) -> tuple[str, str, str]:
         """Scenario and machine; the findings of one table share it."""
         return (self.suite, repr(sorted(self.params.items())), self.machine)
 

@@ -34,43 +34,43 @@ _REPOSITORY = re.compile(r"(?:https?|git|ssh)://[^\s<>\"]+\Z")
 
 
 def compose(
-    told: ReportData,
+    report: ReportData,
     identity: BotIdentity,
     now: datetime,
     own_id: str = "",
     conventions: Conventions = DEFAULT,
-    unwelcome: Mapping[str, str] | None = None,
+    excluded: Mapping[str, str] | None = None,
 ) -> ComposedMail:
     """Return the complete mail about a report. Pure: equal values give equal mails.
 
-    `own_id`: its Message-ID, if it is composed again. `unwelcome`: addresses that must get no mail from us, with the
+    `own_id`: its Message-ID, if it is composed again. `excluded`: addresses that must get no mail from us, with the
     reason.
     """
-    if told.verdict is not Verdict.REGRESSION:
+    if report.verdict is not Verdict.REGRESSION:
         conventions = replace(conventions, regzbot="")  # regzbot tracks no improvements
-    own_id = own_id or message_id(now, told.tag, identity)
-    headline = told.headline
+    own_id = own_id or message_id(now, report.tag, identity)
+    headline = report.headline
     return ComposedMail(
         message_id=own_id,
         sender=Address(identity.name, identity.address),
-        reply_to=Address(identity.name, identity.tagged(told.tag)),
-        recipients=recipients_of(told.commit, identity, conventions, unwelcome),
+        reply_to=Address(identity.name, identity.tagged(report.tag)),
+        recipients=recipients_of(report.commit, identity, conventions, excluded),
         subject=report_subject(
-            told.title,
-            told.sha,
+            report.title,
+            report.sha,
             headline.better_pct,
-            told.verdict,
+            report.verdict,
             conventions.subject,
             headline.metric,
-            told.tree,
-            told.branch,
+            report.tree,
+            report.branch,
         ),
         date=now.replace(microsecond=0),
-        body=_body(told, own_id, identity, conventions),
-        report_tag=told.tag,
-        in_reply_to=told.patch.answers,
-        references=told.patch.references,
-        attachments=attachments(told, conventions),
+        body=_body(report, own_id, identity, conventions),
+        report_tag=report.tag,
+        in_reply_to=report.patch.in_reply_to,
+        references=report.patch.references,
+        attachments=attachments(report, conventions),
     )
 
 
@@ -104,47 +104,47 @@ def tags(tag: str, own_id: str, identity: BotIdentity) -> tuple[str, ...]:
     )
 
 
-def _body(told: ReportData, own_id: str, identity: BotIdentity, conventions: Conventions) -> str:
-    headline = told.headline
-    regression = told.verdict is Verdict.REGRESSION
-    title = one_line(told.title, 200)
-    sentence = f"{one_line(identity.name, 60)} noticed {noticed(told.verdict, headline)} on:"
-    first, *notes = warnings_of(told) or ("",)
-    opening = ["Hello,", "", sentence, "", commit_line(told.sha, told.title), _origin(told), ""]
-    words = {
+def _body(report: ReportData, own_id: str, identity: BotIdentity, conventions: Conventions) -> str:
+    headline = report.headline
+    regression = report.verdict is Verdict.REGRESSION
+    title = one_line(report.title, 200)
+    sentence = f"{one_line(identity.name, 60)} noticed {noticed(report.verdict, headline)} on:"
+    first, *notes = warnings_of(report) or ("",)
+    opening = ["Hello,", "", sentence, "", commit_line(report.sha, report.title), _origin(report), ""]
+    context = {
         "bot": one_line(identity.name, 60),
-        "told": told,
+        "report": report,
         "title": title,
         "sentence": sentence,
-        "commit": commit_line(told.sha, told.title),
-        "origin": _origin(told),
-        "facts": first_screen(told, identity, conventions.reproduce, LINES - height(opening), first),
+        "commit": commit_line(report.sha, report.title),
+        "origin": _origin(report),
+        "facts": first_screen(report, identity, conventions.reproduce, LINES - height(opening), first),
         "notes": [_wrapped(f"Please note: {sentence}.") for sentence in notes],
-        "tags": tags(told.tag, own_id, identity) if regression else (),
+        "tags": tags(report.tag, own_id, identity) if regression else (),
         "suite": one_line(headline.suite, 100),
-        "kconfig": one_line(told.build.kconfig, 200),
-        "compiler": one_line(told.build.compiler, 200),
+        "kconfig": one_line(report.build.kconfig, 200),
+        "compiler": one_line(report.build.compiler, 200),
         "machine": one_line(headline.machine_text or headline.machine, 300),
         "params": _parameters(headline.params),
-        "more": list(_more(told, conventions)) if regression else (),
-        "impacts": impacts(told),
-        "profile": profile(told.findings) if regression else (),
-        "tables": list(tables(told.findings)),
-        "sides": sides(told.sha, told.title, told.parent_sha, told.parent_title, told.base),
-        "raw": told.raw,
-        "page": identity.page(told.sha[:12]),
+        "more": list(_more(report, conventions)) if regression else (),
+        "impacts": impacts(report),
+        "profile": profile(report.findings) if regression else (),
+        "tables": list(tables(report.findings)),
+        "sides": sides(report.sha, report.title, report.parent_sha, report.parent_title, report.base),
+        "raw": report.raw,
+        "page": identity.page(report.sha[:12]),
         "help": identity.help("answering"),
         "regzbot": conventions.regzbot,
     }
-    own = (commit_line(told.sha, told.title), f"#regzbot introduced: {told.sha}")
-    return finished(render_to_string("mail/report.txt", words), own)
+    own = (commit_line(report.sha, report.title), f"#regzbot introduced: {report.sha}")
+    return finished(render_to_string("mail/report.txt", context), own)
 
 
-def _origin(told: ReportData) -> str:
+def _origin(report: ReportData) -> str:
     """Return the repository and the branch, in one line."""
-    if _REPOSITORY.match(told.tree_url):
-        return one_line(f"{told.tree_url} {told.branch}", 300)
-    return one_line(f"in tree {told.tree} {told.branch}", 200) if told.tree else "in an unnamed tree"
+    if _REPOSITORY.match(report.tree_url):
+        return one_line(f"{report.tree_url} {report.branch}", 300)
+    return one_line(f"in tree {report.tree} {report.branch}", 200) if report.tree else "in an unnamed tree"
 
 
 def _wrapped(text: str) -> str:
@@ -153,21 +153,21 @@ def _wrapped(text: str) -> str:
 
 def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
     """Return the parameters, with names that parsers can split from values: no colon in a name with spaces."""
-    told = ((one_line(name, 80), one_line(value, 300)) for name, value in params.items())
-    return [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in told]
+    pairs = ((one_line(name, 80), one_line(value, 300)) for name, value in params.items())
+    return [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in pairs]
 
 
-def _more(told: ReportData, conventions: Conventions) -> Sequence[str]:
+def _more(report: ReportData, conventions: Conventions) -> Sequence[str]:
     """Return what else is known about the test and the build, one line each."""
-    build = told.build
-    command = reproduce(told, conventions.reproduce)
+    build = report.build
+    command = reproduce(report, conventions.reproduce)
     lines = (
         ("to reproduce", "" if in_lines(command) else command),
-        ("test-description", told.test_text),
-        ("test-url", told.test_url),
+        ("test-description", report.test_text),
+        ("test-url", report.test_url),
         ("config-url", build.config_url),
         ("command line", build.cmdline),
         ("rootfs", build.rootfs),
     )
-    files = [f"artifact: {one_line(url, 300)} ({one_line(name, 80)})" for name, url in told.artifacts[:MOST_FILES]]
+    files = [f"artifact: {one_line(url, 300)} ({one_line(name, 80)})" for name, url in report.artifacts[:MOST_FILES]]
     return [*(f"{name}: {one_line(text, 500)}" for name, text in lines if text), *files]

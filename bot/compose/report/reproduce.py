@@ -17,11 +17,11 @@ _FIELD = re.compile(r"\{(suite|params|machine|sha)\}")
 _PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
 
 
-def reproduce(told: ReportData, template: str = "") -> str:
+def reproduce(report: ReportData, template: str = "") -> str:
     """Return the command: from the lab's template if set, else from the result's own script or job file."""
     if template:
-        return _filled(told, template)
-    links = [(name, url) for name, url in told.artifacts if _PLAIN_URL.match(url)]
+        return _filled(report, template)
+    links = [(name, url) for name, url in report.artifacts if _PLAIN_URL.match(url)]
     for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
         if url := next((url for name, url in links if pattern.match(name)), ""):
             return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
@@ -41,15 +41,15 @@ def in_lines(command: str) -> tuple[str, ...]:
     return (*(f"{line} \\" for line in lines[:-1]), lines[-1])
 
 
-def _filled(told: ReportData, template: str) -> str:
+def _filled(report: ReportData, template: str) -> str:
     """Return the template filled in, with each value quoted for a shell."""
-    headline = told.headline
-    words = {
+    headline = report.headline
+    values = {
         "suite": shlex.quote(one_line(headline.suite, 80)),
         "machine": shlex.quote(one_line(headline.machine, 80)),
-        "sha": told.sha,
+        "sha": report.sha,
         "params": " ".join(
             shlex.quote(one_line(f"{name}={value}", 160)) for name, value in sorted(headline.params.items())
         ),
     }
-    return _FIELD.sub(lambda found: words[found[1]], template)
+    return _FIELD.sub(lambda found: values[found[1]], template)

@@ -79,13 +79,13 @@ def _name(name: str) -> str:
 def _groups(findings: Iterable[FindingData]) -> list[list[FindingData]]:
     groups: dict[tuple[str, str, str], list[FindingData]] = {}
     for each in findings:
-        groups.setdefault(each.place, []).append(each)
+        groups.setdefault(each.table_key, []).append(each)
     return list(groups.values())
 
 
-def impacts(told: ReportData) -> tuple[str, ...]:
+def impacts(report: ReportData) -> tuple[str, ...]:
     """Return the lines of the box of other tests, with the worst change of each; empty if there are none."""
-    elsewhere = [each for each in told.findings if each.place != told.headline.place and each.is_graded]
+    elsewhere = [each for each in report.findings if each.table_key != report.headline.table_key and each.is_graded]
     shown = [worst(group)[0] for group in _groups(each for each in elsewhere if each.change_pct is not None)]
     if not shown:
         return ()
@@ -115,7 +115,7 @@ def _cell(name: str, text: str) -> Iterator[str]:
 def profile(findings: Sequence[FindingData], most: int = 5) -> tuple[str, ...]:
     """Return the functions whose share of CPU time changed most, in percentage points; empty without a profile."""
     headline = findings[0]
-    shares = [each for each in findings if each.is_profile and each.place == headline.place]
+    shares = [each for each in findings if each.is_profile and each.table_key == headline.table_key]
     shares = [each for each in shares if abs(each.moved or 0.0) >= 0.1]
     shares.sort(key=lambda each: -abs(each.moved or 0.0))
     return tuple(map(_share, shares[:most]))

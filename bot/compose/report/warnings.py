@@ -28,14 +28,14 @@ _OFF = re.compile(r"=(?:0|off|n|no|-|debug)\Z", re.I)  # "debug" alone and "=deb
 _COMPILER = {r"(?<!\S)-O[0g](?!\S)": "built without optimisation"}
 
 
-def warnings_of(told: ReportData) -> tuple[str, ...]:
+def warnings_of(report: ReportData) -> tuple[str, ...]:
     """Return the caveats as sentences, the most serious first."""
-    every = (_config(told), _noise(told.headline), _chance(told.headline), _alignment(told), _mixed(told))
-    return tuple(sentence for some in every for sentence in some)
+    checks = (_config(report), _noise(report.headline), _chance(report.headline), _alignment(report), _mixed(report))
+    return tuple(sentence for sentences in checks for sentence in sentences)
 
 
-def _config(told: ReportData) -> Iterator[str]:
-    build = told.build
+def _config(report: ReportData) -> Iterator[str]:
+    build = report.build
     switched_on = " ".join(word for word in build.cmdline.split() if not _OFF.search(word) and word != "debug")
     for name, text in (("config", build.kconfig), ("kernel's command line", switched_on)):
         for pattern, what in _FALSIFIES.items():
@@ -62,17 +62,17 @@ def _chance(headline: FindingData) -> Iterator[str]:
         yield "this difference may be due to chance"
 
 
-def _alignment(told: ReportData) -> Iterator[str]:
+def _alignment(report: ReportData) -> Iterator[str]:
     """Where the profile shows no change, a shift of code or data addresses may be the whole effect."""
-    change = told.headline.change_pct
-    profile = [each for each in told.findings if each.is_profile and each.place == told.headline.place]
-    still = all(abs(each.moved or 0.0) < _PROFILE_POINTS for each in profile)
-    if profile and still and change is not None and abs(change) < SMALL_PCT:
+    change = report.headline.change_pct
+    profile = [each for each in report.findings if each.is_profile and each.table_key == report.headline.table_key]
+    unchanged = all(abs(each.moved or 0.0) < _PROFILE_POINTS for each in profile)
+    if profile and unchanged and change is not None and abs(change) < SMALL_PCT:
         yield "no function's share changed much in the profile; this may be an effect of code or data alignment"
 
 
-def _mixed(told: ReportData) -> Iterator[str]:
-    graded = [each for each in told.findings if each.is_graded]
+def _mixed(report: ReportData) -> Iterator[str]:
+    graded = [each for each in report.findings if each.is_graded]
     worse = sum(each.verdict is Grade.REGRESSION for each in graded)
     better = len(graded) - worse
     if worse and better and min(worse, better) * 2 >= max(worse, better):

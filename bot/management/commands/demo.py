@@ -33,21 +33,23 @@ class Command(BaseCommand):
         parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
 
     def handle(self, *, no_serve: bool, again: bool, bind: str, **options: Any) -> None:
-        place = settings.VAR / "demo"
-        if again and not (place / "env").exists():
+        directory = settings.VAR / "demo"
+        if again and not (directory / "env").exists():
             raise CommandError("no demo yet: run `make demo` first")
         if not again:
-            shutil.rmtree(place, ignore_errors=True)
-        demo = Demo(place, bind, self)
+            shutil.rmtree(directory, ignore_errors=True)
+        demo = Demo(directory, bind, self)
         catcher = serve(demo.inbox, demo.port)
         try:
             if not again:
                 demo.play()
             if not no_serve:
-                demo.say("", f"Put results into {place / 'drop'} and mail into {place / 'inbox'}: the pages update.")
+                demo.say(
+                    "", f"Put results into {directory / 'drop'} and mail into {directory / 'inbox'}: the pages update."
+                )
                 demo.serve(bind)
-        except subprocess.CalledProcessError as failed:
-            raise CommandError(f"a step of the demo failed with exit code {failed.returncode}") from None
+        except subprocess.CalledProcessError as error:
+            raise CommandError(f"a step of the demo failed with exit code {error.returncode}") from None
         finally:
             catcher.stop()
 
@@ -55,14 +57,14 @@ class Command(BaseCommand):
 class Demo:
     """A directory with all files of the demo, and the real commands run on it."""
 
-    def __init__(self, place: Path, bind: str, command: BaseCommand) -> None:
-        self.place, self.command = place, command
-        self.env_file = place / "env"
-        self.inbox = DemoInbox(place / "inbox")
-        self.tree = DemoTree(place / "linux.git")
+    def __init__(self, directory: Path, bind: str, command: BaseCommand) -> None:
+        self.directory, self.command = directory, command
+        self.env_file = directory / "env"
+        self.inbox = DemoInbox(directory / "inbox")
+        self.tree = DemoTree(directory / "linux.git")
         self.port = self._port()
-        (place / "drop").mkdir(exist_ok=True)
-        (place / "policy.toml").write_text("# No limit: some demo authors get many mails.\nper_author_a_day = 0\n")
+        (directory / "drop").mkdir(exist_ok=True)
+        (directory / "policy.toml").write_text("# No limit: some demo authors get many mails.\nper_author_a_day = 0\n")
         if not self.env_file.exists():
             self.env_file.write_text(self._environment(bind))
 
@@ -80,7 +82,7 @@ class Demo:
         reports = self._reports(culprits)
         self.say("4. Authors reply by mail, and one posts a patch in another thread")
         self._answer(reports)
-        self.manage("read", str(self.place / "inbox"))
+        self.manage("read", str(self.directory / "inbox"))
         self.say("5. Find where the culprits landed")
         self.manage("track")
         self.say("6. A fix and a revert are committed, and v9.1-rc3 is tagged")
@@ -131,8 +133,8 @@ class Demo:
         return "\n".join(
             [
                 "# The demo's settings. Trust is open and nothing needs approval: no mail leaves this machine.",
-                f"PERFWORK_VAR={self.place}",
-                f"DATABASE_URL=sqlite:///{self.place / 'perfwork.sqlite3'}",
+                f"PERFWORK_VAR={self.directory}",
+                f"DATABASE_URL=sqlite:///{self.directory / 'perfwork.sqlite3'}",
                 "CELERY_BROKER_URL=filesystem://",
                 f"EMAIL_URL=smtp://127.0.0.1:{self.port}",
                 f"PERFWORK_BASE_URL=http://{bind}",
@@ -140,9 +142,9 @@ class Demo:
                 "PERFWORK_LIST_ADDRESS=perf-reports@lists.example.org",
                 "PERFWORK_TRUST=open",
                 "PERFWORK_APPROVE_FIRST=off",
-                f"PERFWORK_POLICY={self.place / 'policy.toml'}",
-                f"PERFWORK_ARCHIVES={self.place / 'inbox'}",
-                f"PERFWORK_TREES=linus={self.place / 'linux.git'},next={self.place / 'linux.git'}#next",
+                f"PERFWORK_POLICY={self.directory / 'policy.toml'}",
+                f"PERFWORK_ARCHIVES={self.directory / 'inbox'}",
+                f"PERFWORK_TREES=linus={self.directory / 'linux.git'},next={self.directory / 'linux.git'}#next",
                 "PERFWORK_PERIOD=2",
                 "PERFWORK_LEASE=30",
                 "",

@@ -34,8 +34,8 @@ class Command(BaseCommand):
             document = compose(version, queries.of(version, now), now)
             self.stdout.write(text.render(document, settings.PERFWORK_BASE_URL), ending="")
             return
-        house = bulletin_config()
-        bulletin = bulletins.of_week(version, house, now)
+        config = bulletin_config()
+        bulletin = bulletins.of_week(version, config, now)
         if bulletin is None:
             raise CommandError(f"no open regressions in {version}, and none closed this week")
-        self.stdout.write(hold(bulletin, house))
+        self.stdout.write(hold(bulletin, config))

@@ -32,18 +32,18 @@ class Command(BaseCommand):
             target = find(report, side, kernel, machine)
         except (InvalidInput, Http404) as error:
             raise CommandError(str(error)) from None
-        refused = 0
+        rejected = 0
         for name in files:
             try:
                 text = Path(name).read_bytes()[: 4 * tool_output.MOST + 4].decode("utf-8", "replace")
                 row = attach(target, Path(name).name, text, getpass.getuser(), timezone.now())
             except OSError as error:
-                refused += 1
+                rejected += 1
                 self.stderr.write(self.style.ERROR(f"refused: {name}: {error.strerror}"))
-            except InvalidInput as unfit:
-                refused += 1
-                self.stderr.write(self.style.ERROR(f"refused: {unfit}"))
+            except InvalidInput as invalid:
+                rejected += 1
+                self.stderr.write(self.style.ERROR(f"refused: {invalid}"))
             else:
                 self.stdout.write(f"attached: {row.name} ({row.kind})")
-        if refused:
-            raise CommandError(f"{refused} of {len(files)} refused")
+        if rejected:
+            raise CommandError(f"{rejected} of {len(files)} refused")

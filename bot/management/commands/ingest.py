@@ -38,29 +38,29 @@ class Command(BaseCommand):
         gc.freeze()  # exempt what is loaded by now from garbage collection: saves a tenth of the time
         with counting("reading results", "results") as progress:
             for answer in take_in(_inputs(paths), tree_paths(), timezone.now()):
-                counts[self._tell(answer, options["verbosity"])] += 1
+                counts[self._print(answer, options["verbosity"])] += 1
                 progress(counts.total())
-        first = settings.PERFWORK_APPROVE_FIRST
+        approve_first = settings.PERFWORK_APPROVE_FIRST
         composed = compose_due(
-            bot_identity(), timezone.now(), approve_first=first, limit=_MAILS, house=compose_config()
+            bot_identity(), timezone.now(), approve_first=approve_first, limit=_MAILS, config=compose_config()
         )
-        told = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
+        summary = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
         rest = ", the worker composes the rest" if composed == _MAILS else ""
-        self.stdout.write(f"{told or 'nothing found'}; {counted(composed, 'mail')} composed{rest}")
+        self.stdout.write(f"{summary or 'nothing found'}; {counted(composed, 'mail')} composed{rest}")
         if not counts:
             raise CommandError("no results found in the input")
         if counts["refused"]:
             raise CommandError(f"{counts['refused']} of {counts.total()} refused")
 
-    def _tell(self, answer: IntakeAnswer, verbosity: int) -> str:
+    def _print(self, answer: IntakeAnswer, verbosity: int) -> str:
         if answer.rejection or answer.receipt is None or answer.result is None:
-            refusal = answer.rejection
-            assert refusal
-            more = f" (and {len(refusal.faults) - 1} more faults)" if len(refusal.faults) > 1 else ""
+            rejection = answer.rejection
+            assert rejection
+            more = f" (and {len(rejection.faults) - 1} more faults)" if len(rejection.faults) > 1 else ""
             kept = None
             if answer.raw and answer.where.startswith(_STDIN):
-                kept = rejected_input.keep(answer.raw, refusal, settings.PERFWORK_DROP, timezone.now())
-            self.stderr.write(self.style.ERROR(f"refused: {refusal}{more}{f'; kept as {kept}' if kept else ''}"))
+                kept = rejected_input.keep(answer.raw, rejection, settings.PERFWORK_DROP, timezone.now())
+            self.stderr.write(self.style.ERROR(f"refused: {rejection}{more}{f'; kept as {kept}' if kept else ''}"))
             return "refused"
         receipt = answer.receipt
         if verbosity:
@@ -73,5 +73,5 @@ _MAILS = 25  # composed by this command; a first import may have thousands
 
 
 def _inputs(paths: list[str]) -> Iterator[Input]:
-    for is_stdin, some in groupby(paths, lambda path: path == "-"):
-        yield from read_stream(sys.stdin.buffer, _STDIN) if is_stdin else read_paths([Path(path) for path in some])
+    for is_stdin, group in groupby(paths, lambda path: path == "-"):
+        yield from read_stream(sys.stdin.buffer, _STDIN) if is_stdin else read_paths([Path(path) for path in group])

@@ -30,27 +30,29 @@ class Command(BaseCommand):
     help = "Manage outgoing mail: list, show, approve, hold or cancel mails, and send those approved and due."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|approve|send|hold|go|cancel")
-        listing = verbs.add_parser("list", help="list mails, newest first")
+        subparsers = parser.add_subparsers(
+            dest="action", required=True, metavar="list|show|approve|send|hold|go|cancel"
+        )
+        listing = subparsers.add_parser("list", help="list mails, newest first")
         listing.add_argument("--state", choices=OutgoingState.values)
-        show = verbs.add_parser("show", help="show one mail as its recipients see it")
+        show = subparsers.add_parser("show", help="show one mail as its recipients see it")
         show.add_argument("id")
         show.add_argument("--raw", action="store_true", help="print the raw mail")
-        for verb, what in (("approve", "approve mails for sending"), ("cancel", "cancel mails: never send them")):
-            each = verbs.add_parser(verb, help=what)
+        for action, what in (("approve", "approve mails for sending"), ("cancel", "cancel mails: never send them")):
+            each = subparsers.add_parser(action, help=what)
             each.add_argument("ids", nargs="+", metavar="id", help="a mail's number, or all")
             each.add_argument("--reason", default="", help="the reason, for the record")
-        hold = verbs.add_parser("hold", help="hold mails; without ids: stop all sending at once")
+        hold = subparsers.add_parser("hold", help="hold mails; without ids: stop all sending at once")
         hold.add_argument("ids", nargs="*", metavar="id", help="a mail's number, or all")
         hold.add_argument("--reason", default="", help="the reason, for the record")
-        verbs.add_parser("go", help="resume after all sending was stopped")
-        send = verbs.add_parser(
+        subparsers.add_parser("go", help="resume after all sending was stopped")
+        send = subparsers.add_parser(
             "send", help="send mails that are approved and due; with ids: also resend these failed or in-doubt mails"
         )
         send.add_argument("ids", nargs="*", metavar="id")
 
-    def handle(self, *, verb: str, **options: Any) -> None:
-        getattr(self, f"_{verb}")(options)
+    def handle(self, *, action: str, **options: Any) -> None:
+        getattr(self, f"_{action}")(options)
 
     def _list(self, options: dict[str, Any]) -> None:
         rows = OutgoingMail.objects.order_by("-pk").defer("raw")
@@ -77,20 +79,20 @@ class Command(BaseCommand):
         if record := list(row.moves.all()):
             self.stdout.write("\nHistory:")
         for each in record:
-            words = f": {each.words}" if each.words else ""
-            self.stdout.write(f"{each.at:%Y-%m-%d %H:%M:%S}  {each.became:9}  by {each.by}{words}")
+            reason = f": {each.words}" if each.words else ""
+            self.stdout.write(f"{each.at:%Y-%m-%d %H:%M:%S}  {each.became:9}  by {each.by}{reason}")
         if row.people:
             self.stdout.write("\nRecipients:")
-        for email, name, place, why in row.people:
-            self.stdout.write(f"{place or 'out':<6}{Address(name, email)}  {why}")
+        for email, name, header, why in row.people:
+            self.stdout.write(f"{header or 'out':<6}{Address(name, email)}  {why}")
 
     def _approve(self, options: dict[str, Any]) -> None:
-        self._look_again()
-        self._by_hand("approve", options)
+        self._refresh()
+        self._apply("approve", options)
 
     def _hold(self, options: dict[str, Any]) -> None:
         if options["ids"]:
-            self._by_hand("hold", options)
+            self._apply("hold", options)
         elif mail_transitions.stop_sending(_person(), timezone.now(), options["reason"]):
             self.stdout.write("all sending is stopped; `outbox go` resumes it")
         else:
@@ -102,46 +104,46 @@ class Command(BaseCommand):
         self.stdout.write("sending resumed")
 
     def _cancel(self, options: dict[str, Any]) -> None:
-        self._by_hand("cancel", options)
+        self._apply("cancel", options)
 
     def _send(self, options: dict[str, Any]) -> None:
         if options["ids"]:
-            self._by_hand("resend", {**options, "reason": ""})
+            self._apply("resend", {**options, "reason": ""})
         if not settings.PERFWORK_SENDING:
             raise CommandError("PERFWORK_SENDING is off: mail stays in the outbox")
         try:
             transport = configured_transport()
-        except ValueError as mistake:
-            raise CommandError(str(mistake)) from None
+        except ValueError as invalid:
+            raise CommandError(str(invalid)) from None
         if stop := mail_transitions.stopped():
             raise CommandError(f"all sending is {stop} since {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it")
-        self._look_again()
+        self._refresh()
         try:
-            fates = send_due(transport, send_config(run=ALL_DAY))
+            statuses = send_due(transport, send_config(run=ALL_DAY))
         except DatabaseError as error:
             raise CommandError(f"sending stopped: an outcome could not be recorded: {error}") from None
-        self.stdout.write(", ".join(f"{count} {fate}" for fate, count in fates.items()) or "nothing is due")
-        if set(fates) - {SendStatus.SENT}:
+        self.stdout.write(", ".join(f"{count} {status}" for status, count in statuses.items()) or "nothing is due")
+        if set(statuses) - {SendStatus.SENT}:
             raise CommandError("not all were sent; `outbox list` says why")
 
-    def _look_again(self) -> None:
+    def _refresh(self) -> None:
         """Recompose or cancel waiting mail that newer events have made outdated."""
-        first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
-        composer.look_again(bot_identity(), now, approve_first=first, house=compose_config())
-        compose_follow_ups(bot_identity(), now, approve_first=first, house=compose_config())
+        approve_first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
+        composer.refresh_unsent(bot_identity(), now, approve_first=approve_first, config=compose_config())
+        compose_follow_ups(bot_identity(), now, approve_first=approve_first, config=compose_config())
 
-    def _by_hand(self, verb: str, options: dict[str, Any]) -> None:
-        ids, within = options["ids"], mail_transitions.ACTIONS[verb][1]
+    def _apply(self, action: str, options: dict[str, Any]) -> None:
+        ids, within = options["ids"], mail_transitions.ACTIONS[action][1]
         if ids == ["all"]:
             ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
-        stuck = [each for each in ids if not self._moved(each, verb, options["reason"])]
+        stuck = [each for each in ids if not self._transition(each, action, options["reason"])]
         done = len(ids) - len(stuck)
-        self.stdout.write(f"{verb}: {counted(done, 'mail')}")
+        self.stdout.write(f"{action}: {counted(done, 'mail')}")
         if stuck:
-            raise CommandError(f"{', '.join(stuck)}: can't {verb}: must be {' or '.join(sorted(within))}")
+            raise CommandError(f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}")
 
-    def _moved(self, pk: str, verb: str, reason: str) -> bool:
-        return mail_transitions.apply_action(self._one(pk).pk, verb, _person(), timezone.now(), reason)
+    def _transition(self, pk: str, action: str, reason: str) -> bool:
+        return mail_transitions.apply_action(self._one(pk).pk, action, _person(), timezone.now(), reason)
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None

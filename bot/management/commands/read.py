@@ -55,18 +55,18 @@ class Command(BaseCommand):
                 raise CommandError("nothing to read: name a PATH, or set PERFWORK_ARCHIVES", returncode=os.EX_USAGE)
         self.codes: list[int] = []
         sources: list[Source] = []
-        for place in paths:
-            if options["fetch"] and "://" not in place and place != "-":
-                self._try(partial(refresh, Path(place)))
-            sources += self._try(partial(open_sources, place), os.EX_NOINPUT) or []
+        for path in paths:
+            if options["fetch"] and "://" not in path and path != "-":
+                self._try(partial(refresh, Path(path)))
+            sources += self._try(partial(open_sources, path), os.EX_NOINPUT) or []
         sources += [
             each for each in (self._try(partial(thread_source, settings.PERFWORK_LORE, t)) for t in threads) if each
         ]
-        apart = [each for each in sources if each.exclusive] if options["jobs"] > 1 else []
+        exclusive = [each for each in sources if each.exclusive] if options["jobs"] > 1 else []
         for source in sources:
-            if source not in apart:
+            if source not in exclusive:
                 self._try(partial(self._read, source))
-        self._in_parallel(apart, options["jobs"])
+        self._in_parallel(exclusive, options["jobs"])
         if self.codes:
             total = len(sources) + self.codes.count(os.EX_NOINPUT)
             code = os.EX_TEMPFAIL if os.EX_TEMPFAIL in self.codes else self.codes[0]
@@ -87,18 +87,18 @@ class Command(BaseCommand):
     def _read(self, source: Source) -> None:
         with counting(f"reading {source.name}", "mails") as progress:
             tally = read_source(source, bot_identity(), timezone.now(), progress, again=self.again)
-        self.stdout.write(said(source, tally))
+        self.stdout.write(summary(source, tally))
 
     def _in_parallel(self, sources: list[Source], jobs: int) -> None:
         """Read each source in its own process, `jobs` at a time; leases keep them apart."""
         with ThreadPoolExecutor(jobs) as pool:
-            for done in pool.map(self._apart, sources):
+            for done in pool.map(self._read_in_process, sources):
                 self.stdout.write(done.stdout, ending="")
                 self.stderr.write(done.stderr, ending="")
                 if done.returncode:
                     self.codes.append(done.returncode)
 
-    def _apart(self, source: Source) -> subprocess.CompletedProcess[str]:
+    def _read_in_process(self, source: Source) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "read", *(["--again"] if self.again else [])]
         if "://" in source.address:  # it may contain a password, and command lines are visible to all users
             environment = {**os.environ, "PERFWORK_ARCHIVES": source.address}
@@ -106,7 +106,7 @@ class Command(BaseCommand):
         return subprocess.run([*command, "--", source.address], capture_output=True, text=True)
 
 
-def said(source: Source, tally: ReadTally) -> str:
+def summary(source: Source, tally: ReadTally) -> str:
     """Return a one-line summary of what was read."""
     replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
     parts = [

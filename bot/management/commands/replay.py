@@ -29,12 +29,12 @@ class Command(BaseCommand):
         work = replay_all if all else replay_quarantine
         with counting("reading stored mail again", "mails") as progress:
             done = work(bot_identity(), timezone.now(), progress)
-        still = f"{done.tally.quarantined} in quarantine" if done.tally.quarantined else "none in quarantine"
+        quarantined = f"{done.tally.quarantined} in quarantine" if done.tally.quarantined else "none in quarantine"
         changed = counted(len(done.changed), "report") + " with a changed status"
-        self.stdout.write(f"{counted(done.mails, 'mail')} read again: {still}, {changed}")
+        self.stdout.write(f"{counted(done.mails, 'mail')} read again: {quarantined}, {changed}")
         for sha in done.changed[:50]:
             self.stdout.write(f"  {sha[:10]}")
         if all:
-            kept = read_again()
-            told = f"{counted(kept.results, 'release result')} and {counted(kept.files, 'evidence file')}"
-            self.stdout.write(f"{told} read again: {kept.changed} changed, {kept.rejected} now refused")
+            reread = read_again()
+            summary = f"{counted(reread.results, 'release result')} and {counted(reread.files, 'evidence file')}"
+            self.stdout.write(f"{summary} read again: {reread.changed} changed, {reread.rejected} now refused")

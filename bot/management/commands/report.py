@@ -32,12 +32,12 @@ class Command(BaseCommand):
         found = Release.objects.filter(version=release).first()
         if found is None:
             raise CommandError(f"unknown release {json.dumps(release)}; `track` adds releases from git")
-        told = document(found, settings.PERFWORK_LAB, timezone.now())
+        content = document(found, settings.PERFWORK_LAB, timezone.now())
         if send:
-            house = bulletin_config()
-            self.stdout.write(hold(bulletins.of_release(release, told, house), house))
+            config = bulletin_config()
+            self.stdout.write(hold(bulletins.of_release(release, content, config), config))
         elif format == "html":
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file, safe
-            self.stdout.write(render_to_string("release_report/standalone.html", {"document": told, "style": style}))
+            self.stdout.write(render_to_string("release_report/standalone.html", {"document": content, "style": style}))
         else:
-            self.stdout.write(FORMS[format][0](told, settings.PERFWORK_BASE_URL), ending="")
+            self.stdout.write(FORMS[format][0](content, settings.PERFWORK_BASE_URL), ending="")

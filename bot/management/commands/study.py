@@ -38,14 +38,14 @@ class Command(BaseCommand):
         if of:
             try:
                 create.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
-            except InvalidInput as unfit:
-                raise CommandError(str(unfit)) from None
+            except InvalidInput as error:
+                raise CommandError(str(error)) from None
         study = Study.objects.filter(slug=slug).first()
         if study is None:
             raise CommandError(f"no study named {slug[:80]}; create it with --of")
-        told = document(study)
+        content = document(study)
         if options["send"]:
-            house = bulletin_config()
-            self.stdout.write(hold(bulletins.of_study(study, told, house), house))
+            config = bulletin_config()
+            self.stdout.write(hold(bulletins.of_study(study, content, config), config))
         else:
-            self.stdout.write(FORMS[options["format"]][0](told, settings.PERFWORK_BASE_URL), ending="")
+            self.stdout.write(FORMS[options["format"]][0](content, settings.PERFWORK_BASE_URL), ending="")

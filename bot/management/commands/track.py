@@ -37,14 +37,14 @@ class Command(BaseCommand):
                 Tree.objects.filter(pk=tree.pk).update(cursor="")
             try:
                 with counting(f"walking {tree.name}", "commits") as progress:
-                    tally, trouble = follow(tree, bot_identity(), timezone.now(), patience, tree_paths(), progress)
+                    tally, failure = follow(tree, bot_identity(), timezone.now(), patience, tree_paths(), progress)
             except (Unreadable, OSError) as error:
                 failed += 1
                 self.stderr.write(self.style.ERROR(str(error)))
                 continue
-            if trouble:
+            if failure:
                 failed += 1
-                self.stderr.write(self.style.ERROR(trouble))
+                self.stderr.write(self.style.ERROR(failure))
             news = f"{counted(tally.landings, 'landing')}, {counted(tally.events, 'event')}"
             self.stdout.write(f"{tree.name}: {'nothing new' if tally.unchanged else news}")
         if failed:

@@ -17,43 +17,43 @@ from tracker.domain.events import EventKind, Part
 from tracker.domain.report_state.fold import effective_events
 from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report
 
-_GOES = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
+_SENDABLE = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
 _FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED, EventKind.FIX_MERGED})
-_WORDS = {Mailing.OPTED_OUT: "opted out", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
+_REASONS = {Mailing.OPTED_OUT: "opted out", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
 
 
-def unwelcome(aliases: Aliases) -> dict[str, str]:
+def excluded_addresses(aliases: Aliases) -> dict[str, str]:
     """Return the addresses that must get no mail, with all aliases of the same people, and the reason."""
     rows = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).values_list("address", "mailing", "note")
-    away: dict[str, str] = {}
+    excluded: dict[str, str] = {}
     for address, mailing, note in rows:
-        away |= dict.fromkeys(aliases.of(address), _WORDS[Mailing(mailing)] + (f": {note}" if note else ""))
-    return away
+        excluded |= dict.fromkeys(aliases.of(address), _REASONS[Mailing(mailing)] + (f": {note}" if note else ""))
+    return excluded
 
 
 def policy_context(report: Report) -> PolicyContext:
     """Return what decides whether a report is mailed now."""
     same = _same_patch(report)
     return replace(
-        quiet_time(report),
+        basic_context(report),
         reported_by=_reported_by(report),
         same_patch=same.culprit.sha if same else "",
         same_patch_tree=same.tree.name if same and same.tree else "",
     )
 
 
-def quiet_time(report: Report, *, with_fix: bool = True) -> PolicyContext:
+def basic_context(report: Report, *, with_fix: bool = True) -> PolicyContext:
     """Return when a fix was posted (None unless `with_fix`), and whether the author opted in."""
     events = [event.value() for event in report.events.all()] if with_fix else []
     posted = [event.occurred_at for event in effective_events(events) if event.kind in _FIX]
-    willing = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
-    return PolicyContext(fix_posted_at=max(posted, default=None), opted_in=willing.exists())
+    opted_in = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
+    return PolicyContext(fix_posted_at=max(posted, default=None), opted_in=opted_in.exists())
 
 
 def _reported_by(report: Report) -> str:
     """Return the Message-ID of an earlier report by another robot, found in an archive, or ""."""
-    told = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").first()
-    return told.message_id if told else ""
+    event = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").first()
+    return event.message_id if event else ""
 
 
 def _same_patch(report: Report) -> Report | None:
@@ -66,9 +66,9 @@ def _same_patch(report: Report) -> Report | None:
         same |= Q(culprit__patch_id=culprit.patch_id, culprit__title=culprit.title)
     if culprit.patch_message_id:
         same |= Q(culprit__patch_message_id=culprit.patch_message_id)
-    mailed = Q(outgoing__purpose=Purpose.REPORT, outgoing__state__in=(*_GOES, OutgoingState.COMPOSED))
-    told = Report.objects.filter(same).filter(Q(reported_at__isnull=False) | mailed).exclude(pk=report.pk).distinct()
-    return told.select_related("culprit", "tree").order_by("pk").first()
+    mailed = Q(outgoing__purpose=Purpose.REPORT, outgoing__state__in=(*_SENDABLE, OutgoingState.COMPOSED))
+    reports = Report.objects.filter(same).filter(Q(reported_at__isnull=False) | mailed).exclude(pk=report.pk).distinct()
+    return reports.select_related("culprit", "tree").order_by("pk").first()
 
 
 class MailCalendar:
@@ -77,7 +77,7 @@ class MailCalendar:
     def __init__(self, policy: Policy, now: datetime) -> None:
         self._policy, self._today = policy, now.astimezone(timezone.get_default_timezone()).date()
         self._sent: dict[date, Counter[str]] = {}
-        rows = OutgoingMail.objects.filter(state__in=_GOES).exclude(purpose__startswith=Purpose.ANSWER)
+        rows = OutgoingMail.objects.filter(state__in=_SENDABLE).exclude(purpose__startswith=Purpose.ANSWER)
         midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
         waits = Q(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING), not_before=None)  # sent today
         dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(waits | Q(day__gte=midnight))
@@ -89,7 +89,7 @@ class MailCalendar:
         day = first_day(self._sent, set(lists), author, self._policy, self._today)
         return None if day == self._today else datetime.combine(day, time(), tzinfo=timezone.get_default_timezone())
 
-    def note(self, addresses: Iterable[str], due: datetime | None) -> None:
+    def add(self, addresses: Iterable[str], due: datetime | None) -> None:
         """Count a mail to these addresses on that day."""
         self._count(due.date() if due else self._today, addresses)
 

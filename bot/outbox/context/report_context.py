@@ -11,7 +11,7 @@ from bot.compose.threading import patch_mail
 from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.patches import bare_title
-from bot.outbox.context.patch_mail import above
+from bot.outbox.context.patch_mail import ancestors
 from bot.outbox.context.report_loader import headline_of, values_of
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Role, State, Verdict
@@ -30,7 +30,7 @@ class ReportContext:
     report: Report
     thread: ThreadData
     sent: OutgoingMail
-    standing: ReportState
+    report_state: ReportState
     events: tuple[EventData, ...]
 
     @property
@@ -38,12 +38,12 @@ class ReportContext:
         """The headline finding; LookupError if it is held by now."""
         return values_of([headline_of(self.report)])[0]
 
-    def words_of(self, event: EventData) -> str:
+    def text_of(self, event: EventData) -> str:
         """Return the text behind an event: the argument of a command, or the sentence that it relied on."""
         quote = self.report.events.filter(key=event.key).values_list("quote", flat=True).first()
         return event.remark or quote or ""
 
-    def below_patch(self, event: EventData, title: str) -> ThreadData:
+    def patch_thread(self, event: EventData, title: str) -> ThreadData:
         """Return the thread of the measured patch, so that tools collect the tag there; else the report's thread.
 
         The patch is found by the commit's link, or as the only posting with its title; with several versions it is
@@ -63,11 +63,11 @@ class ReportContext:
         if mail is None:
             return self.thread
         subject = mail.subject.removeprefix("Re: ")
-        return replace(self.thread, message_id=message_id, references=above(message_id), subject=subject)
+        return replace(self.thread, message_id=message_id, references=ancestors(message_id), subject=subject)
 
 
 def report_context(sent: OutgoingMail) -> ReportContext:
-    """Return the case of a report from its sent mail."""
+    """Return the context of a report, from its sent mail."""
     report = sent.about
     mail = parse(bytes(sent.raw))
     events = [event.value() for event in report.events.all()]
@@ -85,7 +85,7 @@ def report_context(sent: OutgoingMail) -> ReportContext:
             cc=mail.cc,
         ),
         sent=sent,
-        standing=fold(Verdict(report.verdict), events),
+        report_state=fold(Verdict(report.verdict), events),
         events=tuple(effective_events(events)),
     )
 
@@ -97,16 +97,16 @@ def fix_of(event: EventData, measured: FindingData) -> FixData:
     return FixData(event.commit, bare_title(event.title or (commit.title if commit else "")), author, measured)
 
 
-def waits_for_a_word(case: ReportContext, event: EventData) -> bool:
+def needs_reminder(context: ReportContext, event: EventData) -> bool:
     """Return whether to mail "still there": the event is the latest measured version, and a reply is missing."""
     later = [
-        each for each in case.events if each.kind is EventKind.STILL_THERE and each.occurred_at > event.occurred_at
+        each for each in context.events if each.kind is EventKind.STILL_THERE and each.occurred_at > event.occurred_at
     ]
-    waits = case.standing.state in _WAITS and case.standing.reminders
+    waits = context.report_state.state in _WAITS and context.report_state.reminders
     return waits and not later and versions.parse(event.tag) is not None
 
 
-def is_ours_to_withdraw(case: ReportContext, event: EventData) -> bool:
+def needs_withdrawal(context: ReportContext, event: EventData) -> bool:
     """Return whether the lab decided that the report is wrong, and no mail from the lab in the thread says so yet."""
     decided = bool(event.actor) and not (event.message_id and event.role is Role.REPORTER)
-    return decided and case.standing.decided_by == event.key
+    return decided and context.report_state.decided_by == event.key

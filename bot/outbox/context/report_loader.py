@@ -30,15 +30,15 @@ MOST_BYTES = 70_000  # of table rows; list servers accept 100 kB
 ROW = 60  # bytes of a row without its name
 
 
-def report_data(report: Report, identity: BotIdentity, house: ComposeConfig, patches: PatchMails) -> ReportData:
+def report_data(report: Report, identity: BotIdentity, config: ComposeConfig, patches: PatchMails) -> ReportData:
     """Return the content of a report's mail, its headline first; LookupError if all findings are held."""
     findings = findings_of(report)
     head = _leading(findings)
     payload = _payload(head.result)
     culprit, parent = report.culprit, head.parent
     trailers = tuple((tag, value) for tag, value in culprit.trailers)
-    seen = touched(house.trees, culprit.sha)
-    patch = patches.place_below(culprit)
+    seen = touched(config.trees, culprit.sha)
+    patch = patches.reply_position(culprit)
     return ReportData(
         tag=report.tag,
         sha=culprit.sha,
@@ -147,27 +147,27 @@ def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
     if row is None:
         return None
     head = headline_of(report)
-    told = reread(row.format, row.payload, str(row))
-    if sha not in (told.bad.sha, told.culprit.sha if told.culprit else ""):
+    data = reread(row.format, row.payload, str(row))
+    if sha not in (data.bad.sha, data.culprit.sha if data.culprit else ""):
         return None  # a recheck without numbers
-    for run in told.runs:
+    for run in data.runs:
         if (scenario_key(run.suite, run.params), run.machine.id) == (head.scenario.key, head.machine.name):
             for each in run.measurements:
                 if each.metric == head.metric.name:
-                    return _told_again(each, head)
+                    return _remeasured(each, head)
     return None
 
 
 def _named(result: str) -> BisectResult | None:
     """Return the result with this name, or None. Producers and ids may contain the slash that separates them."""
     name = Q()
-    for at, letter in enumerate(result[:400]):
-        if letter == "/":
+    for at, character in enumerate(result[:400]):
+        if character == "/":
             name |= Q(producer=result[:at], external_id=result[at + 1 :])
     return BisectResult.objects.filter(name).first() if name else None
 
 
-def _told_again(each: MeasurementData, head: Finding) -> FindingData:
+def _remeasured(each: MeasurementData, head: Finding) -> FindingData:
     graded = grade(each, head.metric.direction)
     return FindingData(
         metric=head.metric.name,
@@ -191,35 +191,35 @@ def _told_again(each: MeasurementData, head: Finding) -> FindingData:
     )
 
 
-def machine_text(box: Machine) -> str:
+def machine_text(machine: Machine) -> str:
     """Return one line about a machine: the lab's description, or its parts."""
     parts = [
-        counted(box.cpus, "CPU") if box.cpus else "",
-        counted(box.sockets, "socket") if box.sockets else "",
-        box.cpu_model,
-        f"({box.codename})" if box.codename else "",
-        f"{box.memory_bytes >> 30} GiB RAM" if box.memory_bytes else "",
+        counted(machine.cpus, "CPU") if machine.cpus else "",
+        counted(machine.sockets, "socket") if machine.sockets else "",
+        machine.cpu_model,
+        f"({machine.codename})" if machine.codename else "",
+        f"{machine.memory_bytes >> 30} GiB RAM" if machine.memory_bytes else "",
     ]
-    return box.description or ", ".join(part for part in parts if part)
+    return machine.description or ", ".join(part for part in parts if part)
 
 
 def _payload(result: BisectResult | None) -> dict[str, Any]:
     """Return the result in our own format, as far as it can be converted."""
     if result is None:
         return {}
-    told: dict[str, Any] = json.loads(result.payload)
+    payload: dict[str, Any] = json.loads(result.payload)
     if result.format == perf_bisect_result.FORMAT:
-        return told
+        return payload
     if result.format == lkp.FORMAT:
-        job = _part(_part(told, "culprit"), "job")
+        job = _part(_part(payload, "culprit"), "job")
         names = {"kconfig": "kconfig", "compiler": "compiler", "rootfs": "rootfs"}
         build = {own: job[name] for own, name in names.items() if isinstance(job.get(name), str)}
         return {"build": build, "artifacts": []}
     return {}
 
 
-def _part(told: Any, name: str) -> dict[str, Any]:
-    part = told.get(name) if isinstance(told, dict) else None
+def _part(payload: Any, name: str) -> dict[str, Any]:
+    part = payload.get(name) if isinstance(payload, dict) else None
     return part if isinstance(part, dict) else {}
 
 
@@ -229,5 +229,5 @@ def _build(payload: Mapping[str, Any]) -> BuildInfo:
 
 
 def _name_of(commit: Any) -> str:
-    told = commit if isinstance(commit, dict) else {}
-    return str(told.get("describe") or str(told.get("sha", ""))[:10])
+    fields = commit if isinstance(commit, dict) else {}
+    return str(fields.get("describe") or str(fields.get("sha", ""))[:10])

@@ -38,14 +38,14 @@ def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: f
 
 def _server(url: str, ehlo: str, timeout: float, patience: float) -> Server:
     try:
-        told = environ.Env.email_url_config(url)
+        values = environ.Env.email_url_config(url)
         server = Server(
-            host=told["EMAIL_HOST"] or "localhost",
-            port=int(told["EMAIL_PORT"] or 25),
-            user=told["EMAIL_HOST_USER"] or "",
-            password=told["EMAIL_HOST_PASSWORD"] or "",
-            starttls=bool(told.get("EMAIL_USE_TLS")),
-            tls=bool(told.get("EMAIL_USE_SSL")),
+            host=values["EMAIL_HOST"] or "localhost",
+            port=int(values["EMAIL_PORT"] or 25),
+            user=values["EMAIL_HOST_USER"] or "",
+            password=values["EMAIL_HOST_PASSWORD"] or "",
+            starttls=bool(values.get("EMAIL_USE_TLS")),
+            tls=bool(values.get("EMAIL_USE_SSL")),
             timeout=timeout,
             patience=patience,
             ehlo=ehlo,

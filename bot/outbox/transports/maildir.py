@@ -20,23 +20,23 @@ class MaildirTransport:
     def close(self) -> None:
         """Nothing is open."""
 
-    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
+    def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
         """See `port.Transport`. The last step is a rename: only a power failure leaves doubt."""
-        name = f"{hashlib.sha256(letter.message_id.encode('utf-8', 'replace')).hexdigest()[:40]}.perfwork"
+        name = f"{hashlib.sha256(envelope.message_id.encode('utf-8', 'replace')).hexdigest()[:40]}.perfwork"
         draft = self.path / "tmp" / f"{name}.{os.getpid()}"
         try:
             for each in ("tmp", "new", "cur"):
                 (self.path / each).mkdir(parents=True, exist_ok=True)
             with draft.open("wb") as file:
-                head = f"Return-Path: <{letter.sender}>\n" + "".join(
-                    f"Delivered-To: {to}\n" for to in letter.recipients
+                head = f"Return-Path: <{envelope.sender}>\n" + "".join(
+                    f"Delivered-To: {to}\n" for to in envelope.recipients
                 )
-                file.write(head.encode() + letter.raw.replace(b"\r\n", b"\n"))
+                file.write(head.encode() + envelope.raw.replace(b"\r\n", b"\n"))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             return SendOutcome(SendStatus.NO_SERVER, f"{self.path}: {error.strerror}")
-        if not last_word():
+        if not confirm():
             draft.unlink(missing_ok=True)
             return SendOutcome(SendStatus.NOT_NOW)
         try:

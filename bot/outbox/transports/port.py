@@ -1,4 +1,4 @@
-"""The interface of a transport: it takes a letter and returns an outcome."""
+"""The interface of a transport: it takes an envelope and returns an outcome."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class SendStatus(StrEnum):
     SENT = "sent"
     LATER = "later"
     REFUSED = "refused"
-    DOUBT = "doubt"
+    IN_DOUBT = "doubt"
     NO_SERVER = "no_server"
     NOT_NOW = "not_now"
 
 
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
-    """The fate, and the server's response. For a sent mail: the recipients that were rejected (`refused`) and those to
-    retry (`deferred`), each with the response.
+    """The status, and the server's response. For a sent mail: the recipients that were rejected (`refused`) and those
+    to retry (`deferred`), each with the response.
     """
 
-    fate: SendStatus
-    words: str = ""
+    status: SendStatus
+    reply: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
     deferred: Mapping[str, str] = field(default_factory=dict)
 
@@ -42,10 +42,10 @@ class Envelope:
 
 
 class Transport(Protocol):
-    """Sends one letter after the other."""
+    """Sends one envelope after the other."""
 
-    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
-        """Send one letter. `last_word` is called right before the step that commits it; if it returns False, nothing is
+    def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
+        """Send one envelope. `confirm` is called right before the step that commits it; if it returns False, nothing is
         sent (NOT_NOW). An error before that step leaves no doubt; an error after it does.
         """
 
@@ -53,7 +53,7 @@ class Transport(Protocol):
         """Close the connection. May be called twice."""
 
 
-def text_of(words: bytes | str) -> str:
+def text_of(reply: bytes | str) -> str:
     """Return a server's response as one line of at most 500 characters."""
-    text = words.decode("utf-8", "replace") if isinstance(words, bytes) else words
+    text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
     return " ".join(text.replace("\0", "").split())[:500]

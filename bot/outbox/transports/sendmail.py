@@ -27,21 +27,21 @@ class SendmailTransport:
     def close(self) -> None:
         """Nothing is open."""
 
-    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
+    def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
         """See `port.Transport`. The last step is to start the program."""
         if shutil.which(self.program) is None:
             return SendOutcome(SendStatus.NO_SERVER, f"{self.program}: no such program")
-        with tempfile.TemporaryFile() as whole:  # so that it reads the whole mail even if we die
-            whole.write(letter.raw.replace(b"\r\n", b"\n"))
-            whole.seek(0)
-            return self._run(whole, letter) if last_word() else SendOutcome(SendStatus.NOT_NOW)
+        with tempfile.TemporaryFile() as content:  # so that it reads the whole mail even if we die
+            content.write(envelope.raw.replace(b"\r\n", b"\n"))
+            content.seek(0)
+            return self._run(content, envelope) if confirm() else SendOutcome(SendStatus.NOT_NOW)
 
-    def _run(self, whole: IO[bytes], letter: Envelope) -> SendOutcome:
-        command = [self.program, "-oi", "-f", letter.sender, "--", *letter.recipients]
-        with tempfile.TemporaryFile() as said:
+    def _run(self, content: IO[bytes], envelope: Envelope) -> SendOutcome:
+        command = [self.program, "-oi", "-f", envelope.sender, "--", *envelope.recipients]
+        with tempfile.TemporaryFile() as output:
             try:
                 process = subprocess.Popen(
-                    command, stdin=whole, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+                    command, stdin=content, stdout=subprocess.DEVNULL, stderr=output, start_new_session=True
                 )
             except OSError as error:
                 return SendOutcome(SendStatus.NO_SERVER, f"{self.program}: {error.strerror}")
@@ -50,15 +50,15 @@ class SendmailTransport:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                return SendOutcome(SendStatus.DOUBT, f"{self.program} did not finish within {self.timeout:.0f} s")
-            said.seek(0)
-            return self._outcome(process.returncode, said.read(4000))
+                return SendOutcome(SendStatus.IN_DOUBT, f"{self.program} did not finish within {self.timeout:.0f} s")
+            output.seek(0)
+            return self._outcome(process.returncode, output.read(4000))
 
-    def _outcome(self, code: int, words: bytes) -> SendOutcome:
+    def _outcome(self, code: int, output: bytes) -> SendOutcome:
         """Map an exit code of sysexits.h. sendmail(8) also returns 75 for queued mail, so that 75 leaves doubt."""
         if code == 0:
-            return SendOutcome(SendStatus.SENT, text_of(words))
-        said = f"{self.program} exited with {code}: {text_of(words)}"
+            return SendOutcome(SendStatus.SENT, text_of(output))
+        reason = f"{self.program} exited with {code}: {text_of(output)}"
         if code < 0 or code in _UNSURE:
-            return SendOutcome(SendStatus.DOUBT, said)
-        return SendOutcome(SendStatus.LATER if code in _TRY_AGAIN else SendStatus.REFUSED, said)
+            return SendOutcome(SendStatus.IN_DOUBT, reason)
+        return SendOutcome(SendStatus.LATER if code in _TRY_AGAIN else SendStatus.REFUSED, reason)

@@ -54,40 +54,40 @@ class SmtpTransport:
             except (OSError, smtplib.SMTPException):
                 smtp.close()
 
-    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
+    def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
         """See `port.Transport`. Retries once on a reused connection, which may have timed out."""
         until = time.monotonic() + self.server.patience
         used = self._smtp is not None and not self._unused
-        outcome = self._attempt(letter, last_word, until)
-        if used and outcome.fate is SendStatus.NO_SERVER:
-            outcome = self._attempt(letter, last_word, until)
+        outcome = self._attempt(envelope, confirm, until)
+        if used and outcome.status is SendStatus.NO_SERVER:
+            outcome = self._attempt(envelope, confirm, until)
         return outcome
 
-    def _attempt(self, letter: Envelope, last_word: Callable[[], bool], until: float) -> SendOutcome:
+    def _attempt(self, envelope: Envelope, confirm: Callable[[], bool], until: float) -> SendOutcome:
         try:
             smtp = self._open()
-            code, words = smtp.mail(letter.sender, self._options(smtp, letter))
+            code, reply = smtp.mail(envelope.sender, self._options(smtp, envelope))
         except (
             OSError,
             smtplib.SMTPException,
             UnicodeError,
         ) as error:  # caused by the server or a setting, not by the mail
             self._drop()
-            return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {_words_of(error)}")
+            return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {_error_text(error)}")
         if code == _CLOSING:
             self._drop()
-            return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {code} {text_of(words)}")
+            return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {code} {text_of(reply)}")
         try:
             if code != 250:
                 smtp.rset()
-                return _by_code(code, words)
-            return self._rest(smtp, letter, last_word, until)
+                return _by_code(code, reply)
+            return self._recipients_and_data(smtp, envelope, confirm, until)
         except smtplib.SMTPResponseException as error:
             self._drop()
             return _by_code(error.smtp_code, error.smtp_error)
         except (OSError, smtplib.SMTPException, UnicodeError) as error:  # lost before the last dot: not accepted
             self._drop()
-            return SendOutcome(SendStatus.LATER, f"{self.server}: {_words_of(error)}")
+            return SendOutcome(SendStatus.LATER, f"{self.server}: {_error_text(error)}")
 
     def _open(self) -> smtplib.SMTP:
         if self._smtp is None:
@@ -112,42 +112,44 @@ class SmtpTransport:
                 smtp.login(server.user, server.password)
         return self._smtp
 
-    def _options(self, smtp: smtplib.SMTP, letter: Envelope) -> list[str]:
+    def _options(self, smtp: smtplib.SMTP, envelope: Envelope) -> list[str]:
         """Return the MAIL parameters: 8BITMIME (RFC 6152), and SMTPUTF8 only if an address needs it (RFC 6531)."""
-        options = ["BODY=8BITMIME"] if smtp.has_extn("8bitmime") and not letter.raw.isascii() else []
-        if not all(each.isascii() for each in (letter.sender, *letter.recipients)) and smtp.has_extn("smtputf8"):
+        options = ["BODY=8BITMIME"] if smtp.has_extn("8bitmime") and not envelope.raw.isascii() else []
+        if not all(each.isascii() for each in (envelope.sender, *envelope.recipients)) and smtp.has_extn("smtputf8"):
             options.append("SMTPUTF8")
             smtp.command_encoding = "utf-8"
         else:
             smtp.command_encoding = "ascii"
         return options
 
-    def _rest(self, smtp: smtplib.SMTP, letter: Envelope, last_word: Callable[[], bool], until: float) -> SendOutcome:
+    def _recipients_and_data(
+        self, smtp: smtplib.SMTP, envelope: Envelope, confirm: Callable[[], bool], until: float
+    ) -> SendOutcome:
         """From the recipients to the last dot."""
         refused: dict[str, str] = {}
         deferred: dict[str, str] = {}
-        for recipient in letter.recipients:
+        for recipient in envelope.recipients:
             if time.monotonic() > until:
                 raise TimeoutError(f"recipients not finished after {self.server.patience:.0f} s")
             if not recipient.isascii() and smtp.command_encoding == "ascii":
                 refused[recipient] = "the address needs SMTPUTF8, which the server does not offer"
                 continue
-            code, words = smtp.rcpt(recipient)
+            code, reply = smtp.rcpt(recipient)
             if code == _CLOSING:
-                raise smtplib.SMTPServerDisconnected(f"{code} {text_of(words)}")
+                raise smtplib.SMTPServerDisconnected(f"{code} {text_of(reply)}")
             if code not in (250, 251):
-                (deferred if 400 <= code < 500 else refused)[recipient] = f"{code} {text_of(words)}"
-        if len(refused) + len(deferred) == len(letter.recipients):
+                (deferred if 400 <= code < 500 else refused)[recipient] = f"{code} {text_of(reply)}"
+        if len(refused) + len(deferred) == len(envelope.recipients):
             smtp.rset()
-            fate = SendStatus.LATER if deferred else SendStatus.REFUSED
-            said = "; ".join(dict.fromkeys((deferred or refused).values())) or "no recipients"
-            return SendOutcome(fate, said[:500], refused, deferred)
-        code, words = smtp.docmd("DATA")
+            status = SendStatus.LATER if deferred else SendStatus.REFUSED
+            responses = "; ".join(dict.fromkeys((deferred or refused).values())) or "no recipients"
+            return SendOutcome(status, responses[:500], refused, deferred)
+        code, reply = smtp.docmd("DATA")
         if code != 354:
-            raise smtplib.SMTPDataError(code, words)
-        raw = letter.raw if letter.raw.endswith(b"\r\n") else letter.raw + b"\r\n"
+            raise smtplib.SMTPDataError(code, reply)
+        raw = envelope.raw if envelope.raw.endswith(b"\r\n") else envelope.raw + b"\r\n"
         smtp.send(_DOTS.sub(b"..", raw))
-        if not last_word():
+        if not confirm():
             smtp.close()  # without the dot, the server discards it (RFC 5321 section 4.1.1.4)
             self._smtp = None
             return SendOutcome(SendStatus.NOT_NOW)
@@ -159,20 +161,20 @@ class SmtpTransport:
             raise smtplib.SMTPServerDisconnected("disconnected before the last dot")
         try:
             smtp.send(b".\r\n")
-            code, words = smtp.getreply()
+            code, reply = smtp.getreply()
         except (OSError, smtplib.SMTPException) as error:
             smtp.close()
             self._smtp = None
-            return SendOutcome(SendStatus.DOUBT, f"the connection broke after the last dot: {_words_of(error)}")
+            return SendOutcome(SendStatus.IN_DOUBT, f"the connection broke after the last dot: {_error_text(error)}")
         self._unused = False
         if code == 250:
-            return SendOutcome(SendStatus.SENT, text_of(words), refused, deferred)
+            return SendOutcome(SendStatus.SENT, text_of(reply), refused, deferred)
         if code == _CLOSING:
             self._drop()
         if not 400 <= code < 600:  # not a valid response here
             self._drop()
-            return SendOutcome(SendStatus.DOUBT, f"the server answered the last dot with: {code} {text_of(words)}")
-        return _by_code(code, words)
+            return SendOutcome(SendStatus.IN_DOUBT, f"the server answered the last dot with: {code} {text_of(reply)}")
+        return _by_code(code, reply)
 
     def _drop(self) -> None:
         """Close the socket without QUIT, to which the server might not respond for a minute."""
@@ -185,17 +187,17 @@ def _has_spoken(smtp: smtplib.SMTP) -> bool:
     """Return whether the server sent something or disconnected out of turn; then it will not accept the dot."""
     if smtp.sock is None or isinstance(smtp.sock, ssl.SSLSocket):  # TLS has its own records
         return False
-    asked = select.poll()
-    asked.register(smtp.sock, select.POLLIN)
-    return bool(asked.poll(0))
+    poll = select.poll()
+    poll.register(smtp.sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
-def _words_of(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPResponseException):
         return f"{error.smtp_code} {text_of(error.smtp_error)}"
     return text_of(str(error)) or type(error).__name__
 
 
-def _by_code(code: int, words: bytes | str) -> SendOutcome:
+def _by_code(code: int, reply: bytes | str) -> SendOutcome:
     """Return the outcome for a response code: 4yz is temporary, 5yz permanent (RFC 5321 section 4.2.1)."""
-    return SendOutcome(SendStatus.LATER if 400 <= code < 500 else SendStatus.REFUSED, f"{code} {text_of(words)}")
+    return SendOutcome(SendStatus.LATER if 400 <= code < 500 else SendStatus.REFUSED, f"{code} {text_of(reply)}")

@@ -27,21 +27,21 @@ class WebTransport:
         """Close the session."""
         self._session.close()
 
-    def send(self, letter: Envelope, last_word: Callable[[], bool]) -> SendOutcome:
+    def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
         """See `port.Transport`."""
-        if amiss := _cannot(letter):
-            return SendOutcome(SendStatus.REFUSED, amiss)
-        if not last_word():
+        if reason := _rejection(envelope):
+            return SendOutcome(SendStatus.REFUSED, reason)
+        if not confirm():
             return SendOutcome(SendStatus.NOT_NOW)
-        asked = {"action": "receive", "messages": [letter.raw.replace(b"\r\n", b"\n").decode("utf-8", "replace")]}
+        payload = {"action": "receive", "messages": [envelope.raw.replace(b"\r\n", b"\n").decode("utf-8", "replace")]}
         try:
-            answer = self._session.post(self.url, json=asked, timeout=self.timeout, allow_redirects=False)
+            answer = self._session.post(self.url, json=payload, timeout=self.timeout, allow_redirects=False)
         except requests.exceptions.ConnectTimeout as error:
             return SendOutcome(SendStatus.NO_SERVER, f"{self.url}: {text_of(str(error))}")
         except requests.exceptions.ConnectionError as error:
             return self._broken(error)
         except requests.exceptions.RequestException as error:
-            return SendOutcome(SendStatus.DOUBT, f"{self.url}: {text_of(str(error))}")
+            return SendOutcome(SendStatus.IN_DOUBT, f"{self.url}: {text_of(str(error))}")
         return _read(answer)
 
     def _broken(self, error: requests.exceptions.ConnectionError) -> SendOutcome:
@@ -49,34 +49,34 @@ class WebTransport:
         reason = getattr(error.args[0], "reason", None) if error.args else None
         unproven = "CERTIFICATE_VERIFY_FAILED" in str(error)
         never = unproven or type(reason).__name__ in ("NewConnectionError", "NameResolutionError")
-        return SendOutcome(SendStatus.NO_SERVER if never else SendStatus.DOUBT, f"{self.url}: {text_of(str(error))}")
+        return SendOutcome(SendStatus.NO_SERVER if never else SendStatus.IN_DOUBT, f"{self.url}: {text_of(str(error))}")
 
 
-def _cannot(letter: Envelope) -> str:
-    """Return why the endpoint can't send a letter, or "": it must be signed, and be for all of To and Cc."""
-    head = message_from_bytes(letter.raw.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", policy=policy.compat32)
+def _rejection(envelope: Envelope) -> str:
+    """Return why the endpoint can't send an envelope, or "": it must be signed, and be for all of To and Cc."""
+    head = message_from_bytes(envelope.raw.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", policy=policy.compat32)
     if "X-Developer-Signature" not in head:
         return "the web endpoint accepts signed mail only: set PERFWORK_PATATT_KEY"
     named = {address.lower() for _, address in getaddresses([*head.get_all("To", []), *head.get_all("Cc", [])])}
-    if left_out := sorted(named - {each.lower() for each in letter.recipients}):
+    if left_out := sorted(named - {each.lower() for each in envelope.recipients}):
         return f"the web endpoint mails to all of To and Cc, and {left_out[0]} must not get it: compose it again"
     return ""
 
 
 def _read(answer: requests.Response) -> SendOutcome:
     try:
-        told: Any = answer.json()
+        payload: Any = answer.json()
     except ValueError:
-        told = None
-    result = told.get("result") if isinstance(told, dict) else None
+        payload = None
+    result = payload.get("result") if isinstance(payload, dict) else None
     if answer.status_code == 200 and result == "success":
-        return SendOutcome(SendStatus.SENT, text_of(str(told.get("message", "success"))))
+        return SendOutcome(SendStatus.SENT, text_of(str(payload.get("message", "success"))))
     if result == "error":  # b4's server reports this before it mails anything
-        return SendOutcome(SendStatus.REFUSED, f"{answer.status_code} {text_of(str(told.get('message', 'error')))}")
+        return SendOutcome(SendStatus.REFUSED, f"{answer.status_code} {text_of(str(payload.get('message', 'error')))}")
     if answer.status_code in (429, 503):
         return SendOutcome(SendStatus.LATER, f"{answer.status_code} {text_of(answer.reason or '')}")
     if 300 <= answer.status_code < 500:
         return SendOutcome(SendStatus.REFUSED, f"{answer.status_code} {text_of(answer.reason or '')}")
     return SendOutcome(
-        SendStatus.DOUBT, f"the web endpoint answered {answer.status_code}: {text_of(answer.text[:300])}"
+        SendStatus.IN_DOUBT, f"the web endpoint answered {answer.status_code}: {text_of(answer.text[:300])}"
     )
