@@ -1,21 +1,21 @@
-// The outbox by keyboard: j and k walk, x chooses, the other keys press the buttons that are there anyway.
+// Keyboard control of the outbox: j and k move, x selects, the other keys press the buttons of the page.
 "use strict";
 (() => {
   const rows = [...document.querySelectorAll("table.mails tbody tr")];
-  const at = () => rows.findIndex((row) => row.contains(document.activeElement));
-  const go = (number) => rows[Math.max(0, Math.min(rows.length - 1, number))]?.focus();
+  const currentIndex = () => rows.findIndex((row) => row.contains(document.activeElement));
+  const focusRow = (index) => rows[Math.max(0, Math.min(rows.length - 1, index))]?.focus();
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
     if (event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
-    const row = rows[at()];
-    const box = row?.querySelector("input[type=checkbox]");
-    if (event.key === "j") go(at() + 1);
-    else if (event.key === "k") go(at() < 0 ? 0 : at() - 1);
-    else if (event.key === "x" && box) box.checked = !box.checked;
+    const row = rows[currentIndex()];
+    const checkbox = row?.querySelector("input[type=checkbox]");
+    if (event.key === "j") focusRow(currentIndex() + 1);
+    else if (event.key === "k") focusRow(currentIndex() < 0 ? 0 : currentIndex() - 1);
+    else if (event.key === "x" && checkbox) checkbox.checked = !checkbox.checked;
     else if (event.key === "Enter" && event.target === row) row.querySelector("a")?.click();
-    else if (box && "ahcr".includes(event.key)) {
+    else if (checkbox && "ahcr".includes(event.key)) {
       const form = row.closest("form");
-      if (!form.querySelector("input[type=checkbox]:checked")) box.checked = true;
+      if (!form.querySelector("input[type=checkbox]:checked")) checkbox.checked = true;
       form.querySelector(`button[data-key="${event.key}"]`)?.click();
     } else return;
     event.preventDefault();

@@ -1,10 +1,10 @@
-// The inbox by keyboard: j and k walk, the other keys press the buttons that are there anyway.
+// Keyboard control of the review queue: j and k move, the other keys press the buttons of the page.
 "use strict";
 (() => {
   const rows = [...document.querySelectorAll(".suggestions > li")];
-  const at = () => rows.findIndex((row) => row.contains(document.activeElement));
-  const go = (number) => {
-    const row = rows[Math.max(0, Math.min(rows.length - 1, number))];
+  const currentIndex = () => rows.findIndex((row) => row.contains(document.activeElement));
+  const focusRow = (index) => {
+    const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
     if (row) {
       row.focus({ preventScroll: true });
       row.scrollIntoView({ block: "center" });
@@ -13,12 +13,12 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
     if (event.target.closest("input, textarea, select, [contenteditable]")) {
-      if (event.key === "Escape" && at() >= 0) go(at());
+      if (event.key === "Escape" && currentIndex() >= 0) focusRow(currentIndex());
       return;
     }
-    const row = rows[at()];
-    if (event.key === "j") go(at() + 1);
-    else if (event.key === "k") go(at() < 0 ? 0 : at() - 1);
+    const row = rows[currentIndex()];
+    if (event.key === "j") focusRow(currentIndex() + 1);
+    else if (event.key === "k") focusRow(currentIndex() < 0 ? 0 : currentIndex() - 1);
     else if (event.key === "u") document.querySelector('#last [data-key="u"]')?.click();
     else if (event.key === "Enter" && event.target === row) row.querySelector("a")?.click();
     else if (row && "aro".includes(event.key)) {
@@ -29,5 +29,5 @@
     event.preventDefault();
   });
   const first = document.getElementById(location.hash.slice(1));
-  if (first && rows.includes(first)) go(rows.indexOf(first));
+  if (first && rows.includes(first)) focusRow(rows.indexOf(first));
 })();

@@ -55,16 +55,16 @@ Open = Callable[..., Page]
 def visit(browser: Browser, site: Site) -> Iterator[Open]:
     """Return a function that opens a page, as `user` if given. Any error in the browser fails the test."""
     contexts: list[BrowserContext] = []
-    complaints: list[str] = []
+    errors: list[str] = []
 
-    def visit(path: str, user: str = "", *, width: int = 1280, complains: bool = False, **options: object) -> Page:
+    def visit(path: str, user: str = "", *, width: int = 1280, expects_errors: bool = False, **options: object) -> Page:
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
-        if not complains:
-            page.on("console", lambda said: complaints.append(said.text) if _is_ours(said) else None)
-            page.on("response", lambda got: complaints.append(f"{got.status} {got.url}") if got.status >= 400 else None)
-            page.on("pageerror", lambda error: complaints.append(str(error)))
+        if not expects_errors:
+            page.on("console", lambda message: errors.append(message.text) if _is_ours(message) else None)
+            page.on("response", lambda got: errors.append(f"{got.status} {got.url}") if got.status >= 400 else None)
+            page.on("pageerror", lambda error: errors.append(str(error)))
         if user:
             page.goto(f"{site.url}/sign-in/password/?next=/results/")
             page.fill("#id_username", user)
@@ -76,12 +76,12 @@ def visit(browser: Browser, site: Site) -> Iterator[Open]:
     yield visit
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert errors == []
 
 
-def _is_ours(said: ConsoleMessage) -> bool:
+def _is_ours(message: ConsoleMessage) -> bool:
     """Whether a console message is about the page. Failed loads are reported with their URL elsewhere."""
-    return said.type in ("error", "warning") and not said.text.startswith("Failed to load resource")
+    return message.type in ("error", "warning") and not message.text.startswith("Failed to load resource")
 
 
 def violations(page: Page) -> list[str]:

@@ -49,7 +49,7 @@ def _hostile() -> None:
     """Create a report in which every displayed text is markup that would run if it were not escaped."""
     report = _report()
     _measured(report)
-    _said(report)
+    _thread(report)
     _mailed(report)
     _compared(report)
 
@@ -58,9 +58,9 @@ def _report() -> Report:
     h = HOSTILE
     tree = models.Tree.objects.create(name=f"tree {h}", path=h, error=h, role="maintainer")
     commit = models.Commit.objects.create(sha=SHA, title=h, author_name=h, author_email=f"{h}@evil.example".lower())
-    told = {"title": h, "subsystem": h, "tree": tree, "branch": h, "authors": [h], "told": [h], "status": h}
+    values = {"title": h, "subsystem": h, "tree": tree, "branch": h, "authors": [h], "told": [h], "status": h}
     report = models.Report.objects.create(
-        culprit=commit, tag="f" * 16, verdict="regression", state="no_response", **told
+        culprit=commit, tag="f" * 16, verdict="regression", state="no_response", **values
     )
     fix = models.Commit.objects.create(sha="e" * 40, title=h)
     models.RelatedCommit.objects.create(report=report, commit=fix, part="fix", rule=h, quote=h, tree=tree)
@@ -82,14 +82,14 @@ def _measured(report: Report) -> None:
         new_samples=[9, 9.2],
         **change,
     )
-    told = {"producer": h, "external_id": h, "digest": "h", "payload": "{}", "outcome": "conclusive", "note": h}
+    values = {"producer": h, "external_id": h, "digest": "h", "payload": "{}", "outcome": "conclusive", "note": h}
     measured = [{"metric": h, "verdict": h, "old": 1.0, "new": 2.0, "change_pct": 3.0}]
     models.BisectResult.objects.create(
-        report=report, created_at=NOW, received_at=NOW, held=h, measured=measured, **told
+        report=report, created_at=NOW, received_at=NOW, held=h, measured=measured, **values
     )
 
 
-def _said(report: Report) -> None:
+def _thread(report: Report) -> None:
     """Add messages, events, a suggestion and quarantined mail, with hostile texts."""
     h = HOSTILE
     archive = models.Archive.objects.create(path=h, error=h)
@@ -99,19 +99,19 @@ def _said(report: Report) -> None:
     who = {"author_name": h, "author_email": h, "kind": "person", "role": h, "trust": "pass", "trust_by": h}
     mail = {"message_id": f"{h}@evil"}
     models.Message.objects.create(report=report, source=source, subject=h, sent_at=NOW, own_text=h, **mail, **who)
-    words = {"title": h, "remark": h, "quote": h}
+    texts = {"title": h, "remark": h, "quote": h}
     for kind in (EventKind.REPORTED, EventKind.NOTED, EventKind.FIX_PROPOSED):
-        told = {"kind": kind, "occurred_at": NOW, "role": "author", "recorded_at": NOW, "actor": h, "result": h}
-        models.Event.objects.create(report=report, key=f"{kind}:{h}", **mail, **words, **told)
-    told = {"kind": "working", "occurred_at": NOW, "role": "author", "rule": h}
-    models.Suggestion.objects.create(report=report, key=h, **mail, **words, **told)
+        values = {"kind": kind, "occurred_at": NOW, "role": "author", "recorded_at": NOW, "actor": h, "result": h}
+        models.Event.objects.create(report=report, key=f"{kind}:{h}", **mail, **texts, **values)
+    values = {"kind": "working", "occurred_at": NOW, "role": "author", "rule": h}
+    models.Suggestion.objects.create(report=report, key=h, **mail, **texts, **values)
 
 
 def _compared(report: Report) -> None:
     """Add measured kernels, a study, a release report and the index, with hostile texts."""
     h = HOSTILE
     metric = models.Metric.objects.create(name=f"compared {h}", unit=h, direction="higher")
-    place = {
+    test = {
         "metric": metric,
         "scenario": models.Scenario.objects.create(key="compared", suite=h, params={h: h}),
         "machine": models.Machine.objects.create(name=f"box {h}", codename=h, cpu_model=h, cpus=1, family=h),
@@ -120,7 +120,7 @@ def _compared(report: Report) -> None:
     for number, name in enumerate(("v9.1", "v9.2"), 1):
         kernel = models.Kernel.objects.create(name=name, measured_at=NOW, describe=h)
         samples = [9.0 + number, 9.5 + number]
-        models.Measurement.objects.create(kernel=kernel, role="headline", mean=9.25 + number, samples=samples, **place)
+        models.Measurement.objects.create(kernel=kernel, role="headline", mean=9.25 + number, samples=samples, **test)
         models.StudyKernel.objects.create(study=study, position=number, kernel=kernel, label=f"{name} {h}")
         text = f"# Overhead  Command  Shared Object  Symbol\n    {number}0.00%  a  b  [k] {h}\n"
         filed = {"kind": "perf report", "submitted_by": h, "at": NOW, "text": text, "name": h}
@@ -130,8 +130,12 @@ def _compared(report: Report) -> None:
         )
     models.Suite.objects.create(name=h, description=h)
     models.Parameter.objects.create(classification=h, name=h, description=h)
-    for where, name in (("report v5.6", "introduction"), ("study hostile", "conclusions"), ("index v9.2", "a" * 12)):
-        models.TextRevision.objects.create(place=where, name=name, text=h, by=h, at=NOW)
+    for document_key, name in (
+        ("report v5.6", "introduction"),
+        ("study hostile", "conclusions"),
+        ("index v9.2", "a" * 12),
+    ):
+        models.TextRevision.objects.create(place=document_key, name=name, text=h, by=h, at=NOW)
     models.ReportHighlight.objects.create(release=models.Release.objects.get(version="v5.6"), report=report, heading=h)
 
 

@@ -20,8 +20,8 @@ CHROMIUM = "/usr/bin/chromium"
 class Site:
     """A web server and its database. `fresh` restores the initial database; `url` is the base URL of the pages."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
@@ -29,17 +29,17 @@ class Site:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DATABASE_"))}
         self.env = {
             **clean,
-            "PERFWORK_VAR": str(place),
+            "PERFWORK_VAR": str(directory),
             "PERFWORK_BASE_URL": self.url,
             "DJANGO_SETTINGS_MODULE": "tracker.settings",
             "LOG_LEVEL": "WARNING",
-            "EMAIL_URL": f"maildir://{place}/mail",
+            "EMAIL_URL": f"maildir://{directory}/mail",
         }
         self._server: subprocess.Popen[bytes] | None = None
 
     @property
     def database(self) -> Path:
-        return self.place / "perfwork.sqlite3"
+        return self.directory / "perfwork.sqlite3"
 
     def run(self, *arguments: str) -> str:
         """Run a Python command on this site's database, and return its output."""
@@ -48,17 +48,17 @@ class Site:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def start(self, made: Path) -> None:
-        """Serve a copy of `made`, the initial database of all tests. The first process to get here creates it."""
-        with Path(f"{made}.lock").open("w") as lock:
+    def start(self, initial: Path) -> None:
+        """Serve a copy of `initial`, the initial database of all tests. The first process to get here creates it."""
+        with Path(f"{initial}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait: they would create the same
-            if not made.exists():
+            if not initial.exists():
                 self.run("-m", "tests.browser.made")
-                shutil.copy(self.database, made)
-        self.made = made
+                shutil.copy(self.database, initial)
+        self.initial = initial
         self.fresh()
         web = [*("-m", "gunicorn", "tracker.wsgi", "--bind", f"127.0.0.1:{self.port}"), *("--threads", "4")]
-        log = (self.place / "web.log").open("wb")
+        log = (self.directory / "web.log").open("wb")
         self._server = subprocess.Popen([sys.executable, *web], cwd=ROOT, env=self.env, stderr=log, stdout=log)
         log.close()
         deadline = time.monotonic() + 30
@@ -69,12 +69,12 @@ class Site:
                 time.sleep(0.1)
             else:
                 return
-        raise AssertionError((self.place / "web.log").read_text())
+        raise AssertionError((self.directory / "web.log").read_text())
 
     def fresh(self) -> None:
         for rest in ("-wal", "-shm"):
             Path(f"{self.database}{rest}").unlink(missing_ok=True)
-        shutil.copy(self.made, self.database)
+        shutil.copy(self.initial, self.database)
 
     def stop(self) -> None:
         if self._server:

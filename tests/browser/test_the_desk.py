@@ -18,7 +18,7 @@ def state_of(page: Page, row: int) -> str:
     return page.locator("table.desk tbody tr[data-row] td.status").nth(row).inner_text()
 
 
-def here(page: Page) -> str:
+def current_row(page: Page) -> str:
     return str(page.evaluate("document.activeElement.dataset.row"))
 
 
@@ -34,7 +34,7 @@ def test_ten_rows_are_changed_by_eleven_keys(visit: Open) -> None:
     for number, key in enumerate(pressed[1:]):
         expect(page.locator(f".r{ids[number]} td.status")).to_contain_text(words[key])
     expect(page.locator(f".r{ids[10]} td.status")).to_contain_text("no response from author yet")
-    assert here(page) == ids[10]
+    assert current_row(page) == ids[10]
     assert len(pressed) <= 12
     page.reload()
     assert page.locator("table.desk tbody tr[data-row]").first.get_attribute("data-row") == ids[10]
@@ -63,14 +63,14 @@ def test_many_at_once_and_back(visit: Open) -> None:
 def test_a_note_and_a_name_are_asked_for_in_a_field(visit: Open) -> None:
     page = visit(OPEN, "toni")
     page.keyboard.press("j")
-    row = here(page)
+    row = current_row(page)
     page.keyboard.press("n")
     assert page.evaluate("document.activeElement.id") == "argument"
     page.keyboard.type("waits for j and x")  # contains keys of actions, which must not work inside a field
     page.keyboard.press("Enter")
     expect(page.locator(f".r{row} td.status")).to_contain_text("waits for j and x")
     page.keyboard.press("k")
-    assert here(page) == row
+    assert current_row(page) == row
     page.keyboard.press("a")
     page.keyboard.type("me")
     page.keyboard.press("Enter")
@@ -78,7 +78,7 @@ def test_a_note_and_a_name_are_asked_for_in_a_field(visit: Open) -> None:
 
 
 def test_what_it_needs_is_told_in_words(visit: Open) -> None:
-    page = visit(OPEN, "toni", complains=True)  # the browser logs a rejected request as an error
+    page = visit(OPEN, "toni", expects_errors=True)  # the browser logs a rejected request as an error
     page.keyboard.press("j")
     page.fill("#argument", "tomorrow")
     page.keyboard.press("Escape")
@@ -175,7 +175,7 @@ def test_a_row_is_one_line(visit: Open) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing(visit: Open, site: Site, scheme: str, width: int) -> None:
-    page = visit("/", "kim", width=width, color_scheme=scheme, complains=True)  # about the expired link
+    page = visit("/", "kim", width=width, color_scheme=scheme, expects_errors=True)  # about the expired link
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")
     found = {path: faults for path in PAGES if (faults := _faults(page, f"{site.url}{path}", width))}
@@ -205,7 +205,7 @@ def test_a_maintainer_signs_in_by_the_link_in_a_mail(visit: Open, site: Site) ->
     page.click("main button")
     expect(page.locator("h1")).to_have_text("Check your email")
     site.run("manage.py", "shell", "-v0", "-c", "from bot.tasks import send_mail; send_mail()")
-    (mail,) = (site.place / "mail" / "new").iterdir()
+    (mail,) = (site.directory / "mail" / "new").iterdir()
     link = next(line for line in mail.read_text().splitlines() if line.startswith(site.url))
     page.goto(link)
     page.click("main button")
@@ -239,7 +239,7 @@ def test_a_slip_of_the_hand_changes_nothing(visit: Open) -> None:
 
 
 def test_after_a_lost_connection_it_goes_on(visit: Open) -> None:
-    page = visit(OPEN, "toni", complains=True)
+    page = visit(OPEN, "toni", expects_errors=True)
     page.keyboard.press("j")
     page.route("**/triage/change/", lambda route: route.abort())
     page.keyboard.press("w")

@@ -68,8 +68,8 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
     assert act(mail, "approve")
     assert send(server).total() == 1
     assert states_of(mail) == ["held", "held", "approved", "sending", "sent"]
-    (letter,) = mood.taken
-    seen = parse(letter)
+    (received,) = mood.taken
+    seen = parse(received)
     assert seen.message_id == mail.message_id
     assert seen.subject == "0-Day CI Linux Kernel Performance Report (v5.6)"
     assert [each.email for each in seen.recipients] == list(LISTS)
@@ -99,8 +99,8 @@ def test_it_reads_well_in_a_terminal(v5_6: None) -> None:
 
 def test_a_study_is_mailed_in_its_form(world: World, outside: None) -> None:
     call_command("ingest", str(ROOT / "fixtures" / "studies" / "oltp.jsonl"), verbosity=0)
-    made = ("--of", "v2.6.24.2", "--of", "v2.6.27.2", "--kind", "versions", "--title", "Kernels under OLTP")
-    assert "2.6.27.2        0.973   30402    43523   74    25      0        1" in run("study", "oltp", *made)
+    options = ("--of", "v2.6.24.2", "--of", "v2.6.27.2", "--kind", "versions", "--title", "Kernels under OLTP")
+    assert "2.6.27.2        0.973   30402    43523   74    25      0        1" in run("study", "oltp", *options)
     assert "oltp: Kernels under OLTP" in run("study")
     run("study", "oltp", "--send")
     mail = OutgoingMail.objects.get()
@@ -135,7 +135,7 @@ def test_nobody_to_tell(v5_6: None, settings: Any) -> None:
 NOW = datetime(2026, 9, 14, 12, tzinfo=UTC)  # a Monday
 
 
-def told(name: str, state: str, days: float, closed: float | None = None, blocks: str = "") -> DigestLine:
+def digest_line(name: str, state: str, days: float, closed: float | None = None, blocks: str = "") -> DigestLine:
     at = NOW - timedelta(days=days)
     end = None if closed is None else NOW - timedelta(days=closed)
     return DigestLine(name * 10, f"report {name}", "scan.ops", state, f"status of {name}", at, end, blocks)
@@ -144,13 +144,13 @@ def told(name: str, state: str, days: float, closed: float | None = None, blocks
 def test_a_week() -> None:
     found = week(
         [
-            told("a", "no_response", 3),
-            told("b", "no_response", 10),
-            told("c", "working", 10),
-            told("d", "fix_queued", 2),
-            told("e", "fixed", 20, closed=2),
-            told("f", "fixed", 20, closed=8),
-            told("0", "working", 6.9, blocks="v9.1"),
+            digest_line("a", "no_response", 3),
+            digest_line("b", "no_response", 10),
+            digest_line("c", "working", 10),
+            digest_line("d", "fix_queued", 2),
+            digest_line("e", "fixed", 20, closed=2),
+            digest_line("f", "fixed", 20, closed=8),
+            digest_line("0", "working", 6.9, blocks="v9.1"),
         ],
         NOW,
     )
@@ -168,7 +168,7 @@ def test_a_week() -> None:
         "- Fixed or closed this week: 1",
     ]
     assert "   Status  status of 0; blocks v9.1" in lines
-    assert not week([told("f", "fixed", 20, closed=8)], NOW)
+    assert not week([digest_line("f", "fixed", 20, closed=8)], NOW)
 
 
 @pytest.fixture
@@ -185,28 +185,30 @@ def cycle(world: World, outside: None) -> Report:
     return Report.objects.get(pk=report.pk)
 
 
-def press(world: World) -> BulletinConfig:
+def bulletin_config(world: World) -> BulletinConfig:
     return BulletinConfig(replace(world.identity, address="perfbot@bot.example.org"), ComposeConfig(), LISTS)
 
 
 def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
     assert (cycle.merged_release or cycle.shift_left_release) == "v9.1"
     now = world.later()
-    assert compose_week(press(world), now, approve_first=True)
-    assert not compose_week(press(world), now + timedelta(hours=1), approve_first=True)
+    assert compose_week(bulletin_config(world), now, approve_first=True)
+    assert not compose_week(bulletin_config(world), now + timedelta(hours=1), approve_first=True)
     mail = OutgoingMail.objects.get(report=None)
     assert (mail.state, mail.reason) == (OutgoingState.COMPOSED, "")
     assert "1. [LKP] [mm/vmscan]" in mail.body
     assert f"https://perf.example.org/report/{cycle.culprit.sha[:12]}/" in mail.body
-    assert compose_week(press(world), now + timedelta(days=7), approve_first=False)
+    assert compose_week(bulletin_config(world), now + timedelta(days=7), approve_first=False)
     second = OutgoingMail.objects.filter(report=None).order_by("-pk")[0]
     assert second.state == OutgoingState.APPROVED
     assert "No response for more than a week: 1" in second.body
     fixed = EventData("x", EventKind.FIX_LANDED, now + timedelta(days=8), Role.MACHINE, actor="kim", tag="v9.1-rc2")
     event_log.refold(event_log.append([event_log.event_row(cycle, fixed, now + timedelta(days=8))]))
-    assert compose_week(press(world), now + timedelta(days=14), approve_first=False)
+    assert compose_week(bulletin_config(world), now + timedelta(days=14), approve_first=False)
     assert "Fixed or closed this week: 1" in OutgoingMail.objects.order_by("-pk")[0].body
-    assert not compose_week(press(world), now + timedelta(days=21), approve_first=False)  # nothing is left to tell
+    assert not compose_week(
+        bulletin_config(world), now + timedelta(days=21), approve_first=False
+    )  # nothing is left to tell
 
 
 def test_the_digest_by_hand_and_by_the_clock(cycle: Report, world: World, settings: Any) -> None:
@@ -229,15 +231,15 @@ def test_each_release_has_a_digest_of_its_own(cycle: Report, world: World) -> No
     now = world.later()
     for version in ("v9.0", "v9.1"):
         Report.objects.update(merged_release=version)
-        bulletin = bulletins.of_week(version, press(world), now)
+        bulletin = bulletins.of_week(version, bulletin_config(world), now)
         assert bulletin
-        bulletins.hold(bulletin, press(world), now)
+        bulletins.hold(bulletin, bulletin_config(world), now)
     assert OutgoingMail.objects.filter(report=None).count() == 2
 
 
 def test_lists_that_can_not_be_told_harm_nothing(cycle: Report, world: World) -> None:
     for lists in ((), ("not an address",)):
-        assert not compose_week(replace(press(world), lists=lists), world.now, approve_first=False)
+        assert not compose_week(replace(bulletin_config(world), lists=lists), world.now, approve_first=False)
 
 
 def test_links_to_this_machine_alone_are_said(v5_6: None, settings: Any) -> None:
@@ -254,7 +256,7 @@ def in_doubt(world: World) -> OutgoingMail:
 
 
 def test_an_answer_to_a_bulletin_harms_nothing(cycle: Report, world: World) -> None:
-    compose_week(press(world), world.later(), approve_first=False)
+    compose_week(bulletin_config(world), world.later(), approve_first=False)
     mail = in_doubt(world)
     world.inbox.add(bytes(mail.raw))  # our own list has a copy, which names the report
     world.read()
@@ -272,7 +274,7 @@ def test_an_answer_to_a_bulletin_harms_nothing(cycle: Report, world: World) -> N
 
 @pytest.mark.slow
 def test_a_bulletin_that_comes_back_is_known_to_have_gone(cycle: Report, world: World) -> None:
-    compose_week(press(world), world.later(), approve_first=False)
+    compose_week(bulletin_config(world), world.later(), approve_first=False)
     mail = in_doubt(world)
     world.inbox.add(bounce(world, mail, **{DANA.email: LISTS[1]}))
     world.read()
@@ -301,7 +303,7 @@ def test_one_that_was_cancelled_can_be_sent_after_all(v5_6: None) -> None:
 
 def test_what_no_author_was_told_of_is_in_no_digest(cycle: Report, world: World) -> None:
     Report.objects.update(reported_at=None)
-    assert bulletins.of_week("v9.1", press(world), world.now) is None
+    assert bulletins.of_week("v9.1", bulletin_config(world), world.now) is None
 
 
 def test_a_mark_in_prose_does_not_end_the_mail(v5_6: None, world: World) -> None:

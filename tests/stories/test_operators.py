@@ -37,14 +37,14 @@ def compose(world: World, number: int = 1, *, approve_first: bool = True) -> lis
     return list(OutgoingMail.objects.order_by("pk"))
 
 
-def ask(client: Client, verb: str, *mails: OutgoingMail) -> str:
+def ask(client: Client, action: str, *mails: OutgoingMail) -> str:
     """The page on which it is said what is about to happen."""
-    return client.get("/outbox/act/", {"verb": verb, "id": [mail.pk for mail in mails]}).content.decode()
+    return client.get("/outbox/act/", {"verb": action, "id": [mail.pk for mail in mails]}).content.decode()
 
 
-def act(client: Client, verb: str, *mails: OutgoingMail, reason: str = "") -> str:
-    asked = {"verb": verb, "id": [mail.pk for mail in mails], "reason": reason}
-    return client.post("/outbox/act/", asked, follow=True).content.decode()
+def act(client: Client, action: str, *mails: OutgoingMail, reason: str = "") -> str:
+    data = {"verb": action, "id": [mail.pk for mail in mails], "reason": reason}
+    return client.post("/outbox/act/", data, follow=True).content.decode()
 
 
 def test_mail_is_approved_after_a_second_look(world: World, operator: Client, moody: tuple[Moody, Server]) -> None:
@@ -52,13 +52,13 @@ def test_mail_is_approved_after_a_second_look(world: World, operator: Client, mo
     page = operator.get("/outbox/").content.decode()
     assert "Waiting for approval" in page
     assert page.count('type="checkbox"') == 3
-    asked = ask(operator, "approve", first, second)
-    assert "Approve 2 mails?" in asked
-    assert "They are sent as soon as they are due." in asked
-    assert "dana@dev.example" in asked
+    confirmation = ask(operator, "approve", first, second)
+    assert "Approve 2 mails?" in confirmation
+    assert "They are sent as soon as they are due." in confirmation
+    assert "dana@dev.example" in confirmation
     assert [reloaded(mail).state for mail in (first, second)] == [S.COMPOSED] * 2  # asking changes nothing
-    told = act(operator, "approve", first, second, reason="numbers checked")
-    assert "2 mails approved." in told
+    outcome = act(operator, "approve", first, second, reason="numbers checked")
+    assert "2 mails approved." in outcome
     assert [reloaded(mail).state for mail in (first, second, third)] == [S.APPROVED, S.APPROVED, S.COMPOSED]
     assert first.moves.last().by == "kim"  # type: ignore[union-attr]
     assert first.moves.last().words == "numbers checked"  # type: ignore[union-attr]
@@ -121,10 +121,10 @@ def test_who_may_not_act_does_not(world: World, client: Client, operator: Client
     (mail,) = compose(world)
     nobody = Client()
     nobody.force_login(User.objects.create_user("lee"))
-    for verb, path in (("approve", "/outbox/act/"), ("stop", "/outbox/stop/")):
-        asked = {"verb": verb, "id": mail.pk, "do": "stop"}
-        assert client.post(path, asked).status_code == 302  # to the log-in
-        assert nobody.post(path, asked).status_code == 403
+    for action, path in (("approve", "/outbox/act/"), ("stop", "/outbox/stop/")):
+        data = {"verb": action, "id": mail.pk, "do": "stop"}
+        assert client.post(path, data).status_code == 302  # to the log-in
+        assert nobody.post(path, data).status_code == 403
     assert Client(enforce_csrf_checks=True).post("/outbox/stop/", {"do": "stop"}).status_code == 403
     assert reloaded(mail).state == S.COMPOSED
     assert mail_transitions.stopped() is None
@@ -135,12 +135,12 @@ def test_who_may_not_act_does_not(world: World, client: Client, operator: Client
 
 def test_odd_requests_are_refused_in_a_line(world: World, operator: Client) -> None:
     (mail,) = compose(world)
-    for path, asked, words in (
+    for path, data, words in (
         ("/outbox/act/", {"verb": "destroy", "id": mail.pk}, b"verb: expected one of approve, hold, cancel, resend"),
         ("/outbox/act/", {"verb": "hold", "id": "x"}, b"id: expected a number; found 'x'"),
         ("/outbox/stop/", {"do": "what"}, b"do: expected stop or go; found 'what'"),
     ):
-        answer = operator.post(path, asked)
+        answer = operator.post(path, data)
         assert answer.status_code == 400
         assert answer.content.startswith(words)
     assert operator.get("/outbox/stop/").status_code == 405

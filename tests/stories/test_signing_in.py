@@ -81,13 +81,13 @@ def test_strangers_get_the_same_answer_and_no_mail(
 
 def test_nobody_is_flooded(known: str) -> None:
     now = datetime.now(UTC)
-    asked = [sign_in_links.ask(known, f"10.0.0.{number}", now) for number in range(5)]
-    assert [bool(each) for each in asked] == [True] * 3 + [False] * 2
+    links = [sign_in_links.ask(known, f"10.0.0.{number}", now) for number in range(5)]
+    assert [bool(each) for each in links] == [True] * 3 + [False] * 2
     assert sign_in_links.ask(known, "10.0.0.9", now + timedelta(minutes=61))
     for number in range(12):
         line(100 + number, author=f"a{number}@dev.example")
-    asked = [sign_in_links.ask(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
-    assert sum(map(bool, asked)) == sign_in_links.FROM_A_PLACE
+    links = [sign_in_links.ask(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
+    assert sum(map(bool, links)) == sign_in_links.FROM_A_PLACE
 
 
 @pytest.mark.parametrize("change", ["old", "forged", "cut", "other salt", "used"])
@@ -149,20 +149,22 @@ def test_roles_say_who_may_what(db: None, client: Client, role: str, may: set[st
 
 def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) -> None:
     User.objects.create_user("toni", password="a-long-password")
-    told = {"username": "toni", "password": "a-long-password", "next": "https://evil.example/"}
-    assert "username or password" in client.post("/sign-in/password/", {**told, "password": "x"}).content.decode()
-    assert client.post("/sign-in/password/", told)["Location"] == "/"
+    credentials = {"username": "toni", "password": "a-long-password", "next": "https://evil.example/"}
+    assert (
+        "username or password" in client.post("/sign-in/password/", {**credentials, "password": "x"}).content.decode()
+    )
+    assert client.post("/sign-in/password/", credentials)["Location"] == "/"
 
 
 @pytest.mark.parametrize(
-    ("own", "told"),
+    ("own", "given"),
     [("mike@example.org", "m\u0131ke@example.org"), ("sid@kernel.example", "\u017fid@kernel.example")],
 )
-def test_no_other_spelling_is_somebody(db: None, own: str, told: str) -> None:
+def test_no_other_spelling_is_somebody(db: None, own: str, given: str) -> None:
     """PostgreSQL takes a dotless i for an i where case does not count; a mail server does not."""
     User.objects.create_user("victim", own)
-    assert sign_in_links.ask(told, "", datetime.now(UTC)) is None
-    link = SignIn.objects.create(address=told, asked_at=datetime.now(UTC))
+    assert sign_in_links.ask(given, "", datetime.now(UTC)) is None
+    link = SignIn.objects.create(address=given, asked_at=datetime.now(UTC))
     assert sign_in_links.use(link, datetime.now(UTC)) is None
 
 

@@ -44,11 +44,11 @@ def text(client: Client, path: str, status: int = 200) -> str:
 
 
 def statements(client: Client, path: str, **posted: Any) -> list[str]:
-    with CaptureQueriesContext(connection) as asked:
-        answer = client.post(path, posted) if posted else client.get(path)
-    assert answer.status_code < 400, answer.content[:300]
+    with CaptureQueriesContext(connection) as captured:
+        response = client.post(path, posted) if posted else client.get(path)
+    assert response.status_code < 400, response.content[:300]
     transactions = ("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT")
-    return [each["sql"] for each in asked.captured_queries if not each["sql"].startswith(transactions)]
+    return [each["sql"] for each in captured.captured_queries if not each["sql"].startswith(transactions)]
 
 
 @pytest.mark.parametrize(
@@ -59,20 +59,20 @@ def statements(client: Client, path: str, **posted: Any) -> list[str]:
     ],
 )
 def test_a_table_takes_six_queries_at_most(toni: Client, query: str) -> None:
-    made = [
+    reports = [
         line(n, merged_release="v5.6", shift_left_release="v5.5", subsystem="mm", author="a@b.example", machine="m2")
         for n in range(60)
     ]
     SavedView.objects.create(owner=User.objects.get(), name="mine", query="state=open", saved_at=NOW)
-    assert len(made) == 60
+    assert len(reports) == 60
     for client in (Client(), toni):
         assert len(statements(client, f"/v5.6/{query}")) <= 6
 
 
 def test_many_are_changed_in_six_queries(toni: Client) -> None:
     reports = [line(number, merged_release="v5.6") for number in range(100)]
-    asked = statements(toni, "/triage/change/", do="working", row=rows(*reports), next="/v5.6/")
-    assert len(asked) <= 6, asked
+    queries = statements(toni, "/triage/change/", do="working", row=rows(*reports), next="/v5.6/")
+    assert len(queries) <= 6, queries
     assert Report.objects.filter(state="working").count() == 100
 
 
@@ -88,8 +88,8 @@ def test_a_report_takes_twelve_queries_whatever_its_thread(world: World, toni: C
         for n, source in enumerate(sources)
     )  # fmt: skip
     Message.objects.filter(pk=Message.objects.order_by("sent_at").values("pk")[:1]).update(tables=b"packed")
-    asked = statements(toni, f"/report/{report.culprit.sha}/")
-    assert len(asked) == few <= 12
+    queries = statements(toni, f"/report/{report.culprit.sha}/")
+    assert len(queries) == few <= 12
     page = text(toni, f"/report/{report.culprit.sha}/")
     assert ("Writer 1999" in page, "Writer 1900" in page, "Writer 1899" in page) == (True, True, False)
     assert len(page) < 1_500_000
@@ -259,12 +259,12 @@ def test_a_report_as_data(world: World, client: Client) -> None:
     report = world.report()
     world.post(DANA, "I can reproduce it.\nFrom here on I look.", to=message_id(report))
     world.read()
-    told = client.get(f"/report/{report.culprit.sha[:12]}.json").json()
-    assert told["culprit"] == report.culprit.sha
-    assert told["state"] == Report.objects.get().state
-    assert told["message_id"] == message_id(report)
-    assert told["events"][0]["kind"] == "reported"
-    assert told["findings"][0]["old"]["samples"] == [1000, 1010, 990]
+    data = client.get(f"/report/{report.culprit.sha[:12]}.json").json()
+    assert data["culprit"] == report.culprit.sha
+    assert data["state"] == Report.objects.get().state
+    assert data["message_id"] == message_id(report)
+    assert data["events"][0]["kind"] == "reported"
+    assert data["findings"][0]["old"]["samples"] == [1000, 1010, 990]
     mbox = b"".join(client.get(f"/report/{report.culprit.sha}.mbox"))  # type: ignore[arg-type]
     assert mbox.count(b"From mboxrd@z") == 2
     assert b"\n>From here on" in mbox
@@ -331,8 +331,8 @@ def test_strangers_read_and_change_nothing(client: Client, db: None) -> None:
 def test_a_maintainer_changes_what_he_was_told_of(client: Client, db: None) -> None:
     user = User.objects.create_user("dana@dev.example", "Dana@dev.example")
     client.force_login(user)
-    own, told, other = line(1, authors=["dana@dev.example"]), line(2, told=["dana@dev.example"]), line(3)
-    client.post("/triage/change/", {"do": "working", "row": rows(own, told, other)})
+    own, received, other = line(1, authors=["dana@dev.example"]), line(2, told=["dana@dev.example"]), line(3)
+    client.post("/triage/change/", {"do": "working", "row": rows(own, received, other)})
     assert [each.state for each in Report.objects.order_by("pk")] == ["working", "working", "no_response"]
     assert [each.role for each in Event.objects.order_by("pk")] == ["author", "maintainer"]
     event = Event.objects.order_by("pk")[0]
@@ -360,8 +360,8 @@ def test_views_are_kept_and_shared(toni: Client, client: Client) -> None:
     assert "in work" not in text(client, "/v5.6/")
     toni.post("/views/", {"name": "in work", "query": "state!=working", "shared": "on"})
     assert '<a href="?state!=working">in work</a>' in text(client, "/v5.6/")
-    refused = toni.post("/views/", {"name": "bad", "query": "state=sleeping"})
-    assert (refused.status_code, b"state: expected" in refused.content) == (400, True)
+    response = toni.post("/views/", {"name": "bad", "query": "state=sleeping"})
+    assert (response.status_code, b"state: expected" in response.content) == (400, True)
     assert toni.post("/views/", {"name": " ", "query": ""}).status_code == 400
     view = SavedView.objects.get()
     eve = Client()
@@ -412,10 +412,10 @@ def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, mo
     from bot.celery import app
     from tracker.services.enqueue import enqueue
 
-    rung: list[str] = []
-    monkeypatch.setattr(app, "send_task", lambda name, **more: rung.append(name))
+    enqueued: list[str] = []
+    monkeypatch.setattr(app, "send_task", lambda name, **more: enqueued.append(name))
     enqueue("send_mail")
-    assert rung == ["send_mail"]
+    assert enqueued == ["send_mail"]
     assert (bot.tasks.send_mail.name, bot.tasks.take_results.name) == ("send_mail", "take_results")
 
     def gone(name: str, **more: Any) -> None:

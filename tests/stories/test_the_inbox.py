@@ -44,7 +44,7 @@ def test_a_mail_that_broke_the_reader_is_shown_and_read_again(
     world.post(DANA, "It is <the> lock.", to=message_id(report))
     with monkeypatch.context() as broken:
 
-        def breaks(*words: Any) -> Any:
+        def breaks(*arguments: Any) -> Any:
             raise RuntimeError("a bug <b>of ours</b>")
 
         broken.setattr(batch, "understand", breaks)
@@ -122,8 +122,8 @@ def test_suggestions_are_paged_and_the_page_costs_the_same(
     older = Suggestion.objects.order_by("-pk")[49].pk
     assert f'href="?suggestions={older}"' in page
     assert "words 79" in client.get(f"/inbox/?suggestions={older}").content.decode()
-    refused = client.get("/inbox/?quarantine=x")
-    assert (refused.status_code, refused.content) == (400, b"quarantine: expected a number; found 'x'")
+    response = client.get("/inbox/?quarantine=x")
+    assert (response.status_code, response.content) == (400, b"quarantine: expected a number; found 'x'")
 
 
 def test_each_archive_says_how_reading_goes(world: World, client: Client, now: datetime) -> None:

@@ -18,9 +18,9 @@ from tracker.services import mail_transitions
 @pytest.fixture
 def mail(world: World) -> OutgoingMail:
     Correspondent.objects.create(address="lee@dev.example", mailing=Mailing.OPTED_OUT, note="by mail", since=world.now)
-    told = world.result("b" * 40, "mm: charge <b>late</b>")
-    told["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
-    world.ingest(told)
+    result = world.result("b" * 40, "mm: charge <b>late</b>")
+    result["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
+    world.ingest(result)
     compose_due(world.identity, world.now)
     return OutgoingMail.objects.get()
 
@@ -57,9 +57,9 @@ def test_the_list_of_mails(world: World, mail: OutgoingMail, client: Client) -> 
     assert "regression</a>" in page
     assert "composed" in page
     assert "No mail." in client.get("/outbox/?state=held").content.decode()
-    refused = client.get("/outbox/?state=lost")
-    assert refused.status_code == 400
-    assert refused.content.startswith(b"state: expected one of composed, held, approved")
+    response = client.get("/outbox/?state=lost")
+    assert response.status_code == 400
+    assert response.content.startswith(b"state: expected one of composed, held, approved")
     assert client.get("/outbox/?before=x").status_code == 400
 
 
@@ -89,9 +89,9 @@ def test_the_command_tells_why_everybody_gets_it(mail: OutgoingMail) -> None:
 
 
 def test_a_faulty_mail_is_held_and_says_why(world: World, client: Client) -> None:
-    told = world.result("b" * 40, "mm: a")
-    told["first_bad"]["date"] = "2019-01-01T00:00:00Z"
-    world.ingest(told)
+    result = world.result("b" * 40, "mm: a")
+    result["first_bad"]["date"] = "2019-01-01T00:00:00Z"
+    world.ingest(result)
     compose_due(world.identity, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == ("held", "the culprit is from 2019-01-01, older than 365 days")

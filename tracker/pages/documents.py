@@ -14,7 +14,7 @@ from tracker.documents.blocks import Document
 from tracker.documents.forms import FORMS
 from tracker.domain.errors import InvalidInput
 from tracker.models import TextRevision
-from tracker.pages.http import person, refused, told
+from tracker.pages.http import cleaned, error_response, username
 from tracker.services.accounts.roles import CHANGE_REPORTS
 from tracker.services.revisions import versions, write
 
@@ -27,30 +27,30 @@ def in_form(document: Document, form: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Editing:
-    """What a page needs for editing: the editable texts, the one being edited, and its versions."""
+    """What a page needs for editing: the editable texts and their titles, the one being edited, and its versions."""
 
-    places: Mapping[str, str]
+    titles: Mapping[str, str]
     edited: str
     history: list[TextRevision]
     may_write: bool
 
 
-def editing(request: HttpRequest, place: str, places: Mapping[str, str]) -> Editing:
+def editing(request: HttpRequest, document_key: str, titles: Mapping[str, str]) -> Editing:
     """Return the editing state for the query's `edit`; raises InvalidInput for an unknown text."""
     name = request.GET.get("edit", "")
-    if name and name not in places:
-        raise InvalidInput(f"edit: expected one of {', '.join(places)}; found {name[:40]!r}")
-    return Editing(places, name, versions(place, name) if name else [], request.user.has_perm(CHANGE_REPORTS))
+    if name and name not in titles:
+        raise InvalidInput(f"edit: expected one of {', '.join(titles)}; found {name[:40]!r}")
+    return Editing(titles, name, versions(document_key, name) if name else [], request.user.has_perm(CHANGE_REPORTS))
 
 
-def written(request: HttpRequest, place: str, places: Mapping[str, str]) -> HttpResponse | None:
+def save_text(request: HttpRequest, document_key: str, titles: Mapping[str, str]) -> HttpResponse | None:
     """Save a text from a form. Returns an error response if that is not possible."""
-    name = told(request.POST, "name", 30)
-    if name not in places:
-        return refused(f"name: expected one of {', '.join(places)}; found {name!r}")
+    name = cleaned(request.POST, "name", 30)
+    if name not in titles:
+        return error_response(f"name: expected one of {', '.join(titles)}; found {name!r}")
     try:
-        done = write(place, name, request.POST.get("text", ""), person(request), timezone.now())
-    except InvalidInput as unfit:
-        return refused(f"text: {unfit}")
-    messages.info(request, "Saved." if done else "Nothing has changed.")
+        is_changed = write(document_key, name, request.POST.get("text", ""), username(request), timezone.now())
+    except InvalidInput as error:
+        return error_response(f"text: {error}")
+    messages.info(request, "Saved." if is_changed else "Nothing has changed.")
     return None

@@ -20,58 +20,58 @@ def is_key(text: str) -> bool:
     return text.isdecimal() and text.isascii() and len(text) < 19
 
 
-def told(form: QueryDict, name: str, most: int = 2000) -> str:
-    """Return a form field cleaned for the database: without NULs, and cut to `most` characters."""
-    return form.get(name, "")[:most].replace("\0", "")
+def cleaned(form: QueryDict, name: str, max_length: int = 2000) -> str:
+    """Return a form field cleaned for the database: without NULs, and cut to `max_length` characters."""
+    return form.get(name, "")[:max_length].replace("\0", "")
 
 
-def place(request: HttpRequest) -> str:
+def client_address(request: HttpRequest) -> str:
     """Return the client's network address; behind our proxy, the last one in X-Forwarded-For."""
     if settings.SECURE_PROXY_SSL_HEADER:
         return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
-def person(request: HttpRequest) -> str:
+def username(request: HttpRequest) -> str:
     """Return the username of the signed-in user."""
     assert isinstance(request.user, AbstractUser)
     return request.user.get_username()
 
 
-def refused(words: str, status: int = 400) -> HttpResponse:
+def error_response(message: str, status: int = 400) -> HttpResponse:
     """Return a plain-text error response of one line, 400 by default."""
-    return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")
+    return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
 
 
-def signed_in(view: View) -> View:
+def sign_in_required(view: View) -> View:
     """Like login_required, but an htmx request gets a 401 with a line of text instead of a redirect."""
 
     @wraps(view)
     def inner(request: HttpRequest) -> HttpResponse:
         if request.user.is_authenticated or not request.headers.get("HX-Request"):
             return login_required(view)(request)
-        words = "You are signed out, so nothing was changed. Sign in and try again."
-        return HttpResponse(words, status=401, content_type="text/plain; charset=utf-8")
+        message = "You are signed out, so nothing was changed. Sign in and try again."
+        return HttpResponse(message, status=401, content_type="text/plain; charset=utf-8")
 
     return inner
 
 
-def only_who_may(permission: str, words: str) -> Callable[[View], View]:
-    """Require a permission; signed-in users without it get a 403 with the text `words`."""
+def permission_required(permission: str, message: str) -> Callable[[View], View]:
+    """Require a permission; signed-in users without it get a 403 with the text `message`."""
 
     def wrap(view: View) -> View:
         @wraps(view)
         def inner(request: HttpRequest) -> HttpResponse:
-            return view(request) if request.user.has_perm(permission) else refused(words, 403)
+            return view(request) if request.user.has_perm(permission) else error_response(message, 403)
 
-        return signed_in(inner)
+        return sign_in_required(inner)
 
     return wrap
 
 
-def back(request: HttpRequest) -> HttpResponse:
+def redirect_back(request: HttpRequest) -> HttpResponse:
     """Redirect to the page in `next`, or to / if it is not a page of ours."""
-    page = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
-        page = "/"
-    return redirect(page)
+    url = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
+        url = "/"
+    return redirect(url)

@@ -25,28 +25,28 @@ class CursorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A column to order by. If it is nullable (`gaps`), NULLs come first when ascending, last when descending."""
+    """A column to order by. If it is `nullable`, NULLs come first when ascending, last when descending."""
 
     name: str
-    down: bool = False
-    gaps: bool = False
+    descending: bool = False
+    nullable: bool = False
 
-    def turned(self) -> Key:
-        return Key(self.name, not self.down, self.gaps)
+    def reversed(self) -> Key:
+        return Key(self.name, not self.descending, self.nullable)
 
     def order(self) -> OrderBy:
-        if self.down:
-            return F(self.name).desc(nulls_last=self.gaps or None)
-        return F(self.name).asc(nulls_first=self.gaps or None)
+        if self.descending:
+            return F(self.name).desc(nulls_last=self.nullable or None)
+        return F(self.name).asc(nulls_first=self.nullable or None)
 
-    def beyond(self, value: Any) -> Q:
+    def after(self, value: Any) -> Q:
         """Return a condition for the rows after a value."""
         if value is None:
-            return Q(pk__in=()) if self.down else Q(**{f"{self.name}__isnull": False})
-        more = Q(**{f"{self.name}__{'lt' if self.down else 'gt'}": value})
-        return more | Q(**{f"{self.name}__isnull": True}) if self.down and self.gaps else more
+            return Q(pk__in=()) if self.descending else Q(**{f"{self.name}__isnull": False})
+        more = Q(**{f"{self.name}__{'lt' if self.descending else 'gt'}": value})
+        return more | Q(**{f"{self.name}__isnull": True}) if self.descending and self.nullable else more
 
-    def at(self, value: Any) -> Q:
+    def equal_to(self, value: Any) -> Q:
         return Q(**{f"{self.name}__isnull": True}) if value is None else Q(**{self.name: value})
 
 
@@ -56,49 +56,49 @@ class Order:
 
     keys: tuple[Key, ...]
 
-    def turned(self) -> Order:
+    def reversed(self) -> Order:
         """Return the reverse order."""
-        return Order(tuple(key.turned() for key in self.keys))
+        return Order(tuple(key.reversed() for key in self.keys))
 
     def sorted(self, rows: QuerySet[Row]) -> QuerySet[Row]:
         return rows.order_by(*(key.order() for key in self.keys))
 
-    def beyond(self, values: Sequence[Any]) -> Q:
+    def after(self, values: Sequence[Any]) -> Q:
         """Return a condition for the rows after the row with these values."""
         found, same = Q(), Q()
         for key, value in zip(self.keys, values, strict=True):
-            found |= same & key.beyond(value)
-            same &= key.at(value)
+            found |= same & key.after(value)
+            same &= key.equal_to(value)
         return found
 
     def cursor(self, row: Mapping[str, Any]) -> str:
         """Return the cursor of a row, as text for a URL."""
-        values = [_told(row[key.name]) for key in self.keys]
+        values = [_to_json(row[key.name]) for key in self.keys]
         return base64.urlsafe_b64encode(json.dumps(values, ensure_ascii=False).encode()).decode().rstrip("=")
 
     def values(self, cursor: str, model: type[models.Model]) -> list[Any]:
         """Return a cursor's values, converted to the types of their columns; raise CursorError if it is invalid."""
         try:
             padded = cursor[:MAX_CURSOR] + "=" * (-len(cursor) % 4)
-            told = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-            if not isinstance(told, list) or len(told) != len(self.keys):
+            parsed = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+            if not isinstance(parsed, list) or len(parsed) != len(self.keys):
                 raise CursorError(cursor)
-            return [_value(model, key.name, each) for key, each in zip(self.keys, told, strict=True)]
+            return [_from_json(model, key.name, each) for key, each in zip(self.keys, parsed, strict=True)]
         except (binascii.Error, ValueError, ValidationError, TypeError, OverflowError, RecursionError) as error:
             raise CursorError(cursor) from error
 
 
-def _told(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _value(model: type[models.Model], name: str, told: Any) -> Any:
+def _from_json(model: type[models.Model], name: str, parsed: Any) -> Any:
     """Convert a JSON value to the type of a column; raise ValueError if it does not fit."""
-    if isinstance(told, (list, dict, bool)):
+    if isinstance(parsed, (list, dict, bool)):
         raise CursorError(name)
     field = model._meta.pk if name == "pk" else model._meta.get_field(name)
     assert isinstance(field, models.Field)
-    value = field.to_python(told)
+    value = field.to_python(parsed)
     if isinstance(value, str) and ("\0" in value or len(value.encode()) > MAX_CURSOR):
         raise CursorError(name)
     if isinstance(value, datetime):

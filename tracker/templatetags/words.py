@@ -30,8 +30,8 @@ _TAGS = {"p", "br", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li
 @register.filter
 def as_markdown(value: str) -> SafeString:
     """Render user-written CommonMark as HTML, sanitized by nh3."""
-    made = _MARKDOWN.render(value[:20_000]).strip()
-    clean = nh3.clean(made, tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https", "mailto"})
+    rendered = _MARKDOWN.render(value[:20_000]).strip()
+    clean = nh3.clean(rendered, tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https", "mailto"})
     return mark_safe(clean)
 
 
@@ -104,17 +104,17 @@ def age(value: datetime | None) -> str:
 
 
 @register.simple_tag
-def desk_rows(rows: Sequence[TriageRow], may_change: bool = False, swap: bool = False) -> SafeString:
+def triage_rows(rows: Sequence[TriageRow], may_change: bool = False, swap: bool = False) -> SafeString:
     """Render triage rows, with checkboxes if `may_change`; with `swap`, as htmx out-of-band replacements."""
-    told = {"rows": rows, "may_change": may_change, "swap": swap}
-    return mark_safe(engines["fast"].get_template("triage_rows.html").render(told))
+    context = {"rows": rows, "may_change": may_change, "swap": swap}
+    return mark_safe(engines["fast"].get_template("triage_rows.html").render(context))
 
 
 @register.simple_tag
-def filter_form(controls: Controls, question: TriageQuery, orders: Iterable[str], groups: Iterable[str]) -> SafeString:
+def filter_form(controls: Controls, query: TriageQuery, orders: Iterable[str], groups: Iterable[str]) -> SafeString:
     """Render the filter form above a table."""
-    told = {"controls": controls, "question": question, "orders": orders, "groups": groups}
-    return mark_safe(engines["fast"].get_template("controls.html").render(told))
+    context = {"controls": controls, "query": query, "orders": orders, "groups": groups}
+    return mark_safe(engines["fast"].get_template("controls.html").render(context))
 
 
 @register.filter
@@ -133,10 +133,10 @@ def in_words(finding: Finding) -> str:
 def dots(finding: Finding) -> SafeString:
     """Render the samples of both sides as a sparkline; "" without samples."""
     good, bad, width = paths(spark(finding.old_samples, finding.new_samples))
-    words = f"samples: {len(finding.old_samples)} before, {len(finding.new_samples)} after"
+    label = f"samples: {len(finding.old_samples)} before, {len(finding.new_samples)} after"
     svg = '<svg width="{}" height="24" role="img" aria-label="{}">{}</svg>'
     sides = format_html('<path class="good" d="{}"/><path class="bad" d="{}"/>', good, bad)
-    return format_html(svg, width, words, sides) if good else SafeString("")
+    return format_html(svg, width, label, sides) if good else SafeString("")
 
 
 @register.filter

@@ -15,7 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 from tracker.models import SavedView
-from tracker.pages.http import back, place, refused, told
+from tracker.pages.http import cleaned, client_address, error_response, redirect_back
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
 from tracker.services.accounts import sign_in_links
 from tracker.services.enqueue import enqueue
@@ -28,8 +28,8 @@ BACKEND = "tracker.services.accounts.backend.Backend"
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Ask for an address, and mail a link to it. The response does not reveal whether the address is known."""
     if request.method == "POST":
-        address = told(request.POST, "address", 254)
-        if sign_in_links.ask(address, place(request), timezone.now()):
+        address = cleaned(request.POST, "address", 254)
+        if sign_in_links.ask(address, client_address(request), timezone.now()):
             enqueue("send_mail")
         return render(request, "accounts/link_sent.html", {"address": address})
     return render(request, "accounts/sign_in.html")
@@ -65,25 +65,25 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 def save_view(request: HttpRequest) -> HttpResponse:
     """Save a query under a name, replacing the user's view of the same name."""
     assert isinstance(request.user, User)
-    name, query = " ".join(told(request.POST, "name", 80).split()), told(request.POST, "query")
+    name, query_string = " ".join(cleaned(request.POST, "name", 80).split()), cleaned(request.POST, "query")
     if not name:
-        return refused("name: expected a name for the view; found none")
+        return error_response("name: expected a name for the view; found none")
     try:
-        question = TriageQuery.from_query(QueryDict(query), timezone.now())
-    except InvalidQuery as mistake:
-        return refused(str(mistake))
+        query = TriageQuery.from_query(QueryDict(query_string), timezone.now())
+    except InvalidQuery as error:
+        return error_response(str(error))
     views = SavedView.objects.filter(owner=request.user)
     if views.exclude(name=name).count() >= MOST_VIEWS:
-        return refused(f"name: you have {MOST_VIEWS} views; delete one first")
+        return error_response(f"name: you have {MOST_VIEWS} views; delete one first")
     shared = request.POST.get("shared") == "on"
-    kept = {"query": question.text, "shared": shared, "saved_at": timezone.now()}
-    SavedView.objects.update_or_create(owner=request.user, name=name, defaults=kept)
+    values = {"query": query.text, "shared": shared, "saved_at": timezone.now()}
+    SavedView.objects.update_or_create(owner=request.user, name=name, defaults=values)
     messages.info(request, f"Saved as {name}.")
-    return back(request)
+    return redirect_back(request)
 
 
 @require_POST
 @login_required
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
     SavedView.objects.filter(pk=pk, owner=request.user.pk).delete()
-    return back(request)
+    return redirect_back(request)

@@ -47,7 +47,7 @@ def names(kind: str) -> Sequence[tuple[str, int]]:
     return found
 
 
-def page(kind: str, name: str, question: TriageQuery, now: datetime) -> BrowsePage:
+def page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
     """Return the page of one name; raise Http404 if it is unknown."""
     if "\0" in name:  # no database stores NUL, so no name has it
         raise Http404(f"there is no such {kind}")
@@ -55,9 +55,9 @@ def page(kind: str, name: str, question: TriageQuery, now: datetime) -> BrowsePa
     reports = Report.objects.filter(**{kind: clipped(name)})
     machine = Machine.objects.filter(name=name).first() if kind == "machine" else None
     metric = Metric.objects.filter(name=name).first() if kind == "metric" else None
-    told = "state" in question.asked or "state!" in question.asked
-    shown = reports if told else reports.filter(state__in=sorted(OPEN))
-    found = section("merged", "Reports" if told else "Open reports", shown, question, now)
+    has_state_filter = "state" in query.active_filters or "state!" in query.active_filters
+    listed = reports if has_state_filter else reports.filter(state__in=sorted(OPEN))
+    found = section("merged", "Reports" if has_state_filter else "Open reports", listed, query, now)
     past = record(_past(reports))
     if not (past.whole.reports or machine or metric):
         raise Http404(f"there is no {kind} {name[:200]}")

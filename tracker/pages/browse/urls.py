@@ -8,6 +8,6 @@ from tracker.pages.browse.queries import KINDS
 _KIND = f"(?P<kind>{'|'.join(KINDS)})"
 
 urlpatterns = [
-    re_path(rf"^{_KIND}/$", views.things, name="things"),
-    re_path(rf"^{_KIND}/(?P<name>.+)/$", views.thing, name="thing"),
+    re_path(rf"^{_KIND}/$", views.catalog, name="things"),
+    re_path(rf"^{_KIND}/(?P<name>.+)/$", views.catalog_page, name="thing"),
 ]

@@ -7,26 +7,26 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from tracker.pages.browse import queries
-from tracker.pages.http import refused
+from tracker.pages.http import error_response
 from tracker.pages.triage.action_keys import ACTION_KEYS
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
 
 
-def things(request: HttpRequest, kind: str) -> HttpResponse:
+def catalog(request: HttpRequest, kind: str) -> HttpResponse:
     """List the names that have open reports."""
     return render(request, "browse/names.html", {"kind": kind, "names": queries.names(kind)})
 
 
-def thing(request: HttpRequest, kind: str, name: str) -> HttpResponse:
+def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     """Show one of them: its reports as the URL requests, and its statistics."""
     now = timezone.now()
-    query = request.GET.copy()
-    query.setdefault("improvements", "on")
-    if any(query.get(place) for place in ("after", "before", "end")):
-        query["section"] = "merged"  # this page has only one section
+    params = request.GET.copy()
+    params.setdefault("improvements", "on")
+    if any(params.get(position) for position in ("after", "before", "end")):
+        params["section"] = "merged"  # this page has only one section
     try:
-        question = TriageQuery.from_query(query, now)
-    except InvalidQuery as mistake:
-        return refused(str(mistake))
-    shown = {"page": queries.page(kind, name, question, now), "question": question, "verbs": ACTION_KEYS}
-    return render(request, "browse/name.html", {**shown, "may_change": request.user.is_authenticated})
+        query = TriageQuery.from_query(params, now)
+    except InvalidQuery as error:
+        return error_response(str(error))
+    context = {"page": queries.page(kind, name, query, now), "query": query, "actions": ACTION_KEYS}
+    return render(request, "browse/name.html", {**context, "may_change": request.user.is_authenticated})

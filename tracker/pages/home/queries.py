@@ -78,16 +78,20 @@ def _lines() -> tuple[ReleaseCalendar, list[ReleaseLine]]:
     for version, line in _counted(missing).items():
         known[version] = line
         cache.set(f"line:{stamp(line.release)}", line, KEEP)
-    every = [known[release.version] for release in reversed(releases)]
-    told = [line for line in every if line.release.version == calendar.current or line.regressions or line.improvements]
-    return calendar, told
+    newest_first = [known[release.version] for release in reversed(releases)]
+    shown = [
+        line
+        for line in newest_first
+        if line.release.version == calendar.current or line.regressions or line.improvements
+    ]
+    return calendar, shown
 
 
 def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
     """Count the reports of some releases; a report in both sections counts once."""
     found = {release.version: ReleaseLine(release) for release in releases}
-    some = [release for release in releases if release.news or release.other_news]  # type: ignore[attr-defined]
-    versions = [release.version for release in some]
+    with_reports = [release for release in releases if release.news or release.other_news]  # type: ignore[attr-defined]
+    versions = [release.version for release in with_reports]
     if not versions:
         return found
     for column, rows in (
@@ -107,34 +111,34 @@ def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
 
 def home_page(now: datetime) -> HomePage:
     """Return the front page: at most three queries for the releases and three for the current cycle."""
-    calendar, told = _lines()
-    older = [line for line in told if line.release.version != calendar.current]
-    line = next((line for line in told if line.release.version == calendar.current), None)
-    began = calendar.ends[-1] if calendar.ends else None
-    return HomePage(_cycle(line, began, now) if line else None, older)
+    calendar, shown = _lines()
+    older = [line for line in shown if line.release.version != calendar.current]
+    line = next((line for line in shown if line.release.version == calendar.current), None)
+    started_at = calendar.ends[-1] if calendar.ends else None
+    return HomePage(_cycle(line, started_at, now) if line else None, older)
 
 
-def _cycle(line: ReleaseLine, began: datetime | None, now: datetime) -> Cycle:
+def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> Cycle:
     """Return the current cycle, candidate by candidate."""
     version = line.release.version
     tagged = dict(ReleaseCandidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
     found = points(version, tagged)
-    told = steps([*found, CyclePoint("now", now)], _lives(line.release))
+    cycle_steps = steps([*found, CyclePoint("now", now)], _report_spans(line.release))
     return Cycle(
         line,
-        told,
-        chart(told),
-        upcoming(version, began, tagged, now),
+        cycle_steps,
+        chart(cycle_steps),
+        upcoming(version, started_at, tagged, now),
         found[-1] if found else None,
-        told[-1].new,
-        told[-1].closed,
+        cycle_steps[-1].new,
+        cycle_steps[-1].closed,
     )
 
 
-def _lives(release: Release) -> list[ReportSpan]:
+def _report_spans(release: Release) -> list[ReportSpan]:
     key = f"lives:{stamp(release)}"
-    lives: list[ReportSpan] | None = cache.get(key)
-    if lives is None:
+    spans: list[ReportSpan] | None = cache.get(key)
+    if spans is None:
         columns = ("reported_at", "closed_at", "state", "verdict")
         merged = Report.objects.filter(merged_release=release.version).values_list(*columns)
         shifted = (
@@ -142,10 +146,10 @@ def _lives(release: Release) -> list[ReportSpan]:
             .exclude(merged_release=release.version)
             .values_list(*columns)
         )
-        lives = [
+        spans = [
             ReportSpan(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
             for rows in (merged, shifted)
             for reported, closed, state, verdict in rows
         ]
-        cache.set(key, lives, KEEP)
-    return lives
+        cache.set(key, spans, KEEP)
+    return spans

@@ -11,4 +11,4 @@ from tracker.pages.home import queries
 
 def releases(request: HttpRequest) -> HttpResponse:
     """Show the current cycle, then every other release with its counts."""
-    return render(request, "home/releases.html", {"desk": queries.home_page(timezone.now())})
+    return render(request, "home/releases.html", {"page": queries.home_page(timezone.now())})

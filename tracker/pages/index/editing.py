@@ -16,7 +16,7 @@ from tracker.pages.index.queries import BASKET, entries
 from tracker.services import revisions
 
 MOST = 150  # benchmarks: five fields each, and a form may have a thousand
-PLACE, CHANGES = f"basket {BASKET}", "changes"
+DOCUMENT_KEY, CHANGES = f"basket {BASKET}", "changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class BasketRow:
     until: str = ""
 
     @property
-    def words(self) -> str:
-        told = f"{self.metric} ({self.params})" if self.params else self.metric
+    def label(self) -> str:
+        name = f"{self.metric} ({self.params})" if self.params else self.metric
         span = "".join(f", {word} {each}" for word, each in (("since", self.since), ("until", self.until)) if each)
-        return f"{told} × {self.weight}{span}"
+        return f"{name} × {self.weight}{span}"
 
 
 def rows() -> list[BasketRow]:
@@ -46,12 +46,16 @@ def rows() -> list[BasketRow]:
 def newest() -> int:
     """Return the key of the newest change, 0 if there was none."""
     return (
-        TextRevision.objects.filter(place=PLACE, name=CHANGES).order_by("-pk").values_list("pk", flat=True).first() or 0
+        TextRevision.objects.filter(place=DOCUMENT_KEY, name=CHANGES)
+        .order_by("-pk")
+        .values_list("pk", flat=True)
+        .first()
+        or 0
     )
 
 
 @transaction.atomic
-def change(told: list[BasketRow], by: str, now: datetime, seen: int) -> str:
+def change(new_rows: list[BasketRow], by: str, now: datetime, seen: int) -> str:
     """Replace the basket. Returns a description of the changes, "" for none. Raises InvalidInput for the first bad row.
 
     `seen`: the newest change when the form was loaded; if there is a newer one, nothing is changed.
@@ -59,13 +63,13 @@ def change(told: list[BasketRow], by: str, now: datetime, seen: int) -> str:
     if newest() != seen:
         raise InvalidInput("the basket was changed in the meantime: reload the page and try again")
     before = rows()
-    checked = {number: _checked(row, number) for number, row in enumerate(told, 1) if row.metric}
+    checked = {number: _checked(row, number) for number, row in enumerate(new_rows, 1) if row.metric}
     kept = list(checked.values())
     known: set[tuple[str, str, str]] = set()
     for number, row in checked.items():
         key = (row.metric, row.params, row.since)
         if key in known:
-            raise InvalidInput(f"row {number}: {row.words} is listed twice")
+            raise InvalidInput(f"row {number}: {row.label} is listed twice")
         known.add(key)
     metrics = Metric.objects.in_bulk({row.metric for row in kept}, field_name="name")
     if unknown := [row.metric for row in kept if row.metric not in metrics]:
@@ -84,7 +88,7 @@ def change(told: list[BasketRow], by: str, now: datetime, seen: int) -> str:
             )
             for row in kept
         )
-        TextRevision.objects.create(place=PLACE, name=CHANGES, text=changes[: revisions.LONGEST], by=by, at=now)
+        TextRevision.objects.create(place=DOCUMENT_KEY, name=CHANGES, text=changes[: revisions.LONGEST], by=by, at=now)
     return changes
 
 
@@ -104,6 +108,6 @@ def _checked(row: BasketRow, number: int) -> BasketRow:
 
 
 def _changes(before: list[BasketRow], after: list[BasketRow]) -> str:
-    gone = [f"- {row.words}" for row in before if row not in after]
-    new = [f"+ {row.words}" for row in after if row not in before]
+    gone = [f"- {row.label}" for row in before if row not in after]
+    new = [f"+ {row.label}" for row in after if row not in before]
     return "; ".join([*gone, *new])

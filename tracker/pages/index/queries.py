@@ -77,16 +77,16 @@ def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[B
     for kernel, metric, scenario, params, machine, mean, stddev, runs, samples in rows.values_list(*columns).iterator():
         for entry in by_metric[metric]:
             if entry.takes(metric, params):
-                places = readings.setdefault(kernel, {}).setdefault(entry.key, {})
+                cells_by_test = readings.setdefault(kernel, {}).setdefault(entry.key, {})
                 cell = Cell(SampleSummary(mean, stddev, runs), tuple(samples))
-                places.setdefault(f"{scenario}/{machine}", []).append(cell)
+                cells_by_test.setdefault(f"{scenario}/{machine}", []).append(cell)
     return [
         BenchmarkMean(
             kernel.name,
             at(basket, kernel.name),
             {
-                key: {place: pooled(cells) for place, cells in places.items()}
-                for key, places in readings.get(kernel.pk, {}).items()
+                key: {test: pooled(cells) for test, cells in cells_by_test.items()}
+                for key, cells_by_test in readings.get(kernel.pk, {}).items()
             },
         )
         for kernel in compared
@@ -96,12 +96,12 @@ def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[B
 @dataclass(frozen=True, slots=True)
 class Explained:
     """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite. If
-    fixed within the cycle (`is_mended`), it does not explain the release.
+    fixed within the cycle (`fixed_in_cycle`), it does not explain the release.
     """
 
     report: Report
     same_metric: bool
-    is_mended: bool
+    fixed_in_cycle: bool
 
 
 def explaining(version: str, basket: Sequence[Benchmark]) -> list[Explained]:

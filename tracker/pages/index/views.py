@@ -20,7 +20,7 @@ from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.domain.performance_index.index_math import IndexPoint
 from tracker.models import Kernel
-from tracker.pages.http import is_key, person, refused, signed_in, told
+from tracker.pages.http import cleaned, error_response, is_key, sign_in_required, username
 from tracker.pages.index import editing, queries
 from tracker.services.accounts.roles import CHANGE_BASKET, CHANGE_REPORTS
 from tracker.services.revisions import comments, write
@@ -50,52 +50,52 @@ def point(request: HttpRequest, version: str) -> HttpResponse:
     if found is None:
         raise Http404(f"kernel {version[:40]} is not in the index")
     edited = request.GET.get("edit", "")
-    shown = {
+    context = {
         "point": found,
         "cycle": versions.cycle_of(version),
         "before": next((one.name for one, two in pairwise(points) if two is found), ""),
         "contributions": sorted(found.contributions, key=lambda each: -abs(each.points)),
         "explained": queries.explaining(version, basket),
-        "comments": comments(_place(version), MOST_COMMENTS),
+        "comments": comments(_document_key(version), MOST_COMMENTS),
         "edited": edited,
-        "history": versions_of(_place(version), edited) if _NAME.match(edited) else (),
-        "may_tidy": request.user.has_perm(CHANGE_REPORTS),
+        "history": versions_of(_document_key(version), edited) if _NAME.match(edited) else (),
+        "may_edit_all": request.user.has_perm(CHANGE_REPORTS),
     }
-    return render(request, "index/point.html", {**shown, **_chart(request, points)})
+    return render(request, "index/point.html", {**context, **_chart(request, points)})
 
 
 def _chart(request: HttpRequest, points: Sequence[IndexPoint]) -> dict[str, Any]:
     return {"chart": chart(points), "may_edit": request.user.has_perm(CHANGE_BASKET)}
 
 
-def _place(version: str) -> str:
+def _document_key(version: str) -> str:
     """Return the `place` of a point's comments in `TextRevision`."""
     return f"index {version}"
 
 
 @require_POST
-@signed_in
+@sign_in_required
 def comment(request: HttpRequest) -> HttpResponse:
     """Comment on a point, or change one's own comment; triagers may change any."""
-    version, name = told(request.POST, "version", 30), told(request.POST, "name", 12)
+    version, name = cleaned(request.POST, "version", 30), cleaned(request.POST, "name", 12)
     if versions.parse(version) is None:
-        return refused(f"version: expected one like v6.12; found {version!r}")
+        return error_response(f"version: expected one like v6.12; found {version!r}")
     if not Kernel.objects.filter(name=version, variant="").exists():
-        return refused(f"version: kernel {version} is not in the index")
+        return error_response(f"version: kernel {version} is not in the index")
     first = next(
-        iter(versions_of(_place(version), name)[::-1]), None
+        iter(versions_of(_document_key(version), name)[::-1]), None
     )  # its first author may change it, whoever changed it last
-    if name and (first is None or not (first.by == person(request) or request.user.has_perm(CHANGE_REPORTS))):
-        return refused("name: you have no comment with this name", 403)
+    if name and (first is None or not (first.by == username(request) or request.user.has_perm(CHANGE_REPORTS))):
+        return error_response("name: you have no comment with this name", 403)
     text = request.POST.get("text", "")
     if len(text) > LONGEST:
-        return refused(f"text: expected at most {LONGEST:,} characters, found {len(text):,}")
+        return error_response(f"text: expected at most {LONGEST:,} characters, found {len(text):,}")
     if not name and not text.strip():
-        return refused("text: expected some text; found none")
+        return error_response("text: expected some text; found none")
     try:
-        write(_place(version), name or secrets.token_hex(6), text, person(request), timezone.now())
-    except InvalidInput as unfit:
-        return refused(f"text: {unfit}")
+        write(_document_key(version), name or secrets.token_hex(6), text, username(request), timezone.now())
+    except InvalidInput as error:
+        return error_response(f"text: {error}")
     return redirect("index-point", version)
 
 
@@ -103,24 +103,24 @@ def show_basket(request: HttpRequest) -> HttpResponse:
     """Show the basket, each benchmark with its weight; operators can change it."""
     if request.method == "POST":
         return _change(request)
-    shown = {
+    context = {
         "rows": editing.rows(),
         "seen": editing.newest(),
-        "history": versions_of(editing.PLACE, editing.CHANGES)[:50],
+        "history": versions_of(editing.DOCUMENT_KEY, editing.CHANGES)[:50],
         "may_edit": request.user.has_perm(CHANGE_BASKET),
     }
-    return render(request, "index/basket.html", shown)
+    return render(request, "index/basket.html", context)
 
 
 def _change(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm(CHANGE_BASKET):
-        return refused("only operators can change the basket", 403)
+        return error_response("only operators can change the basket", 403)
     try:
         seen = request.POST.get("seen", "0")
         rows = _rows_of(request.POST)
-        changed = editing.change(rows, person(request), timezone.now(), int(seen) if is_key(seen) else 0)
-    except InvalidInput as unfit:
-        return refused(str(unfit))
+        changed = editing.change(rows, username(request), timezone.now(), int(seen) if is_key(seen) else 0)
+    except InvalidInput as error:
+        return error_response(str(error))
     messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")
     return redirect("index-basket")
 

@@ -14,7 +14,7 @@ from tracker.models import Kernel, MeasuredRole, Measurement, Suite
 
 MOST_KERNELS = 500  # to choose from
 MOST = 200_000  # measurements per comparison: years of a lab
-# Where several results cover the same place, the newest is the one measured last.
+# Where several results cover the same test, the newest is the one measured last.
 OLDEST_FIRST = (F("result__created_at").asc(nulls_first=True), "pk")
 _COLUMNS = (
     *("kernel_id", "scenario_id", "machine_id", "metric_id", "mean", "stddev", "runs", "samples"),
@@ -40,10 +40,10 @@ def order(kernel: Kernel) -> tuple[Any, ...]:
 def named(handles: Sequence[str]) -> list[Kernel | None]:
     """Return the kernels of these handles ("v5.6", "v5.6/2M"), in order; None where there is no such kernel."""
     pairs = [handle.replace("\0", "\ufffd").partition("/")[::2] for handle in handles]
-    wanted = Q(pk__in=[])
+    condition = Q(pk__in=[])
     for name, variant in pairs:
-        wanted |= Q(name=name, variant=variant)
-    found = {(kernel.name, kernel.variant): kernel for kernel in Kernel.objects.filter(wanted)}
+        condition |= Q(name=name, variant=variant)
+    found = {(kernel.name, kernel.variant): kernel for kernel in Kernel.objects.filter(condition)}
     return [found.get((name, variant)) for name, variant in pairs]
 
 
@@ -54,21 +54,21 @@ def compare(compared: Sequence[Kernel]) -> list[ComparisonLine]:
         .order_by("pk")
         .values_list(*_COLUMNS)
     )
-    places: dict[tuple[int, int, int], Test] = {}
+    tests: dict[tuple[int, int, int], Test] = {}
     cells: dict[tuple[int, int, int], dict[int, list[Cell]]] = {}
     for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST].iterator(chunk_size=2000):
-        place = (scenario, machine, metric)
-        if place not in places:
-            places[place] = _test(*test)
-            cells[place] = {}
-        cells[place].setdefault(kernel, []).append(Cell(SampleSummary(mean, stddev, runs), tuple(samples)))
+        key = (scenario, machine, metric)
+        if key not in tests:
+            tests[key] = _test(*test)
+            cells[key] = {}
+        cells[key].setdefault(kernel, []).append(Cell(SampleSummary(mean, stddev, runs), tuple(samples)))
     positions = dict(Suite.objects.values_list("name", "position"))
-    ordered = sorted(places, key=lambda place: positions.get(places[place].suite, 1000))
-    told = []
-    for place in ordered:
-        own = cells[place]
-        told.append((places[place], [pooled(own[each.pk]) if each.pk in own else None for each in compared]))
-    return lines(told)
+    ordered = sorted(tests, key=lambda key: positions.get(tests[key].suite, 1000))
+    results = []
+    for key in ordered:
+        own = cells[key]
+        results.append((tests[key], [pooled(own[each.pk]) if each.pk in own else None for each in compared]))
+    return lines(results)
 
 
 def _test(

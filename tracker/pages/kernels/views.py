@@ -16,7 +16,7 @@ def kernel(request: HttpRequest, handle: str) -> HttpResponse:
     if found is None:
         raise Http404(f"no kernel {handle[:100]} was measured")
     rows = queries.measured(found, MOST_ROWS + 1)
-    shown = {
+    context = {
         "kernel": found,
         "rows": rows[:MOST_ROWS],
         "is_cut": len(rows) > MOST_ROWS,
@@ -24,4 +24,4 @@ def kernel(request: HttpRequest, handle: str) -> HttpResponse:
         "files": found.evidence.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
         "neighbours": queries.neighbours(found),
     }
-    return render(request, "kernels/kernel.html", shown)
+    return render(request, "kernels/kernel.html", context)

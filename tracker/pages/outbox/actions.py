@@ -9,7 +9,7 @@ from datetime import datetime
 from tracker.models import OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
 
-_SAYS = {
+_DESCRIPTIONS = {
     "approve": "They are sent as soon as they are due.",
     "hold": "They stay in the outbox until they are approved.",
     "cancel": "They are never sent. Copies that were already delivered are not recalled.",
@@ -23,40 +23,40 @@ _DONE = {"approve": "approved", "hold": "held", "cancel": "cancelled", "resend":
 class MailAction:
     """An action, the mails that it applies to, and those that it does not."""
 
-    verb: str
+    name: str
     mails: Sequence[OutgoingMail]
-    unfit: Sequence[OutgoingMail]
+    excluded: Sequence[OutgoingMail]
 
     @classmethod
-    def on(cls, verb: str, mails: Sequence[OutgoingMail]) -> MailAction:
-        within = mail_transitions.ACTIONS[verb][1]
-        fit = [mail for mail in mails if mail.state in within and not _must_wait(verb, mail)]
-        return cls(verb, fit, [mail for mail in mails if mail not in fit])
+    def for_mails(cls, action: str, mails: Sequence[OutgoingMail]) -> MailAction:
+        allowed_states = mail_transitions.ACTIONS[action][1]
+        applicable = [mail for mail in mails if mail.state in allowed_states and not _must_wait(action, mail)]
+        return cls(action, applicable, [mail for mail in mails if mail not in applicable])
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """What the action does."""
-        return _SAYS[self.verb]
+        return _DESCRIPTIONS[self.name]
 
     @property
-    def doubtful(self) -> bool:
+    def in_doubt(self) -> bool:
         """Whether one of the mails may already have been sent."""
         return any(mail.state == OutgoingState.IN_DOUBT for mail in self.mails)
 
-    def carry_out(self, person: str, now: datetime, reason: str) -> tuple[int, int]:
+    def carry_out(self, username: str, now: datetime, reason: str) -> tuple[int, int]:
         """Carry it out; return how many mails changed state, and how many did not."""
         done = sum(
-            mail_transitions.apply_action(mail.pk, self.verb, person, now, reason.strip()) for mail in self.mails
+            mail_transitions.apply_action(mail.pk, self.name, username, now, reason.strip()) for mail in self.mails
         )
-        return done, len(self.mails) - done + len(self.unfit)
+        return done, len(self.mails) - done + len(self.excluded)
 
-    def told(self, done: int, stuck: int) -> str:
+    def summary(self, done: int, unchanged: int) -> str:
         """Return the outcome in a sentence."""
         mails = "1 mail" if done == 1 else f"{done} mails"
-        left = f"; {stuck} not changed, because they are now in another state" if stuck else ""
-        return f"{mails} {_DONE[self.verb]}{left}."
+        left = f"; {unchanged} not changed, because they are now in another state" if unchanged else ""
+        return f"{mails} {_DONE[self.name]}{left}."
 
 
-def _must_wait(verb: str, mail: OutgoingMail) -> bool:
+def _must_wait(action: str, mail: OutgoingMail) -> bool:
     """A mail that is about to be recomposed can't be approved: its text is not what was reviewed."""
-    return verb == "approve" and mail.stale
+    return action == "approve" and mail.stale

@@ -37,12 +37,12 @@ SECTIONS: Sequence[tuple[str, str, tuple[OutgoingState, ...]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A recipient, or an address that was left out. `place`: To, Cc, or "" if left out."""
+    """A recipient, or an address that was left out. `header`: To, Cc, or "" if left out."""
 
     email: str
     name: str
-    place: str
-    why: str
+    header: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class MailPage:
     hidden: bool
     body: str
     raw: str
-    told: Sequence[Person]
+    recipients: Sequence[Person]
     left_out: Sequence[Person]
-    record: Sequence[MailTransition]
-    refusals: Sequence[DeliveryFailure]
+    history: Sequence[MailTransition]
+    failures: Sequence[DeliveryFailure]
     archives: Sequence[Archive]
-    verbs: Sequence[str]
+    actions: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class OutboxSection:
     """Mails of some states, newest first. `state`: the state to list for more, "" if these are all."""
 
     name: str
-    says: str
+    description: str
     mails: Sequence[OutgoingMail]
-    verbs: Sequence[str]
+    actions: Sequence[str]
     state: str
-    doubtful: bool
+    in_doubt: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Overview:
     sections: Sequence[OutboxSection]
     stop: SendingStop | None
     archives: Sequence[Archive]
-    unwelcome: Sequence[Correspondent]
+    suppressed: Sequence[Correspondent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +89,28 @@ class Outbox:
 
     mails: Sequence[OutgoingMail]
     older: int | None
-    verbs: Sequence[str]
+    actions: Sequence[str]
 
 
 def overview(*, with_people: bool = False) -> Overview:
     """Return the newest mails of each state. `with_people`: also the addresses that get no mail."""
     sections = [_section(*each) for each in SECTIONS]
-    doubtful = any(each.doubtful for each in sections)
+    in_doubt = any(each.in_doubt for each in sections)
     people = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).order_by("-since", "pk")
     return Overview(
         [each for each in sections if each.mails],
         mail_transitions.stopped(),
-        archives_with_copies() if doubtful else (),
+        archives_with_copies() if in_doubt else (),
         list(people[:PAGE]) if with_people else (),
     )
 
 
-def _section(name: str, says: str, states: tuple[OutgoingState, ...]) -> OutboxSection:
+def _section(name: str, description: str, states: tuple[OutgoingState, ...]) -> OutboxSection:
     found = [mail for state in states for mail in _rows().filter(state=state)[: ROWS + 1]]
-    verbs = verbs_of(found[-1:])
+    actions = actions_for(found[-1:])
     more = len(found) > ROWS
     return OutboxSection(
-        name, says, found[:ROWS], verbs, states[-1] if more else "", S.IN_DOUBT in states and bool(found)
+        name, description, found[:ROWS], actions, states[-1] if more else "", S.IN_DOUBT in states and bool(found)
     )
 
 
@@ -122,7 +122,7 @@ def outbox(state: str = "", before: int | None = None) -> Outbox:
     if before is not None:
         rows = rows.filter(pk__lt=before)
     found = list(rows[: PAGE + 1])
-    return Outbox(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None, verbs_of(found) if state else ())
+    return Outbox(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None, actions_for(found) if state else ())
 
 
 def _rows() -> QuerySet[OutgoingMail]:
@@ -134,17 +134,17 @@ def chosen(keys: Sequence[int]) -> list[OutgoingMail]:
     return list(_rows().filter(pk__in=keys[:PAGE]).order_by("pk"))
 
 
-def verbs_of(mails: Sequence[OutgoingMail]) -> list[str]:
+def actions_for(mails: Sequence[OutgoingMail]) -> list[str]:
     """Return the actions that apply to all of these mails."""
     states = {mail.state for mail in mails}
     return [
-        verb
-        for verb, (_, within) in mail_transitions.ACTIONS.items()
-        if states and states <= within and verb != _idle(states)
+        action
+        for action, (_, allowed_states) in mail_transitions.ACTIONS.items()
+        if states and states <= allowed_states and action != _no_op(states)
     ]
 
 
-def _idle(states: set[str]) -> str:
+def _no_op(states: set[str]) -> str:
     """Return the action that would change nothing, or ""."""
     return "hold" if states == {S.HELD} else ""
 
@@ -165,10 +165,10 @@ def page(pk: int, *, everything: bool = False) -> MailPage:
         hidden,
         mail.body or raw.partition("\n\n")[2],  # old rows have no separate body
         raw,
-        [each for each in people if each.place],
-        [each for each in people if not each.place],
+        [each for each in people if each.header],
+        [each for each in people if not each.header],
         list(mail.moves.order_by("-pk")[:PAGE])[::-1],
         list(mail.refusals.all()[:PAGE]),
         archives_with_copies() if mail.state == S.IN_DOUBT else (),
-        verbs_of([mail]),
+        actions_for([mail]),
     )

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.models import OutgoingState
-from tracker.pages.http import is_key, person, refused
+from tracker.pages.http import error_response, is_key, username
 from tracker.pages.outbox import queries
 from tracker.pages.outbox.actions import MailAction
 from tracker.services import mail_transitions
@@ -21,15 +21,15 @@ def outbox(request: HttpRequest) -> HttpResponse:
     """Show an overview by state; `?state=held` lists one state, `?before=KEY` older mail."""
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
     if state and state not in OutgoingState.values:
-        return refused(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
+        return error_response(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
     if before and not is_key(before):
-        return refused(f"before: expected a number; found {before[:40]!r}")
+        return error_response(f"before: expected a number; found {before[:40]!r}")
     may_act = request.user.has_perm(SEND)
-    shown = {"state": state, "states": OutgoingState.choices, "may_act": may_act}
+    context = {"state": state, "states": OutgoingState.choices, "may_act": may_act}
     if not (state or before or "all" in request.GET):
-        return render(request, "outbox/overview.html", {**shown, "page": queries.overview(with_people=may_act)})
+        return render(request, "outbox/overview.html", {**context, "page": queries.overview(with_people=may_act)})
     return render(
-        request, "outbox/list.html", {**shown, "page": queries.outbox(state, int(before) if before else None)}
+        request, "outbox/list.html", {**context, "page": queries.outbox(state, int(before) if before else None)}
     )
 
 
@@ -53,17 +53,17 @@ def raw(request: HttpRequest, pk: int) -> HttpResponse:
 @permission_required(SEND, raise_exception=True)
 def act(request: HttpRequest) -> HttpResponse:
     """Approve, hold, cancel or resend mails: GET asks for confirmation, POST carries it out."""
-    asked = request.POST if request.method == "POST" else request.GET
-    verb, ids = asked.get("verb", ""), asked.getlist("id")
-    if verb not in mail_transitions.ACTIONS:
-        return refused(f"verb: expected one of {', '.join(mail_transitions.ACTIONS)}; found {verb[:40]!r}")
-    if odd := [each for each in ids if not is_key(each)]:
-        return refused(f"id: expected a number; found {odd[0][:40]!r}")
-    meant = MailAction.on(verb, queries.chosen([int(each) for each in ids]))
+    params = request.POST if request.method == "POST" else request.GET
+    action, ids = params.get("verb", ""), params.getlist("id")
+    if action not in mail_transitions.ACTIONS:
+        return error_response(f"verb: expected one of {', '.join(mail_transitions.ACTIONS)}; found {action[:40]!r}")
+    if invalid := [each for each in ids if not is_key(each)]:
+        return error_response(f"id: expected a number; found {invalid[0][:40]!r}")
+    mail_action = MailAction.for_mails(action, queries.chosen([int(each) for each in ids]))
     if request.method != "POST":
-        return render(request, "outbox/confirm.html", {"act": meant})
-    done, stuck = meant.carry_out(person(request), timezone.now(), asked.get("reason", ""))
-    messages.info(request, meant.told(done, stuck))
+        return render(request, "outbox/confirm.html", {"action": mail_action})
+    done, unchanged = mail_action.carry_out(username(request), timezone.now(), params.get("reason", ""))
+    messages.info(request, mail_action.summary(done, unchanged))
     return redirect("outbox")
 
 
@@ -72,11 +72,11 @@ def act(request: HttpRequest) -> HttpResponse:
 @permission_required(SEND, raise_exception=True)
 def stop(request: HttpRequest) -> HttpResponse:
     """The stop switch: `do` stop or go."""
-    word, now = request.POST.get("do", ""), timezone.now()
-    if word == "stop":
-        mail_transitions.stop_sending(person(request), now, request.POST.get("reason", ""))
-    elif word == "go":
-        mail_transitions.resume_sending(person(request), now)
+    command, now = request.POST.get("do", ""), timezone.now()
+    if command == "stop":
+        mail_transitions.stop_sending(username(request), now, request.POST.get("reason", ""))
+    elif command == "go":
+        mail_transitions.resume_sending(username(request), now)
     else:
-        return refused(f"do: expected stop or go; found {word[:40]!r}")
+        return error_response(f"do: expected stop or go; found {command[:40]!r}")
     return redirect("outbox")

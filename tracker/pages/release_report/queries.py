@@ -39,24 +39,24 @@ def facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         as_of=now,
         merged=found.merged,
         shift_left=found.shift_left,
-        details=_details(release),
+        details=_highlights(release),
         parameters=[ParameterData(*each) for each in parameters],
         suites=dict(Suite.objects.values_list("name", "description")),
         kernel=kernel.label if kernel else "",
         base=base.label if base else "",
         lines=lines,
         boxes=_boxes([*found.merged, *found.shift_left], lines),
-        prose={name: row.text for name, row in writings(release.version).items()},
+        prose={name: row.text for name, row in prose_revisions(release.version).items()},
     )
 
 
-def place(version: str) -> str:
+def document_key(version: str) -> str:
     """Return the `place` of a report's prose in `TextRevision`."""
     return f"report {version}"
 
 
-def writings(version: str) -> dict[str, TextRevision]:
-    return dict(texts(place(version)))
+def prose_revisions(version: str) -> dict[str, TextRevision]:
+    return dict(texts(document_key(version)))
 
 
 def kernels(version: str, previous: str) -> tuple[Kernel | None, Kernel | None]:
@@ -72,14 +72,14 @@ def kernels(version: str, previous: str) -> tuple[Kernel | None, Kernel | None]:
     return newest, known.get(previous)
 
 
-def _details(release: Release) -> list[HighlightData]:
+def _highlights(release: Release) -> list[HighlightData]:
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     chosen = ReportHighlight.objects.filter(release=release).select_related("report__culprit", "report__tree")
     rows = chosen.prefetch_related(Prefetch("report__findings", headlines, to_attr="headlines"))
-    return [_detail(row, release.version) for row in rows]
+    return [_highlight(row, release.version) for row in rows]
 
 
-def _detail(row: ReportHighlight, version: str) -> HighlightData:
+def _highlight(row: ReportHighlight, version: str) -> HighlightData:
     report = row.report
     headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
     return HighlightData(

@@ -10,5 +10,5 @@ urlpatterns = [
     re_path(rf"^{_VERSION}/report/$", views.report, name="release-report"),
     re_path(rf"^{_VERSION}/report\.(?P<form>txt|md|json)$", views.as_form, name="release-report-as"),
     path("write/report/", views.edit, name="write-into-release-report"),
-    path("write/detail/", views.choose, name="choose-detail"),
+    path("write/detail/", views.choose_highlight, name="choose-detail"),
 ]

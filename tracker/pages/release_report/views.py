@@ -13,8 +13,8 @@ from tracker.documents.blocks import Document
 from tracker.documents.release_report.compose import PLACES, compose
 from tracker.domain.errors import InvalidInput
 from tracker.models import Release, ReportHighlight
-from tracker.pages.documents import editing, in_form, written
-from tracker.pages.http import only_who_may, refused, told
+from tracker.pages.documents import editing, in_form, save_text
+from tracker.pages.http import cleaned, error_response, permission_required
 from tracker.pages.release_report import queries
 from tracker.pages.reports.queries import find_report
 from tracker.services.accounts.roles import CHANGE_REPORTS
@@ -24,13 +24,13 @@ def report(request: HttpRequest, version: str) -> HttpResponse:
     """Show the report; `edit` names the text to edit."""
     release = _release(version)
     try:
-        edit = editing(request, queries.place(version), PLACES)
-    except InvalidInput as unfit:
-        return refused(str(unfit))
+        edit = editing(request, queries.document_key(version), PLACES)
+    except InvalidInput as error:
+        return error_response(str(error))
     facts = queries.facts(release, settings.PERFWORK_LAB, timezone.now())
     kernels = [name for name in (facts.base, facts.kernel) if name]
-    shown = {"release": release, "document": compose(facts), "edit": edit, "kernels": kernels}
-    return render(request, "release_report/report.html", shown)
+    context = {"release": release, "document": compose(facts), "edit": edit, "kernels": kernels}
+    return render(request, "release_report/report.html", context)
 
 
 def as_form(request: HttpRequest, version: str, form: str) -> HttpResponse:
@@ -39,23 +39,25 @@ def as_form(request: HttpRequest, version: str, form: str) -> HttpResponse:
 
 
 @require_POST
-@only_who_may(CHANGE_REPORTS, "only triagers can edit release reports")
+@permission_required(CHANGE_REPORTS, "only triagers can edit release reports")
 def edit(request: HttpRequest) -> HttpResponse:
     """Save one of the texts; earlier versions stay in its history."""
-    release = _release(told(request.POST, "version", 30))
-    return written(request, queries.place(release.version), PLACES) or redirect("release-report", release.version)
+    release = _release(cleaned(request.POST, "version", 30))
+    return save_text(request, queries.document_key(release.version), PLACES) or redirect(
+        "release-report", release.version
+    )
 
 
 @require_POST
-@only_who_may(CHANGE_REPORTS, "only triagers can choose report highlights")
-def choose(request: HttpRequest) -> HttpResponse:
+@permission_required(CHANGE_REPORTS, "only triagers can choose report highlights")
+def choose_highlight(request: HttpRequest) -> HttpResponse:
     """Make a report a highlight, under `heading` if one is given; or remove it (`away`)."""
-    release, found = _release(told(request.POST, "version", 30)), find_report(told(request.POST, "report", 64))
+    release, found = _release(cleaned(request.POST, "version", 30)), find_report(cleaned(request.POST, "report", 64))
     if request.POST.get("away"):
         ReportHighlight.objects.filter(release=release, report=found).delete()
         messages.info(request, f"No longer a highlight of the {release.version} report.")
     else:
-        heading = " ".join(told(request.POST, "heading", 120).split())
+        heading = " ".join(cleaned(request.POST, "heading", 120).split())
         ReportHighlight.objects.update_or_create(release=release, report=found, defaults={"heading": heading})
         messages.info(request, f"Now a highlight of the {release.version} report.")
     return redirect("report", found.culprit.sha)

@@ -33,10 +33,10 @@ def as_json(page: ReportPage) -> dict[str, Any]:
         "reported_at": report.reported_at,
         "responded_at": report.responded_at,
         "findings": [_finding(each) for each in page.findings],
-        "events": [_event(each.event, each.stands) for each in page.timeline],
+        "events": [_event(each.event, each.is_effective) for each in page.timeline],
         "messages": [
             {"message_id": each.message.message_id, "author": each.message.author_email, "date": each.message.sent_at}
-            for each in page.letters
+            for each in page.mails
         ],
     }
 
@@ -59,7 +59,7 @@ def _finding(each: Finding) -> dict[str, Any]:
     }
 
 
-def _event(event: Event, stands: bool) -> dict[str, Any]:
+def _event(event: Event, is_effective: bool) -> dict[str, Any]:
     evidence = {name: getattr(event, name) for name in ("message_id", "commit", "result", "actor")}
     return {
         "key": event.key,
@@ -73,7 +73,7 @@ def _event(event: Event, stands: bool) -> dict[str, Any]:
         "remark": event.remark,
         "quote": event.quote,
         "reverses": event.reverses,
-        "stands": stands,
+        "stands": is_effective,
     }
 
 

@@ -17,13 +17,13 @@ def _movement(finding: Finding) -> str:
     if finding.verdict in ("regression", "improvement"):
         word = "worse" if finding.verdict == "regression" else "better"
         amount = f"{abs(change):.1f}% " if change is not None else ""
-        said = f"{name} is {amount}{word}"
+        text = f"{name} is {amount}{word}"
     else:
-        said = f"{name} changed by {raw:+.1f}%" if raw is not None else f"{name} changed"
+        text = f"{name} changed by {raw:+.1f}%" if raw is not None else f"{name} changed"
     if finding.old_mean is not None and finding.new_mean is not None:
         unit = f" {finding.metric.unit}" if finding.metric.unit else ""
-        said += f": {short(finding.old_mean)} before, {short(finding.new_mean)}{unit} after"
-    return said + ","
+        text += f": {short(finding.old_mean)} before, {short(finding.new_mean)}{unit} after"
+    return text + ","
 
 
 def _where(finding: Finding) -> str:

@@ -56,11 +56,11 @@ class ThreadMail:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An event of the timeline: whether it counts (`stands`), and the mail that is its evidence."""
+class TimelineEntry:
+    """An event of the timeline: whether it counts (`is_effective`), and the mail that is its evidence."""
 
     event: Event
-    stands: bool
+    is_effective: bool
     message: Message | None
 
 
@@ -72,8 +72,8 @@ class ReportPage:
     headline: Finding | None
     findings: Sequence[Finding]
     chart: BisectionChart | None
-    timeline: Sequence[Told]
-    letters: Sequence[ThreadMail]
+    timeline: Sequence[TimelineEntry]
+    mails: Sequence[ThreadMail]
     older: int | None
     thread: str
     has_tables: bool
@@ -87,7 +87,7 @@ class ReportPage:
     evidence: Sequence[ToolOutput]
 
     @property
-    def beside(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
+    def file_pairs(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
         """Pairs of files of one kind and machine, measured on the parent and on the culprit."""
         sides = [
             [each for each in self.evidence if each.side == side and each.kind != TEXT] for side in CommitSide.values
@@ -104,15 +104,15 @@ class ReportPage:
     @property
     def cycles(self) -> Mapping[str, bool]:
         """The releases whose tables list it, and whether their release reports highlight it."""
-        told = ((getattr(self.report, name), getattr(self.report, f"detailed_in_{name}")) for name in CYCLES)
-        return {version: detailed for version, detailed in told if version}
+        pairs = ((getattr(self.report, name), getattr(self.report, f"detailed_in_{name}")) for name in CYCLES)
+        return {version: detailed for version, detailed in pairs if version}
 
     @property
-    def losses(self) -> Sequence[Finding]:
+    def regressions(self) -> Sequence[Finding]:
         return self._others("regression")
 
     @property
-    def wins(self) -> Sequence[Finding]:
+    def improvements(self) -> Sequence[Finding]:
         return self._others("improvement")
 
     def _others(self, verdict: str) -> Sequence[Finding]:
@@ -135,18 +135,18 @@ def find_report(ref: str) -> Report:
     A sha may be abbreviated to its first seven digits or more. Raise Http404 for none or several.
     """
     ref = ref.lower()
-    beginning = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
-    same = beginning.filter(same_patch_as__isnull=False).values("same_patch_as")
+    commits = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
+    same_patch = commits.filter(same_patch_as__isnull=False).values("same_patch_as")
     # A union of three index lookups; with OR, PostgreSQL would scan every report.
-    ways = (Q(culprit__in=beginning.values("pk")), Q(culprit__in=same), Q(tag=ref))
-    by_sha, by_other, by_tag = (Report.objects.filter(way).values("pk") for way in ways)
-    named = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
-    details = ReportHighlight.objects.filter(report=OuterRef("pk"))
-    named = named.annotate(
+    conditions = (Q(culprit__in=commits.values("pk")), Q(culprit__in=same_patch), Q(tag=ref))
+    by_sha, by_other, by_tag = (Report.objects.filter(condition).values("pk") for condition in conditions)
+    reports = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
+    highlights = ReportHighlight.objects.filter(report=OuterRef("pk"))
+    reports = reports.annotate(
         with_evidence=Exists(ToolOutput.objects.filter(report=OuterRef("pk"))),
-        **{f"detailed_in_{name}": Exists(details.filter(release__version=OuterRef(name))) for name in CYCLES},
+        **{f"detailed_in_{name}": Exists(highlights.filter(release__version=OuterRef(name))) for name in CYCLES},
     )
-    found = list(named.select_related("culprit", "tree")[:2])
+    found = list(reports.select_related("culprit", "tree")[:2])
     if len(found) != 1:
         raise Http404("more than one report starts with this sha" if found else "there is no such report")
     return found[0]
@@ -162,7 +162,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
     messages, older = _messages(report, before)
     suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
     results = _results(report, headline)
-    stands = {each.key for each in effective_events([event.value() for event in events])}
+    effective_keys = {each.key for each in effective_events([event.value() for event in events])}
     by_id = {message.message_id: message for message in messages}
     others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
     related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
@@ -172,8 +172,8 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         headline=headline,
         findings=findings,
         chart=_chart(headline, results),
-        timeline=[Told(event, event.key in stands, by_id.get(event.message_id)) for event in events],
-        letters=[_letter(message, events, stands, suggestions) for message in messages],
+        timeline=[TimelineEntry(event, event.key in effective_keys, by_id.get(event.message_id)) for event in events],
+        mails=[_thread_mail(message, events, effective_keys, suggestions) for message in messages],
         older=older,
         thread=next((event.message_id for event in events if event.kind == "reported"), ""),
         has_tables=bool(messages) and messages[0].with_tables,  # type: ignore[attr-defined]
@@ -195,11 +195,11 @@ def _messages(report: Report, before: int | None) -> tuple[list[Message], int | 
         then = Message.objects.filter(pk=before).values("sent_at")[:1]
         keys = keys.filter(Q(sent_at__lt=then) | Q(sent_at=then, pk__lt=before))
     rows = Message.objects.filter(pk__in=keys[: MESSAGES + 1]).defer("tables", "own_text", "source")
-    told = rows.annotate(
+    annotated = rows.annotate(
         text=Substr("own_text", 1, SHOWN + 1),
         with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, not only this page
     )
-    found: list[Message] = list(told.order_by("-sent_at", "-pk"))
+    found: list[Message] = list(annotated.order_by("-sent_at", "-pk"))
     shown = found[:MESSAGES][::-1]
     return shown, found[MESSAGES - 1].pk if len(found) > MESSAGES else None
 
@@ -226,8 +226,8 @@ def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Bisecti
 
 def _evidence(report: Report) -> list[ToolOutput]:
     """Return a report's files; no query for the many reports that have none."""
-    has_some: bool = report.with_evidence  # type: ignore[attr-defined]
-    return list(report.evidence.select_related("machine").defer("text").order_by("side", "pk")) if has_some else []
+    has_files: bool = report.with_evidence  # type: ignore[attr-defined]
+    return list(report.evidence.select_related("machine").defer("text").order_by("side", "pk")) if has_files else []
 
 
 def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
@@ -238,21 +238,24 @@ def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
     return found
 
 
-def _letter(
-    message: Message, events: Sequence[Event], stands: frozenset[str] | set[str], suggestions: Sequence[Suggestion]
+def _thread_mail(
+    message: Message,
+    events: Sequence[Event],
+    effective_keys: frozenset[str] | set[str],
+    suggestions: Sequence[Suggestion],
 ) -> ThreadMail:
-    told = [
-        MessageReading(event.kind, event.quote, "counts" if event.key in stands else "undone")
+    readings = [
+        MessageReading(event.kind, event.quote, "counts" if event.key in effective_keys else "undone")
         for event in events
         if event.message_id == message.message_id
     ]
-    told += [
+    readings += [
         MessageReading(each.kind, each.quote, "suggested", each.rule)
         for each in suggestions
         if each.message_id == message.message_id
     ]
     text: str = message.text  # type: ignore[attr-defined]
-    return ThreadMail(message, passages(text[:SHOWN], [each.quote for each in told]), told, len(text) > SHOWN)
+    return ThreadMail(message, passages(text[:SHOWN], [each.quote for each in readings]), readings, len(text) > SHOWN)
 
 
 @dataclass(frozen=True, slots=True)

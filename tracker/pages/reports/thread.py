@@ -35,17 +35,17 @@ def passages(text: str, quotes: Iterable[str]) -> list[Passage]:
     """
     found: list[Passage] = []
     at = 0
-    for start, end in _places(text, quotes):
+    for start, end in _spans(text, quotes):
         if start >= at:
             found += [Passage(text[at:start], False), Passage(text[start:end], True)]
             at = end
     return [each for each in (*found, Passage(text[at:], False)) if each.text]
 
 
-def _places(text: str, quotes: Iterable[str]) -> Sequence[tuple[int, int]]:
-    places = []
+def _spans(text: str, quotes: Iterable[str]) -> Sequence[tuple[int, int]]:
+    spans = []
     for quote in dict.fromkeys(quotes):
         words = quote.split()[:80]
         if words and (match := re.search(r"\s+".join(map(re.escape, words)), text)):
-            places.append(match.span())
-    return sorted(places)
+            spans.append(match.span())
+    return sorted(spans)

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from tracker.pages.http import is_key, person, refused, told
+from tracker.pages.http import cleaned, error_response, is_key, username
 from tracker.pages.reports import exports, queries
 from tracker.pages.triage.action_keys import ACTION_KEYS
 from tracker.services import report_actions
@@ -21,15 +21,15 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
     """Show findings, timeline and thread; `?mails=KEY` pages to the part of a long thread before that message."""
     before = request.GET.get("mails", "")
     if before and not is_key(before):
-        return refused(f"mails: expected a number; found {before[:40]!r}")
+        return error_response(f"mails: expected a number; found {before[:40]!r}")
     found = queries.find_report(ref)
-    shown = {
+    context = {
         "page": queries.page(found, int(before) if before else None),
-        "verbs": ACTION_KEYS,
+        "actions": ACTION_KEYS,
         "may_change": request.user.is_authenticated and permit_of(request.user)(found) is not None,
         "may_take_back": request.user.has_perm(CHANGE_REPORTS),
     }
-    return render(request, "reports/report.html", shown)
+    return render(request, "reports/report.html", context)
 
 
 def brief(request: HttpRequest, ref: str) -> HttpResponse:
@@ -59,7 +59,7 @@ def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
 @permission_required(CHANGE_REPORTS, raise_exception=True)
 def take_back(request: HttpRequest, ref: str) -> HttpResponse:
     """Reverse one event of the timeline; reversing a reversal makes the original event count again."""
-    found, key = queries.find_report(ref), told(request.POST, "key")
-    done = report_actions.take_back([found.pk], key, person(request), timezone.now(), permit_of(request.user))
+    found, key = queries.find_report(ref), cleaned(request.POST, "key")
+    done = report_actions.take_back([found.pk], key, username(request), timezone.now(), permit_of(request.user))
     messages.info(request, "Undone." if done else "Nothing to undo: this event no longer counts.")
     return redirect("report", found.culprit.sha)

@@ -39,15 +39,15 @@ class ResultPage:
     findings: Sequence[Finding]
 
 
-def listing(question: ResultQuery) -> ResultList:
+def listing(query: ResultQuery) -> ResultList:
     """Return a page of results, newest first."""
     rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured").order_by("-pk")
-    if question.outcome:
-        rows = rows.filter(outcome=question.outcome)
-    if question.held:
+    if query.outcome:
+        rows = rows.filter(outcome=query.outcome)
+    if query.held:
         rows = rows.exclude(held="")
-    if question.before is not None:
-        rows = rows.filter(pk__lt=question.before)
+    if query.before is not None:
+        rows = rows.filter(pk__lt=query.before)
     found = list(rows[: PAGE + 1])
     return ResultList(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None)
 
@@ -61,8 +61,8 @@ def page(pk: int) -> ResultPage:
         return ResultPage(row, ())
     # Filtered by report first, which has an index; a report has only a few results.
     findings = Finding.objects.filter(report=row.report, result=row).select_related("metric", "scenario", "machine")
-    shown = findings.order_by("-headline", "pk")[:FINDINGS]
-    return ResultPage(row, list(shown))
+    ordered = findings.order_by("-headline", "pk")[:FINDINGS]
+    return ResultPage(row, list(ordered))
 
 
 def payload(pk: int) -> str:

@@ -18,8 +18,8 @@ def results(request: HttpRequest) -> HttpResponse:
         return _bad("outcome", ", ".join(Outcome.values), outcome)
     if before and not is_key(before):
         return _bad("before", "a number", before)
-    question = ResultQuery(outcome, request.GET.get("held") == "1", int(before) if before else None)
-    context = {"listing": queries.listing(question), "question": question, "outcomes": Outcome.values}
+    query = ResultQuery(outcome, request.GET.get("held") == "1", int(before) if before else None)
+    context = {"listing": queries.listing(query), "query": query, "outcomes": Outcome.values}
     return render(request, "results/list.html", context)
 
 

@@ -19,10 +19,10 @@ class Excerpt:
 
 def excerpt(own_text: str, quote: str) -> Excerpt:
     """Return the evidence with its context in the mail. White space may differ, since rules read joined lines."""
-    words = quote.split()[:80]
-    if not words:
+    parts = quote.split()[:80]
+    if not parts:
         return Excerpt("", quote, "")
-    found = re.search(r"\s+".join(re.escape(word) for word in words), own_text)
+    found = re.search(r"\s+".join(re.escape(part) for part in parts), own_text)
     if not found:
         return Excerpt("", quote, "")
     before, after = own_text[: found.start()], own_text[found.end() :]

@@ -25,8 +25,8 @@ class SuggestionRow:
     suggestion: Suggestion
     excerpt: Excerpt
     message: Message | None
-    becomes: str  # the status text if it is accepted
-    changes: bool  # whether that differs from the current one
+    status_if_accepted: str  # the status text if it is accepted
+    changes_status: bool  # whether that differs from the current one
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Inbox:
     archives: Sequence[ArchiveRow]
     trees: Sequence[Tree]
     rules: Sequence[RuleRecord]
-    waits: bool  # whether mail waits for a report that has not been seen
+    has_pending_mail: bool  # whether mail waits for a report that has not been seen
 
 
 def inbox(suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
@@ -60,12 +60,12 @@ def inbox(suggestions_before: int | None = None, quarantine_before: int | None =
         suggestions = suggestions.filter(pk__lt=suggestions_before)
     if quarantine_before is not None:
         quarantine = quarantine.filter(pk__lt=quarantine_before)
-    asked, held = list(suggestions[: SUGGESTIONS + 1]), list(quarantine[: PAGE + 1])
+    open_suggestions, quarantined = list(suggestions[: SUGGESTIONS + 1]), list(quarantine[: PAGE + 1])
     return Inbox(
-        _rows(asked[:SUGGESTIONS]),
-        asked[SUGGESTIONS - 1].pk if len(asked) > SUGGESTIONS else None,
-        held[:PAGE],
-        held[PAGE - 1].pk if len(held) > PAGE else None,
+        _rows(open_suggestions[:SUGGESTIONS]),
+        open_suggestions[SUGGESTIONS - 1].pk if len(open_suggestions) > SUGGESTIONS else None,
+        quarantined[:PAGE],
+        quarantined[PAGE - 1].pk if len(quarantined) > PAGE else None,
         _archives(),
         list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
         list(RuleRecord.objects.all()[:PAGE]),
@@ -85,9 +85,9 @@ def _rows(suggestions: Sequence[Suggestion]) -> list[SuggestionRow]:
 
 def _row(suggestion: Suggestion, message: Message | None, events: list[EventData]) -> SuggestionRow:
     folded = fold(Verdict(suggestion.report.verdict), [*events, suggestion.value()])
-    becomes = status_text(folded)
-    shown = excerpt(message.own_text if message else "", suggestion.quote)
-    return SuggestionRow(suggestion, shown, message, becomes, becomes != suggestion.report.status)
+    new_status = status_text(folded)
+    context = excerpt(message.own_text if message else "", suggestion.quote)
+    return SuggestionRow(suggestion, context, message, new_status, new_status != suggestion.report.status)
 
 
 def _archives() -> list[ArchiveRow]:

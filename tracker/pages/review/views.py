@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.domain.events import EventKind
 from tracker.models import Decision, Suggestion
-from tracker.pages.http import is_key, person, refused
+from tracker.pages.http import error_response, is_key, username
 from tracker.pages.review import queries
 from tracker.services import suggestions
 from tracker.services.accounts.roles import DECIDE
@@ -22,16 +22,16 @@ def inbox(request: HttpRequest) -> HttpResponse:
     for name in ("suggestions", "quarantine"):
         text = request.GET.get(name, "")
         if text and not is_key(text):
-            return refused(f"{name}: expected a number; found {text[:40]!r}")
+            return error_response(f"{name}: expected a number; found {text[:40]!r}")
         keys[name] = int(text) if text else None
     may_decide = request.user.has_perm(DECIDE)
-    shown = {
+    context = {
         "page": queries.inbox(keys["suggestions"], keys["quarantine"]),
         "others": suggestions.OTHERS,
         "may_decide": may_decide,
         "last": Suggestion.objects.filter(pk=request.session.get("decided", 0)).first() if may_decide else None,
     }
-    return render(request, "review/queue.html", shown)
+    return render(request, "review/queue.html", context)
 
 
 @require_POST
@@ -40,15 +40,15 @@ def inbox(request: HttpRequest) -> HttpResponse:
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Record one `decision`: accept, reject, or set, with another event kind in `instead`; redirect to the next."""
     suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
-    word = request.POST.get("decision", "")
-    word = request.POST.get("instead", "") if word == "set" else word
-    meant = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}.get(word, Decision.CHANGED)
-    instead = EventKind(word) if word in suggestions.OTHERS else None
-    if meant is Decision.CHANGED and instead is None:
-        return refused(f"decision: expected accept, reject or another state; found {word[:40]!r}")
+    choice = request.POST.get("decision", "")
+    choice = request.POST.get("instead", "") if choice == "set" else choice
+    decision = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}.get(choice, Decision.CHANGED)
+    instead = EventKind(choice) if choice in suggestions.OTHERS else None
+    if decision is Decision.CHANGED and instead is None:
+        return error_response(f"decision: expected accept, reject or another state; found {choice[:40]!r}")
     if instead == suggestion.kind:
-        meant = Decision.ACCEPTED
-    if suggestions.decide(suggestion, meant, person(request), timezone.now(), instead):
+        decision = Decision.ACCEPTED
+    if suggestions.decide(suggestion, decision, username(request), timezone.now(), instead):
         request.session["decided"] = pk
     return redirect(f"/inbox/#s{_next_open(pk)}")
 
@@ -59,7 +59,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Undo a decision: its event is reversed, and the suggestion is open again."""
     suggestions.take_back(
-        get_object_or_404(Suggestion.objects.select_related("report"), pk=pk), person(request), timezone.now()
+        get_object_or_404(Suggestion.objects.select_related("report"), pk=pk), username(request), timezone.now()
     )
     request.session.pop("decided", None)
     return redirect(f"/inbox/#s{pk}")

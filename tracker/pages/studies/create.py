@@ -42,8 +42,8 @@ def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime
         raise InvalidInput("of: expected at least two kernels")
     if Study.objects.filter(slug=slug).exists():
         raise InvalidInput(f"slug: study {slug} already exists")
-    made = Study.objects.create(slug=slug, title=title, kind=kind or kind_of(chosen), made_at=now)
+    study = Study.objects.create(slug=slug, title=title, kind=kind or kind_of(chosen), made_at=now)
     StudyKernel.objects.bulk_create(
-        StudyKernel(study=made, position=number, kernel=kernel) for number, kernel in enumerate(chosen, 1)
+        StudyKernel(study=study, position=number, kernel=kernel) for number, kernel in enumerate(chosen, 1)
     )
-    return made
+    return study

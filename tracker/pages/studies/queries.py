@@ -19,14 +19,14 @@ from tracker.pages.kernels import queries as comparison
 from tracker.services.revisions import texts
 
 MOST_KERNELS = 12
-MOST_KNOWN = 5000  # files to choose from
-MOST_PLACES = 20  # whose files are shown side by side
+MOST_FILES = 5000  # files to choose from
+MOST_GROUPS = 20  # whose files are shown side by side
 MOST_VMSTAT = 5  # vmstat listings per kernel for the system columns
-MOST_LETTERS = 6 << 20  # characters read for one page
+MOST_CHARACTERS = 6 << 20  # characters read for one page
 VMSTAT = "vmstat"
 
 
-def place(slug: str) -> str:
+def document_key(slug: str) -> str:
     """Return the `place` of a study's prose in `TextRevision`."""
     return f"study {slug}"
 
@@ -34,7 +34,7 @@ def place(slug: str) -> str:
 def document(study: Study) -> Document:
     """Return the document of a saved study."""
     columns = list(study.columns.select_related("kernel"))
-    prose = {name: row.text for name, row in texts(place(study.slug)).items()}
+    prose = {name: row.text for name, row in texts(document_key(study.slug)).items()}
     labels = [str(column) for column in columns]
     return compose(facts(study.title, [column.kernel for column in columns], labels, study.kind, prose))
 
@@ -55,7 +55,7 @@ def facts(
     title: str, kernels: Sequence[Kernel], labels: Sequence[str], kind: str, prose: Mapping[str, str]
 ) -> StudyFacts:
     """Return all data of a study."""
-    groups, vmstat, left_out = _chosen(kernels)
+    groups, vmstat, left_out = _files(kernels)
     listings = _read([row for group in groups for row in group] + vmstat)
     return StudyFacts(
         title=title,
@@ -70,38 +70,38 @@ def facts(
     )
 
 
-def _chosen(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[ToolOutput], int]:
-    """Return the files to show side by side, one list per place (kind, machine, scenario) in the order of the kernels;
+def _files(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[ToolOutput], int]:
+    """Return the files to show side by side, one list per kind, machine and scenario in the order of the kernels;
     those of vmstat, a few per kernel; and the number of files left out. All without their texts.
     """
     rows = ToolOutput.objects.filter(kernel__in=kernels).exclude(kind=TEXT).defer("text").order_by("pk")
     order = {kernel.pk: number for number, kernel in enumerate(kernels)}
-    places: dict[tuple[object, ...], dict[int, ToolOutput]] = {}
+    groups: dict[tuple[object, ...], dict[int, ToolOutput]] = {}
     vmstat: dict[int, list[ToolOutput]] = {}
-    for row in rows.select_related("kernel", "machine", "scenario")[:MOST_KNOWN]:
+    for row in rows.select_related("kernel", "machine", "scenario")[:MOST_FILES]:
         assert row.kernel
-        places.setdefault((row.kind, row.machine, row.scenario), {}).setdefault(row.kernel.pk, row)
+        groups.setdefault((row.kind, row.machine, row.scenario), {}).setdefault(row.kernel.pk, row)
         if row.kind == VMSTAT:
             vmstat.setdefault(row.kernel.pk, []).append(row)
     several = [
-        [group[pk] for pk in sorted(group, key=lambda pk: order[pk])] for group in places.values() if len(group) > 1
+        [group[pk] for pk in sorted(group, key=lambda pk: order[pk])] for group in groups.values() if len(group) > 1
     ]
-    shown = several[:MOST_PLACES]
-    left_out = sum(map(len, several[MOST_PLACES:]))
-    return shown, [row for some in vmstat.values() for row in some[:MOST_VMSTAT]], left_out
+    shown = several[:MOST_GROUPS]
+    left_out = sum(map(len, several[MOST_GROUPS:]))
+    return shown, [row for files in vmstat.values() for row in files[:MOST_VMSTAT]], left_out
 
 
 def _read(rows: Sequence[ToolOutput]) -> dict[int, ToolListing]:
-    """Return the contents of these files by key, up to MOST_LETTERS in all."""
+    """Return the contents of these files by key, up to MOST_CHARACTERS in all."""
     kinds = {row.pk: row.kind for row in rows}
     sizes = ToolOutput.objects.filter(pk__in=kinds).order_by("pk").values_list("pk", Length("text"))
-    room, wanted = MOST_LETTERS, []
+    remaining, keys = MOST_CHARACTERS, []
     for pk, size in sizes:
-        room -= size
-        if room < 0:
+        remaining -= size
+        if remaining < 0:
             break
-        wanted.append(pk)
-    texts_of = ToolOutput.objects.filter(pk__in=wanted).values_list("pk", "text")
+        keys.append(pk)
+    texts_of = ToolOutput.objects.filter(pk__in=keys).values_list("pk", "text")
     return {pk: listing for pk, text in texts_of.iterator(chunk_size=5) if (listing := read(kinds[pk], text))}
 
 
@@ -134,7 +134,7 @@ def _beside(
             DocumentLink(f"{name}: {row.name}", f"/evidence/{row.pk}/") for name, row in zip(names, known, strict=True)
         )
         first = known[0]
-        where = ", ".join(str(each) for each in (first.scenario, first.machine) if each)
-        told = diff([listings[row.pk] for row in known])
-        found.append(Beside(first.kind, where, tuple(names), files, told))
+        measured_on = ", ".join(str(each) for each in (first.scenario, first.machine) if each)
+        differences = diff([listings[row.pk] for row in known])
+        found.append(Beside(first.kind, measured_on, tuple(names), files, differences))
     return found

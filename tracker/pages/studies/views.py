@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST
 from tracker.documents.study.compose import PLACES
 from tracker.domain.errors import InvalidInput
 from tracker.models import Study
-from tracker.pages.documents import editing, in_form, written
-from tracker.pages.http import only_who_may, refused, told
+from tracker.pages.documents import editing, in_form, save_text
+from tracker.pages.http import cleaned, error_response, permission_required
 from tracker.pages.kernels import queries as comparison
 from tracker.pages.studies import create, queries
 from tracker.services.accounts.roles import CHANGE_REPORTS
@@ -24,11 +24,11 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
     handles = [handle for handle in request.GET.getlist("of") if handle]
     try:
         chosen = create.choose(handles)
-    except InvalidInput as unfit:
-        return refused(str(unfit))
+    except InvalidInput as error:
+        return error_response(str(error))
     if form:
-        return in_form(queries.ad_hoc(chosen), form) if chosen else refused("of: expected kernels, found none")
-    shown = {
+        return in_form(queries.ad_hoc(chosen), form) if chosen else error_response("of: expected kernels, found none")
+    context = {
         "kernels": comparison.kernels(),
         "handles": handles,
         "document": queries.ad_hoc(chosen) if chosen else None,
@@ -36,7 +36,7 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
         "others": [(each, _first(each, handles)) for each in handles[1:]],
         "may_write": request.user.has_perm(CHANGE_REPORTS),
     }
-    return render(request, "studies/compare.html", shown)
+    return render(request, "studies/compare.html", context)
 
 
 def _first(handle: str, handles: list[str]) -> str:
@@ -53,9 +53,9 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a study; `edit` names the text to edit."""
     found = _study(slug)
     try:
-        edit = editing(request, queries.place(slug), PLACES)
-    except InvalidInput as unfit:
-        return refused(str(unfit))
+        edit = editing(request, queries.document_key(slug), PLACES)
+    except InvalidInput as error:
+        return error_response(str(error))
     return render(request, "studies/study.html", {"study": found, "document": queries.document(found), "edit": edit})
 
 
@@ -65,23 +65,23 @@ def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponse:
 
 
 @require_POST
-@only_who_may(CHANGE_REPORTS, "only triagers can create studies")
-def keep(request: HttpRequest) -> HttpResponse:
+@permission_required(CHANGE_REPORTS, "only triagers can create studies")
+def save_study(request: HttpRequest) -> HttpResponse:
     """Save a comparison as a study."""
-    slug, title = told(request.POST, "slug", 60), " ".join(told(request.POST, "title", 300).split())
+    slug, title = cleaned(request.POST, "slug", 60), " ".join(cleaned(request.POST, "title", 300).split())
     try:
         create.make(slug, title, "", request.POST.getlist("of"), timezone.now())
-    except InvalidInput as unfit:
-        return refused(str(unfit))
+    except InvalidInput as error:
+        return error_response(str(error))
     return redirect("study", slug)
 
 
 @require_POST
-@only_who_may(CHANGE_REPORTS, "only triagers can edit studies")
+@permission_required(CHANGE_REPORTS, "only triagers can edit studies")
 def edit(request: HttpRequest) -> HttpResponse:
     """Save one of the texts of a study."""
-    found = _study(told(request.POST, "slug", 60))
-    return written(request, queries.place(found.slug), PLACES) or redirect("study", found.slug)
+    found = _study(cleaned(request.POST, "slug", 60))
+    return save_text(request, queries.document_key(found.slug), PLACES) or redirect("study", found.slug)
 
 
 def _study(slug: str) -> Study:

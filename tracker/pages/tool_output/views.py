@@ -10,47 +10,47 @@ from tracker.documents.compare_files import Beside, table
 from tracker.domain.tool_output.diff import TOP, diff
 from tracker.domain.tool_output.kinds import read
 from tracker.models import ToolOutput
-from tracker.pages.http import is_key, refused
+from tracker.pages.http import error_response, is_key
 
 MOST_ROWS = 200
-MOST_LETTERS = 200_000  # characters shown; a link leads to the whole file
+MOST_CHARACTERS = 200_000  # characters shown; a link leads to the whole file
 
 
 def evidence(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a file as a table, and its text."""
     row = _row(pk)
     listing = read(row.kind, row.text)
-    shown = {
+    context = {
         "row": row,
         "listing": listing,
         "rows": listing.rows[:MOST_ROWS] if listing else (),
         "more": max(0, len(listing.rows) - MOST_ROWS) if listing else 0,
-        "text": row.text[:MOST_LETTERS],
-        "is_cut": len(row.text) > MOST_LETTERS,
+        "text": row.text[:MOST_CHARACTERS],
+        "is_cut": len(row.text) > MOST_CHARACTERS,
     }
-    return render(request, "tool_output/file.html", shown)
+    return render(request, "tool_output/file.html", context)
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the text as received, as plain text that browsers don't interpret."""
-    answer = HttpResponse(_row(pk).text, content_type="text/plain; charset=utf-8")
-    answer["X-Content-Type-Options"] = "nosniff"
-    return answer
+    response = HttpResponse(_row(pk).text, content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 def beside(request: HttpRequest) -> HttpResponse:
     """Show two files of one kind, `old` and `new`, side by side."""
     keys = [request.GET.get(name, "") for name in ("old", "new")]
     if not all(map(is_key, keys)):
-        return refused("old, new: expected the IDs of two files")
+        return error_response("old, new: expected the IDs of two files")
     old, new = (_row(int(key)) for key in keys)
     if old.kind != new.kind:
-        return refused(f"old, new: expected files of one kind; found {old.kind} and {new.kind}")
+        return error_response(f"old, new: expected files of one kind; found {old.kind} and {new.kind}")
     before, after = read(old.kind, old.text), read(new.kind, new.text)
     found = None
     if before and after:
-        told = diff([before, after], TOP if before.is_share else MOST_ROWS)
-        found = Document("", "", (table(Beside(old.kind, "", (_side(old), _side(new)), (), told)),))
+        differences = diff([before, after], TOP if before.is_share else MOST_ROWS)
+        found = Document("", "", (table(Beside(old.kind, "", (_side(old), _side(new)), (), differences)),))
     return render(request, "tool_output/compare.html", {"old": old, "new": new, "document": found})
 
 

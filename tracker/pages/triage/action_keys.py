@@ -39,4 +39,4 @@ ACTION_KEYS = (
     ActionKey("note", "n", "Note", EventKind.NOTED, needs="the note"),
     ActionKey("assign", "a", "Assign", EventKind.ASSIGNED, needs="the assignee"),
 )
-BY_NAME = {verb.name: verb for verb in ACTION_KEYS}
+BY_NAME = {action.name: action for action in ACTION_KEYS}

@@ -31,9 +31,9 @@ class Control:
 class Chip:
     """A filter value that is set: its label, the URL without it, and the URL with it negated."""
 
-    words: str
+    label: str
     without: str
-    turned: str
+    negated: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +50,28 @@ class Controls:
     numbers: dict[str, int]
 
 
-def controls(question: TriageQuery, counts: Counts) -> Controls:
-    """Return the filter form for a question."""
-    asked = question.asked
-    lists = [_control(name, counts.get(name, ()), asked.get(name, ())) for name in OFFERED]
+def controls(query: TriageQuery, counts: Counts) -> Controls:
+    """Return the filter form for a query."""
+    active = query.active_filters
+    lists = [_control(name, counts.get(name, ()), active.get(name, ())) for name in OFFERED]
     lists += [
-        Control(name, [(span, f"over {span}") for span in SPANS], asked.get(name, ())) for name in ("age", "silence")
+        Control(name, [(span, f"over {span}") for span in SPANS], active.get(name, ())) for name in ("age", "silence")
     ]
     return Controls(
         lists=lists,
-        chips=list(_chips(question)),
-        hidden=[(name, value) for name, values in asked.items() for value in values if name.endswith(NOT)],
-        text=" ".join(asked.get("q", ())),
-        improvements=IMPROVEMENTS in asked,
-        blocking="blocking" in asked,
-        lacks_fix="stable" in asked,
+        chips=list(_chips(query)),
+        hidden=[(name, value) for name, values in active.items() for value in values if name.endswith(NOT)],
+        text=" ".join(active.get("q", ())),
+        improvements=IMPROVEMENTS in active,
+        blocking="blocking" in active,
+        lacks_fix="stable" in active,
         numbers={name: sum(each.number for each in counts.get(name, ())) for name in ("blocking", "stable")}
         | {"improvements": sum(each.number for each in counts.get("kind", ()) if each.value == "improvement")},
     )
 
 
-def _control(name: str, told: Sequence[Count], chosen: tuple[str, ...]) -> Control:
-    offered = [(each.value, f"{_short(each.value)} ({each.number})") for each in told]
+def _control(name: str, counts: Sequence[Count], chosen: tuple[str, ...]) -> Control:
+    offered = [(each.value, f"{_short(each.value)} ({each.number})") for each in counts]
     if name == "state":
         offered = [("open", "all open"), ("closed", "all closed"), *offered]
     known = {value for value, _ in offered}
@@ -79,16 +79,16 @@ def _control(name: str, told: Sequence[Count], chosen: tuple[str, ...]) -> Contr
 
 
 def _short(value: str) -> str:
-    words = value.replace("_", " ")
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+    label = value.replace("_", " ")
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
-def _chips(question: TriageQuery) -> Iterator[Chip]:
-    for name, values in question.asked.items():
+def _chips(query: TriageQuery) -> Iterator[Chip]:
+    for name, values in query.active_filters.items():
         for value in values if name != IMPROVEMENTS else ():
             left = tuple(other for other in values if other != value)
-            rest = {**question.asked, name: left}
+            rest = {**query.active_filters, name: left}
             opposite = name.removesuffix(NOT) if name.endswith(NOT) else f"{name}{NOT}"
-            turned = {**rest, opposite: (*rest.get(opposite, ()), value)}
-            words = f"{name.removesuffix(NOT)} {'is not' if name.endswith(NOT) else 'is'} {value.replace('_', ' ')}"
-            yield Chip(words, replace(question, asked=rest).url(), replace(question, asked=turned).url())
+            negated = {**rest, opposite: (*rest.get(opposite, ()), value)}
+            label = f"{name.removesuffix(NOT)} {'is not' if name.endswith(NOT) else 'is'} {value.replace('_', ' ')}"
+            yield Chip(label, replace(query, active_filters=rest).url(), replace(query, active_filters=negated).url())

@@ -100,5 +100,5 @@ def _offered(name: str, tally: Counter[str]) -> list[Count]:
         return [Count("yes", number)] if number else []
     if name == "assigned":
         tally["nobody"] = tally.pop("", 0)
-    told = [(value, many) for value, many in tally.items() if value and many]
-    return [Count(*each) for each in sorted(told, key=lambda each: (-each[1], each[0]))[:MOST]]
+    counted = [(value, many) for value, many in tally.items() if value and many]
+    return [Count(*each) for each in sorted(counted, key=lambda each: (-each[1], each[0]))[:MOST]]

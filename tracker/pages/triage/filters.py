@@ -50,7 +50,7 @@ class Texts(forms.Field):
         return text
 
 
-class Words(Texts):
+class Choices(Texts):
     """Values from a fixed list."""
 
     def __init__(self, *, known: Iterable[str], **more: Any) -> None:
@@ -80,10 +80,10 @@ class AnyOf(django_filters.Filter):
     def filter(self, qs: QuerySet[Report], value: list[str]) -> QuerySet[Report]:
         if not value:
             return qs
-        asked = self.asked(value)
-        return qs.exclude(asked) if self.exclude and asked else qs.filter(asked)
+        condition = self.condition(value)
+        return qs.exclude(condition) if self.exclude and condition else qs.filter(condition)
 
-    def asked(self, values: list[str]) -> Q:
+    def condition(self, values: list[str]) -> Q:
         return Q(**{f"{self.field_name}__in": [clipped(each) for each in values]})
 
 
@@ -98,12 +98,12 @@ class ByAuthor(AnyOf):
     field_class = Addresses
 
 
-class OneOfWords(AnyOf):
-    field_class = Words
+class OneOf(AnyOf):
+    field_class = Choices
 
 
-class InStates(OneOfWords):
-    def asked(self, values: list[str]) -> Q:
+class InStates(OneOf):
+    def condition(self, values: list[str]) -> Q:
         return Q(state__in=sorted({state for each in values for state in STATES[each]}))
 
 
@@ -112,7 +112,7 @@ class Since(AnyOf):
 
     field_class = Spans
 
-    def asked(self, values: list[str]) -> Q:
+    def condition(self, values: list[str]) -> Q:
         found = [_SPAN.match(each) for each in values]
         least = min(int(each[1]) * _HOURS[each[2]] for each in found if each)
         now: datetime = self.parent.now
@@ -122,34 +122,34 @@ class Since(AnyOf):
             return Q(pk__in=())
 
 
-class Said(AnyOf):
+class ContainsWords(AnyOf):
     """Rows that contain all the words; negated, rows that contain none of them."""
 
-    def asked(self, values: list[str]) -> Q:
+    def condition(self, values: list[str]) -> Q:
         found = Q()
         for each in " ".join(values).lower().split():
             found = found | Q(words__contains=each) if self.exclude else found & Q(words__contains=each)
         return found
 
 
-class Flag(OneOfWords):
+class Flag(OneOf):
     """A single value such as `yes`: rows whose column is true, or not empty."""
 
-    def asked(self, values: list[str]) -> Q:
+    def condition(self, values: list[str]) -> Q:
         return Q(**{self.field_name: True}) if self.field_name == "lacks_fix" else ~Q(**{self.field_name: ""})
 
 
 class Assigned(AnyOf):
     """Rows by assignee; `nobody` for unassigned ones."""
 
-    def asked(self, values: list[str]) -> Q:
+    def condition(self, values: list[str]) -> Q:
         return Q(assignee__in=["" if each == "nobody" else clipped(each) for each in values])
 
 
 _POSITIVE: dict[str, Any] = {
     "state": InStates(known=STATES),
-    "kind": OneOfWords(field_name="verdict", known=[each.value for each in Verdict]),
-    "awaiting": OneOfWords(field_name="awaited", known=[each.value for each in Awaited]),
+    "kind": OneOf(field_name="verdict", known=[each.value for each in Verdict]),
+    "awaiting": OneOf(field_name="awaited", known=[each.value for each in Awaited]),
     "subsystem": AnyOf(field_name="subsystem"),
     "suite": AnyOf(field_name="suite"),
     "metric": AnyOf(field_name="metric"),
@@ -160,7 +160,7 @@ _POSITIVE: dict[str, Any] = {
     "stable": Flag(field_name="lacks_fix", known=["missing"]),
     "age": Since(field_name="reported_at"),
     "silence": Since(field_name="last_human_reply_at"),
-    "q": Said(),
+    "q": ContainsWords(),
 }
 NAMES = ("subsystem", "suite", "metric", "machine", "author")  # free text: checked for typos
 IMPROVEMENTS = "improvements"
@@ -180,7 +180,7 @@ class TableFilters(django_filters.FilterSet):
 
     @classmethod
     def get_filters(cls) -> dict[str, Any]:
-        switch = OneOfWords(known=["on"])
+        switch = OneOf(known=["on"])
         return {**_POSITIVE, **{f"{name}{NOT}": _negative(name) for name in _POSITIVE}, IMPROVEMENTS: switch}
 
     def filter_queryset(self, queryset: QuerySet[Report]) -> QuerySet[Report]:
@@ -191,10 +191,10 @@ class TableFilters(django_filters.FilterSet):
             queryset = self.filters[name].filter(queryset, value)
         return queryset if shown else queryset.exclude(verdict=Verdict.IMPROVEMENT)
 
-    def mistakes(self) -> list[str]:
+    def error_messages(self) -> list[str]:
         """Return one line for each error."""
         return [f"{name}: {error}" for name, errors in self.errors.items() for error in errors]
 
-    def asked(self) -> dict[str, tuple[str, ...]]:
+    def active(self) -> dict[str, tuple[str, ...]]:
         """Return the filters that are set, with their values."""
         return {name: tuple(value) for name, value in self.form.cleaned_data.items() if value}

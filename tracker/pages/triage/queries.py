@@ -34,7 +34,7 @@ class TriageSection:
     @property
     def groups(self) -> Iterator[tuple[str, list[lines.TriageRow]]]:
         """Yield the rows grouped by their common value; one group named "" if no grouping was requested."""
-        return ((name, list(some)) for name, some in groupby(self.rows, key=self._name))
+        return ((name, list(members)) for name, members in groupby(self.rows, key=self._name))
 
     def _name(self, row: lines.TriageRow) -> str:
         return str(getattr(row, self.group) or "none").replace("_", " ") if self.group else ""
@@ -43,63 +43,67 @@ class TriageSection:
 HEADINGS = {"merged": "Merged in this release", "shifted": "Shift-left: reported from other trees"}
 
 
-def sections(version: str, question: TriageQuery, now: datetime) -> list[TriageSection]:
+def sections(version: str, query: TriageQuery, now: datetime) -> list[TriageSection]:
     """Return both sections of a release, or only the requested one: one query each."""
-    names = [question.section] if question.section else list(HEADINGS)
-    size = ONE if question.section else BOTH
+    names = [query.section] if query.section else list(HEADINGS)
+    size = ONE if query.section else BOTH
     return [
-        section(name, HEADINGS[name], Report.objects.filter(**{SECTIONS[name]: version}), question, now, size)
+        section(name, HEADINGS[name], Report.objects.filter(**{SECTIONS[name]: version}), query, now, size)
         for name in names
     ]
 
 
 def section(
-    name: str, heading: str, reports: QuerySet[Report], question: TriageQuery, now: datetime, size: int = ONE
+    name: str, heading: str, reports: QuerySet[Report], query: TriageQuery, now: datetime, size: int = ONE
 ) -> TriageSection:
     """Return a page of these reports, in one query: the keys are found in an index, then only their rows are read."""
-    order = question.keys.turned() if question.backwards else question.keys
-    fitting = question.filtered(reports)
-    if (values := question.cursor()) is not None:
-        fitting = fitting.filter(order.beyond(values))
-    chosen = order.sorted(fitting).values("pk")[: size + 1]
+    order = query.keys.reversed() if query.backwards else query.keys
+    matching = query.filtered(reports)
+    if (values := query.cursor()) is not None:
+        matching = matching.filter(order.after(values))
+    chosen = order.sorted(matching).values("pk")[: size + 1]
     found = list(order.sorted(Report.objects.filter(pk__in=chosen)).values(*lines.COLUMNS))
     more, found = len(found) > size, found[:size]
-    if question.backwards:
+    if query.backwards:
         found.reverse()
-    forth = "before" in question.place if question.backwards else more
-    back = more if question.backwards else "after" in question.place
+    has_next = "before" in query.position if query.backwards else more
+    has_previous = more if query.backwards else "after" in query.position
     return TriageSection(
         name,
         heading,
-        [lines.row_of(told, now) for told in found],
-        question.group,
-        question.keys.cursor(found[-1]) if found and forth else "",
-        question.keys.cursor(found[0]) if found and back else "",
+        [lines.row_of(row, now) for row in found],
+        query.group,
+        query.keys.cursor(found[-1]) if found and has_next else "",
+        query.keys.cursor(found[0]) if found and has_previous else "",
     )
 
 
 def chosen(keys: Iterable[int], now: datetime) -> list[lines.TriageRow]:
     """Return the rows of these reports as they are now."""
     found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*lines.COLUMNS)
-    return [lines.row_of(told, now) for told in found]
+    return [lines.row_of(row, now) for row in found]
 
 
-def known(asked: Mapping[str, tuple[str, ...]]) -> dict[str, Exists]:
+def name_annotations(active_filters: Mapping[str, tuple[str, ...]]) -> dict[str, Exists]:
     """Return annotations that tell whether any report has the requested names, to add to an existing query."""
     return {
         f"known_{number}": Exists(Report.objects.filter(**{name: clipped(value)}))
-        for number, (name, value) in enumerate(_names(asked))
+        for number, (name, value) in enumerate(_names(active_filters))
     }
 
 
-def misspelt(asked: Mapping[str, tuple[str, ...]], answer: object) -> list[str]:
-    """Return an error for each name that no report has, according to the annotations of `known`."""
-    told = enumerate(_names(asked))
-    return [f"{name}: no report has {value[:80]!r}" for at, (name, value) in told if not getattr(answer, f"known_{at}")]
+def unknown_names(active_filters: Mapping[str, tuple[str, ...]], annotated: object) -> list[str]:
+    """Return an error for each name that no report has, according to the annotations of `name_annotations`."""
+    names = enumerate(_names(active_filters))
+    return [
+        f"{name}: no report has {value[:80]!r}" for at, (name, value) in names if not getattr(annotated, f"known_{at}")
+    ]
 
 
-def _names(asked: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
-    return [(name, value) for name in NAMES for each in (name, f"{name}{NOT}") for value in asked.get(each, ())]
+def _names(active_filters: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    return [
+        (name, value) for name in NAMES for each in (name, f"{name}{NOT}") for value in active_filters.get(each, ())
+    ]
 
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:

@@ -16,19 +16,19 @@ from tracker.pages.paging import CursorError, Key, Order
 from tracker.pages.triage.filters import TableFilters
 
 PK = Key("pk")
-URGENT = (Key("urgency", down=True), PK)
+URGENT = (Key("urgency", descending=True), PK)
 # The orders of a table; the first is the default.
 ORDERS: Mapping[str, tuple[Key, ...]] = {
     "urgency": URGENT,
-    "effect": (Key("weight", down=True), PK),
-    "silence": (Key("last_human_reply_at", gaps=True), PK),
-    "oldest": (Key("reported_at", gaps=True), PK),
-    "newest": (Key("reported_at", down=True, gaps=True), Key("pk", down=True)),
+    "effect": (Key("weight", descending=True), PK),
+    "silence": (Key("last_human_reply_at", nullable=True), PK),
+    "oldest": (Key("reported_at", nullable=True), PK),
+    "newest": (Key("reported_at", descending=True, nullable=True), Key("pk", descending=True)),
     **{name: (Key(name), *URGENT) for name in ("subsystem", "metric", "machine", "author", "state")},
 }
 GROUPS = ("state", "subsystem", "suite", "machine", "author")
 SECTIONS = {"merged": "merged_release", "shifted": "shift_left_release"}  # and the column that names the release
-PLACES = ("after", "before", "end")
+POSITIONS = ("after", "before", "end")
 
 
 class InvalidQuery(ValueError):
@@ -37,33 +37,33 @@ class InvalidQuery(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TriageQuery:
-    """A parsed query. `place` holds one of `after` or `before`, a cursor, or `end` for the last page."""
+    """A parsed query. `position` holds one of `after` or `before`, a cursor, or `end` for the last page."""
 
     filters: TableFilters
-    asked: Mapping[str, tuple[str, ...]]
+    active_filters: Mapping[str, tuple[str, ...]]
     order: str = "urgency"
     group: str = ""
     section: str = ""
-    place: Mapping[str, str] = field(default_factory=dict)
+    position: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_query(cls, query: QueryDict, now: datetime) -> TriageQuery:
         """Parse a query string; raise InvalidQuery for an unknown parameter or value."""
-        own = ("order", "group", "section", *PLACES)
+        own = ("order", "group", "section", *POSITIONS)
         filters = TableFilters(query, now)
         for name in query:
             if name not in own and name not in filters.filters:
                 raise InvalidQuery(
                     f"{name[:40]!r}: there is no such filter; expected one of {', '.join(filters.filters)}"
                 )
-        if mistakes := filters.mistakes():
-            raise InvalidQuery("; ".join(mistakes))
+        if errors := filters.error_messages():
+            raise InvalidQuery("; ".join(errors))
         order = _one(query, "order", tuple(ORDERS)) or "urgency"
-        place = {name: str(query[name]) for name in PLACES if query.get(name)}
+        position = {name: str(query[name]) for name in POSITIONS if query.get(name)}
         section = _one(query, "section", tuple(SECTIONS))
-        if place and not section:
-            raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} beside {', '.join(place)}")
-        found = cls(filters, filters.asked(), order, _one(query, "group", GROUPS), section, place)
+        if position and not section:
+            raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} beside {', '.join(position)}")
+        found = cls(filters, filters.active(), order, _one(query, "group", GROUPS), section, position)
         found.cursor()  # an invalid cursor is reported before any query is made
         return found
 
@@ -76,16 +76,16 @@ class TriageQuery:
 
     def cursor(self) -> list[Any] | None:
         """Return the values after which the page starts; None for the first or last page."""
-        text = self.place.get("after") or self.place.get("before") or ""
+        text = self.position.get("after") or self.position.get("before") or ""
         try:
             return self.keys.values(text, Report) if text else None
         except CursorError:
-            name = "after" if self.place.get("after") else "before"
+            name = "after" if self.position.get("after") else "before"
             raise InvalidQuery(f"{name}: expected a cursor of this table; found {text[:40]!r}") from None
 
     @property
     def backwards(self) -> bool:
-        return "after" not in self.place and bool(self.place)
+        return "after" not in self.position and bool(self.position)
 
     def filtered(self, rows: QuerySet[Report]) -> QuerySet[Report]:
         return self.filters.filter_queryset(rows)
@@ -98,7 +98,7 @@ class TriageQuery:
     def url(self, **changes: str) -> str:
         """Return the query string, with its question mark, with some parameters changed."""
         own = {"order": self.order if self.order != "urgency" else "", "group": self.group, **changes}
-        pairs = [(name, value) for name, values in self.asked.items() for value in values]
+        pairs = [(name, value) for name, values in self.active_filters.items() for value in values]
         return "?" + urlencode([*pairs, *((name, value) for name, value in own.items() if value)], safe="!")
 
 

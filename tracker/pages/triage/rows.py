@@ -66,57 +66,57 @@ class TriageRow:
         return self.sha[:10]
 
     @property
-    def state_words(self) -> str:
+    def state_label(self) -> str:
         return self.state.replace("_", " ")
 
 
-def row_of(told: Mapping[str, Any], now: datetime) -> TriageRow:
+def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
     """Return the row of a report from its COLUMNS."""
-    good, bad, width = paths(told["spark"])
-    change, noise, weight = told["change_pct"], told["noise_pct"], told["weight"]
-    closed = told["state"] in CLOSED
+    good, bad, width = paths(values["spark"])
+    change, noise, weight = values["change_pct"], values["noise_pct"], values["weight"]
+    closed = values["state"] in CLOSED
     return TriageRow(
-        pk=told["pk"],
-        revision=told["revision"],
-        sha=told["culprit__sha"],
-        title=_title(told).removeprefix(f"{told['subsystem']}: "),
-        subsystem=told["subsystem"],
-        verdict=told["verdict"],
-        mark=_MARKS[told["verdict"]],
-        blocks="" if closed else told["blocks"],
-        metric=told["metric"],
+        pk=values["pk"],
+        revision=values["revision"],
+        sha=values["culprit__sha"],
+        title=_title(values).removeprefix(f"{values['subsystem']}: "),
+        subsystem=values["subsystem"],
+        verdict=values["verdict"],
+        mark=_MARKS[values["verdict"]],
+        blocks="" if closed else values["blocks"],
+        metric=values["metric"],
         change="—" if change is None else f"{change:+.1f}%",
         noise=f"± {noise:.0f}%" if noise and noise >= 2 else "",
         weight=f"{weight:.0f}×" if weight >= 0.5 else "",
         good=good,
         bad=bad,
         width=width,
-        samples=_samples(told["spark"]),
-        scenario=told["scenario"],
-        suite=told["suite"],
-        machine=told["machine"],
-        base=told["base"],
-        author=told["author"],
-        age=length(told["reported_at"], now),
-        reported=f"{told['reported_at']:%Y-%m-%d}" if told["reported_at"] else "",
-        silence=length(told["last_human_reply_at"], now),
-        awaited="" if told["awaited"] == "nobody" or closed else told["awaited"],
-        assignee=told["assignee"],
-        fix=(told["fix_title"] or told["fix_sha"][:12])[:TITLE],
-        landing=told["fix_landing"],
-        lacks_fix=told["lacks_fix"],
-        state=told["state"],
-        status=told["status"],
+        samples=_samples(values["spark"]),
+        scenario=values["scenario"],
+        suite=values["suite"],
+        machine=values["machine"],
+        base=values["base"],
+        author=values["author"],
+        age=short_age(values["reported_at"], now),
+        reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
+        silence=short_age(values["last_human_reply_at"], now),
+        awaited="" if values["awaited"] == "nobody" or closed else values["awaited"],
+        assignee=values["assignee"],
+        fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
+        landing=values["fix_landing"],
+        lacks_fix=values["lacks_fix"],
+        state=values["state"],
+        status=values["status"],
     )
 
 
-def _title(told: Mapping[str, Any]) -> str:
+def _title(values: Mapping[str, Any]) -> str:
     """Return the title to show: the given one, the commit's, or the end of the mail's subject."""
-    title: str = told["given_title"] or told["culprit__title"] or told["title"].rpartition(": ")[2]
+    title: str = values["given_title"] or values["culprit__title"] or values["title"].rpartition(": ")[2]
     return title[:TITLE]
 
 
-def length(moment: datetime | None, now: datetime) -> str:
+def short_age(moment: datetime | None, now: datetime) -> str:
     """Return how long ago a moment was, abbreviated: "3d", "5w", "2y"; "" for None.
 
     >>> from datetime import UTC, timedelta
@@ -142,9 +142,9 @@ def paths(spark: str) -> tuple[str, str, int]:
     if not spark:
         return "", "", 0
     old, new = (side.split(",") for side in spark.split("|"))
-    good = "".join(f"M{_DOT + _STEP * place} {int(each) + _DOT}h0" for place, each in enumerate(old))
+    good = "".join(f"M{_DOT + _STEP * number} {int(each) + _DOT}h0" for number, each in enumerate(old))
     start = _DOT + _STEP * (len(old) + 1)
-    bad = "".join(f"M{start + _STEP * place} {int(each) + _DOT}h0" for place, each in enumerate(new))
+    bad = "".join(f"M{start + _STEP * number} {int(each) + _DOT}h0" for number, each in enumerate(new))
     return good, bad, start + _STEP * len(new) - _DOT
 
 

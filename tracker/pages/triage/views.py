@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.models import Release, SavedView
-from tracker.pages.http import back, is_key, person, refused, signed_in, told
+from tracker.pages.http import cleaned, error_response, is_key, redirect_back, sign_in_required, username
 from tracker.pages.triage import counts, queries
 from tracker.pages.triage.action_keys import ACTION_KEYS, BY_NAME, ActionKey
 from tracker.pages.triage.controls import controls
@@ -30,27 +30,27 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
     now = timezone.now()
     releases = counts.stamped(Release.objects.filter(version=version))
     try:
-        question = TriageQuery.from_query(request.GET, now)
-    except InvalidQuery as mistake:
-        return refused(str(mistake)) if releases.exists() else _no_release(version)
-    release = releases.annotate(**queries.known(question.asked)).first()
+        query = TriageQuery.from_query(request.GET, now)
+    except InvalidQuery as error:
+        return error_response(str(error)) if releases.exists() else _no_release(version)
+    release = releases.annotate(**queries.name_annotations(query.active_filters)).first()
     if release is None:
         return _no_release(version)
-    if wrong := queries.misspelt(question.asked, release):
-        return refused("; ".join(wrong))
-    sections = queries.sections(version, question, now)
-    shown = {
+    if errors := queries.unknown_names(query.active_filters, release):
+        return error_response("; ".join(errors))
+    sections = queries.sections(version, query, now)
+    context = {
         "release": release,
         "sections": sections,
-        "question": question,
-        "controls": controls(question, counts.counts(release)),
+        "query": query,
+        "controls": controls(query, counts.counts(release)),
         "orders": ORDERS,
         "groups": GROUPS,
-        "verbs": ACTION_KEYS,
+        "actions": ACTION_KEYS,
         "views": views_of(request),
         "may_change": request.user.is_authenticated,
     }
-    return render(request, "triage/table.html", shown)
+    return render(request, "triage/table.html", context)
 
 
 def _no_release(version: str) -> NoReturn:
@@ -63,62 +63,62 @@ def views_of(request: HttpRequest) -> QuerySet[SavedView]:
 
 
 @require_POST
-@signed_in
+@sign_in_required
 def change(request: HttpRequest) -> HttpResponse:
     """Apply an action to the selected rows (`row`, each PK:REVISION); redirect back, or return the updated rows."""
-    word, rows = request.POST.get("do", ""), request.POST.getlist("row")
-    verb = BY_NAME.get(word)
-    if verb is None:
-        return refused(f"do: expected one of {', '.join(BY_NAME)}; found {word[:40]!r}")
-    seen = {}
+    name, rows = request.POST.get("do", ""), request.POST.getlist("row")
+    action = BY_NAME.get(name)
+    if action is None:
+        return error_response(f"do: expected one of {', '.join(BY_NAME)}; found {name[:40]!r}")
+    revisions = {}
     for each in rows:
         pk, _, revision = each.partition(":")
         if not (is_key(pk) and is_key(revision)):
-            return refused(f"row: expected KEY:REVISION; found {each[:40]!r}")
-        seen[int(pk)] = int(revision)
-    if not 0 < len(seen) <= report_actions.MOST:
-        return refused(f"row: expected 1 to {report_actions.MOST} rows; found {len(seen)}")
-    act, release = _act(request, verb), told(request.POST, "release", 20)
+            return error_response(f"row: expected KEY:REVISION; found {each[:40]!r}")
+        revisions[int(pk)] = int(revision)
+    if not 0 < len(revisions) <= report_actions.MOST:
+        return error_response(f"row: expected 1 to {report_actions.MOST} rows; found {len(revisions)}")
+    report_action, release = _report_action(request, action), cleaned(request.POST, "release", 20)
     if release and versions.parse(release) is None:
-        return refused(f"release: expected a version like v6.12; found {release!r}")
+        return error_response(f"release: expected a version like v6.12; found {release!r}")
     try:
-        outcome = report_actions.change(seen, act, permit_of(request.user), release)
-    except InvalidInput as unfit:
-        return refused(f"{verb.label}: {unfit}")
-    if act.notify_thread and outcome.changed:
+        outcome = report_actions.change(revisions, report_action, permit_of(request.user), release)
+    except InvalidInput as error:
+        return error_response(f"{action.label}: {error}")
+    if report_action.notify_thread and outcome.changed:
         enqueue("take_results")
-    return _answer(request, outcome.words(), list(seen), act.batch if outcome.changed else "")
+    return _respond(request, outcome.words(), list(revisions), report_action.batch if outcome.changed else "")
 
 
-def _act(request: HttpRequest, verb: ActionKey) -> report_actions.ReportAction:
-    argument = told(request.POST, "argument") if verb.needs or verb.offers else ""
+def _report_action(request: HttpRequest, action: ActionKey) -> report_actions.ReportAction:
+    argument = cleaned(request.POST, "argument") if action.needs or action.offers else ""
     notify_thread = request.POST.get("notify_thread") == "on"
     return report_actions.ReportAction(
-        verb.kind, person(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
+        action.kind, username(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
     )
 
 
 @require_POST
-@signed_in
+@sign_in_required
 def undo(request: HttpRequest) -> HttpResponse:
     """Undo an action on every report where it still counts."""
     try:
         changed = report_actions.undo(
-            request.POST.get("batch", ""), person(request), timezone.now(), permit_of(request.user)
+            request.POST.get("batch", ""), username(request), timezone.now(), permit_of(request.user)
         )
-    except InvalidInput as unfit:
-        return refused(f"batch: {unfit}")
-    words = f"{len(changed)} undone." if changed else "Nothing left to undo."
-    return _answer(request, words, changed)
+    except InvalidInput as error:
+        return error_response(f"batch: {error}")
+    text = f"{len(changed)} undone." if changed else "Nothing left to undo."
+    return _respond(request, text, changed)
 
 
-def _answer(request: HttpRequest, words: str, keys: list[int], batch: str = "") -> HttpResponse:
+def _respond(request: HttpRequest, text: str, keys: list[int], batch: str = "") -> HttpResponse:
     """Report the outcome: for htmx as a fragment with the updated rows, else as a message after a redirect.
 
     `batch`: the key of the action, if it can be undone.
     """
     if not request.headers.get("HX-Request"):
-        messages.info(request, words, extra_tags=batch)
-        return back(request)
+        messages.info(request, text, extra_tags=batch)
+        return redirect_back(request)
     rows = queries.chosen(keys, timezone.now())
-    return render(request, "triage/changed.html", {"words": words, "batch": batch, "rows": rows, "may_change": True})
+    return render(request, "triage/changed.html", {"text": text, "batch": batch, "rows": rows, "may_change": True})
