@@ -20,9 +20,9 @@ from bot.robot_reports.as_json import report_json  # noqa: E402
 from bot.robot_reports.report import find_report  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "data"
-CASES = ("reports-dev", "reports-in-patch-threads-dev")
+DATASETS = ("reports-dev", "reports-in-patch-threads-dev")
 # Fields of the mail as a whole, which `explain` prints outside the report.
-NOT_ASKED = frozenset({"message_id", "list", "date", "date_utc", "subject", "from", "to", "cc", "in_reply_to"})
+OUTSIDE_REPORT = frozenset({"message_id", "list", "date", "date_utc", "subject", "from", "to", "cc", "in_reply_to"})
 OTHER_NAMES = {
     "full_sha": "culprit",
     "commit_subject": "culprit_title",
@@ -62,14 +62,14 @@ def folded(value: Any) -> Any:
 
 def compared() -> Iterator[tuple[str, str, Any, Any]]:
     """Yield Message-ID, field, expected value and found value, for every field of every report."""
-    for case in CASES:
-        expected = {each["message_id"]: each for each in json.loads((SHARED / f"{case}.json").read_text())}
-        for raw in read_mbox(SHARED / f"{case}.mbox"):
+    for name in DATASETS:
+        expected = {each["message_id"]: each for each in json.loads((SHARED / f"{name}.json").read_text())}
+        for raw in read_mbox(SHARED / f"{name}.mbox"):
             mail = parse(raw.raw)
-            told = find_report(mail)
-            report = report_json(told, mail) if told else None
+            found = find_report(mail)
+            report = report_json(found, mail) if found else None
             for field, want in expected[mail.message_id].items():
-                if field not in NOT_ASKED:
+                if field not in OUTSIDE_REPORT:
                     yield mail.message_id, field, folded(want), folded(found_as(field, report))
 
 
@@ -77,16 +77,16 @@ def main() -> None:
     if not SHARED.is_dir():
         sys.exit(f"the real reports are not on this machine (expected in {SHARED})")
     right: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
+    labelled: Counter[str] = Counter()
     for message_id, field, want, found in compared():
-        asked[field] += 1
+        labelled[field] += 1
         right[field] += want == found
         if want != found and "-v" in sys.argv:
             print(f"{field} of {message_id}: expected {want!r}, found {found!r}")
     print(f"{'field':24}{'right':>7}{'asked':>7}{'%':>8}")
-    for field in asked:
-        print(f"{field:24}{right[field]:7}{asked[field]:7}{100 * right[field] / asked[field]:8.1f}")
-    print(f"{'all':24}{right.total():7}{asked.total():7}{100 * right.total() / asked.total():8.1f}")
+    for field in labelled:
+        print(f"{field:24}{right[field]:7}{labelled[field]:7}{100 * right[field] / labelled[field]:8.1f}")
+    print(f"{'all':24}{right.total():7}{labelled.total():7}{100 * right.total() / labelled.total():8.1f}")
 
     print()
     replies.report()

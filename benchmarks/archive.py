@@ -30,8 +30,8 @@ _RESIDENT = re.compile(r"largest size (\d+)")
 # Runs manage.py and prints its peak memory at the end, not counting the packs that git maps in its own process.
 WRAPPED = """
 import atexit, resource, runpy, sys
-tell = lambda: print("largest size", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
-atexit.register(tell)
+report = lambda: print("largest size", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+atexit.register(report)
 sys.argv = sys.argv[1:]
 sys.path.insert(0, sys.argv[0].rpartition("/")[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
@@ -79,8 +79,8 @@ def reading(folder: Path, epoch: Path, mails: int) -> None:
     manage(var, "shell", stdin=TRACK)
     least = timed(in_git(epoch), 3)
     started = min(manage(var, "check")[1] for _ in range(3))
-    said, spent, resident = manage(var, "read", str(epoch))
-    print(said.partition(": ")[2])
+    output, spent, resident = manage(var, "read", str(epoch))
+    print(output.partition(": ")[2])
     print(f"{'':44}{'mails/s':>9}{'ratio':>8}   budget")
     print(f"{'git cat-file --batch':44}{mails / least:9.0f}{1:8.2f}")
     print(f"{'read, all of the command':44}{mails / spent:9.0f}{spent / least:8.2f}   1.50")
@@ -100,9 +100,9 @@ def reading(folder: Path, epoch: Path, mails: int) -> None:
     print(f"{f'nothing new over {INBOXES} inboxes, seconds':44}{again:9.2f}           2.00")
 
 
-def mark_read(var: Path, places: list[str]) -> None:
+def mark_read(var: Path, paths: list[str]) -> None:
     """Mark inboxes as read, without reading them."""
-    lines = ["import subprocess", "from tracker.models import Archive", f"for place in {places!r}:"]
+    lines = ["import subprocess", "from tracker.models import Archive", f"for place in {paths!r}:"]
     lines += ["    head = subprocess.check_output(['git', '-C', place, 'rev-parse', 'HEAD'], text=True).strip()"]
     lines += ["    Archive.objects.create(path=place, cursor='1:' + head)"]
     manage(var, "shell", stdin="\n".join(lines) + "\n\n")
@@ -115,8 +115,9 @@ def flat(epoch: Path) -> None:
     print(f"\n{'keys':>9}{'µs a mail':>12}")
     for count in (10, 1000, 100_000, 1_000_000):
         keys = (key for number in range(count // 3 + 1) for key in _keys(number))
-        sieve = Prefilter(keys, identity)
-        print(f"{count:9}{timed(lambda sieve=sieve: [sieve.passes(raw) for raw in mails], 3) / len(mails) * 1e6:12.1f}")
+        prefilter = Prefilter(keys, identity)
+        spent = timed(lambda prefilter=prefilter: [prefilter.passes(raw) for raw in mails], 3)
+        print(f"{count:9}{spent / len(mails) * 1e6:12.1f}")
 
 
 def _keys(number: int) -> tuple[bytes, bytes, bytes]:

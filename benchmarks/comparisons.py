@@ -37,20 +37,20 @@ def measurements(kernels: list[str], variants: list[str], benchmarks: int, machi
             for metric, scenario in zip(metrics, scenarios, strict=True):
                 for box in boxes:
                     samples = [1000 + chance.gauss(0, 5) for _ in range(5)]
-                    told = {"metric": metric, "scenario": scenario, "machine": box, "role": "headline"}
+                    columns = {"metric": metric, "scenario": scenario, "machine": box, "role": "headline"}
                     mean = sum(samples) / 5
-                    told |= {"mean": mean, "runs": 5, "stddev": 5.0, "samples": samples}
-                    rows.append(models.Measurement(kernel=kernel, **told))
+                    columns |= {"mean": mean, "runs": 5, "stddev": 5.0, "samples": samples}
+                    rows.append(models.Measurement(kernel=kernel, **columns))
             models.Measurement.objects.bulk_create(rows)
 
 
-def told(name: str, work: Callable[[], object], beside: float = 0.0) -> float:
+def report_timing(name: str, work: Callable[[], object], beside: float = 0.0) -> float:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as captured:
         work()
-    queries = len(asked)  # read now: the next request clears them
+    queries = len(captured)  # read now: the next request clears them
     spent = timed(work)
     over = "" if spent <= BUDGET_SECONDS and queries <= BUDGET_QUERIES else "   OVER"
     ratio = f", {spent / beside:.1f} times the empty one" if beside else ""
@@ -60,9 +60,9 @@ def told(name: str, work: Callable[[], object], beside: float = 0.0) -> float:
 
 def main() -> None:
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    with tempfile.TemporaryDirectory() as place:
-        os.environ |= {"PERFWORK_VAR": place, "DJANGO_SETTINGS_MODULE": "tracker.settings", "LOG_LEVEL": "ERROR"}
-        os.environ.setdefault("DATABASE_URL", f"sqlite:///{place}/bench.sqlite3")
+    with tempfile.TemporaryDirectory() as directory:
+        os.environ |= {"PERFWORK_VAR": directory, "DJANGO_SETTINGS_MODULE": "tracker.settings", "LOG_LEVEL": "ERROR"}
+        os.environ.setdefault("DATABASE_URL", f"sqlite:///{directory}/bench.sqlite3")
         import django
 
         django.setup()
@@ -82,13 +82,13 @@ def main() -> None:
         print(f"  budget: {BUDGET_SECONDS:.0f} s, {BUDGET_QUERIES} queries")
         oldest = Release.objects.order_by("number").values_list("version", flat=True)[0]
         client = Client(SERVER_NAME="127.0.0.1")
-        empty = told("the report of an empty release, text", lambda: client.get(f"/{oldest}/report.txt"))
-        told("the report, text", lambda: client.get(f"/{version}/report.txt"), empty)
-        told("the report, Markdown", lambda: client.get(f"/{version}/report.md"), empty)
-        told("the report, a page", lambda: client.get(f"/{version}/report/"), empty)
-        told("a study of 3 variants, 260 tests", lambda: client.get("/study/variants/"))
-        told("the index of 60 releases, reckoned", lambda: (cache.clear(), client.get("/index/")))
-        told("the index, known", lambda: client.get("/index/"))
+        empty = report_timing("the report of an empty release, text", lambda: client.get(f"/{oldest}/report.txt"))
+        report_timing("the report, text", lambda: client.get(f"/{version}/report.txt"), empty)
+        report_timing("the report, Markdown", lambda: client.get(f"/{version}/report.md"), empty)
+        report_timing("the report, a page", lambda: client.get(f"/{version}/report/"), empty)
+        report_timing("a study of 3 variants, 260 tests", lambda: client.get("/study/variants/"))
+        report_timing("the index of 60 releases, reckoned", lambda: (cache.clear(), client.get("/index/")))
+        report_timing("the index, known", lambda: client.get("/index/"))
 
 
 def make_comparisons(version: str) -> None:

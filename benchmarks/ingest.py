@@ -132,13 +132,13 @@ def measured(file: Path, folder: Path, database: str) -> dict[str, Any]:
     environment = {**os.environ, "PERFWORK_VAR": str(folder), "DATABASE_URL": database}
     environment["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
     out = subprocess.check_output([sys.executable, __file__, "take", file], env=environment, text=True)
-    told: dict[str, Any] = json.loads(out.splitlines()[-1])
-    return told
+    figures: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return figures
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as place, postgres(Path(place)) as server:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as directory, postgres(Path(directory)) as server:
+        folder = Path(directory)
         files = {}
         for count in (RESULTS // 10, RESULTS):
             files[count] = folder / f"{count}.jsonl"
@@ -148,21 +148,21 @@ def main() -> None:
         print(f"{RESULTS:,} results of {MEASUREMENTS} measurements")
         print(f"{'':38}{'results/s':>10}{'budget':>8}{'ratio':>8}{'queries':>9}{'peak MB':>9}")
         print(f"{f'json.loads + jsonschema (of {VALIDATED:,})':38}{1 / least:10.0f}{'':8}{1:8.2f}")
-        ways = (
+        databases = (
             ("SQLite, a tenth of them", RESULTS // 10, f"sqlite:///{folder}/tenth.sqlite3"),
             ("SQLite", RESULTS, f"sqlite:///{folder}/all.sqlite3"),
             ("PostgreSQL", RESULTS, server),
         )
-        for name, count, database in ways:
-            told = measured(files[count], folder, database)
-            if told["taken"] != count:
-                sys.exit(f"{name}: {told['taken']} of {count} results taken")
-            each = told["seconds"] / count
+        for name, count, database in databases:
+            figures = measured(files[count], folder, database)
+            if figures["taken"] != count:
+                sys.exit(f"{name}: {figures['taken']} of {count} results taken")
+            each = figures["seconds"] / count
             print(
                 f"{name:38}{1 / each:10.0f}{BUDGETS.get(name, ''):>8}{each / least:8.2f}"
-                f"{told['queries'] / count:9.2f}{told['peak']:9}"
+                f"{figures['queries'] / count:9.2f}{figures['peak']:9}"
             )
-            if told["queries"] > QUERIES * count:
+            if figures["queries"] > QUERIES * count:
                 sys.exit(f"{name}: more than {QUERIES} queries a result")
 
 

@@ -18,7 +18,7 @@ from bot.mail.mailmap import read_mailmap
 from tests.debian_kernel import DebianKernel
 from tests.needs import kernel_source
 
-COMMITS, ASKED = 2000, 20
+COMMITS, SCRIPT_COMMITS = 2000, 20
 BUDGET_MS = 5.0
 
 
@@ -27,8 +27,8 @@ def main() -> None:
     if tarball is None or shutil.which("perl") is None:
         print("maintainers: NOT MEASURED: apt install linux-source perl")
         return
-    with TemporaryDirectory() as place:
-        kernel = DebianKernel(Path(place), tarball)
+    with TemporaryDirectory() as directory:
+        kernel = DebianKernel(Path(directory), tarball)
         commits = list(kernel.commits(COMMITS))
         begin = time.perf_counter()
         known, proper = Maintainers(kernel.maintainers), read_mailmap(kernel.mailmap).proper
@@ -39,9 +39,9 @@ def main() -> None:
             known.of(commit.files, commit.line, proper)
             times.append(1000 * (time.perf_counter() - begin))
         begin = time.perf_counter()
-        for commit in commits[:ASKED]:
+        for commit in commits[:SCRIPT_COMMITS]:
             kernel.script_recipients(commit)
-        script = 1000 * (time.perf_counter() - begin) / ASKED
+        script = 1000 * (time.perf_counter() - begin) / SCRIPT_COMMITS
     mean = sum(times) / len(times)
     print(f"maintainers: {len(known)} sections read in {1000 * loaded:.0f} ms, once a file")
     print(f"  a commit: {mean:.3f} ms in the mean, {max(times):.2f} ms at most (budget {BUDGET_MS} ms)")

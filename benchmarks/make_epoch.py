@@ -19,22 +19,22 @@ from bot.archives.sources.public_inbox import read_epoch  # noqa: E402
 _AT = re.compile(rb"(?<=[^\s<])@(?=\w)")  # in ids and addresses, anywhere
 
 
-def copies(mails: list[bytes], wanted: int) -> Iterator[bytes]:
-    """Yield `wanted` mails, the real ones first; later rounds have the round number in ids and addresses."""
-    for number in range(wanted):
-        turn, place = divmod(number, len(mails))
-        mail = mails[place]
+def copies(mails: list[bytes], count: int) -> Iterator[bytes]:
+    """Yield `count` mails, the real ones first; later rounds have the round number in ids and addresses."""
+    for number in range(count):
+        turn, index = divmod(number, len(mails))
+        mail = mails[index]
         yield _AT.sub(b".r%d@" % turn, mail) if turn else mail
 
 
-def make(source: Path, target: Path, wanted: int) -> None:
+def make(source: Path, target: Path, count: int) -> None:
     """Write the epoch with `git fast-import`."""
     subprocess.run(["git", "init", "-q", "--bare", "-b", "master", target], check=True)
     mails = [mail.raw for mail in read_epoch(source)]
     into = subprocess.Popen(["git", "-C", target, "fast-import", "--quiet"], stdin=subprocess.PIPE)
     assert into.stdin
     with into.stdin as pipe:
-        for number, mail in enumerate(copies(mails, wanted)):
+        for number, mail in enumerate(copies(mails, count)):
             start = b"commit refs/heads/master\ncommitter a <a@lists.example> %d +0000\ndata 1\nm\n" % (
                 1_600_000_000 + number
             )

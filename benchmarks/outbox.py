@@ -114,9 +114,9 @@ def measure(port: int, queued: int, sent: int) -> None:
 
 def main() -> None:
     queued, sent = (int(each) for each in (sys.argv[1:] + ["100000", "20000"][len(sys.argv) - 1 :])[:2])
-    with tempfile.TemporaryDirectory() as place, sink() as port:
-        os.environ |= {"PERFWORK_VAR": place, "DJANGO_SETTINGS_MODULE": "tracker.settings", "LOG_LEVEL": "ERROR"}
-        os.environ.setdefault("DATABASE_URL", f"sqlite:///{place}/bench.sqlite3")
+    with tempfile.TemporaryDirectory() as directory, sink() as port:
+        os.environ |= {"PERFWORK_VAR": directory, "DJANGO_SETTINGS_MODULE": "tracker.settings", "LOG_LEVEL": "ERROR"}
+        os.environ.setdefault("DATABASE_URL", f"sqlite:///{directory}/bench.sqlite3")
         import django
 
         django.setup()

@@ -74,8 +74,8 @@ def made(reports: int, messages: int) -> str:
             batch_size=5000,
         )  # fmt: skip
         rows = [_rows(n, known, dice) for n in range(reports)]
-        for place, model in enumerate((models.Report, models.Finding, models.Event)):
-            model.objects.bulk_create([each[place] for each in rows], batch_size=2000)
+        for index, model in enumerate((models.Report, models.Finding, models.Event)):
+            model.objects.bulk_create([each[index] for each in rows], batch_size=2000)
         _mails(reports, messages)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE" if connection.vendor == "sqlite" else "VACUUM ANALYZE")
@@ -88,9 +88,9 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
     from tracker.domain.events import EventKind, State
     from tracker.services import report_summary
 
-    place = 0 if dice.random() < SHARE else dice.randrange(1, RELEASES)
-    version = known.versions[place]
-    at = known.ends[place] - timedelta(days=dice.randrange(1, 60), minutes=dice.randrange(1440))
+    index = 0 if dice.random() < SHARE else dice.randrange(1, RELEASES)
+    version = known.versions[index]
+    at = known.ends[index] - timedelta(days=dice.randrange(1, 60), minutes=dice.randrange(1440))
     merged = version if dice.random() < 0.5 else ""
     state = dice.choice([*(["no_response"] * 5), *State])
     metric, scenario, machine = (dice.choice(each) for each in (known.metrics, known.scenarios, known.machines))
@@ -115,14 +115,14 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
         change_pct=change, change_pct_raw=change, old_samples=old, new_samples=new, old_mean=1000.0, new_mean=900.0,
         effect=effect,
     )  # fmt: skip
-    told = {
+    event = {
         "key": f"reported:{n}",
         "kind": EventKind.REPORTED,
         "occurred_at": at,
         "message_id": f"r{n}@x",
         "recorded_at": at,
     }
-    return report, finding, models.Event(report_id=n + 1000, **told)
+    return report, finding, models.Event(report_id=n + 1000, **event)
 
 
 def _mails(reports: int, messages: int) -> None:
@@ -135,16 +135,16 @@ def _mails(reports: int, messages: int) -> None:
     now, body = datetime(2026, 1, 1, tzinfo=UTC), zlib.compress(b"From: a@dev.example\n\nwords\n" * 20)
     text = "I can reproduce this here, and I will have a look at it tomorrow. " * 8
     for start in range(0, messages, 50_000):
-        some = range(start, min(messages, start + 50_000))
+        numbers = range(start, min(messages, start + 50_000))
         stored = str(now) if bulk.connection.vendor == "sqlite" else now
         bulk.insert(models.RawMessage, ["id", "digest", "position", "compressed", "error", "received_at"],
-                    [(n + 1000, f"d{n}", "", body, "", stored) for n in some])  # fmt: skip
+                    [(n + 1000, f"d{n}", "", body, "", stored) for n in numbers])  # fmt: skip
         columns = ["message_id", "report", "source", "in_reply_to", "author_name", "author_email", "subject", "sent_at",
                    "kind", "role", "relation", "trust", "trust_by", "tables", "own_text"]  # fmt: skip
         bulk.insert(models.Message, columns, [
             (f"m{n}@x", 1000 if n < LONG else 1000 + n % reports, n + 1000, "", "A. Author", "a@dev.example",
              "Re: the report", stored, "person", "author", "thread", "pass", "dev.example", b"", text)
-            for n in some
+            for n in numbers
         ])  # fmt: skip
 
 
@@ -157,11 +157,15 @@ def questions(version: str) -> dict[str, str]:
                "author=author7@dev.example", "assigned=nobody", "stable=missing", "age=1y", "silence=1y", "q=number 12",
                "improvements=on", "state=working&machine=lab-01-2sp1&q=change", "blocking=yes"]  # fmt: skip
     base = f"/{version}/"
-    asked = {"first page": base, "last page": f"{base}?section=merged&end=1", "one section": f"{base}?section=shifted"}
-    asked |= {each: f"{base}?{each}" for each in filters}
-    asked |= {f"order {name}": f"{base}?order={name}" for name in ORDERS}
-    asked |= {f"last by {name}": f"{base}?order={name}&section=shifted&end=1" for name in ORDERS}
-    return asked | {f"group {name}": f"{base}?group={name}" for name in GROUPS}
+    queries = {
+        "first page": base,
+        "last page": f"{base}?section=merged&end=1",
+        "one section": f"{base}?section=shifted",
+    }
+    queries |= {each: f"{base}?{each}" for each in filters}
+    queries |= {f"order {name}": f"{base}?order={name}" for name in ORDERS}
+    queries |= {f"last by {name}": f"{base}?order={name}&section=shifted&end=1" for name in ORDERS}
+    return queries | {f"group {name}": f"{base}?group={name}" for name in GROUPS}
 
 
 def measure(path: str) -> tuple[float, int, int]:
@@ -181,10 +185,10 @@ def measure(path: str) -> tuple[float, int, int]:
     from django.core.cache import cache
 
     cache.clear()
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as captured:
         client.get(path)
     size = len(answer.content if answer.get("Content-Encoding") == "gzip" else gzip.compress(answer.content))
-    return median(spent), len(asked), size
+    return median(spent), len(captured), size
 
 
 def counting(version: str) -> float:
@@ -201,18 +205,18 @@ def counting(version: str) -> float:
     return median(spent)
 
 
-def told(name: str, path: str, queries: int, most: float = float("inf")) -> tuple[float, bool]:
-    spent, asked, size = measure(path)
-    fits = spent <= most and asked <= queries and size <= BUDGET_KB * 1024
-    print(f"  {name:46} {spent:7.1f} ms {asked:3} queries {size / 1024:6.1f} kB{'' if fits else '   OVER'}")
+def report_timing(name: str, path: str, queries: int, most: float = float("inf")) -> tuple[float, bool]:
+    spent, count, size = measure(path)
+    fits = spent <= most and count <= queries and size <= BUDGET_KB * 1024
+    print(f"  {name:46} {spent:7.1f} ms {count:3} queries {size / 1024:6.1f} kB{'' if fits else '   OVER'}")
     return spent, fits
 
 
 def main() -> None:
     reports, messages = (int(each) for each in (sys.argv[1:] + ["20000", "100000"][len(sys.argv) - 1 :])[:2])
-    with tempfile.TemporaryDirectory() as place:
-        os.environ |= {"PERFWORK_VAR": place, "DJANGO_SETTINGS_MODULE": "tracker.settings", "LOG_LEVEL": "ERROR"}
-        os.environ.setdefault("DATABASE_URL", f"sqlite:///{place}/bench.sqlite3")
+    with tempfile.TemporaryDirectory() as directory:
+        os.environ |= {"PERFWORK_VAR": directory, "DJANGO_SETTINGS_MODULE": "tracker.settings", "LOG_LEVEL": "ERROR"}
+        os.environ.setdefault("DATABASE_URL", f"sqlite:///{directory}/bench.sqlite3")
         import django
 
         django.setup()
@@ -229,7 +233,7 @@ def main() -> None:
         floor, _, _ = measure("/sign-in/")
         budget = f"budget: {BUDGET_MS:.0f} ms, {BUDGET_QUERIES} queries, {BUDGET_KB} kB"
         print(f"  a page that asks nothing takes {floor:.1f} ms here: the measure of this machine and hour; {budget}")
-        every = [told(name, path, BUDGET_QUERIES, BUDGET_MS) for name, path in questions(version).items()]
+        every = [report_timing(name, path, BUDGET_QUERIES, BUDGET_MS) for name, path in questions(version).items()]
         usual, worst = median(spent for spent, _ in every), max(spent for spent, _ in every)
         many = f"{usual:.1f} ms, {usual / floor:.0f} times that"
         print(f"  of {len(every)} questions the median takes {many}; the slowest {worst:.1f} ms")
@@ -238,7 +242,7 @@ def main() -> None:
                   ("the front page", "/"), ("a machine", "/machine/lab-01-2sp1/"), ("machines", "/machine/"),
                   ("inbox", "/inbox/"), ("outbox", "/outbox/")]  # fmt: skip
         for name, path in others:
-            told(name, path, BUDGET_REPORT)
+            report_timing(name, path, BUDGET_REPORT)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ from benchmarks.replies import SHARED, figures, intent_counts, rule_counts, thre
 from bot.replies.rules.page import MEASURED, page  # noqa: E402
 
 
-def fared() -> dict[str, Any]:
+def accuracy() -> dict[str, Any]:
     """Return the accuracy of the rules, in the form of measured.json."""
-    whole = threads()
-    replies = [reply for thread in whole for reply in thread.replies]
+    all_threads = threads()
+    replies = [reply for thread in all_threads for reply in thread.replies]
     found = figures(replies)
     return {
-        "on": f"on {found.replies} replies in {len(whole)} real threads of 2022 to 2025",
+        "on": f"on {found.replies} replies in {len(all_threads)} real threads of 2022 to 2025",
         "summary": (
             f"{found.acted_rightly} of {found.acted} automatic effects were right; {found.found_auto} of "
             f"{found.labelled_auto} replies that a person would let act automatically did so; the right effect was "
@@ -33,5 +33,5 @@ def fared() -> dict[str, Any]:
 if __name__ == "__main__":
     if not SHARED.is_dir():
         sys.exit(f"the labelled threads are not on this machine (expected in {SHARED})")
-    MEASURED.write_text(json.dumps(fared(), indent=1) + "\n", encoding="utf-8")
-    (ROOT / "docs" / "reading.md").write_text(page(fared()), encoding="utf-8")
+    MEASURED.write_text(json.dumps(accuracy(), indent=1) + "\n", encoding="utf-8")
+    (ROOT / "docs" / "reading.md").write_text(page(accuracy()), encoding="utf-8")

@@ -149,20 +149,20 @@ def intent_counts(replies: Sequence[Reply]) -> dict[str, tuple[int, int, int]]:
     }
 
 
-def cross_validated(whole: Sequence[Thread]) -> Iterator[tuple[Thread, tuple[str, ...]]]:
+def cross_validated(all_threads: Sequence[Thread]) -> Iterator[tuple[Thread, tuple[str, ...]]]:
     """Yield each thread, read without the rules that only this thread supports, and those rules.
 
     A rule is supported by a thread in which it decided correctly. This is leave-one-out for hand-written rules:
     what was learned from one thread alone does not count there.
     """
     supported: dict[str, set[str]] = {}
-    for thread in whole:
+    for thread in all_threads:
         for reply in thread.replies:
             if reply.right and reply.effect["rule"]:
                 supported.setdefault(reply.effect["rule"], set()).add(thread.key)
-    for thread in whole:
+    for thread in all_threads:
         off = tuple(sorted(rule for rule, keys in supported.items() if keys == {thread.key}))
-        read = threads(off) if off else whole
+        read = threads(off) if off else all_threads
         yield next(each for each in read if each.key == thread.key), off
 
 
@@ -198,10 +198,10 @@ def _after(state: str, effect: str) -> str:
 
 def report() -> None:
     """Print all tables."""
-    whole = threads()
-    replies = [reply for thread in whole for reply in thread.replies]
+    all_threads = threads()
+    replies = [reply for thread in all_threads for reply in thread.replies]
     _print_figures("all threads", figures(replies))
-    left_out = list(cross_validated(whole))
+    left_out = list(cross_validated(all_threads))
     _print_figures("leave one out", figures([reply for thread, _ in left_out for reply in thread.replies]))
     print(f"\n{'rule that decided':34}{'times':>6}{'right':>6}")
     for rule, (times, right) in rule_counts(replies).items():
@@ -210,16 +210,16 @@ def report() -> None:
     for intent, (read, right, labelled) in intent_counts(replies).items():
         print(f"{intent:34}{read:6}{right:6}{labelled:9}")
     print(f"\n{'thread':46}{'want':24}{'by itself':22}{'accepted':22}{'right':>6}  left out: right, without")
-    for thread, (without, off) in zip(whole, left_out, strict=True):
+    for thread, (without, off) in zip(all_threads, left_out, strict=True):
         right, still = (sum(reply.right for reply in each.replies) for each in (thread, without))
         print(
             f"{thread.subject[-44:]:46}{thread.want:24}{thread.state:22}{thread.if_accepted:22}"
             f"{right:3}/{len(thread.replies):<2}  {still}{', ' + ', '.join(off) if off else ''}"
         )
-    alone = sum(each.state == each.want for each in whole)
-    accepted = sum(each.if_accepted == each.want for each in whole)
-    bound = sum(labels_alone(each) == each.want for each in whole)
-    print(f"\nfinal states: {alone} of {len(whole)} by itself, {accepted} with every suggestion accepted;")
+    alone = sum(each.state == each.want for each in all_threads)
+    accepted = sum(each.if_accepted == each.want for each in all_threads)
+    bound = sum(labels_alone(each) == each.want for each in all_threads)
+    print(f"\nfinal states: {alone} of {len(all_threads)} by itself, {accepted} with every suggestion accepted;")
     print(f"the effects that the labels call automatic lead to {bound} by themselves")
 
 

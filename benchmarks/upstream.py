@@ -72,8 +72,8 @@ def manage(var: Path, *arguments: str, stdin: str = "") -> str:
 
 def walked(var: Path, tree: Path) -> list[float]:
     """Walk the tree. Return seconds, new landings, events, peak memory in MB, and landings in all."""
-    said = manage(var, "shell", stdin=WALK.format(path=str(tree)))
-    line = next(line for line in said.splitlines() if line.startswith("walked"))
+    output = manage(var, "shell", stdin=WALK.format(path=str(tree)))
+    line = next(line for line in output.splitlines() if line.startswith("walked"))
     return [float(word) for word in line.split()[1:]]
 
 

@@ -12,11 +12,20 @@ from django.core.exceptions import ImproperlyConfigured
 
 env = environ.Env()
 T = TypeVar("T")
-_WORDS = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
+_SWITCH_VALUES = {
+    "on": True,
+    "true": True,
+    "yes": True,
+    "1": True,
+    "off": False,
+    "false": False,
+    "no": False,
+    "0": False,
+}
 _ADDRESS = re.compile(r"[\w.!#$%&'*/=?^`{|}~-]+@[\w.-]+", re.ASCII)
 
 
-def told(name: str, expected: str, read: Callable[[], T]) -> T:
+def parse_setting(name: str, expected: str, read: Callable[[], T]) -> T:
     """Return `read()`. Raises ImproperlyConfigured, which says what was expected and what was found."""
     try:
         return read()
@@ -28,7 +37,9 @@ def told(name: str, expected: str, read: Callable[[], T]) -> T:
 
 def flag(name: str, default: bool) -> bool:
     """Return a switch. A word that is neither on nor off is rejected: a typo must not let mail go out."""
-    return told(name, "on or off", lambda: _WORDS[env.str(name, default="on" if default else "off").strip().lower()])
+    return parse_setting(
+        name, "on or off", lambda: _SWITCH_VALUES[env.str(name, default="on" if default else "off").strip().lower()]
+    )
 
 
 def seconds(name: str, default: float) -> float:
@@ -40,10 +51,10 @@ def seconds(name: str, default: float) -> float:
             raise ValueError
         return span
 
-    return told(name, "a number of seconds", read)
+    return parse_setting(name, "a number of seconds", read)
 
 
-def whole(name: str, default: int) -> int:
+def positive_int(name: str, default: int) -> int:
     """Return a whole number above 0 and below one million."""
 
     def read() -> int:
@@ -52,7 +63,7 @@ def whole(name: str, default: int) -> int:
             raise ValueError
         return number
 
-    return told(name, "a whole number from 1 to 999999", read)
+    return parse_setting(name, "a whole number from 1 to 999999", read)
 
 
 def pairs(name: str, expected: str = "comma-separated name=path pairs", key: str = r".+") -> dict[str, str]:
@@ -64,7 +75,7 @@ def pairs(name: str, expected: str = "comma-separated name=path pairs", key: str
             raise ValueError
         return found
 
-    return told(name, expected, read)
+    return parse_setting(name, expected, read)
 
 
 def address(name: str, default: str) -> str:
@@ -76,7 +87,7 @@ def address(name: str, default: str) -> str:
             raise ValueError
         return found
 
-    return told(name, "an address like perfbot@bot.example.org", read)
+    return parse_setting(name, "an address like perfbot@bot.example.org", read)
 
 
 def database(name: str, default: str) -> dict[str, Any]:
@@ -87,4 +98,4 @@ def database(name: str, default: str) -> dict[str, Any]:
             raise ValueError
         return dict(env.db_url(name, default=default))
 
-    return told(name, "sqlite:///path or postgres://user:password@host/name", read)
+    return parse_setting(name, "sqlite:///path or postgres://user:password@host/name", read)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from tracker.environment import address, database, env, flag, pairs, seconds, whole
+from tracker.environment import address, database, env, flag, pairs, positive_int, seconds
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -42,8 +42,8 @@ PERFWORK_REGZBOT: str = env.str("PERFWORK_REGZBOT", default="")
 PERFWORK_SUBJECT: str = env.str("PERFWORK_SUBJECT", default="seed")
 PERFWORK_REPRODUCE: str = env.str("PERFWORK_REPRODUCE", default="")
 PERFWORK_ATTACH: list[str] = env.list("PERFWORK_ATTACH", default=[])
-PERFWORK_MOST_PEOPLE: int = whole("PERFWORK_MOST_PEOPLE", 40)
-PERFWORK_OLDEST_DAYS: int = whole("PERFWORK_OLDEST_DAYS", 365)
+PERFWORK_MOST_PEOPLE: int = positive_int("PERFWORK_MOST_PEOPLE", 40)
+PERFWORK_OLDEST_DAYS: int = positive_int("PERFWORK_OLDEST_DAYS", 365)
 PERFWORK_POLICY: str = env.str("PERFWORK_POLICY", default="")
 PERFWORK_ROBOTS: list[str] = env.list("PERFWORK_ROBOTS", default=["lkp@intel.com", "oliver.sang@intel.com"])
 PERFWORK_OPERATORS: list[str] = env.list("PERFWORK_OPERATORS", default=[])
@@ -116,11 +116,11 @@ ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOOPBACK)
 
 def _local_secret() -> str:
     """Return a random key for this installation, kept in var/. Only used while the site is on loopback."""
-    place = VAR / "secret-key"
-    if not place.exists():
-        place.touch(mode=0o600)
-        place.write_text(secrets.token_urlsafe(60))
-    return place.read_text().strip()
+    path = VAR / "secret-key"
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(60))
+    return path.read_text().strip()
 
 
 SECRET_KEY: str = env.str("SECRET_KEY", default="")

@@ -104,7 +104,7 @@ def add_report(known: KnownReports, rows: dict[str, Report], report: Report) -> 
             title=report.culprit.title,
             message_ids=(),
             authors=frozenset(report.authors),
-            people=frozenset(report.told),
+            people=frozenset(report.recipients),
             verdict=report.verdict,
         )
     )

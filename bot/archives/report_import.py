@@ -33,7 +33,7 @@ def report_for(mail: ParsedMail, robot_report: RobotReport, identity: BotIdentit
     before = Report.objects.filter(culprit=culprit).first()
     if before and not (before.messages.exists() or before.results.exists()):
         before = None  # a report without any mail or result
-    known = (before.authors, before.told) if before else ([], [])
+    known = (before.authors, before.recipients) if before else ([], [])
     people = [address for address in (*mail.to, *mail.cc) if address.email not in identity.robots]
     report = catalog.report_for(
         culprit,
@@ -43,7 +43,7 @@ def report_for(mail: ParsedMail, robot_report: RobotReport, identity: BotIdentit
         tree=catalog.tree_for(robot_report.subject.tree),
         branch=robot_report.subject.branch,
         authors=person_keys(address for address in people if address in mail.to),
-        told=person_keys(people),
+        recipients=person_keys(people),
     )
     doubtful = report.held.startswith(_DOUBTFUL)
     if robot_report.unsure and before is None:
@@ -55,7 +55,7 @@ def report_for(mail: ParsedMail, robot_report: RobotReport, identity: BotIdentit
         report.save(update_fields=["held", "verdict"])
     if not robot_report.unsure or before is None:
         add_findings(report, robot_report)
-    return report, before is not None, known != (report.authors, report.told)
+    return report, before is not None, known != (report.authors, report.recipients)
 
 
 def events_of(mail: ParsedMail, robot_report: RobotReport, at: datetime) -> list[EventData]:

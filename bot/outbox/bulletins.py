@@ -78,7 +78,7 @@ def hold(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> OutgoingM
     if writer.insert(None, mail, bulletin.purpose, start):
         return OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
     row = OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
-    columns = {**writer.columns(mail, row.message_id), "reason": start.reason, "by_hand": False}
+    columns = {**writer.columns(mail, row.message_id), "reason": start.reason, "decided_by_person": False}
     states = (OutgoingState.HELD, OutgoingState.COMPOSED, OutgoingState.CANCELLED)
     waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=states, attempts=0, sent_at=None)  # never sent
     if not mail_transitions.transition(waiting, OutgoingState.HELD, COMPOSER, now, "composed again", **columns):

@@ -98,7 +98,7 @@ class _Round:
             if not writer.insert(report, mail, Purpose.REPORT, start, newest, held):
                 return False  # another worker was faster
             known = person_keys((*mail.to, *mail.cc))
-            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, told=known)
+            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, recipients=known)
         return True
 
     def refresh(self, limit: int) -> None:
@@ -109,7 +109,9 @@ class _Round:
         if last_change := Correspondent.objects.order_by("-since").values_list("since", flat=True).first():
             before = Q(looked_at__lte=last_change) | Q(looked_at=None, composed_at__lte=last_change)
             unsent.filter(before).update(stale=True, looked_at=None)  # recipients may have changed
-        expired = Q(state=OutgoingState.HELD, by_hand=False, not_before__lte=self.writer.now)  # a hold that has expired
+        expired = Q(
+            state=OutgoingState.HELD, decided_by_person=False, not_before__lte=self.writer.now
+        )  # a hold that has expired
         rows = unsent.filter(Q(stale=True) | expired).select_related("report__culprit", "report__tree")
         for row in rows.order_by(F("looked_at").asc(nulls_first=True), "pk")[:limit]:
             self._try_refresh(row)
@@ -117,7 +119,11 @@ class _Round:
     def _try_refresh(self, row: OutgoingMail) -> None:
         # A concurrent event resets looked_at; what a person or a worker does shows in the other columns.
         unchanged = OutgoingMail.objects.filter(
-            pk=row.pk, state=row.state, by_hand=row.by_hand, attempts=row.attempts, looked_at=self.writer.now
+            pk=row.pk,
+            state=row.state,
+            decided_by_person=row.decided_by_person,
+            attempts=row.attempts,
+            looked_at=self.writer.now,
         )
         if not OutgoingMail.objects.filter(pk=row.pk, state=row.state).update(stale=True, looked_at=self.writer.now):
             return
@@ -146,9 +152,9 @@ class _Round:
 
     def _refreshed_columns(self, row: OutgoingMail) -> dict[str, Any]:
         """Return the columns to change of an unsent mail; none if a person approved it or a server may have seen it."""
-        if row.attempts or (row.by_hand and row.state == OutgoingState.APPROVED):
+        if row.attempts or (row.decided_by_person and row.state == OutgoingState.APPROVED):
             return {}
-        manual = row.by_hand or (row.state == OutgoingState.HELD and not row.reason)
+        manual = row.decided_by_person or (row.state == OutgoingState.HELD and not row.reason)
         if reason := _why_not(row.about):
             return {} if manual else {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
         return self._recomposed_columns(row, manual)

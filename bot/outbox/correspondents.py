@@ -62,7 +62,7 @@ def process_bounce(reading: Reading, identity: BotIdentity, now: datetime) -> bo
     for mail in OutgoingMail.objects.filter(sender__in=paths, attempts__gt=0).order_by("pk")[:1]:
         at = min(reading.mail.date or now, now)
         mail_transitions.mark_sent(
-            mail.message_id, at, now, by="bounce", words=f"bounced with <{reading.mail.message_id}>"
+            mail.message_id, at, now, by="bounce", note=f"bounced with <{reading.mail.message_id}>"
         )
         ours = {each.lower() for each in mail.recipients}
         failed = {each: reply for each, reply in reading.bounce.failed.items() if each in ours}

@@ -32,7 +32,9 @@ def evaluate(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: d
     elif mail.state in WAITING and not mail.settled:
         reason = "an archive has an unauthenticated copy, though this mail was not sent from here: check before sending"
         waiting = OutgoingMail.objects.filter(pk=mail.pk, state__in=WAITING)
-        mail_transitions.transition(waiting, S.HELD, BY, now, reason, reason=reason, by_hand=True, not_before=None)
+        mail_transitions.transition(
+            waiting, S.HELD, BY, now, reason, reason=reason, decided_by_person=True, not_before=None
+        )
     return True
 
 

@@ -91,13 +91,13 @@ class _Further:
         """
         unsent = OutgoingMail.objects.filter(state__in=WAITING).exclude(purpose=Purpose.REPORT)
         unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER).exclude(report=None)
-        unsent.filter(Q(by_hand=True) | Q(attempts__gt=0)).update(stale=False)
+        unsent.filter(Q(decided_by_person=True) | Q(attempts__gt=0)).update(stale=False)
         over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
-        rows = unsent.filter(Q(stale=True) | over, by_hand=False, attempts=0).select_related("report")
+        rows = unsent.filter(Q(stale=True) | over, decided_by_person=False, attempts=0).select_related("report")
         for row in rows.order_by("pk")[:AT_ONCE]:
             reason = f"no longer due: {row.about.status}"[:1000]
             with transaction.atomic():
-                waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=WAITING, by_hand=False)
+                waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=WAITING, decided_by_person=False)
                 columns = {"reason": reason, "stale": False, "not_before": None}
                 if mail_transitions.transition(waiting, OutgoingState.CANCELLED, COMPOSER, self.now, reason, **columns):
                     _sent().filter(report=row.report_id).update(stale=True, news_until=None)
@@ -152,7 +152,9 @@ class _Further:
         return sorted(sent, key=lambda row: reports.index(row.about.pk))
 
     def _news(self, context: ReportContext) -> int:
-        cancelled = Q(state=OutgoingState.CANCELLED, by_hand=False)  # cancelled by us; composed again if still due
+        cancelled = Q(
+            state=OutgoingState.CANCELLED, decided_by_person=False
+        )  # cancelled by us; composed again if still due
         purposes = set(context.report.outgoing.exclude(cancelled).values_list("purpose", flat=True))
         since = self.now - FRESH
         recent = context.report.events.filter(recorded_at__gt=since)

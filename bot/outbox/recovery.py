@@ -33,11 +33,11 @@ def sweep(now: datetime) -> tuple[int, int]:
     died = "its worker died"
     freed = {"lease_until": None}
     requeued = mail_transitions.transition(
-        expired.filter(data_at=None), S.APPROVED, "sweep", now, f"{died} before sending began", **freed
+        expired.filter(handed_over_at=None), S.APPROVED, "sweep", now, f"{died} before sending began", **freed
     )
     reason = f"{died} while sending; it counts as sent if a copy is found in an archive"
     in_doubt = mail_transitions.transition(
-        expired.filter(data_at__isnull=False), S.IN_DOUBT, "sweep", now, reason, reason=reason, **freed
+        expired.filter(handed_over_at__isnull=False), S.IN_DOUBT, "sweep", now, reason, reason=reason, **freed
     )
     return len(requeued), len(in_doubt)
 
@@ -48,13 +48,13 @@ def resolve(policy: RecoveryPolicy, now: datetime) -> int:
     """
     if not policy.resend:
         return 0
-    waiting = OutgoingMail.objects.filter(state=S.IN_DOUBT, data_at__lt=now - policy.wait)
+    waiting = OutgoingMail.objects.filter(state=S.IN_DOUBT, handed_over_at__lt=now - policy.wait)
     archives = [each for each in archives_with_copies() if each.path != policy.sent_folder] if waiting.exists() else []
     read_at = min((each.read_at for each in archives if each.read_at), default=None)
     if read_at is None:  # no archive could have shown a copy
         return 0
-    rows = waiting.filter(data_at__lt=read_at - policy.wait)
+    rows = waiting.filter(handed_over_at__lt=read_at - policy.wait)
     rows = rows.exclude(pk__in=MailTransition.objects.filter(by=THE_POLICY, was=S.IN_DOUBT).values("mail"))
     reason = f"no copy found within {policy.wait}: sent again with the same Message-ID"
-    columns = {"reason": reason, "not_before": None, "data_at": None, "lease_until": None}
+    columns = {"reason": reason, "not_before": None, "handed_over_at": None, "lease_until": None}
     return len(mail_transitions.transition(rows, S.APPROVED, THE_POLICY, now, reason, **columns))

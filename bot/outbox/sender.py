@@ -112,14 +112,14 @@ def _try_send(
     except Exception as error:
         log.exception("mail %s could not be sent", mail.pk)
         reason = f"could not be sent: {type(error).__name__}: {error}".replace("\0", "")
-        mail_transitions.doubt(mail, timezone.now(), reason, by) if _data_began(mail) else mail_transitions.fail(
-            mail, timezone.now(), reason, by
-        )
+        mail_transitions.mark_in_doubt(mail, timezone.now(), reason, by) if _data_began(
+            mail
+        ) else mail_transitions.fail(mail, timezone.now(), reason, by)
         return SendStatus.REFUSED
 
 
 def _data_began(mail: OutgoingMail) -> bool:
-    return OutgoingMail.objects.filter(pk=mail.pk, data_at__isnull=False).exists()
+    return OutgoingMail.objects.filter(pk=mail.pk, handed_over_at__isnull=False).exists()
 
 
 def deliver(
@@ -152,7 +152,7 @@ def record(mail: OutgoingMail, outcome: SendOutcome, by: str) -> None:
         case SendStatus.REFUSED:
             mail_transitions.refused(mail, outcome, now, by)
         case SendStatus.IN_DOUBT:
-            mail_transitions.doubt(mail, now, outcome.reply, by)
+            mail_transitions.mark_in_doubt(mail, now, outcome.reply, by)
         case SendStatus.NOT_NOW:
             mail_transitions.release([mail], now, by, "")  # all sending was stopped, or the claim was lost
 

@@ -82,7 +82,7 @@ class OutboxWriter:
             **self.columns(mail),
         }
         same = OutgoingMail.objects.filter(report=report, purpose=purpose)
-        cancelled = same.filter(state=OutgoingState.CANCELLED, by_hand=False, attempts=0)  # never sent
+        cancelled = same.filter(state=OutgoingState.CANCELLED, decided_by_person=False, attempts=0)  # never sent
         columns = {name: value for name, value in row.items() if name != "state"}
         if not mail_transitions.transition(cancelled, start.state, COMPOSER, self.now, start.reason, **columns):
             try:

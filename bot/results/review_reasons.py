@@ -52,4 +52,4 @@ def _about_numbers(headline: MeasurementData, graded: Graded, direction: str) ->
     if direction == "unknown":
         yield NO_DIRECTION.format(metric=headline.metric)
     elif headline.direction not in ("unknown", direction):
-        yield CONTRADICTION.format(said=headline.direction, metric=headline.metric, known=direction)
+        yield CONTRADICTION.format(stated=headline.direction, metric=headline.metric, known=direction)

@@ -105,8 +105,8 @@ class RobotReport:
     @property
     def unsure(self) -> tuple[str, ...]:
         """Why an operator must check the report first; empty if its culprit and metric are clear."""
-        return tuple(str(doubt) for doubt in self.inconsistencies if doubt.unsure)
+        return tuple(str(each) for each in self.inconsistencies if each.unsure)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(str(doubt) for doubt in self.inconsistencies)
+        return tuple(str(each) for each in self.inconsistencies)

@@ -173,7 +173,7 @@ def test_what_a_metric_is(metric: str, suite: str, says: str) -> None:
 def test_every_metric_gets_some_words() -> None:
     assert in_words("demo.widgets", "", "unknown", "demo") == ("a number reported by demo; direction unknown")
     assert in_words("x.elapsed_time", "s", "lower") == "real time that the test took; in s, lower is better"
-    assert all(entry.says and not entry.says.endswith(".") for entry in ENTRIES)
+    assert all(entry.description and not entry.description.endswith(".") for entry in ENTRIES)
 
 
 # --- what must be said plainly ---

@@ -179,7 +179,7 @@ def test_a_late_verdict_of_a_worker_that_lost_its_lease_moves_nothing(mail: Outg
     for status in (SendStatus.LATER, SendStatus.REFUSED, SendStatus.IN_DOUBT):
         sender.record(slow, SendOutcome(status, "timed out"), "slow")
         assert reloaded(mail).state == OutgoingState.SENDING
-        assert reloaded(mail).data_at
+        assert reloaded(mail).handed_over_at
 
 
 def test_a_claimed_mail_is_not_claimed_again(mail: OutgoingMail) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from benchmarks import replies
-from benchmarks.reading import fared
+from benchmarks.reading import accuracy
 from bot.replies.rules import RULES
 from bot.replies.rules.page import measured, page
 from tests.conftest import ROOT
@@ -64,7 +64,7 @@ def test_the_page_shows_the_words_as_they_are(client: Client) -> None:
 
 
 def test_what_the_page_says_was_measured(labelled_threads: list[replies.Thread]) -> None:
-    assert json.loads(json.dumps(fared())) == measured()
+    assert json.loads(json.dumps(accuracy())) == measured()
 
 
 def test_rules_have_names_of_their_own() -> None:

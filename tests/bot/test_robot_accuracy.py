@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.accuracy import CASES, NOT_ASKED, compared, folded, found_as
+from benchmarks.accuracy import DATASETS, OUTSIDE_REPORT, compared, folded, found_as
 from bot.archives.sources.mbox import read_mbox
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
@@ -36,8 +36,8 @@ def test_every_field_of_every_real_report(shared: Path) -> None:
         if want != found:
             wrong.append(f"{field} of {message_id}: expected {want!r}, found {found!r}"[:400])
     assert wrong == []
-    cases = [json.loads((shared / f"{name}.json").read_text()) for name in CASES]
-    assert checked == sum(len(each.keys() - NOT_ASKED) for case in cases for each in case) == 3852
+    cases = [json.loads((shared / f"{name}.json").read_text()) for name in DATASETS]
+    assert checked == sum(len(each.keys() - OUTSIDE_REPORT) for case in cases for each in case) == 3852
 
 
 def mutated(raw: bytes, rng: random.Random) -> bytes:

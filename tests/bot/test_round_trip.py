@@ -20,7 +20,7 @@ from bot.robot_reports.subject import read_subject
 from tests.conftest import NOW
 from tests.report_data import BOT, FINDING, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.statistics.change import change_pct, word
+from tracker.domain.statistics.change import change_pct, verdict_of
 
 
 def explained(report: ReportData, conventions: Conventions = Conventions()) -> dict[str, Any]:  # noqa: B008
@@ -95,7 +95,7 @@ PARAMS = st.dictionaries(NAMES, st.from_regex(r"[A-Za-z0-9%._-]{1,12}", fullmatc
 def findings(draw: st.DrawFn) -> FindingData:
     old, new = draw(MEANS), draw(MEANS)
     direction = draw(st.sampled_from(["higher", "lower"]))
-    grade = Grade(word(old, new, direction).value)
+    grade = Grade(verdict_of(old, new, direction).value)
     return replace(
         FINDING,
         metric=draw(METRICS),
@@ -130,7 +130,7 @@ def spread_is(read: float | None, expected: float | None) -> bool:
 @given(measured=st.lists(findings(), min_size=1, max_size=8, unique_by=lambda each: (each.metric, each.table_key)))
 def test_every_number_that_went_in_comes_out(measured: list[FindingData]) -> None:
     head = measured[0]
-    verdict = word(head.old_mean, head.new_mean, head.direction)
+    verdict = verdict_of(head.old_mean, head.new_mean, head.direction)
     assume(verdict is not Verdict.UNKNOWN and head.change_pct is not None and abs(head.change_pct) < 1e9)
     report = explained(replace(REPORT, findings=tuple(measured), verdict=verdict))["report"]
     assert report is not None

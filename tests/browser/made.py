@@ -58,7 +58,7 @@ def _report() -> Report:
     h = HOSTILE
     tree = models.Tree.objects.create(name=f"tree {h}", path=h, error=h, role="maintainer")
     commit = models.Commit.objects.create(sha=SHA, title=h, author_name=h, author_email=f"{h}@evil.example".lower())
-    values = {"title": h, "subsystem": h, "tree": tree, "branch": h, "authors": [h], "told": [h], "status": h}
+    values = {"title": h, "subsystem": h, "tree": tree, "branch": h, "authors": [h], "recipients": [h], "status": h}
     report = models.Report.objects.create(
         culprit=commit, tag="f" * 16, verdict="regression", state="no_response", **values
     )

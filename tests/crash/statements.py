@@ -72,7 +72,7 @@ def _recover() -> None:
     from tracker.models import OutgoingMail
 
     OutgoingMail.objects.filter(state="sending").update(lease_until=F("lease_until") - 2 * HOUR)
-    OutgoingMail.objects.exclude(data_at=None).update(data_at=F("data_at") - HOUR)
+    OutgoingMail.objects.exclude(handed_over_at=None).update(handed_over_at=F("handed_over_at") - HOUR)
     for _ in range(3):
         sender.send_due(configured_transport(), send_config(run=60))
         call_command("read", verbosity=0)

@@ -251,7 +251,7 @@ def in_doubt(world: World) -> OutgoingMail:
     """The bulletin, whose fate nobody knows."""
     (mail,) = claim(world.now)
     mail_transitions.begin_data(mail, world.now)
-    mail_transitions.doubt(mail, world.now, "gone", "worker")
+    mail_transitions.mark_in_doubt(mail, world.now, "gone", "worker")
     return mail
 
 

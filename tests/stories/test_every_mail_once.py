@@ -47,7 +47,7 @@ def compose(world: World, number: int = 1) -> list[OutgoingMail]:
 def later(minutes: float) -> None:
     """Time passes: what waits has waited so much longer."""
     for mail in OutgoingMail.objects.all():
-        moments = {name: getattr(mail, name) for name in ("not_before", "turn_at", "data_at")}
+        moments = {name: getattr(mail, name) for name in ("not_before", "turn_at", "handed_over_at")}
         earlier = {name: at - timedelta(minutes=minutes) for name, at in moments.items() if at}
         OutgoingMail.objects.filter(pk=mail.pk).update(**earlier) if earlier else None
 
@@ -264,7 +264,7 @@ def test_a_worker_that_dies_between_sending_and_telling_leaves_the_telling_to_th
     with monkeypatch.context() as dying:
         dying.setattr(sender.record_sent, "record_sent", lambda *words: None)
         assert send(moody[1]) == {SendStatus.SENT: 1}
-    assert reloaded(mail).untold
+    assert reloaded(mail).unrecorded
     assert not Report.objects.get().reported_at
     assert send(moody[1]) == {}
     assert Report.objects.get().reported_at == reloaded(mail).sent_at.replace(microsecond=0)  # type: ignore[union-attr]

@@ -51,7 +51,7 @@ def test_a_forgery_that_is_read_first_does_not_keep_the_real_copy_out(world: Wor
     mail = composed(world)
     (claimed,) = claim(world.now)
     mail_transitions.begin_data(claimed, world.now)
-    mail_transitions.doubt(claimed, world.now, "gone", "worker")
+    mail_transitions.mark_in_doubt(claimed, world.now, "gone", "worker")
     raw = bytes(mail.raw).replace(b"\r\n", b"\n")
     (world.directory / "forged.eml").write_bytes(raw.replace(b"Perfwork noticed", b"Evil noticed"))
     world.read(world.directory / "forged.eml")
@@ -88,7 +88,7 @@ def test_an_hour_without_a_server_uses_up_no_patience(world: World) -> None:
         mail_transitions.release([claimed], timezone.now(), "worker", "no time left")
     (claimed,) = claim(timezone.now() + timedelta(days=3))
     sender.record(claimed, SendOutcome(SendStatus.LATER, "451 later"), "worker")
-    assert (reloaded(mail).state, reloaded(mail).tries, reloaded(mail).knocks) == (S.APPROVED, 1, 60)
+    assert (reloaded(mail).state, reloaded(mail).tries, reloaded(mail).connection_attempts) == (S.APPROVED, 1, 60)
 
 
 def test_a_report_is_told_though_its_mail_left_in_two_parts_at_once(world: World) -> None:
@@ -97,7 +97,7 @@ def test_a_report_is_told_though_its_mail_left_in_two_parts_at_once(world: World
     sender.record(claimed, SendOutcome(SendStatus.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
     (claimed,) = claim(timezone.now() + timedelta(days=1))
     sender.record(claimed, SendOutcome(SendStatus.SENT, "250"), "worker")
-    assert reloaded(mail).untold
+    assert reloaded(mail).unrecorded
     record_sent.record_sent(timezone.now())
     assert Report.objects.get().reported_at
 
@@ -106,7 +106,9 @@ def test_a_worker_whose_lease_ran_out_forgets_nobody(world: World) -> None:
     mail = composed(world)
     (claimed,) = claim()
     mail_transitions.begin_data(claimed, timezone.now())
-    mail_transitions.doubt(claimed, timezone.now(), "its worker died while it left", "sweep")  # as others must think
+    mail_transitions.mark_in_doubt(
+        claimed, timezone.now(), "its worker died while it left", "sweep"
+    )  # as others must think
     sender.record(claimed, SendOutcome(SendStatus.SENT, "250", deferred={"dana@dev.example": "451 later"}), "worker")
     assert (reloaded(mail).state, reloaded(mail).settled) == (S.APPROVED, ["perf-reports@lists.example.org"])
 

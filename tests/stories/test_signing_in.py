@@ -81,20 +81,20 @@ def test_strangers_get_the_same_answer_and_no_mail(
 
 def test_nobody_is_flooded(known: str) -> None:
     now = datetime.now(UTC)
-    links = [sign_in_links.ask(known, f"10.0.0.{number}", now) for number in range(5)]
+    links = [sign_in_links.request_link(known, f"10.0.0.{number}", now) for number in range(5)]
     assert [bool(each) for each in links] == [True] * 3 + [False] * 2
-    assert sign_in_links.ask(known, "10.0.0.9", now + timedelta(minutes=61))
+    assert sign_in_links.request_link(known, "10.0.0.9", now + timedelta(minutes=61))
     for number in range(12):
         line(100 + number, author=f"a{number}@dev.example")
-    links = [sign_in_links.ask(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
-    assert sum(map(bool, links)) == sign_in_links.FROM_A_PLACE
+    links = [sign_in_links.request_link(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
+    assert sum(map(bool, links)) == sign_in_links.PER_NETWORK_ADDRESS
 
 
 @pytest.mark.parametrize("change", ["old", "forged", "cut", "other salt", "used"])
 def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: str) -> None:
     from django.core import signing
 
-    link = sign_in_links.ask(known, "", datetime.now(UTC))
+    link = sign_in_links.request_link(known, "", datetime.now(UTC))
     assert link
     token = sign_in_links.token(link)
     if change == "old":
@@ -113,20 +113,20 @@ def test_what_a_server_refuses_or_a_stop_holds_is_lost_without_harm(
     known: str, moody: Mailed, identity: BotIdentity
 ) -> None:
     now = datetime.now(UTC)
-    sign_in_links.ask(known, "", now)
+    sign_in_links.request_link(known, "", now)
     mail_transitions.stop_sending("kim", now)
     assert mail(moody, identity) == 0
     mail_transitions.resume_sending("kim", now)
     assert mail_links(SmtpTransport(Server("127.0.0.1", 1)), identity, now) == 0  # nobody is there: it waits
     assert SignIn.objects.get().mailed_at is None
     assert mail(moody, identity) == 1
-    sign_in_links.ask(known, "", now)
+    sign_in_links.request_link(known, "", now)
     assert mail_links(SmtpTransport(moody[1]), identity, now + timedelta(hours=1)) == 0  # too late to be of use
 
 
 def test_an_account_of_that_name_is_not_taken_over(known: str) -> None:
     User.objects.create_user(known, "somebody.else@dev.example")
-    link = sign_in_links.ask(known, "", datetime.now(UTC))
+    link = sign_in_links.request_link(known, "", datetime.now(UTC))
     assert link
     assert sign_in_links.use(link, datetime.now(UTC)) is None
 
@@ -163,7 +163,7 @@ def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) ->
 def test_no_other_spelling_is_somebody(db: None, own: str, given: str) -> None:
     """PostgreSQL takes a dotless i for an i where case does not count; a mail server does not."""
     User.objects.create_user("victim", own)
-    assert sign_in_links.ask(given, "", datetime.now(UTC)) is None
+    assert sign_in_links.request_link(given, "", datetime.now(UTC)) is None
     link = SignIn.objects.create(address=given, asked_at=datetime.now(UTC))
     assert sign_in_links.use(link, datetime.now(UTC)) is None
 
@@ -177,12 +177,12 @@ def test_no_other_spelling_is_somebody(db: None, own: str, given: str) -> None:
     ],
 )
 def test_what_everybody_reads_signs_nobody_in(db: None, address: str) -> None:
-    report = line(1, author=address, authors=[address], told=[address])
+    report = line(1, author=address, authors=[address], recipients=[address])
     source = RawMessage.objects.create(digest="d", compressed=b"", received_at=datetime.now(UTC))
     Message.objects.create(
         message_id="m", report=report, source=source, author_email=address, kind="person", trust="pass"
     )
-    assert sign_in_links.ask(address, "", datetime.now(UTC)) is None
+    assert sign_in_links.request_link(address, "", datetime.now(UTC)) is None
     assert permit_of(User(username="x", email=address))(report) is None
 
 
@@ -192,12 +192,12 @@ def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
     mail = Message.objects.create(
         message_id="m", report=report, source=source, author_email="eve@x.example", kind="person", trust="none"
     )
-    assert sign_in_links.ask("eve@x.example", "", datetime.now(UTC)) is None
+    assert sign_in_links.request_link("eve@x.example", "", datetime.now(UTC)) is None
     Message.objects.filter(pk=mail.pk).update(trust="pass")
-    assert sign_in_links.ask("eve@x.example", "", datetime.now(UTC))
+    assert sign_in_links.request_link("eve@x.example", "", datetime.now(UTC))
 
 
 def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, identity: BotIdentity) -> None:
     SignIn.objects.create(address="a@x.example\nBcc: b@x.example", asked_at=datetime.now(UTC))
-    sign_in_links.ask(known, "", datetime.now(UTC))
+    sign_in_links.request_link(known, "", datetime.now(UTC))
     assert mail(moody, identity) == 1

@@ -331,7 +331,7 @@ def test_strangers_read_and_change_nothing(client: Client, db: None) -> None:
 def test_a_maintainer_changes_what_he_was_told_of(client: Client, db: None) -> None:
     user = User.objects.create_user("dana@dev.example", "Dana@dev.example")
     client.force_login(user)
-    own, received, other = line(1, authors=["dana@dev.example"]), line(2, told=["dana@dev.example"]), line(3)
+    own, received, other = line(1, authors=["dana@dev.example"]), line(2, recipients=["dana@dev.example"]), line(3)
     client.post("/triage/change/", {"do": "working", "row": rows(own, received, other)})
     assert [each.state for each in Report.objects.order_by("pk")] == ["working", "working", "no_response"]
     assert [each.role for each in Event.objects.order_by("pk")] == ["author", "maintainer"]

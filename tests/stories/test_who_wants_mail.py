@@ -68,7 +68,7 @@ def test_a_bounce_proves_that_a_mail_in_doubt_went_out(world: World) -> None:
     from tracker.services import mail_transitions
 
     mail_transitions.begin_data(mail, world.now)
-    mail_transitions.doubt(mail, world.now, "gone", "worker")
+    mail_transitions.mark_in_doubt(mail, world.now, "gone", "worker")
     world.inbox.add(bounce(world, mail))
     world.read()
     assert reloaded(mail).state == OutgoingState.SENT

@@ -66,7 +66,7 @@ def status(report: Report) -> str:
 def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, argument: str, sentence: str) -> None:
     outcome = report_actions.change(seen(report), act(kind, argument), anybody)
     assert outcome.changed == [report.pk]
-    assert outcome.words() == "1 report changed."
+    assert outcome.summary() == "1 report changed."
     assert status(report) == sentence
     event = Event.objects.get()
     assert (event.actor, event.role, event.occurred_at, event.batch, event.notify_thread) == (
@@ -101,8 +101,8 @@ def test_every_verb_is_tried_above() -> None:
         ]
     }
     tried |= {*["invalid", "duplicate", "disappeared", "noted", "reopened", "blocks", "unblocked", "assigned"]}
-    assert {verb.kind.value for verb in ACTION_KEYS} == tried
-    keys = [verb.key for verb in ACTION_KEYS]
+    assert {action.kind.value for action in ACTION_KEYS} == tried
+    keys = [action.key for action in ACTION_KEYS]
     assert len(set(keys)) == len(keys)
     assert not set(keys) & set("jkxXus/?")
 
@@ -126,7 +126,7 @@ def test_blocking_assigning_and_reopening(report: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "argument", "words"),
+    ("kind", "argument", "message"),
     [
         (H.FIX_LANDED, "soon", "expected a version like v6.12-rc4; found 'soon'"),
         (H.DUPLICATE, "", "expected the sha of another report's culprit; found ''"),
@@ -136,9 +136,9 @@ def test_blocking_assigning_and_reopening(report: Report) -> None:
     ],
 )
 def test_what_does_not_fit_is_told_before_anything_is_done(
-    report: Report, kind: EventKind, argument: str, words: str
+    report: Report, kind: EventKind, argument: str, message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=words):
+    with pytest.raises(InvalidInput, match=message):
         report_actions.change(seen(report), act(kind, argument), anybody)
     assert not Event.objects.exists()
 
@@ -148,8 +148,8 @@ def test_who_saw_an_older_state_changes_nothing_and_is_told(report: Report) -> N
     report_actions.change(old, act(H.DISPUTED), anybody)
     outcome = report_actions.change(old, act(H.WORKING, batch="b" * 12), anybody)
     assert (outcome.changed, [each.pk for each in outcome.overtaken]) == ([], [report.pk])
-    assert "0 reports changed. 0000000002 was changed in the meantime, so this action was not" in outcome.words()
-    assert "now: currently not merged, the report is disputed" in outcome.words()
+    assert "0 reports changed. 0000000002 was changed in the meantime, so this action was not" in outcome.summary()
+    assert "now: currently not merged, the report is disputed" in outcome.summary()
     assert Event.objects.count() == 1
 
 
@@ -157,7 +157,7 @@ def test_what_moves_nothing_is_not_written_down(report: Report) -> None:
     report_actions.change(seen(report), act(H.FIX_PROPOSED, "mm: a"), anybody)
     outcome = report_actions.change(seen(report), act(H.WORKING, batch="b" * 12), anybody)  # no promise moves it back
     assert [each.pk for each in outcome.idle] == [report.pk]
-    assert "is unchanged: this action has no effect there" in outcome.words()
+    assert "is unchanged: this action has no effect there" in outcome.summary()
     again = report_actions.change(seen(report), act(H.UNBLOCKED, batch="c" * 12), anybody)
     assert again.idle
     assert Event.objects.count() == 1
@@ -168,7 +168,7 @@ def test_who_may_not_is_told(report: Report) -> None:
     mine = {report.pk: Role.AUTHOR}
     outcome = report_actions.change(seen(report, other), act(H.WORKING), lambda each: mine.get(each.pk))
     assert (outcome.changed, [each.pk for each in outcome.forbidden]) == ([report.pk], [other.pk])
-    assert "is unchanged: you do not have permission" in outcome.words()
+    assert "is unchanged: you do not have permission" in outcome.summary()
     assert Event.objects.get().role == "author"
     assert report_actions.undo(BATCH, "eve", NOW, lambda each: None) == []
 
@@ -196,11 +196,11 @@ def test_a_hundred_reports_are_changed_in_five_statements(db: None) -> None:
             subject="",
             composed_at=NOW,
         )
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         outcome = report_actions.change(seen_all(reports), act(H.WORKING), anybody)
     assert len(outcome.changed) == 100
     statements = [
-        each["sql"] for each in asked.captured_queries if not each["sql"].startswith(("SAVEPOINT", "RELEASE"))
+        each["sql"] for each in queries.captured_queries if not each["sql"].startswith(("SAVEPOINT", "RELEASE"))
     ]
     assert len(statements) <= 5 + 1, statements  # the first of them is `seen_all`
     assert set(Report.objects.values_list("state", flat=True)) == {"working"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.domain.metrics.direction import LINES, direction_of, line_of
+from tracker.domain.metrics.direction import RULES, direction_of, rule_of
 from tracker.domain.metrics.units import unit_of
 
 CASES = [
@@ -61,20 +61,20 @@ def test_a_suite_with_dots_is_told() -> None:
 
 
 def test_every_line_says_how_it_knows_and_is_used() -> None:
-    used = {id(line_of(name)) for name, _, _ in CASES}
+    used = {id(rule_of(name)) for name, _, _ in CASES}
     used |= {
-        id(line_of(name))
+        id(rule_of(name))
         for name in ("will-it-scale.workload", "x.ns_per_op", "x.page_faults", "x.joules", "x.duration")
     }
-    for line in LINES:
-        assert line.why, line
-        assert id(line) in used, f"no case for {line}"
+    for rule in RULES:
+        assert rule.why, rule
+        assert id(rule) in used, f"no case for {rule}"
 
 
 def test_the_table_agrees_with_the_words_of_real_reports(shared: Path) -> None:
     """A robot's verdict and the metric's own movement tell the direction that the lab believes in."""
-    told = json.loads((shared / "reports-dev.json").read_text())
-    reports = told if isinstance(told, list) else told["reports"]
+    data = json.loads((shared / "reports-dev.json").read_text())
+    reports = data if isinstance(data, list) else data["reports"]
     checked = 0
     for report in reports:
         raw = report.get("change_pct_raw")

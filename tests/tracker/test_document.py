@@ -49,8 +49,8 @@ def document(*blocks: Block) -> Document:
     return Document("A title", "", blocks)
 
 
-def html(told: Document) -> str:
-    return render_to_string("documents/blocks.html", {"document": told})
+def html(doc: Document) -> str:
+    return render_to_string("documents/blocks.html", {"document": doc})
 
 
 def chart() -> ChartBlock:
@@ -90,10 +90,10 @@ ROWS: list[tuple[Block, str, str, str]] = [
 
 @pytest.mark.parametrize(("block", "plain", "marked", "page"), ROWS)
 def test_each_block_in_its_forms(block: Block, plain: str, marked: str, page: str) -> None:
-    told = document(block)
-    assert plain in text.render(told)
-    assert marked in markdown.render(told)
-    assert page in html(told)
+    doc = document(block)
+    assert plain in text.render(doc)
+    assert marked in markdown.render(doc)
+    assert page in html(doc)
 
 
 def test_every_block_has_a_row() -> None:
@@ -102,27 +102,27 @@ def test_every_block_has_a_row() -> None:
     }
 
 
-def hostile(words: str) -> Document:
+def hostile(content: str) -> Document:
     return document(
-        Heading(2, words, "1"),
-        Paragraph(words),
-        Prose(words),
-        Bullets([words, DocumentLink(words, "/report/1/")]),
-        Facts([(words, words)]),
-        TableBlock(words, (words, words), [(words, DocumentLink(words, "/x/"))], as_records=True),
-        TableBlock(words, (words, words), [(words, words)]),
-        Verbatim([words]),
+        Heading(2, content, "1"),
+        Paragraph(content),
+        Prose(content),
+        Bullets([content, DocumentLink(content, "/report/1/")]),
+        Facts([(content, content)]),
+        TableBlock(content, (content, content), [(content, DocumentLink(content, "/x/"))], as_records=True),
+        TableBlock(content, (content, content), [(content, content)]),
+        Verbatim([content]),
     )
 
 
 def test_foreign_text_is_shown_and_not_obeyed() -> None:
-    told = hostile(HOSTILE)
-    page = html(told)
+    doc = hostile(HOSTILE)
+    page = html(doc)
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    plain = text.render(told)
+    plain = text.render(doc)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", plain)
-    escaped = tuple(block for block in told.blocks if not isinstance(block, Prose | Verbatim))
+    escaped = tuple(block for block in doc.blocks if not isinstance(block, Prose | Verbatim))
     marked = markdown.render(Document(HOSTILE, HOSTILE, escaped))
     shown = python_markdown.markdown(marked, extensions=["tables"])
     assert "<script" not in shown
@@ -134,23 +134,23 @@ def test_foreign_text_is_shown_and_not_obeyed() -> None:
 
 
 @given(st.text(max_size=200))
-def test_no_text_breaks_a_form(words: str) -> None:
-    told = hostile(words)
-    longest = max(map(len, re.split(r"\s", text.line(words))), default=0)
-    for line in text.render(told).splitlines():
+def test_no_text_breaks_a_form(content: str) -> None:
+    doc = hostile(content)
+    longest = max(map(len, re.split(r"\s", text.line(content))), default=0)
+    for line in text.render(doc).splitlines():
         assert len(line) <= max(text.WIDTH, longest + 30)
-    shown = python_markdown.markdown(markdown.render(document(Paragraph(words))))
+    shown = python_markdown.markdown(markdown.render(document(Paragraph(content))))
     assert nh3.clean(shown, tags={"h1"}).count("<") == 2  # the title alone is markup
-    assert json.loads(as_json(told))["blocks"][1]["text"] == words
+    assert json.loads(as_json(doc))["blocks"][1]["text"] == content
 
 
 @pytest.mark.parametrize(
-    "words", ["1.05", "2.6.24.2", "1. one", "- one", "+ one", "= x", "===", "---", "10) ten", "#1", "a_b"]
+    "content", ["1.05", "2.6.24.2", "1. one", "- one", "+ one", "= x", "===", "---", "10) ten", "#1", "a_b"]
 )
-def test_what_looks_like_a_list_is_none_in_markdown(words: str) -> None:
-    shown = unescape(python_markdown.markdown(markdown.render(document(Paragraph(words), Bullets([words])))))
-    assert f"<p>{words}</p>" in shown
-    assert f"<li>{words}</li>" in shown
+def test_what_looks_like_a_list_is_none_in_markdown(content: str) -> None:
+    shown = unescape(python_markdown.markdown(markdown.render(document(Paragraph(content), Bullets([content])))))
+    assert f"<p>{content}</p>" in shown
+    assert f"<li>{content}</li>" in shown
 
 
 def test_a_wide_table_becomes_records_and_a_long_last_column_is_wrapped() -> None:
@@ -162,12 +162,12 @@ def test_a_wide_table_becomes_records_and_a_long_last_column_is_wrapped() -> Non
 
 
 def test_links_tell_their_place_where_there_is_one() -> None:
-    told = document(Bullets([DocumentLink("a report", "/report/1/"), DocumentLink("elsewhere", "https://x.example/")]))
-    assert "- a report\n- elsewhere <https://x.example/>" in text.render(told)
-    assert "- a report <https://p.example/report/1/>" in text.render(told, "https://p.example")
-    assert "[a report](https://p.example/report/1/)" in markdown.render(told, "https://p.example")
+    doc = document(Bullets([DocumentLink("a report", "/report/1/"), DocumentLink("elsewhere", "https://x.example/")]))
+    assert "- a report\n- elsewhere <https://x.example/>" in text.render(doc)
+    assert "- a report <https://p.example/report/1/>" in text.render(doc, "https://p.example")
+    assert "[a report](https://p.example/report/1/)" in markdown.render(doc, "https://p.example")
 
 
-@pytest.mark.parametrize(("words", "columns"), [("abc", 3), ("日本", 4), ("e\u0301", 1)])
-def test_the_width_of_letters(words: str, columns: int) -> None:
-    assert text.width(words) == columns
+@pytest.mark.parametrize(("content", "columns"), [("abc", 3), ("日本", 4), ("e\u0301", 1)])
+def test_the_width_of_letters(content: str, columns: int) -> None:
+    assert text.width(content) == columns

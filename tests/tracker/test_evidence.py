@@ -72,10 +72,10 @@ def test_prose_is_text(text: str) -> None:
     assert read(TEXT, text) is None
 
 
-WORDS = [line for name, *_ in FILES for line in (FOLDER / name).read_text().splitlines()]
+FILE_LINES = [line for name, *_ in FILES for line in (FOLDER / name).read_text().splitlines()]
 
 
-@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=60), max_size=12))
+@given(st.lists(st.sampled_from(FILE_LINES) | st.text(max_size=60), max_size=12))
 def test_junk_never_fails(lines: list[str]) -> None:
     text = "\n".join(lines)
     kind = kind_of(text)
@@ -86,8 +86,8 @@ def test_junk_never_fails(lines: list[str]) -> None:
             continue
         assert {len(row.values) for row in listing.rows} == {len(listing.columns)}
         found = diff([listing, listing, listing])
-        assert len(found.named) + found.left_out == len({row.name for row in listing.rows})
-        assert {change for row in found.named for place in row.places for change in place.changes} <= {0.0, None}
+        assert len(found.rows) + found.left_out == len({row.name for row in listing.rows})
+        assert {change for row in found.rows for cell in row.cells for change in cell.changes} <= {0.0, None}
 
 
 HEADS = [(FOLDER / name).read_text() for name, *_ in FILES]
@@ -117,7 +117,7 @@ def test_two_modules_have_a_function_of_one_name() -> None:
         )
 
     found = diff([listing(60.0, 2.0), listing(60.0, 5.0)])
-    assert [(row.note, row.places[0].values) for row in found.named] == [
+    assert [(row.note, row.cells[0].values) for row in found.rows] == [
         ("libc", (60.0, 60.0)),
         ("vmlinux", (2.0, 5.0)),
     ]
@@ -158,14 +158,14 @@ def test_the_top_functions_before_and_after() -> None:
         is_share=True,
     )
     found = diff([old, new], most=3)
-    told = [(row.name, row.places[0]) for row in found.named]
-    assert told == [
+    shares = [(row.name, row.cells[0]) for row in found.rows]
+    assert shares == [
         ("c", CellState((50.0, 1.0), (-49.0,))),
         ("b", CellState((20.0, 45.0), (25.0,))),
         ("a", CellState((30.0, None), (None,))),  # the new list may be cut off
     ]
     assert found.left_out == 1
-    assert diff([old, new]).named[-1].places == (CellState((0.0, 5.0), (5.0,)),)  # old is whole, so it had none of d
+    assert diff([old, new]).rows[-1].cells == (CellState((0.0, 5.0), (5.0,)),)  # old is whole, so it had none of d
 
 
 def test_counters_change_in_per_cent_and_zeros_are_left_out() -> None:
@@ -178,7 +178,7 @@ def test_counters_change_in_per_cent_and_zeros_are_left_out() -> None:
         "mean", ("mean",), (ListingRow("in", (300.0,)), ListingRow("cs", (9.0,)), ListingRow("so", (0.0,)))
     )
     found = diff([old, new, new])
-    assert [(row.name, row.places[0].changes) for row in found.named] == [
+    assert [(row.name, row.cells[0].changes) for row in found.rows] == [
         ("in", (50.0, 50.0)),
         ("cs", (None, None)),
         ("gone", (None, None)),

@@ -88,7 +88,7 @@ def test_a_filter_shows(rows: None, query: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "words"),
+    ("query", "message"),
     [
         ("state=sleeping", "state: expected open, closed, no_response"),
         ("state!=sleeping", "state!: expected open"),
@@ -110,10 +110,10 @@ def test_a_filter_shows(rows: None, query: str, expected: str) -> None:
         ("state=a&kind=b", "state: expected open, closed"),
     ],
 )
-def test_what_is_wrong_is_named(query: str, words: str) -> None:
-    with pytest.raises(InvalidQuery) as mistake:
+def test_what_is_wrong_is_named(query: str, message: str) -> None:
+    with pytest.raises(InvalidQuery) as error:
         TriageQuery.from_query(QueryDict(query), NOW)
-    assert str(mistake.value).startswith(words)
+    assert str(error.value).startswith(message)
 
 
 def test_every_filter_has_its_opposite() -> None:

@@ -17,9 +17,9 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.charts.index import chart, words
+from tracker.charts.index import chart, describe
 from tracker.domain.kernel_comparison import Cell
-from tracker.domain.performance_index.basket import Benchmark, at, read_params, written
+from tracker.domain.performance_index.basket import Benchmark, at, params_text, read_params
 from tracker.domain.performance_index.index_math import BenchmarkMean, IndexPoint, series
 from tracker.domain.statistics.samples import SampleSummary, summarise
 from tracker.models import BasketEntry, Commit, Metric, Report, TextRevision
@@ -40,10 +40,10 @@ def measured(name: str, basket: Sequence[Benchmark], **values: Any) -> Benchmark
     """Values by the first letter of the benchmark: one, or a mapping from machine to value."""
     readings: dict[str, Mapping[str, Cell]] = {}
     for each in {item.key: item for item in (*basket, A, B, C)}.values():
-        told = values.get(each.metric[0])
-        if told is not None:
-            places = told if isinstance(told, dict) else {"m1": told}
-            readings[each.key] = {place: mean(float(value)) for place, value in places.items()}
+        given_value = values.get(each.metric[0])
+        if given_value is not None:
+            by_machine = given_value if isinstance(given_value, dict) else {"m1": given_value}
+            readings[each.key] = {machine: mean(float(value)) for machine, value in by_machine.items()}
     return BenchmarkMean(name, tuple(basket), readings)
 
 
@@ -68,7 +68,7 @@ def test_machines_are_averaged_within_a_benchmark_first() -> None:
     second = measured("v6.2", [A, C], a={"m1": 121, "m2": 10}, c=50)  # m3 is missing: two places match
     _, two = series([first, second])
     assert two.value == pytest.approx(100 * math.exp(2 * (math.log(1.21) / 2) / 3))
-    assert two.contributions[0].places == 2
+    assert two.contributions[0].setups == 2
 
 
 def test_a_missing_benchmark_is_said_and_comes_back() -> None:
@@ -91,7 +91,7 @@ def test_a_zero_is_said_and_left_out() -> None:
     assert two.value == three.value == pytest.approx(110.0)
     assert two.missing == (("c.ops", "zero was measured"),)
     assert three.missing == (("c.ops", "a negative number was measured"),)
-    assert four.missing == (("a.ops", "zero was measured in some places, which are left out"),)
+    assert four.missing == (("a.ops", "zero was measured in some setups, which are left out"),)
     assert four.matched == 2
 
 
@@ -195,35 +195,37 @@ def test_the_interval_covers_the_index_and_is_always_the_same() -> None:
 
 
 values = st.floats(1e-3, 1e6)
-places = st.dictionaries(st.sampled_from(["m1", "m2"]), values, max_size=2)
-releases = st.lists(st.fixed_dictionaries({"a": places, "b": places, "c": places}), min_size=1, max_size=4)
+machine_values = st.dictionaries(st.sampled_from(["m1", "m2"]), values, max_size=2)
+releases = st.lists(
+    st.fixed_dictionaries({"a": machine_values, "b": machine_values, "c": machine_values}), min_size=1, max_size=4
+)
 
 
-def told(some: Sequence[Mapping[str, Any]], factor: float = 1.0) -> list[BenchmarkMean]:
+def kernels_of(rows: Sequence[Mapping[str, Any]], factor: float = 1.0) -> list[BenchmarkMean]:
     kernels = []
-    for number, each in enumerate(some):
-        scaled = {**each, "a": {place: value * factor for place, value in each["a"].items()}}
+    for number, each in enumerate(rows):
+        scaled = {**each, "a": {machine: value * factor for machine, value in each["a"].items()}}
         kernels.append(measured(f"v6.{number}", [A, B, C], **{name: value for name, value in scaled.items() if value}))
     return kernels
 
 
 @given(releases, st.floats(1e-3, 1e3))
-def test_the_unit_of_a_benchmark_changes_nothing(some: list[Mapping[str, Any]], factor: float) -> None:
-    for plain, scaled in zip(series(told(some)), series(told(some, factor)), strict=True):
+def test_the_unit_of_a_benchmark_changes_nothing(rows: list[Mapping[str, Any]], factor: float) -> None:
+    for plain, scaled in zip(series(kernels_of(rows)), series(kernels_of(rows, factor)), strict=True):
         assert (plain.value is None) == (scaled.value is None)
         assert plain.value is None or scaled.value == pytest.approx(plain.value, rel=1e-9)
         assert (plain.matched, plain.missing, plain.against) == (scaled.matched, scaled.missing, scaled.against)
 
 
 @given(releases)
-def test_every_benchmark_is_in_it_or_left_out(some: list[Mapping[str, Any]]) -> None:
-    for point in series(told(some)):
+def test_every_benchmark_is_in_it_or_left_out(rows: list[Mapping[str, Any]]) -> None:
+    for point in series(kernels_of(rows)):
         assert point.matched + len(point.missing) == point.total == 3
         assert (point.value is None) == (point.matched == 0)
         if point.contributions and point.value is not None:
             assert sum(each.share_pct for each in point.contributions) == pytest.approx(100)
-        assert words(point).startswith(point.name)
-    chart(series(told(some)))
+        assert describe(point).startswith(point.name)
+    chart(series(kernels_of(rows)))
 
 
 def test_the_basket_of_a_release() -> None:
@@ -253,7 +255,7 @@ def test_the_basket_of_a_release() -> None:
 )
 def test_parameters_as_people_write_them(text: str, found: Any) -> None:
     assert read_params(text) == found
-    assert read_params(written(found)) == found
+    assert read_params(params_text(found)) == found
 
 
 def test_a_gap_in_the_chart() -> None:
@@ -331,7 +333,7 @@ def test_the_page_and_its_points(index: None, client: Client, django_assert_max_
 def test_the_reports_that_explain_a_point(index: None, client: Client) -> None:
     for number, (metric, merged) in enumerate((("scan.ops", "v6.3"), ("scan.other", "v6.3"), ("scan.ops", "v6.2")), 1):
         culprit = Commit.objects.create(sha=f"{number}" * 40)
-        told = {
+        columns = {
             "merged_release": merged,
             "suite": "scan",
             "metric": metric,
@@ -339,7 +341,7 @@ def test_the_reports_that_explain_a_point(index: None, client: Client) -> None:
             "status": "merged",
         }
         Report.objects.create(
-            culprit=culprit, tag=f"{number}" * 16, state="no_action", title=f"number {number}", **told
+            culprit=culprit, tag=f"{number}" * 16, state="no_action", title=f"number {number}", **columns
         )
     point = client.get("/index/v6.3/").content.decode()
     assert point.index("number 1") < point.index("number 2")
@@ -348,33 +350,35 @@ def test_the_reports_that_explain_a_point(index: None, client: Client) -> None:
 
 
 def test_comments_with_history(index: None, client: Client) -> None:
-    said = {"version": "v6.3", "text": "The **allocator** did it. <script>x</script>"}
-    assert client.post("/index/comment/", said).status_code == 302
+    comment = {"version": "v6.3", "text": "The **allocator** did it. <script>x</script>"}
+    assert client.post("/index/comment/", comment).status_code == 302
     assert not TextRevision.objects.exists()  # he was led to the door
     lee, toni = (User.objects.create_user(name, f"{name}@lab.example", "x") for name in ("lee", "toni"))
     toni.groups.add(Group.objects.get(name="triager"))
     client.force_login(lee)
-    assert client.post("/index/comment/", said).status_code == 302
+    assert client.post("/index/comment/", comment).status_code == 302
     page = client.get("/index/v6.3/").content.decode()
     assert "The <strong>allocator</strong> did it." in page
     assert "<script>x" not in page
     name = TextRevision.objects.get().name
-    assert client.post("/index/comment/", {**said, "name": name, "text": "It was the *scheduler*."}).status_code == 302
+    assert (
+        client.post("/index/comment/", {**comment, "name": name, "text": "It was the *scheduler*."}).status_code == 302
+    )
     page = client.get(f"/index/v6.3/?edit={name}").content.decode()
     assert "It was the <em>scheduler</em>." in page
     assert "The **allocator** did it." in page  # the history
     mia = User.objects.create_user("mia", "mia@lab.example", "x")
     client.force_login(mia)
-    assert client.post("/index/comment/", {**said, "name": name}).status_code == 403
-    assert client.post("/index/comment/", {**said, "version": "v77.77"}).status_code == 400
-    assert client.post("/index/comment/", {**said, "text": "x" * 4001}).status_code == 400
-    assert client.post("/index/comment/", {**said, "version": "x"}).status_code == 400
-    assert client.post("/index/comment/", {**said, "text": " "}).status_code == 400
+    assert client.post("/index/comment/", {**comment, "name": name}).status_code == 403
+    assert client.post("/index/comment/", {**comment, "version": "v77.77"}).status_code == 400
+    assert client.post("/index/comment/", {**comment, "text": "x" * 4001}).status_code == 400
+    assert client.post("/index/comment/", {**comment, "version": "x"}).status_code == 400
+    assert client.post("/index/comment/", {**comment, "text": " "}).status_code == 400
     client.force_login(toni)
-    assert client.post("/index/comment/", {**said, "name": name, "text": "It was the scheduler."}).status_code == 302
+    assert client.post("/index/comment/", {**comment, "name": name, "text": "It was the scheduler."}).status_code == 302
     assert "edited by toni" in client.get("/index/v6.3/").content.decode()
     client.force_login(lee)  # it is his all the same
-    assert client.post("/index/comment/", {**said, "name": name, "text": ""}).status_code == 302
+    assert client.post("/index/comment/", {**comment, "name": name, "text": ""}).status_code == 302
     assert "No comments yet." in client.get("/index/v6.3/").content.decode()
     assert TextRevision.objects.count() == 4  # nothing is ever lost
 

@@ -54,27 +54,27 @@ def page(query: str, size: int) -> TriageSection:
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("group", ["", "subsystem", "state"])
 def test_pages_put_together_are_the_whole(forty: list[int], order: str, group: str) -> None:
-    asked = f"order={order}&group={group}&section=merged"
-    whole = [row.pk for row in page(asked, 100).rows]
-    assert sorted(whole) == sorted(forty)
+    query = f"order={order}&group={group}&section=merged"
+    all_rows = [row.pk for row in page(query, 100).rows]
+    assert sorted(all_rows) == sorted(forty)
     forth: list[int] = []
-    place = ""
+    position = ""
     for _ in range(20):
-        found = page(f"{asked}{place}", 7)
+        found = page(f"{query}{position}", 7)
         forth += [row.pk for row in found.rows]
         if not found.after:
             break
-        place = f"&after={found.after}"
-    assert forth == whole
+        position = f"&after={found.after}"
+    assert forth == all_rows
     back: list[int] = []
-    place = "&end=1"
+    position = "&end=1"
     for _ in range(20):
-        found = page(f"{asked}{place}", 7)
+        found = page(f"{query}{position}", 7)
         back = [row.pk for row in found.rows] + back
         if not found.before:
             break
-        place = f"&before={found.before}"
-    assert back == whole
+        position = f"&before={found.before}"
+    assert back == all_rows
 
 
 def test_a_page_knows_its_neighbours(forty: list[int]) -> None:
@@ -95,8 +95,8 @@ def test_a_cursor_holds_the_values_of_a_row() -> None:
         assert ORDER.values(cursor, Report) == values
 
 
-def _text(told: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
+def _text(value: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_junk_is_a_cursor_or_refused(cursor: str) -> None:
         st.sampled_from(["state", "order", "after", "section", "age", "q", "machine!"]), st.text(max_size=40)
     )
 )
-def test_junk_is_a_question_or_mistaken(told: dict[str, str]) -> None:
+def test_junk_is_a_question_or_mistaken(params: dict[str, str]) -> None:
     query = QueryDict(mutable=True)
-    query.update(told)
+    query.update(params)
     try:
         question = TriageQuery.from_query(query, NOW)
     except InvalidQuery:

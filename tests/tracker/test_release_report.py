@@ -79,18 +79,18 @@ def only(blocks: list[Block], kind: type) -> Any:
     return found
 
 
-def words(blocks: list[Block]) -> str:
+def text_of(blocks: list[Block]) -> str:
     return "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
 
 
 def test_the_title_and_the_sections(report: Document, source: dict[str, Any]) -> None:
     assert report.title == source["title"]
     assert report.aside == f"{source['release']}, released {source['release_date']}; as of 2026-11-21"
-    told = [str(item).partition(", ")[2] for item in only(section(report, "1"), Bullets).items]
+    announced = [str(item).partition(", ")[2] for item in only(section(report, "1"), Bullets).items]
     published = [each.partition(", ")[2].replace("’", "'") for each in source["intro_sections"]]
-    assert sorted(told) == sorted(published)
-    assert told[:2] == [published[1], published[0]], DEVIATIONS["order"]
-    assert told[2:] == published[2:]
+    assert sorted(announced) == sorted(published)
+    assert announced[:2] == [published[1], published[0]], DEVIATIONS["order"]
+    assert announced[2:] == published[2:]
     numbers = [each.number for each in report.blocks if isinstance(each, Heading) and each.level == 2]
     assert numbers == ["1", "2", "3", "4", "5", "6"]
 
@@ -125,37 +125,37 @@ def compare_rows(table: TableBlock, published: list[dict[str, Any]], *, with_bas
 def test_the_release_test(report: Document, source: dict[str, Any]) -> None:
     found = section(report, "3")
     claims = source["claims"]["release_test"]
-    assert f"{claims['regression']} regressions and {claims['improvement']} improvements" in words(found)
+    assert f"{claims['regression']} regressions and {claims['improvement']} improvements" in text_of(found)
     compare_rows(only(section(report, "3.1"), TableBlock), source["release_test"], with_base=True)
 
 
 def test_the_shift_left_table(report: Document, source: dict[str, Any]) -> None:
     claims, counted = source["claims"]["shift_left"], source["counted"]["shift_left"]
     assert claims != counted
-    said = words(section(report, "4"))
-    assert f"{counted['regression']} regressions and {counted['improvement']} improvements" in said, DEVIATIONS[
+    content = text_of(section(report, "4"))
+    assert f"{counted['regression']} regressions and {counted['improvement']} improvements" in content, DEVIATIONS[
         "counts"
     ]
     compare_rows(only(section(report, "4.1"), TableBlock), source["shift_left"], with_base=False)
 
 
 def test_the_details(report: Document, source: dict[str, Any]) -> None:
-    places = [(f"3.{n}", each) for n, each in enumerate(source["release_details"], 2)]
-    places += [(f"4.{n}", each) for n, each in enumerate(source["shift_left_details"], 2)]
-    assert len(places) == 7
+    numbered = [(f"3.{n}", each) for n, each in enumerate(source["release_details"], 2)]
+    numbered += [(f"4.{n}", each) for n, each in enumerate(source["shift_left_details"], 2)]
+    assert len(numbered) == 7
     headings = {each.number: each for each in report.blocks if isinstance(each, Heading)}
-    for number, each in places:
+    for number, each in numbered:
         indicator, _, heading = headings[number].text.partition(", ")
         if each["commit"] == "361fdccf21":
             assert (indicator, heading) == ("will-it-scale.per_process_ops", "process getppid1"), DEVIATIONS["heading"]
         else:
             assert (indicator, heading) == (each["heading_indicator"], each["heading_scenario"])
         blocks = section(report, number)
-        described, told = (block.text for block in blocks if isinstance(block, Paragraph))
+        described, sentence = (block.text for block in blocks if isinstance(block, Paragraph))
         assert len(described) > 60
         assert described != each["description"]
         word = "improvement" if each["percent"] > 0 else "regression"
-        assert told == each["sentence"].replace("% of", f"% {word} of"), DEVIATIONS["verdict"]
+        assert sentence == each["sentence"].replace("% of", f"% {word} of"), DEVIATIONS["verdict"]
         facts = {name: str(value) for name, value in only(blocks, Facts).pairs}
         scenario = [pair for pair in each["scenario_pairs"] if [each["commit"], pair[1]] != ["0ddad21d3e", "100%"]]
         assert facts == {
@@ -172,20 +172,20 @@ def test_the_comparison(report: Document, source: dict[str, Any]) -> None:
     published = source["release_comparison"]
     suites = list(dict.fromkeys(each["suite"] for each in published))
     assert (len(published), len(suites)) == (20, 9)
-    assert "20 tests of 9 suites" in words(section(report, "5"))
+    assert "20 tests of 9 suites" in text_of(section(report, "5"))
     blocks = [block for block in section(report, "5") if not (isinstance(block, Heading) and block.level == 3)]
-    starts = [place for place, block in enumerate(blocks) if isinstance(block, Heading)]
+    starts = [index for index, block in enumerate(blocks) if isinstance(block, Heading)]
     assert len(starts) == 20
     for each, start in zip(published, starts, strict=True):
-        heading, machine, params, said, chart = blocks[start : start + 5]
+        heading, machine, params, sentence, chart = blocks[start : start + 5]
         assert isinstance(heading, Heading)
         assert heading.text == f"{each['suite']} Test {each['test_no']}"
         assert isinstance(machine, Facts)
         assert dict(machine.pairs) == {name: str(value) for name, value in each["machine"].items()}
         assert isinstance(params, Facts)
         assert dict(params.pairs) == each["parameters"], DEVIATIONS["no requirement"]
-        assert isinstance(said, Paragraph)
-        assert said.text == f"{each['text']}."
+        assert isinstance(sentence, Paragraph)
+        assert sentence.text == f"{each['text']}."
         assert isinstance(chart, ChartBlock)
         assert [bar.value for bar in chart.bars.bars] == ["100.0", f"{100 + each['change_pct']:.1f}"]
     numbered = [each for each in report.blocks if isinstance(each, Heading) and each.number.startswith("5.")]
@@ -198,7 +198,7 @@ def test_the_machines(report: Document, source: dict[str, Any]) -> None:
     listed = [{name: str(each[name]) for name in names} for each in source["test_machines"]]
     assert len(listed) == 8
     ours = [box for box in found if "name" not in box]
-    silent = words(section(report, "6"))
+    silent = text_of(section(report, "6"))
     assert "No hardware details are known of" in silent
     assert "lkp-csl-2sp5" in silent
     assert sorted(ours, key=str) == sorted(listed, key=str)
@@ -259,12 +259,12 @@ def test_a_report_gets_a_section_of_its_own_and_loses_it(v5_6: Release, client: 
 def test_prose_is_written_with_history(v5_6: Release, client: Client) -> None:
     toni = User.objects.create_user("toni", "toni@lab.example", "x")
     client.force_login(toni)
-    told = {"version": "v5.6", "name": "introduction", "text": "A **calm** release. <script>alert(1)</script>"}
-    assert client.post("/write/report/", told).status_code == 403
+    data = {"version": "v5.6", "name": "introduction", "text": "A **calm** release. <script>alert(1)</script>"}
+    assert client.post("/write/report/", data).status_code == 403
     toni.groups.add(Group.objects.get(name="triager"))
-    assert client.post("/write/report/", told).status_code == 302
-    assert client.post("/write/report/", {**told, "text": "A **quiet** release."}).status_code == 302
-    assert client.post("/write/report/", {**told, "text": "A **quiet** release."}).status_code == 302  # nothing new
+    assert client.post("/write/report/", data).status_code == 302
+    assert client.post("/write/report/", {**data, "text": "A **quiet** release."}).status_code == 302
+    assert client.post("/write/report/", {**data, "text": "A **quiet** release."}).status_code == 302  # nothing new
     page = client.get("/v5.6/report/?edit=introduction").content.decode()
     assert "A <strong>quiet</strong> release." in page
     assert "A **calm** release. &lt;script&gt;" in page
@@ -274,7 +274,7 @@ def test_prose_is_written_with_history(v5_6: Release, client: Client) -> None:
         ("toni", "A **calm*"),
         ("toni", "A **quiet"),
     ]
-    assert client.post("/write/report/", {**told, "text": ""}).status_code == 302
+    assert client.post("/write/report/", {**data, "text": ""}).status_code == 302
     assert "builds, boots and measures" in client.get("/v5.6/report/").content.decode()
 
 
@@ -299,12 +299,12 @@ def test_the_newest_candidate_stands_for_a_release_in_the_making(v5_6: Release, 
 
 
 def test_as_many_queries_whatever_there_is(v5_6: Release, client: Client) -> None:
-    def asked() -> int:
+    def query_count() -> int:
         with CaptureQueriesContext(connection) as queries:
             assert client.get("/v5.6/report/").status_code == 200
         return len(queries)
 
-    few = asked()
+    few = query_count()
     assert few <= 20
     for report in Report.objects.all():
         ReportHighlight.objects.get_or_create(release=v5_6, report=report)
@@ -313,4 +313,4 @@ def test_as_many_queries_whatever_there_is(v5_6: Release, client: Client) -> Non
         Measurement.objects.create(
             kernel=row.kernel, scenario=row.scenario, machine=machine, metric=row.metric, role=row.role, mean=1.0
         )
-    assert asked() == few
+    assert query_count() == few

@@ -36,7 +36,7 @@ def test_a_bisection_is_drawn_in_its_order() -> None:
     ]
     drawn = chart(groups, "1/s")
     assert drawn is not None
-    assert drawn.words.startswith(
+    assert drawn.description.startswith(
         "Samples in 1/s: parent (good): mean 10.1 (n = 2); aaaaaaaaaa (bad): mean 8 (n = 1); "
     )
     assert [column.x for column in drawn.columns] == sorted(column.x for column in drawn.columns)
@@ -73,10 +73,12 @@ def test_a_little_chart_stays_in_its_frame(old: list[float], new: list[float]) -
 
 
 @given(st.booleans(), st.floats(allow_nan=False), st.none() | st.datetimes(timezones=st.just(UTC)))
-def test_urgency_fits_its_column_and_blocking_comes_first(blocks: bool, weight: float, heard: datetime | None) -> None:
-    found = urgency(blocks, weight, heard)
+def test_urgency_fits_its_column_and_blocking_comes_first(
+    blocks: bool, weight: float, last_reply: datetime | None
+) -> None:
+    found = urgency(blocks, weight, last_reply)
     assert 0 <= found < 1 << 63
-    assert urgency(True, 0, DAY) > urgency(False, weight, heard)
+    assert urgency(True, 0, DAY) > urgency(False, weight, last_reply)
 
 
 def test_urgency_goes_by_effect_then_by_silence() -> None:
@@ -141,7 +143,7 @@ def test_a_record_says_how_it_went() -> None:
         at = DAY + timedelta(days=answer) if answer is not None else None
         return Past(release, state, verdict, DAY, at, 3.0)
 
-    told = record(
+    track_record = record(
         [
             past("fixed", answer=1),
             past("invalid", answer=3),
@@ -150,11 +152,11 @@ def test_a_record_says_how_it_went() -> None:
             past("no_action", verdict="improvement"),
         ]
     )
-    whole = told.whole
-    assert (whole.reports, whole.regressions, whole.improvements, whole.open, whole.fixed) == (5, 4, 1, 2, 1)
-    assert (whole.false, whole.ended, whole.false_pct) == (2, 3, pytest.approx(200 / 3))
-    assert (whole.answer, whole.slow_answer, whole.answered_pct) == (timedelta(days=3), timedelta(days=8), 75.0)
-    assert whole.noise == 3.0
-    assert [each.name for each in told.by_release] == ["v5.7", "v5.6"]
-    empty = record([]).whole
+    total = track_record.total
+    assert (total.reports, total.regressions, total.improvements, total.open, total.fixed) == (5, 4, 1, 2, 1)
+    assert (total.false, total.ended, total.false_pct) == (2, 3, pytest.approx(200 / 3))
+    assert (total.answer, total.slow_answer, total.answered_pct) == (timedelta(days=3), timedelta(days=8), 75.0)
+    assert total.noise == 3.0
+    assert [each.name for each in track_record.by_release] == ["v5.7", "v5.6"]
+    empty = record([]).total
     assert (empty.answer, empty.slow_answer, empty.answered_pct, empty.false_pct, empty.noise) == (None,) * 5

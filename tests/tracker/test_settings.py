@@ -17,15 +17,15 @@ SECRET = "correct-horse-battery-staple-" * 3
 SAFE = {"SECRET_KEY": SECRET, "ALLOWED_HOSTS": "perf.example.org", "PERFWORK_BASE_URL": "https://perf.example.org"}
 
 
-def manage(place: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+def manage(var: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
     command = [sys.executable, "manage.py", *arguments]
-    env = {**clean, "PERFWORK_VAR": str(place), **env}
+    env = {**clean, "PERFWORK_VAR": str(var), **env}
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
-    ("env", "words"),
+    ("env", "message"),
     [
         ({"ALLOWED_HOSTS": "perf.example.org"}, "SECRET_KEY is not set"),
         ({"SECRET_KEY": "changeme"}, "SECRET_KEY is a well-known value"),
@@ -42,11 +42,11 @@ def manage(place: Path, *arguments: str, **env: str) -> subprocess.CompletedProc
         ({"PERFWORK_ENV": "/nowhere"}, "PERFWORK_ENV: no such file: /nowhere"),
     ],
 )
-def test_what_is_unsafe_or_wrong_is_refused_in_a_line(tmp_path: Path, env: dict[str, str], words: str) -> None:
+def test_what_is_unsafe_or_wrong_is_refused_in_a_line(tmp_path: Path, env: dict[str, str], message: str) -> None:
     done = manage(tmp_path, "check", **env)
     assert done.returncode != 0
     assert done.stderr.startswith("perfwork: ")
-    assert words in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -63,7 +63,7 @@ def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
 
 def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:
     assert manage(tmp_path, "migrate", "-v0").returncode == 0
-    for arguments, words, code in (
+    for arguments, message, code in (
         (["triage"], "no release has a report yet", 1),
         (["triage", "v0.1"], "v0.1: unknown release", 1),
         (["track"], "set PERFWORK_TREES", 1),
@@ -73,7 +73,7 @@ def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:
     ):
         done = manage(tmp_path, *arguments)
         assert done.returncode == code
-        assert words in done.stderr, arguments
+        assert message in done.stderr, arguments
         assert "Traceback" not in done.stderr
 
 

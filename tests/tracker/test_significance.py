@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.results.bisect_result import MeasurementData
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.statistics.change import better_pct, change_pct, word
+from tracker.domain.statistics.change import better_pct, change_pct, verdict_of
 from tracker.domain.statistics.samples import SampleSummary, summarise
 from tracker.domain.statistics.significance import Graded, Noise, effect, grade, grade_all, overlap, welch
 
@@ -58,8 +58,8 @@ def test_welch_is_scipys(old: list[float], new: list[float]) -> None:
 
 @given(samples, samples)
 def test_means_and_spreads_say_the_same_as_their_samples(old: list[float], new: list[float]) -> None:
-    told = [SampleSummary(float(np.mean(each)), float(np.std(each)), len(each)) for each in (old, new)]
-    ours, theirs = welch([(summarise(old), summarise(new))])[0], welch([(told[0], told[1])])[0]
+    sides = [SampleSummary(float(np.mean(each)), float(np.std(each)), len(each)) for each in (old, new)]
+    ours, theirs = welch([(summarise(old), summarise(new))])[0], welch([(sides[0], sides[1])])[0]
     assert (ours is None) == (theirs is None)
     if ours is not None and min(np.std(old), np.std(new)) > 1e-3:
         assert theirs == pytest.approx(ours, abs=1e-6)
@@ -105,16 +105,18 @@ def test_a_change_from_zero_is_no_percentage() -> None:
 
 
 def test_a_spread_that_was_not_told_can_not_be_tested() -> None:
-    told = MeasurementData("m", "", "unknown", "kpi", SampleSummary(100.0, None, 5), SampleSummary(90.0, None, 5))
-    assert grade(told, "higher") == Graded(Grade.NOT_TESTABLE, -10.0, -10.0, None)
+    measurement = MeasurementData(
+        "m", "", "unknown", "kpi", SampleSummary(100.0, None, 5), SampleSummary(90.0, None, 5)
+    )
+    assert grade(measurement, "higher") == Graded(Grade.NOT_TESTABLE, -10.0, -10.0, None)
 
 
 def test_changes_are_measured_from_the_size_of_the_parent() -> None:
     assert change_pct(-10, -5) == 50  # it rose, though the quotient fell
     assert change_pct(0, 3) is None
     assert better_pct(-12.0, "lower") == 12.0
-    assert word(10, 20, "lower") is Verdict.REGRESSION
-    assert word(10, 10, "lower") is Verdict.UNKNOWN
+    assert verdict_of(10, 20, "lower") is Verdict.REGRESSION
+    assert verdict_of(10, 10, "lower") is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(("count", "tolerance"), [(3, 0.35), (8, 0.25), (300, 0.15)])
@@ -160,6 +162,6 @@ def test_ranges_overlap_when_neither_side_is_wholly_above_the_other(old: list[fl
 
 @given(samples)
 def test_a_side_is_what_numpy_says(values: list[float]) -> None:
-    told = summarise(values)
-    assert told.mean == pytest.approx(float(np.mean(values)), abs=1e-6)
-    assert told.stddev == pytest.approx(float(np.std(values)), abs=1e-6)
+    side = summarise(values)
+    assert side.mean == pytest.approx(float(np.mean(values)), abs=1e-6)
+    assert side.stddev == pytest.approx(float(np.std(values)), abs=1e-6)

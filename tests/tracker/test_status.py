@@ -20,7 +20,7 @@ H = EventKind
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def happened(*steps: tuple[EventKind, dict[str, str]] | EventKind) -> list[EventData]:
+def events_of(*steps: tuple[EventKind, dict[str, str]] | EventKind) -> list[EventData]:
     """Events a day apart, in this order."""
     events = []
     for number, step in enumerate(steps):
@@ -30,8 +30,8 @@ def happened(*steps: tuple[EventKind, dict[str, str]] | EventKind) -> list[Event
     return events
 
 
-def told(*steps: tuple[EventKind, dict[str, str]] | EventKind, verdict: Verdict = Verdict.REGRESSION) -> str:
-    return status_text(fold(verdict, happened(*steps)))
+def text_of(*steps: tuple[EventKind, dict[str, str]] | EventKind, verdict: Verdict = Verdict.REGRESSION) -> str:
+    return status_text(fold(verdict, events_of(*steps)))
 
 
 RC1 = (H.LANDED, {"tag": "v5.6-rc1"})
@@ -126,58 +126,58 @@ FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
     ],
 )
 def test_the_sentence(steps: Sequence[tuple[EventKind, dict[str, str]] | EventKind], expected: str) -> None:
-    assert told(*[(s[0], dict(s[1])) if isinstance(s, tuple) else s for s in steps]) == expected
+    assert text_of(*[(s[0], dict(s[1])) if isinstance(s, tuple) else s for s in steps]) == expected
 
 
 @pytest.mark.parametrize("kind", [H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED])
 def test_talk_about_an_improvement_changes_nothing_and_complains_of_nothing(kind: EventKind) -> None:
-    assert told(RC1, kind, verdict=Verdict.IMPROVEMENT) == "merged at v5.6-rc1"
+    assert text_of(RC1, kind, verdict=Verdict.IMPROVEMENT) == "merged at v5.6-rc1"
 
 
 def test_a_promise_or_thanks_never_moves_a_state_backwards() -> None:
     for late in (H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED):
-        assert fold(Verdict.REGRESSION, happened(H.FIX_PROPOSED, late)).state is State.FIX_PROPOSED
-        assert fold(Verdict.REGRESSION, happened((H.FIX_LANDED, {"tag": "v5.6"}), late)).state is State.FIXED
+        assert fold(Verdict.REGRESSION, events_of(H.FIX_PROPOSED, late)).state is State.FIX_PROPOSED
+        assert fold(Verdict.REGRESSION, events_of((H.FIX_LANDED, {"tag": "v5.6"}), late)).state is State.FIXED
 
 
 def test_a_new_version_of_a_patch_voids_the_confirmation_of_the_old_one() -> None:
-    events = happened(H.FIX_PROPOSED, H.FIX_CONFIRMED, (H.FIX_PROPOSED, {"title": "v2"}))
-    standing = fold(Verdict.REGRESSION, events)
-    assert standing.state is State.FIX_PROPOSED
-    assert standing.fix
-    assert standing.fix.title == "v2"
+    events = events_of(H.FIX_PROPOSED, H.FIX_CONFIRMED, (H.FIX_PROPOSED, {"title": "v2"}))
+    report_state = fold(Verdict.REGRESSION, events)
+    assert report_state.state is State.FIX_PROPOSED
+    assert report_state.fix
+    assert report_state.fix.title == "v2"
 
 
 def test_a_failed_fix_leads_back_to_open() -> None:
-    assert fold(Verdict.REGRESSION, happened(H.FIX_PROPOSED, H.FIX_FAILED)).state is State.RESPONDED
-    assert fold(Verdict.IMPROVEMENT, happened(H.FIX_PROPOSED, H.FIX_FAILED)).state is State.NO_ACTION
+    assert fold(Verdict.REGRESSION, events_of(H.FIX_PROPOSED, H.FIX_FAILED)).state is State.RESPONDED
+    assert fold(Verdict.IMPROVEMENT, events_of(H.FIX_PROPOSED, H.FIX_FAILED)).state is State.NO_ACTION
 
 
 def test_what_comes_after_the_fix_does_not_overwrite_it() -> None:
     fixed = (H.FIX_LANDED, {"tag": "v5.6-rc3", "commit": "f1", "title": "the fix"})
     for late in (H.FIX_PROPOSED, H.FIX_FAILED, H.FIX_CONFIRMED, H.FIX_QUEUED, H.DROPPED, H.DUPLICATE):
-        standing = fold(Verdict.REGRESSION, happened(fixed, (late, {"title": "a backport"})))
-        assert standing.fix
-        assert (standing.fix.commit, standing.fix_landing) == ("f1", "v5.6-rc3"), late
-    again = fold(Verdict.REGRESSION, happened(fixed, H.REOPENED, (H.FIX_LANDED, {"tag": "v5.8-rc1", "commit": "f2"})))
+        report_state = fold(Verdict.REGRESSION, events_of(fixed, (late, {"title": "a backport"})))
+        assert report_state.fix
+        assert (report_state.fix.commit, report_state.fix_landing) == ("f1", "v5.6-rc3"), late
+    again = fold(Verdict.REGRESSION, events_of(fixed, H.REOPENED, (H.FIX_LANDED, {"tag": "v5.8-rc1", "commit": "f2"})))
     assert (again.fix_landing, again.state) == ("v5.8-rc1", State.FIXED)
 
 
 def test_third_parties_never_make_it_responded() -> None:
-    standing = fold(Verdict.REGRESSION, happened((H.RESPONDED, {"role": "third_party"})))
-    assert standing.state is State.NO_RESPONSE
-    assert standing.responded_at is None
+    report_state = fold(Verdict.REGRESSION, events_of((H.RESPONDED, {"role": "third_party"})))
+    assert report_state.state is State.NO_RESPONSE
+    assert report_state.responded_at is None
 
 
 def test_git_closes_whatever_people_said() -> None:
-    for said in (H.EXPECTED, H.INVALID, H.DUPLICATE, H.DROPPED):
-        assert fold(Verdict.REGRESSION, happened(said, (H.FIX_LANDED, {"tag": "v5.7"}))).state is State.FIXED
+    for kind in (H.EXPECTED, H.INVALID, H.DUPLICATE, H.DROPPED):
+        assert fold(Verdict.REGRESSION, events_of(kind, (H.FIX_LANDED, {"tag": "v5.7"}))).state is State.FIXED
 
 
 def test_somebody_is_awaited_only_while_it_is_open() -> None:
     for kind in STEPS:
-        standing = fold(Verdict.REGRESSION, happened(H.FIX_PROPOSED, kind))
-        assert (standing.awaited is Awaited.NOBODY) == (standing.state in CLOSED), kind
+        report_state = fold(Verdict.REGRESSION, events_of(H.FIX_PROPOSED, kind))
+        assert (report_state.awaited is Awaited.NOBODY) == (report_state.state in CLOSED), kind
 
 
 @pytest.mark.parametrize(
@@ -202,36 +202,36 @@ def test_somebody_is_awaited_only_while_it_is_open() -> None:
     ],
 )
 def test_who_owes_the_next_move(steps: list[EventKind], awaited: Awaited) -> None:
-    assert fold(Verdict.REGRESSION, happened(*steps)).awaited is awaited
+    assert fold(Verdict.REGRESSION, events_of(*steps)).awaited is awaited
 
 
 def test_a_confirmation_of_an_older_candidate_confirms_nothing() -> None:
     first, second = (H.FIX_PROPOSED, {"title": "v1"}), (H.FIX_PROPOSED, {"title": "v2"})
     of_the_first = (H.FIX_CONFIRMED, {"role": "reporter", "in_reply_to": "m0"})
     of_the_second = (H.FIX_CONFIRMED, {"role": "reporter", "in_reply_to": "m1"})
-    assert fold(Verdict.REGRESSION, happened(first, second, of_the_first)).state is State.FIX_PROPOSED
-    assert fold(Verdict.REGRESSION, happened(first, second, of_the_second)).state is State.FIX_CONFIRMED
+    assert fold(Verdict.REGRESSION, events_of(first, second, of_the_first)).state is State.FIX_PROPOSED
+    assert fold(Verdict.REGRESSION, events_of(first, second, of_the_second)).state is State.FIX_CONFIRMED
     late = (H.FIX_CONFIRMED, {"role": "reporter", "in_reply_to": "m0"})
     gone = (H.FIX_FAILED, {"role": "reporter", "in_reply_to": "m0"})
-    assert fold(Verdict.REGRESSION, happened(first, gone, first, late)).state is State.FIX_PROPOSED
-    assert fold(Verdict.REGRESSION, happened(first, H.DROPPED, H.REOPENED, late)).state is State.RESPONDED
+    assert fold(Verdict.REGRESSION, events_of(first, gone, first, late)).state is State.FIX_PROPOSED
+    assert fold(Verdict.REGRESSION, events_of(first, H.DROPPED, H.REOPENED, late)).state is State.RESPONDED
     failed = (H.FIX_FAILED, {"role": "reporter", "in_reply_to": "m0"})
-    assert fold(Verdict.REGRESSION, happened(first, second, failed)).state is State.FIX_PROPOSED
+    assert fold(Verdict.REGRESSION, events_of(first, second, failed)).state is State.FIX_PROPOSED
 
 
 def test_a_confirmation_of_nothing_confirms_nothing() -> None:
     by_lab = (H.FIX_CONFIRMED, {"role": "reporter"})
     named = (H.FIX_CONFIRMED, {"role": "reporter", "title": "mm: fix it"})
-    assert fold(Verdict.REGRESSION, happened(H.RESPONDED, by_lab)).state is State.RESPONDED
-    assert fold(Verdict.REGRESSION, happened(H.RESPONDED, named)).state is State.FIX_CONFIRMED
+    assert fold(Verdict.REGRESSION, events_of(H.RESPONDED, by_lab)).state is State.RESPONDED
+    assert fold(Verdict.REGRESSION, events_of(H.RESPONDED, named)).state is State.FIX_CONFIRMED
 
 
 def test_words_that_a_patch_was_dropped_give_way_to_later_words_but_a_commit_does_not() -> None:
-    assert fold(Verdict.REGRESSION, happened(H.DROPPED, H.EXPECTED)).state is State.EXPECTED
+    assert fold(Verdict.REGRESSION, events_of(H.DROPPED, H.EXPECTED)).state is State.EXPECTED
     reverted = (H.DROPPED, {"commit": "abc", "tag": "v5.6-rc2"})
-    both = fold(Verdict.REGRESSION, happened(H.DROPPED, reverted, H.EXPECTED))
+    both = fold(Verdict.REGRESSION, events_of(H.DROPPED, reverted, H.EXPECTED))
     assert (both.state, both.closed_in) == (State.DROPPED, "v5.6-rc2")
-    assert fold(Verdict.REGRESSION, happened(reverted, H.EXPECTED)).state is State.DROPPED
+    assert fold(Verdict.REGRESSION, events_of(reverted, H.EXPECTED)).state is State.DROPPED
 
 
 def test_what_one_mail_takes_back_comes_before_what_it_goes_on_with() -> None:
@@ -248,7 +248,7 @@ def test_every_state_can_be_reached_and_has_a_phrase() -> None:
 
 
 TAGS = st.sampled_from(["", "v5.6-rc1", "v5.6-rc2", "v5.6", "v5.7-rc1"])
-WORDS = st.sampled_from(["", "a", "b"])
+TEXTS = st.sampled_from(["", "a", "b"])
 
 
 @st.composite
@@ -262,10 +262,10 @@ def histories(draw: st.DrawFn) -> list[EventData]:
             kind=kind,
             occurred_at=DAY + timedelta(hours=draw(st.integers(0, 3))),
             role=draw(st.sampled_from(list(Role))),
-            title=draw(WORDS),
+            title=draw(TEXTS),
             tag=draw(TAGS),
-            remark=draw(WORDS),
-            message_id=draw(WORDS),
+            remark=draw(TEXTS),
+            message_id=draw(TEXTS),
             reverses=f"k{draw(st.integers(0, number))}" if kind is H.REVERSED else "",
         )
         for index, kind in enumerate(kinds)
@@ -318,5 +318,5 @@ def test_only_the_fix_that_stands_is_without_effect() -> None:
 
 
 def test_what_has_disappeared_may_come_back() -> None:
-    assert fold(Verdict.REGRESSION, happened(H.DISAPPEARED, H.STILL_THERE)).state is State.NO_RESPONSE
-    assert fold(Verdict.REGRESSION, happened(H.WORKING, H.STILL_THERE)).state is State.WORKING
+    assert fold(Verdict.REGRESSION, events_of(H.DISAPPEARED, H.STILL_THERE)).state is State.NO_RESPONSE
+    assert fold(Verdict.REGRESSION, events_of(H.WORKING, H.STILL_THERE)).state is State.WORKING

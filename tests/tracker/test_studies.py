@@ -96,8 +96,8 @@ def test_several_results_of_one_place_are_read_together() -> None:
 
 def test_the_words_of_a_change() -> None:
     changes = [line(mean(100), mean(each)).changes[1] for each in (91.32, 100.2, 253.32)]
-    told = [summary(tried(), change, "v5.6", "v5.5") for change in changes if change]
-    assert told == [
+    sentences = [summary(tried(), change, "v5.6", "v5.5") for change in changes if change]
+    assert sentences == [
         "suite.ops on kernel v5.6 has -8.68% regression when comparing to v5.5",
         "suite.ops on kernel v5.6 is almost the same as that in v5.5",
         "suite.ops on kernel v5.6 has 153.32% improvement when comparing to v5.5",
@@ -112,9 +112,9 @@ def test_a_winner_or_a_tie() -> None:
     found = outcomes([clear, shared, lower, nobody_knows, line(cell(1, 2), None, cell(5, 6))])
     assert [each.winner for each in found] == [1, None, 2]
     assert sorted(found[1].best) == [1, 2]
-    whole = tally(found, 3)
-    assert [share.wins for share in whole.shares] == [0, 1, 1]
-    assert (whole.tests, whole.ties) == (3, 1)
+    totals = tally(found, 3)
+    assert [share.wins for share in totals.shares] == [0, 1, 1]
+    assert (totals.tests, totals.ties) == (3, 1)
 
 
 def test_the_best_of_all_leads_by_something() -> None:
@@ -156,7 +156,11 @@ def test_the_average_is_geometric_and_leaves_zeros_out() -> None:
 
 
 numbers = st.floats(0.001, 1e9)
-cells = st.lists(numbers, min_size=1, max_size=4).map(lambda some: cell(*some)) | numbers.map(mean) | st.none()
+cells = (
+    st.lists(numbers, min_size=1, max_size=4).map(lambda numbers_drawn: cell(*numbers_drawn))
+    | numbers.map(mean)
+    | st.none()
+)
 tests = st.builds(tried, st.sampled_from(["higher", "lower", "unknown"]), st.sampled_from(["m1", "m2"]))
 many = st.integers(1, 4).flatmap(
     lambda n: st.lists(st.tuples(tests, st.lists(cells, min_size=n, max_size=n)), max_size=8)
@@ -164,29 +168,29 @@ many = st.integers(1, 4).flatmap(
 
 
 @given(many)
-def test_shares_add_up(told: list[tuple[Tried, list[Cell | None]]]) -> None:
-    kernels = len(told[0][1]) if told else 1
-    found = outcomes(lines(told))
-    whole = tally(found, kernels)
-    assert sum(share.wins for share in whole.shares) + whole.ties == whole.tests == len(found)
+def test_shares_add_up(rows: list[tuple[Tried, list[Cell | None]]]) -> None:
+    kernels = len(rows[0][1]) if rows else 1
+    found = outcomes(lines(rows))
+    totals = tally(found, kernels)
+    assert sum(share.wins for share in totals.shares) + totals.ties == totals.tests == len(found)
     if found:
-        assert sum(share.pct for share in whole.shares) + whole.ties_pct == pytest.approx(100)
+        assert sum(share.pct for share in totals.shares) + totals.ties_pct == pytest.approx(100)
         if kernels == 1:
-            assert whole.ties == 0
+            assert totals.ties == 0
         boxes = {each.line.test.box for each in found}
         parts = [tally([each for each in found if each.line.test.box == box], kernels) for box in boxes]
-        assert sum(part.ties for part in parts) == whole.ties
+        assert sum(part.ties for part in parts) == totals.ties
 
 
 @given(many, st.floats(0.001, 1000))
-def test_the_unit_of_a_metric_changes_nothing(told: list[tuple[Tried, list[Cell | None]]], factor: float) -> None:
+def test_the_unit_of_a_metric_changes_nothing(rows: list[tuple[Tried, list[Cell | None]]], factor: float) -> None:
     scaled = [
-        (test, [Cell(SampleSummary(one.mean * factor, None, 1)) if one else None for one in row]) for test, row in told
+        (test, [Cell(SampleSummary(one.mean * factor, None, 1)) if one else None for one in row]) for test, row in rows
     ]
-    plain = [(test, [Cell(SampleSummary(one.mean, None, 1)) if one else None for one in row]) for test, row in told]
-    kernels = len(told[0][1]) if told else 1
-    for place in range(kernels):
-        before, after = (speedup(lines(each), place) for each in (plain, scaled))
+    plain = [(test, [Cell(SampleSummary(one.mean, None, 1)) if one else None for one in row]) for test, row in rows]
+    kernels = len(rows[0][1]) if rows else 1
+    for index in range(kernels):
+        before, after = (speedup(lines(each), index) for each in (plain, scaled))
         assert after is before is None or after == pytest.approx(before, rel=1e-9)
 
 
@@ -208,7 +212,7 @@ def studies(db: None) -> None:
     call_command("loaddata", "lab_texts", "studies", verbosity=0)
 
 
-def told(slug: str) -> Document:
+def study_document(slug: str) -> Document:
     return document(Study.objects.get(slug=slug))
 
 
@@ -218,7 +222,7 @@ def table(found: Document, caption: str) -> TableBlock:
 
 
 def test_the_direct_map(studies: None) -> None:
-    found = told("direct-map")
+    found = study_document("direct-map")
     assert found.aside == "v5.10/1G, v5.10/2M, v5.10/4K: 72 tests of 11 benchmarks on 4 machines"
     shares = table(found, "How often each variant is best").rows
     assert [row[0] for row in shares] == ["1G", "2M", "4K", "ties", "all"]
@@ -246,13 +250,14 @@ def test_a_win_of_the_direct_map_by_hand(studies: None) -> None:
     second, best = sorted(means, key=lambda variant: means[variant])[1:]
     lead = 100 * (means[best] / means[second] - 1)
     rows = {
-        str(row[0]): row for row in table(told("direct-map"), "The best variant of each benchmark on each machine").rows
+        str(row[0]): row
+        for row in table(study_document("direct-map"), "The best variant of each benchmark on each machine").rows
     }
     assert rows["memtier"][2] == f"{best} {lead:+.1f} % (1)"
 
 
 def test_the_versions_under_oltp(studies: None) -> None:
-    found = told("oltp")
+    found = study_document("oltp")
     columns = ["Kernel", "Speedup (x)", "Intr/s", "CtxSw/s", "us%", "sys%", "idle%", "iowait%"]
     assert list(table(found, "Speedup").columns) == columns
     assert [tuple(map(str, row)) for row in table(found, "Speedup").rows] == [
@@ -273,7 +278,7 @@ def test_the_versions_under_oltp(studies: None) -> None:
 
 def test_they_round_trip(studies: None, tmp_path: Path) -> None:
     """What is kept of the results makes the same studies again."""
-    before = {slug: text.render(told(slug)) for slug in ("direct-map", "oltp")}
+    before = {slug: text.render(study_document(slug)) for slug in ("direct-map", "oltp")}
     kept = tmp_path / "kept.jsonl"
     payloads = ReleaseResult.objects.order_by("pk").values_list("payload", flat=True)
     kept.write_text("".join(f"{each}\n" for each in payloads))
@@ -283,7 +288,7 @@ def test_they_round_trip(studies: None, tmp_path: Path) -> None:
         model.objects.all().delete()
     call_command("ingest", str(kept), verbosity=0)
     call_command("loaddata", "studies", verbosity=0)
-    assert {slug: text.render(told(slug)) for slug in before} == before
+    assert {slug: text.render(study_document(slug)) for slug in before} == before
 
 
 def test_the_fixture_is_what_its_maker_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,11 +307,11 @@ def test_the_pages(studies: None, client: Client, django_assert_max_num_queries:
     for slug in ("direct-map", "oltp"):
         with django_assert_max_num_queries(10):
             page = client.get(f"/study/{slug}/").content.decode()
-        for block in told(slug).blocks:
+        for block in study_document(slug).blocks:
             if isinstance(block, Heading):
                 assert block.text.replace("'", "&#x27;") in page
         plain = client.get(f"/study/{slug}.txt").content.decode()
-        assert plain == text.render(told(slug), "http://127.0.0.1:8000")
+        assert plain == text.render(study_document(slug), "http://127.0.0.1:8000")
         assert max(map(len, plain.splitlines())) <= 78
         assert client.get(f"/study/{slug}.md").content.decode().startswith("# ")
     listed = client.get("/studies/").content.decode()
@@ -316,7 +321,7 @@ def test_the_pages(studies: None, client: Client, django_assert_max_num_queries:
     assert "v2.6.24.2 beside v2.6.28-rc8" in page
     assert "How often each is best" in client.get("/compare/?of=v5.10/1G&of=v5.10/4K").content.decode()
     assert client.get("/compare.txt?of=v5.10/1G&of=v5.10/4K").content.decode().startswith("v5.10/1G beside v5.10/4K")
-    for path, status, said in (
+    for path, status, message in (
         ("/compare/?of=v9.9", 400, "of: no kernel &#x27;v9.9&#x27; was measured"),
         ("/compare.txt", 400, "of: expected kernels, found none"),
         ("/compare/?" + "of=v5.10/1G&" * 13, 400, "of: expected at most 12 kernels, found 13"),
@@ -325,7 +330,7 @@ def test_the_pages(studies: None, client: Client, django_assert_max_num_queries:
     ):
         answer = client.get(path)
         assert answer.status_code == status, path
-        assert said.replace("&#x27;", "'") in answer.content.decode().replace("&#x27;", "'")
+        assert message.replace("&#x27;", "'") in answer.content.decode().replace("&#x27;", "'")
 
 
 def test_a_comparison_is_kept_and_written_about(studies: None, client: Client) -> None:
@@ -338,8 +343,8 @@ def test_a_comparison_is_kept_and_written_about(studies: None, client: Client) -
     assert client.post("/studies/keep/", {**form, "of": ["v2.6.24.2"]}).status_code == 400
     assert client.post("/studies/keep/", form)["Location"] == "/study/old-ones/"
     assert client.post("/studies/keep/", form).status_code == 400  # the address is taken
-    told = {"slug": "old-ones", "name": "conclusions", "text": "The *middle* one is slower."}
-    assert client.post("/studies/write/", told).status_code == 302
+    data = {"slug": "old-ones", "name": "conclusions", "text": "The *middle* one is slower."}
+    assert client.post("/studies/write/", data).status_code == 302
     assert "The <em>middle</em> one is slower." in client.get("/study/old-ones/").content.decode()
 
 
@@ -390,8 +395,14 @@ def test_the_first_that_is_chosen_is_the_base(studies: None, client: Client) -> 
 def test_the_page_of_a_kernel(studies: None, client: Client, django_assert_max_num_queries: Queries) -> None:
     with django_assert_max_num_queries(6):
         page = client.get("/kernel/v2.6.27.2/").content.decode()
-    for words in ("oltp.transactions", "vmstat.system.cs", "opreport.txt", "example/oltp-v2.6.27.2", "with v2.6.24.2"):
-        assert words in page
+    for expected in (
+        "oltp.transactions",
+        "vmstat.system.cs",
+        "opreport.txt",
+        "example/oltp-v2.6.27.2",
+        "with v2.6.24.2",
+    ):
+        assert expected in page
     assert "with v5.10/2M" in client.get("/kernel/v5.10/1G/").content.decode()
     assert client.get("/kernel/v9.9/").status_code == 404
     sha = "a1b2" * 10
@@ -403,9 +414,9 @@ def test_the_page_of_a_kernel(studies: None, client: Client, django_assert_max_n
 
 
 def test_all_is_read_again_with_the_code_of_today(studies: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {slug: told(slug) for slug in ("direct-map", "oltp")}
+    before = {slug: study_document(slug) for slug in ("direct-map", "oltp")}
     ToolOutput.objects.update(kind="text")  # as if nobody had known these tools then
     Measurement.objects.filter(metric__name="oltp.transactions").update(mean=7.0)
     assert read_again() == ReadAgain(results=15, files=7, changed=10, rejected=0)
-    assert {slug: told(slug) for slug in before} == before
+    assert {slug: study_document(slug) for slug in before} == before
     assert read_again().changed == 0

@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """The whole chart; `words` describes it for screen readers, `hundred`: where 100 is."""
+    """The whole chart; `description`: for screen readers, `hundred`: where 100 is."""
 
     bars: Sequence[Bar]
     width: int
@@ -43,7 +43,7 @@ class Bars:
     left: int
     thick: int
     hundred: int
-    words: str
+    description: str
     note: str = ""
 
 
@@ -53,7 +53,7 @@ def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
     known = [each for each in values if each is not None and each >= 0]
     if len(known) < 2:
         return None
-    ends = [_interval(line, place) for place in range(len(values))]
+    ends = [_interval(line, index) for index in range(len(values))]
     top = max(100.0, *known, *(high for pair in ends if pair for high in pair))
     scale = (_WIDTH - _LEFT - 60) / top
 
@@ -61,21 +61,21 @@ def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
         return _LEFT + round(scale * max(0.0, value))
 
     drawn = []
-    for place, (label, value, pair) in enumerate(zip(labels, values, ends, strict=True)):
+    for index, (label, value, pair) in enumerate(zip(labels, values, ends, strict=True)):
         if value is None or value < 0:
-            drawn.append(Bar(label, "not measured", 4 + place * _STEP, _LEFT))
+            drawn.append(Bar(label, "not measured", 4 + index * _STEP, _LEFT))
         else:
             low, high = (x(pair[0]), x(pair[1])) if pair else (None, None)
-            drawn.append(Bar(label, f"{value:.1f}", 4 + place * _STEP, x(value), low, high))
-    told = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
+            drawn.append(Bar(label, f"{value:.1f}", 4 + index * _STEP, x(value), low, high))
+    described = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
     note = _LESS if line.test.direction == "lower" else ""
-    words = " ".join(filter(None, (f"{line.test.metric}, {labels[0]} as 100: {told}", note)))
-    return Bars(drawn, _WIDTH, 8 + _STEP * (len(values) + bool(note)), _LEFT, _THICK, x(100), words, note)
+    description = " ".join(filter(None, (f"{line.test.metric}, {labels[0]} as 100: {described}", note)))
+    return Bars(drawn, _WIDTH, 8 + _STEP * (len(values) + bool(note)), _LEFT, _THICK, x(100), description, note)
 
 
-def _interval(line: ComparisonLine, place: int) -> tuple[float, float] | None:
+def _interval(line: ComparisonLine, index: int) -> tuple[float, float] | None:
     """Return the interval of a kernel's value, with the first kernel as 100."""
-    change = line.changes[place]
+    change = line.changes[index]
     if change is None or change.low is None or change.high is None:
         return None
     turn = -1 if line.test.direction == "lower" else 1

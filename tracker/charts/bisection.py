@@ -37,13 +37,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BisectionChart:
-    """The numbers of the SVG. `grid`: y coordinates with their values; `words`: the text alternative."""
+    """The numbers of the SVG. `grid`: y coordinates with their values; `description`: the text alternative."""
 
     width: int
     height: int
     columns: Sequence[Column]
     grid: Sequence[tuple[int, str]]
-    words: str
+    description: str
 
 
 def groups_of(
@@ -54,9 +54,9 @@ def groups_of(
     Groups without samples are left out.
     """
     steps = payload.get("bisect")
-    told = [Group("parent", "good", _finite(good)), *_steps(steps if isinstance(steps, Mapping) else {})]
-    told += [Group("culprit", "bad", _finite(bad)), *later[:MOST_GROUPS]]
-    return [group for group in told if group.samples]
+    groups = [Group("parent", "good", _finite(good)), *_steps(steps if isinstance(steps, Mapping) else {})]
+    groups += [Group("culprit", "bad", _finite(bad)), *later[:MOST_GROUPS]]
+    return [group for group in groups if group.samples]
 
 
 def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Group]:
@@ -81,8 +81,8 @@ def _steps(bisect: Mapping[str, Any]) -> Iterator[Group]:
 
 def _finite(samples: Sequence[Any]) -> tuple[float, ...]:
     """Return the drawable samples; if there are too many, an evenly spaced subset."""
-    told = [each for each in samples if isinstance(each, (int, float)) and not isinstance(each, bool)]
-    kept = [float(each) for each in told if -1e300 < each < 1e300]
+    numbers = [each for each in samples if isinstance(each, (int, float)) and not isinstance(each, bool)]
+    kept = [float(each) for each in numbers if -1e300 < each < 1e300]
     if len(kept) > MOST_DOTS:
         kept = [kept[number * len(kept) // MOST_DOTS] for number in range(MOST_DOTS)]
     return tuple(kept)
@@ -110,9 +110,9 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
     def y(value: float) -> int:
         return round(_TOP + _HEIGHT * ((high - value) / size))
 
-    columns = [_column(group, _LEFT + 24 + _STEP * place, y) for place, group in enumerate(groups)]
+    columns = [_column(group, _LEFT + 24 + _STEP * index, y) for index, group in enumerate(groups)]
     values = sorted({low, (low + high) / 2, high})
-    told = "; ".join(
+    means = "; ".join(
         f"{group.name} ({group.verdict}): mean {short(fmean(group.samples))} (n = {len(group.samples)})"
         for group in groups
     )
@@ -121,7 +121,7 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
         _TOP + _HEIGHT + 36,
         columns,
         [(y(value), short(value)) for value in values],
-        f"Samples{f' in {unit}' if unit else ''}: {told}",
+        f"Samples{f' in {unit}' if unit else ''}: {means}",
     )
 
 
@@ -129,8 +129,8 @@ def _column(group: Group, x: int, y: Any) -> Column:
     """Place the dots side by side, so that equal ones are visible."""
     many = len(group.samples)
     dots = [
-        (x + round((place - (many - 1) / 2) * min(3.0, 34 / many)), y(value))
-        for place, value in enumerate(group.samples)
+        (x + round((index - (many - 1) / 2) * min(3.0, 34 / many)), y(value))
+        for index, value in enumerate(group.samples)
     ]
     return Column(group, x, dots, y(fmean(group.samples)), x - 18, x + 18)
 

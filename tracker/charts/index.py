@@ -21,7 +21,7 @@ class Dot:
     low: int
     high: int
     value: str
-    words: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class IndexChart:
     lines: Sequence[str]
     dots: Sequence[Dot]
     grid: Sequence[tuple[int, str]]
-    words: str
+    description: str
 
 
 def chart(points: Sequence[IndexPoint]) -> IndexChart | None:
@@ -52,24 +52,26 @@ def chart(points: Sequence[IndexPoint]) -> IndexChart | None:
 
     dots: list[Dot] = []
     lines: list[list[str]] = [[]]
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
         if point.value is None or point.low is None or point.high is None:
             lines.append([])
             continue
-        x = round(_LEFT + across * place)
-        dots.append(Dot(point.name, x, y(point.value), y(point.low), y(point.high), f"{point.value:.1f}", words(point)))
+        x = round(_LEFT + across * index)
+        dots.append(
+            Dot(point.name, x, y(point.value), y(point.low), y(point.high), f"{point.value:.1f}", describe(point))
+        )
         lines[-1].append(f"{x},{y(point.value)}")
     grid = [(y(value), f"{value:.0f}" if room > 4 else f"{value:.1f}") for value in (low, (low + high) / 2, high)]
-    told = ", ".join(f"{point.name} {point.value:.1f}" for point in known)
+    described = ", ".join(f"{point.name} {point.value:.1f}" for point in known)
     stretches = [" ".join(line) for line in lines if len(line) > 1]
-    return IndexChart(width, _TOP + _HEIGHT + 34, stretches, dots, grid, f"Performance index: {told}")
+    return IndexChart(width, _TOP + _HEIGHT + 34, stretches, dots, grid, f"Performance index: {described}")
 
 
-def words(point: IndexPoint) -> str:
+def describe(point: IndexPoint) -> str:
     """ "v5.6: 104.2, 95% CI 103.1 to 105.0, 18 of 20 benchmarks"."""
     if point.value is None:
         return f"{point.name}: no index, 0 of {point.total} benchmarks"
-    told = f"{point.name}: {point.value:.1f}"
+    text = f"{point.name}: {point.value:.1f}"
     if point.low != point.high:
-        told += f", 95% CI {point.low:.1f} to {point.high:.1f}"
-    return f"{told}, {point.matched} of {point.total} benchmarks"
+        text += f", 95% CI {point.low:.1f} to {point.high:.1f}"
+    return f"{text}, {point.matched} of {point.total} benchmarks"

@@ -42,7 +42,7 @@ class Heading:
         return f"s{self.number.replace('.', '-')}" if self.number else ""
 
     @property
-    def words(self) -> str:
+    def full_text(self) -> str:
         return " ".join(each for each in (f"{self.number}." if self.number else "", self.text, self.aside) if each)
 
 
@@ -94,14 +94,14 @@ class TableBlock:
     def marked(self) -> list[list[tuple[Cell, str, bool]]]:
         """Every cell with its URL and whether it is numeric, row by row."""
         return [
-            [(str(cell), cell.url if isinstance(cell, DocumentLink) else "", place in self.numeric)
-             for place, cell in enumerate(row)]
+            [(str(cell), cell.url if isinstance(cell, DocumentLink) else "", index in self.numeric)
+             for index, cell in enumerate(row)]
             for row in self.rows
         ]  # fmt: skip
 
     @property
     def heads(self) -> list[tuple[str, bool]]:
-        return [(name, place in self.numeric) for place, name in enumerate(self.columns)]
+        return [(name, index in self.numeric) for index, name in enumerate(self.columns)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,13 @@ def table(each: Beside) -> TableBlock:
     caption = f"{each.kind} of {' and '.join(each.labels)}"
     found = each.diff
     if not found.is_share and len(found.columns) > 1:
-        rows = [[_name(row), *map(_in_a_cell, row.places)] for row in found.named]
+        rows = [[_name(row), *map(_in_a_cell, row.cells)] for row in found.rows]
         return TableBlock(caption, ("Name", *found.columns), rows, frozenset(range(1, len(found.columns) + 1)))
     unit = ", %" if found.is_share else ""
     columns = ("Function" if found.is_share else "Name", *(f"{label}{unit}" for label in each.labels))
     columns += _changes(each.labels[1:], "points" if found.is_share else "%")
     at = found.columns.index("share") if found.is_share else 0
-    rows = [[_name(row), *_in_columns(row.places[at], found.is_share)] for row in found.named]
+    rows = [[_name(row), *_in_columns(row.cells[at], found.is_share)] for row in found.rows]
     return TableBlock(caption, columns, rows, frozenset(range(1, len(columns))))
 
 
@@ -43,20 +43,20 @@ def _name(row: DiffRow) -> str:
     return f"{row.name} ({row.note})" if row.note and not row.note.startswith("[") else row.name
 
 
-def _in_columns(place: CellState, is_share: bool) -> list[str]:
-    values = ["–" if value is None else written(value) for value in place.values]
+def _in_columns(cell: CellState, is_share: bool) -> list[str]:
+    values = ["–" if value is None else format_value(value) for value in cell.values]
     digits = 2 if is_share else 1
-    return values + ["–" if change is None else f"{change:+.{digits}f}" for change in place.changes]
+    return values + ["–" if change is None else f"{change:+.{digits}f}" for change in cell.changes]
 
 
-def _in_a_cell(place: CellState) -> str:
-    told = ["–" if value is None else written(value) for value in place.values]
-    if len(set(told)) == 1:
-        return told[0]
-    change = place.changes[-1]
-    return " → ".join(told) + ("" if change is None else f" ({change:+.1f} %)")
+def _in_a_cell(cell: CellState) -> str:
+    shown = ["–" if value is None else format_value(value) for value in cell.values]
+    if len(set(shown)) == 1:
+        return shown[0]
+    change = cell.changes[-1]
+    return " → ".join(shown) + ("" if change is None else f" ({change:+.1f} %)")
 
 
-def written(value: float) -> str:
+def format_value(value: float) -> str:
     """Return a measured value with four significant digits, or all those before the decimal point."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"

@@ -23,18 +23,18 @@ from tracker.documents.blocks import (
 
 def as_json(document: Document, base_url: str = "") -> str:
     """Return the title and the blocks, each with its kind and contents."""
-    told = {
+    payload = {
         "title": document.title,
         "aside": document.aside,
         "blocks": [_block(each, base_url) for each in document.blocks],
     }
-    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(payload, ensure_ascii=False, indent=1) + "\n"
 
 
 def _block(block: Block, base_url: str) -> dict[str, Any]:
     match block:
         case Heading():
-            return {"kind": block.kind, "level": block.level, "number": block.number, "text": block.words}
+            return {"kind": block.kind, "level": block.level, "number": block.number, "text": block.full_text}
         case Bullets():
             return {"kind": block.kind, "items": [_cell(item, base_url) for item in block.items]}
         case Facts():

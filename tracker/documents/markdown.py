@@ -50,7 +50,7 @@ def _set_back(found: re.Match[str]) -> str:
 def _block(block: Block, base_url: str) -> Iterator[str]:
     match block:
         case Heading():
-            yield f"{'#' * block.level} {escaped(block.words) if not block.number else _numbered(block)}"
+            yield f"{'#' * block.level} {escaped(block.full_text) if not block.number else _numbered(block)}"
         case Paragraph():
             yield escaped(block.text)
         case Prose():
@@ -61,7 +61,7 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
             yield from (f"- {escaped(name)}: {_cell(value, base_url)}" for name, value in block.pairs)
         case TableBlock():
             yield "| " + " | ".join(escaped(name) for name in block.columns) + " |"
-            marks = ("---:" if place in block.numeric else "---" for place in range(len(block.columns)))
+            marks = ("---:" if index in block.numeric else "---" for index in range(len(block.columns)))
             yield "| " + " | ".join(marks) + " |"
             for row in block.rows:
                 yield "| " + " | ".join(_cell(cell, base_url) for cell in row) + " |"

@@ -9,15 +9,15 @@ from tracker.documents.blocks import Block, ChartBlock, Paragraph
 from tracker.domain.kernel_comparison import ComparisonLine, summary
 
 
-def tell(line: ComparisonLine, labels: Sequence[str]) -> Iterator[Block]:
+def comparison_blocks(line: ComparisonLine, labels: Sequence[str]) -> Iterator[Block]:
     """Yield a sentence for each kernel but the first, which is the baseline; then the chart."""
-    said = []
+    sentences = []
     for label, cell, change in zip(labels[1:], line.cells[1:], line.changes[1:], strict=True):
         if change is None:
-            said.append(f"{line.test.metric} was not measured on {labels[0] if cell else label}.")
+            sentences.append(f"{line.test.metric} was not measured on {labels[0] if cell else label}.")
         else:
-            words = summary(line.test, change, label, labels[0])
-            said.append(f"{words} (95% CI {change.interval})." if change.interval else f"{words}.")
-    yield Paragraph(" ".join(dict.fromkeys(said)))
+            sentence = summary(line.test, change, label, labels[0])
+            sentences.append(f"{sentence} (95% CI {change.interval})." if change.interval else f"{sentence}.")
+    yield Paragraph(" ".join(dict.fromkeys(sentences)))
     if chart := bars(line, labels):
         yield ChartBlock(chart, letters(line, labels))

@@ -56,10 +56,10 @@ def width(text: str) -> int:
 def _block(block: Block, base_url: str) -> Iterator[str]:
     match block:
         case Heading():
-            words = line(block.words)
-            yield from _wrapped(words)
+            heading = line(block.full_text)
+            yield from _wrapped(heading)
             if block.level == 2:
-                yield "-" * min(WIDTH, len(words))
+                yield "-" * min(WIDTH, len(heading))
         case Paragraph():
             yield from _wrapped(block.text)
         case Prose():
@@ -67,7 +67,7 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
                 yield from _wrapped(part, keep_indent=True) or [""]
         case Bullets():
             for item in block.items:
-                yield from _wrapped(_told(item, base_url), "- ", "  ")
+                yield from _wrapped(_cell_text(item, base_url), "- ", "  ")
         case Facts():
             yield from _facts(block.pairs, base_url)
         case TableBlock():
@@ -78,10 +78,10 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
             yield from verbatim(block.lines)
 
 
-def _told(cell: Cell, base_url: str) -> str:
+def _cell_text(cell: Cell, base_url: str) -> str:
     if isinstance(cell, DocumentLink) and (base_url or not cell.url.startswith("/")) and not cell.url.startswith("#"):
-        place = cell.at(base_url)
-        return cell.text if cell.text == place else f"{cell.text} <{place}>"
+        url = cell.at(base_url)
+        return cell.text if cell.text == url else f"{cell.text} <{url}>"
     return str(cell)
 
 
@@ -102,7 +102,7 @@ def _facts(pairs: Sequence[tuple[str, Cell]], base_url: str, indent: str = "  ")
     longest = min(longest, 24)
     for name, value in pairs:
         head = f"{indent}{line(name):<{longest}}  "
-        yield from _wrapped(_told(value, base_url), head, " " * (longest + len(indent) + 2)) or [head.rstrip()]
+        yield from _wrapped(_cell_text(value, base_url), head, " " * (longest + len(indent) + 2)) or [head.rstrip()]
 
 
 def _table(table: TableBlock, base_url: str) -> Iterator[str]:
@@ -122,11 +122,11 @@ def _table(table: TableBlock, base_url: str) -> Iterator[str]:
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], numeric: frozenset[int]) -> str:
-    told = []
-    for place, (cell, size) in enumerate(zip(cells, widths, strict=True)):
+    padded = []
+    for index, (cell, size) in enumerate(zip(cells, widths, strict=True)):
         blank = " " * (size - width(cell))
-        told.append(blank + cell if place in numeric else cell + blank)
-    return "  ".join(told).rstrip()
+        padded.append(blank + cell if index in numeric else cell + blank)
+    return "  ".join(padded).rstrip()
 
 
 def _records(table: TableBlock, base_url: str) -> Iterator[str]:
@@ -135,6 +135,6 @@ def _records(table: TableBlock, base_url: str) -> Iterator[str]:
     for number, row in enumerate(table.rows, 1):
         if number > 1:
             yield ""
-        yield from _wrapped(_told(row[0], base_url), f"{number:>{digits}}. ", " " * (digits + 2))
+        yield from _wrapped(_cell_text(row[0], base_url), f"{number:>{digits}}. ", " " * (digits + 2))
         pairs = [(name, cell) for name, cell in zip(table.columns[1:], row[1:], strict=True) if str(cell)]
         yield from _facts(pairs, base_url, " " * (digits + 2))

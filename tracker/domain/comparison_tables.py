@@ -61,13 +61,13 @@ def unpack(packed: bytes) -> tuple[KeptTable, ...]:
     """Return the tables that `pack` stored; () for empty bytes."""
     if not packed:
         return ()
-    told = json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES))
-    return tuple(_table(*each) for each in told)
+    tables = json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES))
+    return tuple(_table(*each) for each in tables)
 
 
 def _table(
     test: str, parent: str, culprit: str, rows: Sequence[Sequence[Any]], fails: Sequence[Sequence[str]] = ()
 ) -> KeptTable:
     """Return one table, packed with or (in the past) without failed runs."""
-    told = tuple(TableRow(*row) for row in rows)
-    return KeptTable(test, parent, culprit, told, tuple(FailedRuns(*fail) for fail in fails))
+    table_rows = tuple(TableRow(*row) for row in rows)
+    return KeptTable(test, parent, culprit, table_rows, tuple(FailedRuns(*fail) for fail in fails))

@@ -141,7 +141,7 @@ class Part(StrEnum):
     UNDO = "undo"  # a revert of the fix, or of the revert: the regression is back
 
 
-_RANK = {happening: rank for rank, happening in enumerate(EventKind)}
+_RANK = {event_kind: rank for rank, event_kind in enumerate(EventKind)}
 
 
 @dataclass(frozen=True, slots=True)

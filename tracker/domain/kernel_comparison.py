@@ -46,8 +46,8 @@ class Box:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Its details, under the names used in release reports."""
-        told = (("model", self.model), ("brand", self.brand), ("cpu_number", str(self.cpus or "")))
-        return tuple(pair for pair in (*told, ("memory", self.memory)) if pair[1])
+        details = (("model", self.model), ("brand", self.brand), ("cpu_number", str(self.cpus or "")))
+        return tuple(pair for pair in (*details, ("memory", self.memory)) if pair[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,22 +143,22 @@ def pooled(cells: Sequence[Cell]) -> Cell:
 
 def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[ComparisonLine]:
     """Return every test with its changes, all of them graded at once."""
-    told = [(test, tuple(cells)) for test, cells in tests]
-    places = [
+    table = [(test, tuple(cells)) for test, cells in tests]
+    positions = [
         (row, column)
-        for row, (_, cells) in enumerate(told)
+        for row, (_, cells) in enumerate(table)
         for column in range(1, len(cells))
         if cells[0] is not None and cells[column] is not None
     ]
-    pairs = [_pair(told[row][1][0], told[row][1][column]) for row, column in places]
-    directions = [told[row][0].direction for row, _ in places]
+    pairs = [_pair(table[row][1][0], table[row][1][column]) for row, column in positions]
+    directions = [table[row][0].direction for row, _ in positions]
     graded = grade_all(pairs, directions)
     changes: dict[tuple[int, int], Change] = {}
-    for place, pair, direction, grade in zip(places, pairs, directions, graded, strict=True):
-        changes[place] = _change(pair, direction, grade.verdict, (grade.low_pct, grade.high_pct), grade.p_value)
+    for position, pair, direction, grade in zip(positions, pairs, directions, graded, strict=True):
+        changes[position] = _change(pair, direction, grade.verdict, (grade.low_pct, grade.high_pct), grade.p_value)
     return [
         ComparisonLine(test, cells, tuple(changes.get((row, column)) for column in range(len(cells))))
-        for row, (test, cells) in enumerate(told)
+        for row, (test, cells) in enumerate(table)
     ]
 
 
@@ -197,8 +197,8 @@ def _plain(value: float) -> str:
 
 def summary(test: Test, change: Change, kernel: str, base: str) -> str:
     """Describe a change as release reports do: "… on kernel v5.6 has -8.68% regression when comparing to v5.5"."""
-    said = f"{test.metric} on kernel {kernel}"
+    subject = f"{test.metric} on kernel {kernel}"
     if change.word is Word.SAME:
-        return f"{said} is almost the same as that in {base}"
+        return f"{subject} is almost the same as that in {base}"
     word = "change" if change.word is Word.UNKNOWN else change.word.value
-    return f"{said} has {f'{change.percent} ' if change.percent else 'a '}{word} when comparing to {base}"
+    return f"{subject} has {f'{change.percent} ' if change.percent else 'a '}{word} when comparing to {base}"

@@ -12,8 +12,8 @@ def scenario_key(suite: str, params: Mapping[str, str]) -> str:
 
     It holds a digest, since the parameters may be kilobytes, too long for an index.
     """
-    told = json.dumps([suite, sorted(params.items())], ensure_ascii=False, separators=(",", ":"))
-    return f"{suite[:60]} {hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:24]}"
+    canonical = json.dumps([suite, sorted(params.items())], ensure_ascii=False, separators=(",", ":"))
+    return f"{suite[:60]} {hashlib.sha256(canonical.encode('utf-8', 'replace')).hexdigest()[:24]}"
 
 
 def tag_of(sha: str) -> str:

@@ -46,66 +46,74 @@ def points(version: str, tagged: Mapping[int, datetime]) -> list[CyclePoint]:
     return [CyclePoint(f"{version}-rc{number}", at) for number, at in sorted(tagged.items())]
 
 
-def upcoming(version: str, began: datetime | None, tagged: Mapping[int, datetime], now: datetime) -> CyclePoint | None:
+def upcoming(
+    version: str, opened_at: datetime | None, tagged: Mapping[int, datetime], now: datetime
+) -> CyclePoint | None:
     """Return the next -rc of a running cycle, a week after the last one; None if it can't be predicted."""
     if tagged:
         last = max(tagged)
         name = f"{version}-rc{last + 1}" if last < USUAL - 1 else f"{version} or {version}-rc{last + 1}"
         at = tagged[last] + WEEK
-    elif began:
-        name, at = f"{version}-rc1", began + MERGE_WINDOW
+    elif opened_at:
+        name, at = f"{version}-rc1", opened_at + MERGE_WINDOW
     else:
         return None
     return CyclePoint(name, at) if now - at < 2 * WEEK else None
 
 
-def steps(found: Sequence[CyclePoint], lives: Iterable[ReportSpan]) -> list[CycleStep]:
+def steps(found: Sequence[CyclePoint], spans: Iterable[ReportSpan]) -> list[CycleStep]:
     """Return the burn-down of regressions, point by point."""
-    counted = [life for life in lives if life.is_regression]
-    told = []
-    for place, point in enumerate(found):
-        before = found[place - 1].at if place else None
-        told.append(
+    counted = [span for span in spans if span.is_regression]
+    burn_down = []
+    for index, point in enumerate(found):
+        before = found[index - 1].at if index else None
+        burn_down.append(
             CycleStep(
                 point,
-                sum(_within(life.reported_at, before, point.at) for life in counted),
-                sum(_within(life.closed_at, before, point.at) for life in counted),
-                sum(_was_open(life, point.at) for life in counted),
+                sum(_within(span.reported_at, before, point.at) for span in counted),
+                sum(_within(span.closed_at, before, point.at) for span in counted),
+                sum(_was_open(span, point.at) for span in counted),
             )
         )
-    return told
+    return burn_down
 
 
 def _within(moment: datetime | None, after: datetime | None, until: datetime) -> bool:
     return moment is not None and moment <= until and (after is None or moment > after)
 
 
-def _was_open(life: ReportSpan, at: datetime) -> bool:
-    told = life.reported_at is not None and life.reported_at <= at
-    return told and (life.closed_at is None or life.closed_at > at) and (life.is_open or life.closed_at is not None)
+def _was_open(span: ReportSpan, at: datetime) -> bool:
+    was_reported = span.reported_at is not None and span.reported_at <= at
+    return (
+        was_reported
+        and (span.closed_at is None or span.closed_at > at)
+        and (span.is_open or span.closed_at is not None)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class CycleChart:
-    """A burn-down as SVG coordinates: the line, its points, and a description in words."""
+    """A burn-down as SVG coordinates: the line, its points, and a description."""
 
     width: int
     height: int
     line: str
     dots: Sequence[tuple[int, int, str, int]]  # x, y, version, open
-    words: str
+    description: str
 
 
-def chart(told: Sequence[CycleStep], width: int = 420, height: int = 96) -> CycleChart | None:
+def chart(burn_down: Sequence[CycleStep], width: int = 420, height: int = 96) -> CycleChart | None:
     """Return the chart of open regressions; None for fewer than two points."""
-    if len(told) < 2:
+    if len(burn_down) < 2:
         return None
-    most = max(step.open for step in told) or 1
-    across = (width - 40) / (len(told) - 1)
-    places = [
-        (round(20 + across * place), round(height - 22 - (height - 40) * step.open / most), step)
-        for place, step in enumerate(told)
+    most = max(step.open for step in burn_down) or 1
+    across = (width - 40) / (len(burn_down) - 1)
+    coordinates = [
+        (round(20 + across * index), round(height - 22 - (height - 40) * step.open / most), step)
+        for index, step in enumerate(burn_down)
     ]
-    words = ", ".join(f"{step.open} at {step.point.version}" for step in told)
-    dots = [(x, y, step.point.version.rpartition("-")[2], step.open) for x, y, step in places]
-    return CycleChart(width, height, " ".join(f"{x},{y}" for x, y, _ in places), dots, f"Open regressions: {words}")
+    summary = ", ".join(f"{step.open} at {step.point.version}" for step in burn_down)
+    dots = [(x, y, step.point.version.rpartition("-")[2], step.open) for x, y, step in coordinates]
+    return CycleChart(
+        width, height, " ".join(f"{x},{y}" for x, y, _ in coordinates), dots, f"Open regressions: {summary}"
+    )

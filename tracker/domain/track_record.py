@@ -83,17 +83,17 @@ class RecordTally:
 class TrackRecord:
     """The totals, and the counts by release, newest first."""
 
-    whole: RecordTally
+    total: RecordTally
     by_release: Sequence[RecordTally]
 
 
 def record(past: Iterable[Past]) -> TrackRecord:
     """Return the statistics over these reports."""
-    whole, releases = RecordTally(""), dict[str, RecordTally]()
+    total, releases = RecordTally(""), dict[str, RecordTally]()
     for each in past:
-        whole.add(each)
+        total.add(each)
         releases.setdefault(each.release, RecordTally(each.release)).add(each)
-    return TrackRecord(whole, sorted(releases.values(), key=lambda each: _number(each.name), reverse=True))
+    return TrackRecord(total, sorted(releases.values(), key=lambda each: _number(each.name), reverse=True))
 
 
 def _number(version: str) -> int:

@@ -215,5 +215,5 @@ class Measurement(models.Model):
         return f"{self.metric.name} of {self.kernel} on {self.machine.name}"
 
     def natural_key(self) -> tuple[str | int | None, ...]:
-        place = (*self.kernel.natural_key(), self.scenario.key, self.machine.name, self.metric.name)
-        return (*place, self.result.pk if self.result else None)
+        key = (*self.kernel.natural_key(), self.scenario.key, self.machine.name, self.metric.name)
+        return (*key, self.result.pk if self.result else None)

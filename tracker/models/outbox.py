@@ -61,13 +61,13 @@ class OutgoingMail(Lease):
     news_until = models.DateTimeField(
         null=True, blank=True, help_text="of a report: events until then were considered for further mails"
     )
-    by_hand = models.BooleanField(default=False, help_text="a user decided on it: no rule overrides that")
+    decided_by_person = models.BooleanField(default=False, help_text="a user decided on it: no rule overrides that")
     looked_at = models.DateTimeField(null=True, blank=True, help_text="when it was last checked again")
     stale = models.BooleanField(default=False, help_text="outdated: more is known than it says")
     composed_at = models.DateTimeField()
     not_before = models.DateTimeField(null=True, blank=True)
     turn_at = models.DateTimeField(null=True, blank=True, help_text="the time that the rate limits assigned to it")
-    data_at = models.DateTimeField(
+    handed_over_at = models.DateTimeField(
         null=True, blank=True, help_text="when its bytes began to leave; a crash before that is harmless"
     )
     sent_at = models.DateTimeField(null=True, blank=True, help_text="when a server first accepted it, for anyone")
@@ -76,8 +76,10 @@ class OutgoingMail(Lease):
     )
     lists = models.JSONField(default=list, blank=True, help_text="which of the recipients are lists")
     tries = models.PositiveIntegerField(default=0, help_text="temporary delivery failures since it was last approved")
-    knocks = models.PositiveIntegerField(default=0, help_text="times that no server was reachable since then")
-    untold = models.BooleanField(default=False, help_text="sent, but its report does not record that yet")
+    connection_attempts = models.PositiveIntegerField(
+        default=0, help_text="times that no server was reachable since then"
+    )
+    unrecorded = models.BooleanField(default=False, help_text="sent, but its report does not record that yet")
 
     class Meta:
         constraints = [
@@ -94,7 +96,7 @@ class OutgoingMail(Lease):
         indexes = [
             models.Index(fields=["state", "not_before", "id"], name="mail_that_is_due"),
             models.Index(fields=["state", "id"], name="mail_by_state"),
-            models.Index(fields=["id"], condition=models.Q(untold=True), name="mail_to_be_told_of"),
+            models.Index(fields=["id"], condition=models.Q(unrecorded=True), name="mail_to_be_told_of"),
             models.Index(fields=["sender"], name="return_paths"),
             models.Index(fields=["state"], condition=models.Q(stale=True), name="mail_that_says_too_little"),
         ]

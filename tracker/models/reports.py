@@ -11,7 +11,7 @@ from tracker.models.git import Commit, Tree
 
 # What a release's tables are filtered and sorted by. An index holds a narrow copy of these columns, so that a query
 # over ten thousand reports reads none of their rows.
-ASKED = (
+FILTER_COLUMNS = (
     *("state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks"),
     *("lacks_fix", "reported_at", "last_human_reply_at", "weight"),
 )
@@ -49,8 +49,8 @@ class ReportSummary(models.Model):
     class Meta:
         abstract = True
         indexes = [
-            models.Index(fields=["merged_release", "-urgency", "id", *ASKED], name="lines_merged"),
-            models.Index(fields=["shift_left_release", "-urgency", "id", *ASKED], name="lines_shifted"),
+            models.Index(fields=["merged_release", "-urgency", "id", *FILTER_COLUMNS], name="lines_merged"),
+            models.Index(fields=["shift_left_release", "-urgency", "id", *FILTER_COLUMNS], name="lines_shifted"),
             models.Index(fields=["merged_release", "-revision"], name="news_of_merged"),
             models.Index(fields=["shift_left_release", "-revision"], name="news_of_shifted"),
             models.Index(fields=["subsystem", "-urgency"], name="lines_of_a_subsystem"),
@@ -78,7 +78,7 @@ class Report(ReportSummary):
     tree = models.ForeignKey(Tree, null=True, blank=True, on_delete=models.SET_NULL, related_name="reports")
     branch = models.TextField(blank=True)
     authors = models.JSONField(default=list, blank=True, help_text="addresses and names of the culprit's author")
-    told = models.JSONField(default=list, blank=True, help_text="addresses and names of its recipients")
+    recipients = models.JSONField(default=list, blank=True, help_text="addresses and names of its recipients")
 
     held = models.TextField(blank=True, help_text="why it is held: an operator has to check it first")
 

@@ -52,8 +52,8 @@ def create(rows: Sequence[models.Model], *key: str) -> None:
         return
     model = type(rows[0])
     insert(model, stored(model), [values(row) for row in rows])
-    asked = {f"{name}__in": {getattr(row, name) for row in rows} for name in key}
-    found = {tuple(names): pk for pk, *names in model._default_manager.filter(**asked).values_list("pk", *key)}
+    filters = {f"{name}__in": {getattr(row, name) for row in rows} for name in key}
+    found = {tuple(names): pk for pk, *names in model._default_manager.filter(**filters).values_list("pk", *key)}
     for row in rows:
         row.pk = found[tuple([getattr(row, name) for name in key])]
 

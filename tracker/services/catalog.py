@@ -30,17 +30,17 @@ _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
 _STABLE_BRANCH = re.compile(r"(?:linux-|stable-)\d+\.\d+(?:\.y)?")
 
 
-def commit_for(sha: str, **told: object) -> Commit:
+def commit_for(sha: str, **fields: object) -> Commit:
     """Find or create a commit by sha. New values only fill empty fields; a longer sha replaces a shorter one."""
     sha = sha.lower()
     commit = Commit.objects.filter(sha=sha).first() or _abbreviated(sha)
     if commit is None:
-        commit, made = Commit.objects.get_or_create(sha=sha, defaults=told)
+        commit, made = Commit.objects.get_or_create(sha=sha, defaults=fields)
         if made:
             return commit
-    changed = [name for name, value in told.items() if value and not getattr(commit, name)]
+    changed = [name for name, value in fields.items() if value and not getattr(commit, name)]
     for name in changed:
-        setattr(commit, name, told[name])
+        setattr(commit, name, fields[name])
     if len(sha) > len(commit.sha):
         commit.sha = sha
         changed.append("sha")
@@ -80,8 +80,8 @@ def tree_for(name: str, url: str = "") -> Tree | None:
     return tree
 
 
-def machine_for(name: str, **told: object) -> Machine:
-    return Machine.objects.get_or_create(name=name or "unknown", defaults=told)[0]
+def machine_for(name: str, **fields: object) -> Machine:
+    return Machine.objects.get_or_create(name=name or "unknown", defaults=fields)[0]
 
 
 def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, suite: str = "") -> Metric:
@@ -95,8 +95,8 @@ def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, su
 
 def metric_for(name: str) -> Metric:
     """Find or create the metric of this name, with the direction and unit from our tables."""
-    told = new_metric(name)
-    facts = {field: getattr(told, field) for field in ("unit", "direction", "direction_by")}
+    metric = new_metric(name)
+    facts = {field: getattr(metric, field) for field in ("unit", "direction", "direction_by")}
     return Metric.objects.get_or_create(name=name, defaults=facts)[0]
 
 
@@ -114,33 +114,33 @@ def report_for(
     tree: Tree | None = None,
     branch: str = "",
     authors: Sequence[str] = (),
-    told: Sequence[str] = (),
+    recipients: Sequence[str] = (),
 ) -> Report:
     """Find or create the report about a culprit; one each. New values only fill empty fields."""
-    nowhere, subsystem = fold(verdict, ()), clipped(subsystem)
+    initial, subsystem = fold(verdict, ()), clipped(subsystem)
     report, made = Report.objects.get_or_create(
         culprit=culprit,
         defaults={
             "tag": tag_of(culprit.sha),
             "verdict": verdict,
-            "state": nowhere.state,
-            "status": status_text(nowhere),
-            "awaited": nowhere.awaited,
+            "state": initial.state,
+            "status": status_text(initial),
+            "awaited": initial.awaited,
             "title": title,
             "subsystem": subsystem,
             "tree": tree,
             "branch": branch,
             "authors": sorted(set(authors)),
-            "told": sorted(set(told)),
+            "recipients": sorted(set(recipients)),
         },
     )
     if not made:
         report.authors = sorted({*report.authors, *authors})
-        report.told = sorted({*report.told, *told})
+        report.recipients = sorted({*report.recipients, *recipients})
         report.title, report.subsystem = report.title or title, report.subsystem or subsystem
         if report.tree is None:
             report.tree, report.branch = tree, branch
-        report.save(update_fields=["authors", "told", "title", "subsystem", "tree", "branch"])
+        report.save(update_fields=["authors", "recipients", "title", "subsystem", "tree", "branch"])
     return report
 
 
@@ -158,16 +158,16 @@ def add_finding(finding: Finding) -> bool:
 
 # --- many at once ---
 Row = TypeVar("Row", bound=models.Model)
-_SHORTEST, _WHOLE = 10, 40  # digits of a sha: in old reports, and in full
+_SHORTEST, _FULL = 10, 40  # digits of a sha: in old reports, and in full
 
 
-def _ensure(field: str, wanted: Mapping[str, Row]) -> dict[str, Row]:
+def _ensure(field: str, rows: Mapping[str, Row]) -> dict[str, Row]:
     """Return the rows with these values in a unique field, by value; missing ones are created as given."""
-    if not wanted:
+    if not rows:
         return {}
-    manager = type(next(iter(wanted.values())))._default_manager
-    known: dict[str, Row] = manager.in_bulk(list(wanted), field_name=field)
-    missing = [wanted[name] for name in sorted(wanted.keys() - known.keys())]
+    manager = type(next(iter(rows.values())))._default_manager
+    known: dict[str, Row] = manager.in_bulk(list(rows), field_name=field)
+    missing = [rows[name] for name in sorted(rows.keys() - known.keys())]
     bulk.create(missing, field)
     return known | {getattr(row, field): row for row in missing}
 
@@ -175,52 +175,54 @@ def _ensure(field: str, wanted: Mapping[str, Row]) -> dict[str, Row]:
 _PARTS = ("cpus", "sockets", "cpu_model", "codename", "memory_bytes")
 
 
-def machines(wanted: Iterable[Machine]) -> dict[str, Machine]:
+def machines(given: Iterable[Machine]) -> dict[str, Machine]:
     """Find or create machines, by name. New values only fill empty fields."""
-    told = {each.name: each for each in wanted}
-    rows = _ensure("name", told)
+    by_name = {each.name: each for each in given}
+    rows = _ensure("name", by_name)
     for name, row in rows.items():
-        learned = [part for part in _PARTS if getattr(told[name], part) and not getattr(row, part)]
+        learned = [part for part in _PARTS if getattr(by_name[name], part) and not getattr(row, part)]
         for part in learned:
-            setattr(row, part, getattr(told[name], part))
+            setattr(row, part, getattr(by_name[name], part))
         if learned:
             row.save(update_fields=learned)
     return rows
 
 
-def scenarios(wanted: Iterable[Scenario]) -> dict[str, Scenario]:
+def scenarios(given: Iterable[Scenario]) -> dict[str, Scenario]:
     """Find or create scenarios, by key."""
-    return _ensure("key", {each.key: each for each in wanted})
+    return _ensure("key", {each.key: each for each in given})
 
 
-def trees(wanted: Iterable[Tree]) -> dict[str, Tree]:
+def trees(given: Iterable[Tree]) -> dict[str, Tree]:
     """Find or create trees, by name. A new URL only fills an empty one."""
-    told = {each.name: each for each in wanted}
-    rows = _ensure("name", told)
+    by_name = {each.name: each for each in given}
+    rows = _ensure("name", by_name)
     for row in rows.values():
-        if told[row.name].url and not row.url:
-            row.url = told[row.name].url
+        if by_name[row.name].url and not row.url:
+            row.url = by_name[row.name].url
             row.save(update_fields=["url"])
     return rows
 
 
-def metrics(wanted: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
+def metrics(given: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
     """Find or create metrics, by name. Also returns those whose direction has been set or changed.
 
     A lab's direction overrides that of the table, and an operator's overrides both.
     """
-    told: dict[str, Metric] = {}
-    for each in wanted:
-        first = told.setdefault(each.name, each)
+    by_name: dict[str, Metric] = {}
+    for each in given:
+        first = by_name.setdefault(each.name, each)
         if _outranks(each, first):
-            told[each.name] = each
-    rows = _ensure("name", told)
-    changed = [row for row in rows.values() if _outranks(told[row.name], row) or (told[row.name].unit and not row.unit)]
-    turned = [row for row in changed if told[row.name].direction not in (row.direction, Direction.UNKNOWN)]
+            by_name[each.name] = each
+    rows = _ensure("name", by_name)
+    changed = [
+        row for row in rows.values() if _outranks(by_name[row.name], row) or (by_name[row.name].unit and not row.unit)
+    ]
+    turned = [row for row in changed if by_name[row.name].direction not in (row.direction, Direction.UNKNOWN)]
     for row in changed:
-        if _outranks(told[row.name], row):
-            row.direction, row.direction_by = told[row.name].direction, told[row.name].direction_by
-        row.unit = row.unit or told[row.name].unit
+        if _outranks(by_name[row.name], row):
+            row.direction, row.direction_by = by_name[row.name].direction, by_name[row.name].direction_by
+        row.unit = row.unit or by_name[row.name].unit
     if changed:
         Metric.objects.bulk_update(changed, ["direction", "direction_by", "unit"])
     return rows, turned
@@ -229,44 +231,48 @@ def metrics(wanted: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
 _RANK = {who: rank for rank, who in enumerate(reversed(DirectionBy.values))}
 
 
-def _outranks(told: Metric, known: Metric) -> bool:
-    return told.direction != Direction.UNKNOWN and _RANK[told.direction_by] > _RANK[known.direction_by]
+def _outranks(given: Metric, known: Metric) -> bool:
+    return given.direction != Direction.UNKNOWN and _RANK[given.direction_by] > _RANK[known.direction_by]
 
 
-_TOLD = ("title", "author_name", "author_email", "authored_at", "trailers", "patch_message_id", "patch_id")
+_COMMIT_FIELDS = ("title", "author_name", "author_email", "authored_at", "trailers", "patch_message_id", "patch_id")
 
 
-def commits(wanted: Iterable[Commit]) -> dict[str, Commit]:
+def commits(given: Iterable[Commit]) -> dict[str, Commit]:
     """Find or create commits, by full sha, which replaces an abbreviated one where only that was known.
 
     New values only fill empty fields.
     """
-    told: dict[str, Commit] = {}
-    for each in wanted:
-        _fill(told.setdefault(each.sha, each), each)
-    rows: dict[str, Commit] = Commit.objects.in_bulk(list(told), field_name="sha")
-    rows |= _by_beginning(told.keys() - rows.keys())
-    changed = [row for sha, row in rows.items() if _fill(row, told[sha])]
+    by_sha: dict[str, Commit] = {}
+    for each in given:
+        _fill(by_sha.setdefault(each.sha, each), each)
+    rows: dict[str, Commit] = Commit.objects.in_bulk(list(by_sha), field_name="sha")
+    rows |= _by_beginning(by_sha.keys() - rows.keys())
+    changed = [row for sha, row in rows.items() if _fill(row, by_sha[sha])]
     if changed:
-        Commit.objects.bulk_update(changed, ["sha", *_TOLD], batch_size=50)
+        Commit.objects.bulk_update(changed, ["sha", *_COMMIT_FIELDS], batch_size=50)
         refresh(Report.objects.filter(culprit__in=changed).values_list("pk", flat=True))
-    return rows | _ensure("sha", {sha: each for sha, each in told.items() if sha not in rows})
+    return rows | _ensure("sha", {sha: each for sha, each in by_sha.items() if sha not in rows})
 
 
 def _by_beginning(shas: Collection[str]) -> dict[str, Commit]:
     """Return the commits known only by an abbreviation of one of these shas: a few, from old reports."""
-    short = Commit.objects.filter(sha_length__gte=_SHORTEST, sha_length__lt=_WHOLE)
+    short = Commit.objects.filter(sha_length__gte=_SHORTEST, sha_length__lt=_FULL)
     lengths = short.order_by("sha_length").values_list("sha_length", flat=True).distinct()
-    whole = {sha[:length]: sha for length in lengths for sha in shas if len(sha) > length}
-    return {whole[row.sha]: row for row in Commit.objects.filter(sha__in=list(whole))} if whole else {}
+    full_by_short = {sha[:length]: sha for length in lengths for sha in shas if len(sha) > length}
+    return (
+        {full_by_short[row.sha]: row for row in Commit.objects.filter(sha__in=list(full_by_short))}
+        if full_by_short
+        else {}
+    )
 
 
-def _fill(row: Commit, told: Commit) -> bool:
+def _fill(row: Commit, source: Commit) -> bool:
     """Fill empty fields of `row`. Returns whether there were any to fill."""
-    changed = [name for name in _TOLD if getattr(told, name) and not getattr(row, name)]
+    changed = [name for name in _COMMIT_FIELDS if getattr(source, name) and not getattr(row, name)]
     for name in changed:
-        setattr(row, name, getattr(told, name))
-    if len(told.sha) > len(row.sha):
-        row.sha = told.sha
+        setattr(row, name, getattr(source, name))
+    if len(source.sha) > len(row.sha):
+        row.sha = source.sha
         changed.append("sha")
     return bool(changed)

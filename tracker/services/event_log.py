@@ -18,7 +18,7 @@ from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose
 from tracker.models.outbox import WAITING
 from tracker.services import bulk, report_summary
 
-CACHE = (
+STATE_COLUMNS = (
     *(
         "given_title",
         "state",
@@ -34,7 +34,7 @@ CACHE = (
     *("remark", "reported_at", "responded_at", "changed_at"),
 )
 # The columns of the report summary that follow from these and from the events.
-LINE = (
+SUMMARY_COLUMNS = (
     "closed_at",
     "blocks",
     "assignee",
@@ -123,19 +123,19 @@ def _events(reports: Iterable[int]) -> dict[int, list[Event]]:
 
 
 @transaction.atomic
-def amend(report_ids: Iterable[int], tell: Callable[[Report, list[Event]], Event | None]) -> None:
-    """Call `tell` with each of these reports and its events, and append the event that it returns, if any.
+def amend(report_ids: Iterable[int], make_event: Callable[[Report, list[Event]], Event | None]) -> None:
+    """Call `make_event` with each of these reports and its events, and append the event that it returns, if any.
 
     Five statements in all. The reports are locked meanwhile. The event must be new.
     """
     reports = _lock(report_ids)
     events = _events(report.pk for report in reports)
-    new = [event for report in reports if (event := tell(report, events[report.pk]))]
+    new = [event for report in reports if (event := make_event(report, events[report.pk]))]
     bulk.insert(Event, bulk.stored(Event), [bulk.values(event) for event in new])
     for event in new:
         events[event.report_id].append(event)
-    told = {event.report_id for event in new}
-    _write([report for report in reports if report.pk in told], events)
+    changed_ids = {event.report_id for event in new}
+    _write([report for report in reports if report.pk in changed_ids], events)
 
 
 @transaction.atomic
@@ -151,54 +151,54 @@ def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None
     moved: list[int] = []
     calendar = None
     for report in reports:
-        standing = fold(Verdict(report.verdict), [event.value() for event in events[report.pk]])
-        before, line = ([getattr(report, name) for name in names] for names in (CACHE, LINE))
-        when = (report.reported_at, report.cycle)
-        for name, value in cached(standing).items():
+        state = fold(Verdict(report.verdict), [event.value() for event in events[report.pk]])
+        before, summary = ([getattr(report, name) for name in names] for names in (STATE_COLUMNS, SUMMARY_COLUMNS))
+        timing = (report.reported_at, report.cycle)
+        for name, value in cached(state).items():
             setattr(report, name, value)
         report.changed_at = max((event.occurred_at for event in events[report.pk]), default=None)
-        elsewhen = when != (report.reported_at, report.cycle)
-        if elsewhen and calendar is None:
+        timing_changed = timing != (report.reported_at, report.cycle)
+        if timing_changed and calendar is None:
             calendar = report_summary.ReleaseCalendar.load()
-        report_summary.set_columns(report, calendar if elsewhen else None)
-        has_moved = before != [getattr(report, name) for name in CACHE]
+        report_summary.set_columns(report, calendar if timing_changed else None)
+        has_moved = before != [getattr(report, name) for name in STATE_COLUMNS]
         if has_moved:
             moved.append(report.pk)
-        if has_moved or line != [getattr(report, name) for name in LINE]:
+        if has_moved or summary != [getattr(report, name) for name in SUMMARY_COLUMNS]:
             changed.append(report)
-    bulk.update(changed, (*CACHE, *LINE), _REVISION)
+    bulk.update(changed, (*STATE_COLUMNS, *SUMMARY_COLUMNS), _REVISION)
     if moved:  # unsent mails about them must be checked again
         unsent = Q(state__in=WAITING, sent_at__isnull=True)
-        told = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # a follow-up may be due
-        mails = OutgoingMail.objects.filter(unsent | told, report__in=moved)
+        sent_reports = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # a follow-up may be due
+        mails = OutgoingMail.objects.filter(unsent | sent_reports, report__in=moved)
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
 
 
-def _coming(standing: ReportState) -> versions.Version | None:
+def _merged_after_candidate(state: ReportState) -> versions.Version | None:
     """Return the -rc after which it was merged; None after a release, whose next version is not known yet."""
-    after = versions.parse(standing.merged_after)
+    after = versions.parse(state.merged_after)
     return after if after and after.is_candidate else None
 
 
-def cached(standing: ReportState) -> Mapping[str, object]:
+def cached(state: ReportState) -> Mapping[str, object]:
     """Return the report's columns from its folded state."""
-    landed = versions.parse(standing.landing) or _coming(standing)
-    fix = standing.fix or Fix()
+    landed = versions.parse(state.landing) or _merged_after_candidate(state)
+    fix = state.fix or Fix()
     return {
-        "given_title": standing.title,
-        "state": standing.state,
-        "status": status_text(standing),
-        "decided_by": standing.decided_by,
-        "awaited": standing.awaited,
-        "landing": standing.landing,
+        "given_title": state.title,
+        "state": state.state,
+        "status": status_text(state),
+        "decided_by": state.decided_by,
+        "awaited": state.awaited,
+        "landing": state.landing,
         "cycle": landed.cycle if landed else "",
         "fix_title": fix.title,
         "fix_sha": fix.commit,
-        "fix_landing": standing.fix_landing,
-        "remark": standing.remark,
-        "reported_at": standing.reported_at,
-        "responded_at": standing.responded_at,
-        "closed_at": standing.closed_at,
-        "blocks": standing.blocks,
-        "assignee": report_summary.clipped(standing.assignee),
+        "fix_landing": state.fix_landing,
+        "remark": state.remark,
+        "reported_at": state.reported_at,
+        "responded_at": state.responded_at,
+        "closed_at": state.closed_at,
+        "blocks": state.blocks,
+        "assignee": report_summary.clipped(state.assignee),
     }

@@ -26,7 +26,7 @@ ACTIONS: Mapping[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
     "cancel": (S.CANCELLED, frozenset({*WAITING, S.FAILED, S.IN_DOUBT})),
     "resend": (S.APPROVED, frozenset({S.IN_DOUBT, S.FAILED})),
 }
-MOST_WORDS = 1000
+MAX_NOTE_LENGTH = 1000
 
 
 class ServerAnswer(Protocol):
@@ -46,19 +46,19 @@ def record_created(mail: OutgoingMail, by: str) -> None:
 
 
 def transition(
-    rows: QuerySet[OutgoingMail], became: OutgoingState, by: str, at: datetime, words: str = "", **columns: Any
+    rows: QuerySet[OutgoingMail], became: OutgoingState, by: str, at: datetime, note: str = "", **columns: Any
 ) -> list[int]:
     """Move the mails selected by a query, in whatever states, with one UPDATE. Returns their keys.
 
     The rows are locked first, so that exactly those selected move and their previous states are logged.
     """
-    words = words[:MOST_WORDS]
+    note = note[:MAX_NOTE_LENGTH]
     with transaction.atomic():
         found = dict(rows.order_by("pk").select_for_update(of=("self",)).values_list("pk", "state"))
         if found:
             OutgoingMail.objects.filter(pk__in=found).update(state=became, **columns)
             MailTransition.objects.bulk_create(
-                MailTransition(mail_id=pk, was=was, became=became, at=at, by=by, words=words)
+                MailTransition(mail_id=pk, was=was, became=became, at=at, by=by, words=note)
                 for pk, was in found.items()
             )
     return list(found)
@@ -71,40 +71,42 @@ def transition_one(
     became: OutgoingState,
     by: str,
     at: datetime,
-    words: str = "",
+    note: str = "",
     **columns: Any,
 ) -> bool:
     """Move one mail from a known state. Returns False and changes nothing if it is no longer in that state."""
-    words = words[:MOST_WORDS]
+    note = note[:MAX_NOTE_LENGTH]
     with transaction.atomic():
         if rows.filter(pk=pk, state=was).update(state=became, **columns) != 1:
             return False
-        MailTransition.objects.create(mail_id=pk, was=was, became=became, at=at, by=by, words=words)
+        MailTransition.objects.create(mail_id=pk, was=was, became=became, at=at, by=by, words=note)
     return True
 
 
-def add_note(mail: OutgoingMail, by: str, at: datetime, words: str) -> None:
+def add_note(mail: OutgoingMail, by: str, at: datetime, note: str) -> None:
     """Log a remark on a mail without changing its state."""
-    MailTransition.objects.create(mail=mail, was=mail.state, became=mail.state, at=at, by=by, words=words[:MOST_WORDS])
+    MailTransition.objects.create(
+        mail=mail, was=mail.state, became=mail.state, at=at, by=by, words=note[:MAX_NOTE_LENGTH]
+    )
 
 
-def apply_action(pk: int, verb: str, person: str, now: datetime, words: str = "") -> bool:
+def apply_action(pk: int, action: str, person: str, now: datetime, note: str = "") -> bool:
     """Approve, hold, cancel or resend. Returns False if the state does not allow it or the mail is to be recomposed.
 
     A mail that some recipients already have is not cancelled but marked sent: the others do not get it.
     """
-    became, within = ACTIONS[verb]
+    became, within = ACTIONS[action]
     rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
-    if verb == "approve":  # a stale mail is to be recomposed: the user has not seen the new one
+    if action == "approve":  # a stale mail is to be recomposed: the user has not seen the new one
         rows = rows.filter(stale=False)
-    words = words.replace("\0", "")
-    freed = {"not_before": None, "data_at": None, "lease_until": None, "tries": 0, "knocks": 0}
-    columns = {"reason": words[:MOST_WORDS], "by_hand": True, **freed}
-    if verb == "cancel" and transition(
-        rows.exclude(sent_at=None), S.SENT, person, now, words or "cancelled", **columns
+    note = note.replace("\0", "")
+    freed = {"not_before": None, "handed_over_at": None, "lease_until": None, "tries": 0, "connection_attempts": 0}
+    columns = {"reason": note[:MAX_NOTE_LENGTH], "decided_by_person": True, **freed}
+    if action == "cancel" and transition(
+        rows.exclude(sent_at=None), S.SENT, person, now, note or "cancelled", **columns
     ):
         return True
-    return bool(transition(rows, became, person, now, words, **columns))
+    return bool(transition(rows, became, person, now, note, **columns))
 
 
 def stopped() -> SendingStop | None:
@@ -117,7 +119,7 @@ def stop_sending(person: str, now: datetime, reason: str = "") -> bool:
     with transaction.atomic():
         if stopped():
             return False
-        SendingStop.objects.create(at=now, by=person, reason=reason.replace("\0", "")[:MOST_WORDS])
+        SendingStop.objects.create(at=now, by=person, reason=reason.replace("\0", "")[:MAX_NOTE_LENGTH])
     return True
 
 
@@ -128,14 +130,14 @@ def resume_sending(person: str, now: datetime) -> bool:
 
 # --- by a worker ---
 MOST_TRIES = 24  # with growing delays: about five days (RFC 5321 section 4.5.4.1)
-MOST_KNOCKS = 480  # at a server that does not answer: also about five days
-FIRST, LONGEST, LONGEST_KNOCK = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
+MAX_CONNECTION_ATTEMPTS = 480  # at a server that does not answer: also about five days
+FIRST, LONGEST, LONGEST_CONNECTION_DELAY = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
 # The columns that sending needs; `body` and `people` are not loaded.
 _NEEDED = (
     *("message_id", "report", "purpose", "sender", "recipients", "settled", "lists", "raw"),
-    *("attempts", "tries", "knocks", "sent_at"),
+    *("attempts", "tries", "connection_attempts", "sent_at"),
 )
-FREED = {"lease_until": None, "data_at": None}
+FREED = {"lease_until": None, "handed_over_at": None}
 _OURS = (S.SENDING, S.IN_DOUBT)  # the states in which our attempt may find it
 
 
@@ -143,7 +145,7 @@ def claim(found: Sequence[int], now: datetime, lease: timedelta, by: str) -> lis
     """Claim approved mails for sending with one conditional UPDATE: all or none. The caller's transaction is short."""
     with transaction.atomic():
         mine = OutgoingMail.objects.filter(pk__in=found, state=S.APPROVED, stale=False)
-        taken = {"state": S.SENDING, "lease_until": now + lease, "attempts": F("attempts") + 1, "data_at": None}
+        taken = {"state": S.SENDING, "lease_until": now + lease, "attempts": F("attempts") + 1, "handed_over_at": None}
         if mine.update(**taken) != len(found):
             transaction.set_rollback(True)  # on databases without row locks: another worker was faster
             return []
@@ -151,16 +153,18 @@ def claim(found: Sequence[int], now: datetime, lease: timedelta, by: str) -> lis
     return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).only(*_NEEDED).order_by("pk"))
 
 
-def _held(mail: OutgoingMail) -> QuerySet[OutgoingMail]:
+def _claimed(mail: OutgoingMail) -> QuerySet[OutgoingMail]:
     """Return the row only while this attempt's claim holds: a worker that lost its lease must not change it."""
     return OutgoingMail.objects.filter(attempts=mail.attempts)
 
 
-def release(mails: Sequence[OutgoingMail], now: datetime, by: str, words: str) -> None:
+def release(mails: Sequence[OutgoingMail], now: datetime, by: str, note: str) -> None:
     """Return claimed mails that were not tried to the queue."""
     for mail in mails:
         back = {**FREED, "attempts": mail.attempts - 1}
-        transition_one(_held(mail).filter(data_at=None), mail.pk, S.SENDING, S.APPROVED, by, now, words, **back)
+        transition_one(
+            _claimed(mail).filter(handed_over_at=None), mail.pk, S.SENDING, S.APPROVED, by, now, note, **back
+        )
 
 
 def begin_data(mail: OutgoingMail, now: datetime) -> bool:
@@ -175,20 +179,20 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
     """Record that a server accepted the mail. It is sent again to the deferred recipients only. `telling` records the
     event later, in batches.
     """
-    untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
+    unrecorded = mail.purpose == Purpose.REPORT and mail.sent_at is None
     if not outcome.refused and not outcome.deferred:
-        if not hot_path.sent(mail, mail.sent_at or now, untold, now, by, outcome.reply):
-            _went_out(mail, now, now, by, f"after its lease expired: {outcome.reply}")
+        if not hot_path.sent(mail, mail.sent_at or now, unrecorded, now, by, outcome.reply):
+            _set_sent(mail, now, now, by, f"after its lease expired: {outcome.reply}")
         return
     again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
     refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
-    words = _not_taken(refused, outcome.deferred if again else {})
+    note = _failure_note(refused, outcome.deferred if again else {})
     columns: dict[str, Any] = {
         **FREED,
-        "reason": words[:MOST_WORDS],
+        "reason": note[:MAX_NOTE_LENGTH],
         "sent_at": mail.sent_at or now,
-        "not_before": now + _distance(mail, mail.tries, LONGEST) if again else None,
-        **({"untold": True} if untold else {}),
+        "not_before": now + _delay(mail, mail.tries, LONGEST) if again else None,
+        **({"unrecorded": True} if unrecorded else {}),
     }
     if again:
         columns["tries"] = mail.tries + 1
@@ -196,24 +200,24 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
     became = S.APPROVED if again else S.SENT
     with transaction.atomic():
         # If our lease expired, the mail may be in doubt; this resolves it.
-        if not any(transition_one(_held(mail), mail.pk, was, became, by, now, words, **columns) for was in _OURS):
-            _went_out(mail, now, now, by, f"after its lease expired: {words}")
+        if not any(transition_one(_claimed(mail), mail.pk, was, became, by, now, note, **columns) for was in _OURS):
+            _set_sent(mail, now, now, by, f"after its lease expired: {note}")
             refused = {**outcome.refused, **outcome.deferred}
         if refused:
             delivery_failures.record(mail, refused, FailureSource.SERVER, now)
 
 
-def _went_out(mail: OutgoingMail, at: datetime, now: datetime, by: str, words: str) -> bool:
+def _set_sent(mail: OutgoingMail, at: datetime, now: datetime, by: str, note: str) -> bool:
     """Mark a mail as sent from any state, so that it is not sent again. Return whether the state changed."""
     rows = OutgoingMail.objects.filter(pk=mail.pk).exclude(state=S.SENT)
-    untold = mail.purpose == Purpose.REPORT and mail.sent_at is None
+    unrecorded = mail.purpose == Purpose.REPORT and mail.sent_at is None
     columns: dict[str, Any] = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or at}
-    if untold:
-        columns["untold"] = True
-    return bool(transition(rows, S.SENT, by, now, words, **columns))
+    if unrecorded:
+        columns["unrecorded"] = True
+    return bool(transition(rows, S.SENT, by, now, note, **columns))
 
 
-def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive", words: str = "") -> bool:
+def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive", note: str = "") -> bool:
     """Mark a mail as sent on delivery evidence (an archived copy or a bounce), and record the event. Return whether
     its state changed.
 
@@ -223,7 +227,7 @@ def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive",
     if mail is None or mail.state == S.SENT or mail.settled:
         return False
     with transaction.atomic():
-        if not _went_out(mail, at, now, by, words):
+        if not _set_sent(mail, at, now, by, note):
             return False
         record_sent.record_sent(now, OutgoingMail.objects.filter(pk=mail.pk))
     return True
@@ -232,15 +236,17 @@ def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive",
 def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_server: bool = False) -> None:
     """Retry after a temporary failure, with growing delays and a limit (DESIGN rule 10)."""
     before, most, longest = (
-        (mail.knocks, MOST_KNOCKS, LONGEST_KNOCK) if no_server else (mail.tries, MOST_TRIES, LONGEST)
+        (mail.connection_attempts, MAX_CONNECTION_ATTEMPTS, LONGEST_CONNECTION_DELAY)
+        if no_server
+        else (mail.tries, MOST_TRIES, LONGEST)
     )
     if before + 1 >= most:
         fail(mail, now, f"gave up after {before + 1} attempts: {reason}", by)
         return
-    words = reason[:MOST_WORDS]
-    count = {"knocks" if no_server else "tries": before + 1}
-    columns = {"not_before": now + _distance(mail, before, longest), "reason": words, **count, **FREED}
-    transition_one(_held(mail), mail.pk, S.SENDING, S.APPROVED, by, now, words, **columns)
+    note = reason[:MAX_NOTE_LENGTH]
+    count = {"connection_attempts" if no_server else "tries": before + 1}
+    columns = {"not_before": now + _delay(mail, before, longest), "reason": note, **count, **FREED}
+    transition_one(_claimed(mail), mail.pk, S.SENDING, S.APPROVED, by, now, note, **columns)
 
 
 def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
@@ -253,18 +259,18 @@ def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -
 
 def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
     """Mark a mail as failed, with the reason; as sent if some recipients have got it."""
-    words = reason[:MOST_WORDS]
+    note = reason[:MAX_NOTE_LENGTH]
     became = S.SENT if mail.settled else S.FAILED
-    transition_one(_held(mail), mail.pk, S.SENDING, became, by, now, words, reason=words, not_before=None, **FREED)
+    transition_one(_claimed(mail), mail.pk, S.SENDING, became, by, now, note, reason=note, not_before=None, **FREED)
 
 
-def doubt(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
+def mark_in_doubt(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:
     """Mark a mail as in doubt: the server may or may not have accepted it."""
-    words = reason[:MOST_WORDS]
-    transition_one(_held(mail), mail.pk, S.SENDING, S.IN_DOUBT, by, now, words, reason=words, lease_until=None)
+    note = reason[:MAX_NOTE_LENGTH]
+    transition_one(_claimed(mail), mail.pk, S.SENDING, S.IN_DOUBT, by, now, note, reason=note, lease_until=None)
 
 
-def _distance(mail: OutgoingMail, before: int, longest: float) -> timedelta:
+def _delay(mail: OutgoingMail, before: int, longest: float) -> timedelta:
     """Return the delay before the next attempt: it grows fourfold each time, up to `longest` seconds, with 25% jitter,
     so that many mails do not retry at once.
     """
@@ -273,8 +279,8 @@ def _distance(mail: OutgoingMail, before: int, longest: float) -> timedelta:
     return timedelta(seconds=wait * spread)
 
 
-def _not_taken(refused: dict[str, str], deferred: object) -> str:
-    said = [f"{each}: {words}" for each, words in refused.items()]
-    text = f"rejected for {'; '.join(said)}" if said else ""
-    later = [f"{each}: {words}" for each, words in deferred.items()] if isinstance(deferred, dict) else []
+def _failure_note(refused: dict[str, str], deferred: object) -> str:
+    rejected = [f"{each}: {reply}" for each, reply in refused.items()]
+    text = f"rejected for {'; '.join(rejected)}" if rejected else ""
+    later = [f"{each}: {reply}" for each, reply in deferred.items()] if isinstance(deferred, dict) else []
     return "; ".join(part for part in (text, f"deferred for {'; '.join(later)}" if later else "") if part)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from django.db import transaction
 
 from tracker.domain.events import EventKind
-from tracker.domain.statistics.change import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, word
+from tracker.domain.statistics.change import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, verdict_of
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import event_log, report_summary
 
@@ -29,9 +29,9 @@ def regrade(metrics: Collection[Metric]) -> int:
         if finding.headline:
             heads.append(finding)
     Finding.objects.bulk_update(changed, _COLUMNS, batch_size=200)
-    gone = told_already(finding.report_id for finding in heads)
+    already_sent = sent_reports(finding.report_id for finding in heads)
     for finding in heads:
-        if finding.report_id not in gone:
+        if finding.report_id not in already_sent:
             set_verdict(finding.report, finding)
     event_log.refold(finding.report_id for finding in heads)
     report_summary.refresh(finding.report_id for finding in heads)
@@ -54,13 +54,13 @@ def set_verdict(report: Report, headline: Finding) -> None:
     metric = headline.metric
     assert headline.old_mean is not None
     assert headline.new_mean is not None
-    report.verdict = word(headline.old_mean, headline.new_mean, metric.direction)
-    silence = NO_DIRECTION.format(metric=metric.name)
-    said = {"metric": metric.name, "said": metric.direction}  # a result said what is now set
-    settled = {silence, *(CONTRADICTION.format(known=known, **said) for known in ("higher", "lower"))}
+    report.verdict = verdict_of(headline.old_mean, headline.new_mean, metric.direction)
+    no_direction = NO_DIRECTION.format(metric=metric.name)
+    stated = {"metric": metric.name, "stated": metric.direction}  # a result said what is now set
+    settled = {no_direction, *(CONTRADICTION.format(known=known, **stated) for known in ("higher", "lower"))}
     report.held = _without(report.held, settled)
     if metric.direction == "unknown":
-        report.held = "\n".join(each for each in (report.held, silence) if each)
+        report.held = "\n".join(each for each in (report.held, no_direction) if each)
     else:
         for row in report.results.exclude(held="").defer("payload"):
             BisectResult.objects.filter(pk=row.pk).update(held=_without(row.held, settled))
@@ -82,19 +82,19 @@ def outdate(report_ids: Collection[int]) -> None:
         mails.exclude(state__in=ended).update(stale=True, looked_at=None)
 
 
-def told_already(report_ids: Iterable[int]) -> set[int]:
+def sent_reports(report_ids: Iterable[int]) -> set[int]:
     """Return those of these reports that were sent to people, or whose mail can no longer be called back."""
     ids = list(report_ids)
-    at_rest = (OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.CANCELLED)
-    mailed = OutgoingMail.objects.filter(report__in=ids).exclude(state__in=at_rest).values_list("report_id", flat=True)
-    told = Report.objects.filter(pk__in=ids, events__kind=EventKind.REPORTED).values_list("pk", flat=True)
-    return {*mailed, *told}
+    unsent = (OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.CANCELLED)
+    mailed = OutgoingMail.objects.filter(report__in=ids).exclude(state__in=unsent).values_list("report_id", flat=True)
+    reported = Report.objects.filter(pk__in=ids, events__kind=EventKind.REPORTED).values_list("pk", flat=True)
+    return {*mailed, *reported}
 
 
 @transaction.atomic
 def set_headline(finding: Finding) -> bool:
     """Make a finding the headline of its report, as an operator decided. Returns False if the report was sent."""
-    if told_already([finding.report_id]) or finding.old_mean is None or finding.new_mean is None:
+    if sent_reports([finding.report_id]) or finding.old_mean is None or finding.new_mean is None:
         return False
     Finding.objects.filter(report=finding.report_id, headline=True).update(headline=False)
     Finding.objects.filter(pk=finding.pk).update(headline=True)
@@ -111,14 +111,14 @@ def release(report: Report) -> bool:
 
     Returns False if nothing was held, or if an unknown direction still holds the report.
     """
-    silence = NO_DIRECTION.partition("{")[0]
+    no_direction = NO_DIRECTION.partition("{")[0]
     held = list(report.results.exclude(held="").defer("payload"))
     for row in held:
         was = f"was held: {row.held.replace(chr(10), '; ')}"
         note = "; ".join(each for each in (row.note, was) if each)
         BisectResult.objects.filter(pk=row.pk).update(held="", note=note)
-    waits = "\n".join(reason for reason in report.held.split("\n") if reason.startswith(silence))
-    Report.objects.filter(pk=report.pk).update(held=waits)
+    remaining = "\n".join(reason for reason in report.held.split("\n") if reason.startswith(no_direction))
+    Report.objects.filter(pk=report.pk).update(held=remaining)
     report_summary.refresh([report.pk])
     outdate([report.pk])
-    return bool(held or report.held) and not waits
+    return bool(held or report.held) and not remaining

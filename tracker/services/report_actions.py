@@ -46,46 +46,46 @@ class ReportAction:
     def event(self, role: Role, release: str) -> EventData:
         """Return the event for one report. `release`: what it blocks by default. Raises InvalidInput."""
         event = EventData(self.key, self.kind, self.at, role, actor=self.person)
-        told = " ".join(self.argument.split())[:LONGEST]
+        text = " ".join(self.argument.split())[:LONGEST]
         match self.kind:
             case EventKind.FIX_PROPOSED | EventKind.FIX_CONFIRMED:
-                return replace(event, title=told[:300])
+                return replace(event, title=text[:300])
             case EventKind.FIX_QUEUED:
-                return replace(event, tree=told[:100])
+                return replace(event, tree=text[:100])
             case EventKind.FIX_LANDED | EventKind.DISAPPEARED:
-                return replace(event, tag=_version(told))
+                return replace(event, tag=_version(text))
             case EventKind.BLOCKS:
-                return replace(event, tag=_version(told) or release or "the release")
+                return replace(event, tag=_version(text) or release or "the release")
             case EventKind.DUPLICATE:
-                return replace(event, remark=_sha(told))
+                return replace(event, remark=_sha(text))
             case EventKind.ASSIGNED:
-                return replace(event, remark={"me": self.person, "nobody": ""}.get(_some(told), told[:100]))
+                return replace(event, remark={"me": self.person, "nobody": ""}.get(_required(text), text[:100]))
             case EventKind.NOTED:
-                return replace(event, remark=_first(_some(told)))
-        return replace(event, remark=told)
+                return replace(event, remark=_shortened(_required(text)))
+        return replace(event, remark=text)
 
 
-def _some(told: str) -> str:
-    if not told:
+def _required(text: str) -> str:
+    if not text:
         raise InvalidInput("expected some text; found none")
-    return told
+    return text
 
 
-def _first(told: str) -> str:
+def _shortened(text: str) -> str:
     """Return a note as the status text shows it, shortened; the event keeps all of it."""
-    return told if len(told) <= IN_A_SENTENCE else f"{told[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
+    return text if len(text) <= IN_A_SENTENCE else f"{text[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
 
 
-def _version(told: str) -> str:
-    if told and versions.parse(told) is None:
-        raise InvalidInput(f"expected a version like v6.12-rc4; found {told[:40]!r}")
-    return told
+def _version(text: str) -> str:
+    if text and versions.parse(text) is None:
+        raise InvalidInput(f"expected a version like v6.12-rc4; found {text[:40]!r}")
+    return text
 
 
-def _sha(told: str) -> str:
-    if not _SHA.match(told):
-        raise InvalidInput(f"expected the sha of another report's culprit; found {told[:40]!r}")
-    return told[:10].lower()
+def _sha(text: str) -> str:
+    if not _SHA.match(text):
+        raise InvalidInput(f"expected the sha of another report's culprit; found {text[:40]!r}")
+    return text[:10].lower()
 
 
 @dataclass(slots=True)
@@ -97,73 +97,73 @@ class ActionOutcome:
     idle: list[Report] = field(default_factory=list)  # the action would change nothing
     forbidden: list[Report] = field(default_factory=list)
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """Return the outcome in a sentence or two."""
         done = "1 report changed" if len(self.changed) == 1 else f"{len(self.changed)} reports changed"
-        told = [f"{done}."]
+        sentences = [f"{done}."]
         for reports, why in (
             (self.overtaken, "was changed in the meantime, so this action was not applied"),
             (self.idle, "is unchanged: this action has no effect there"),
             (self.forbidden, "is unchanged: you do not have permission"),
         ):
-            told += [f"{each.culprit.sha10} {why} (now: {each.status})." for each in reports[:3]]
-            told += [f"{len(reports) - 3} more for the same reason."] if len(reports) > 3 else []
-        return " ".join(told)
+            sentences += [f"{each.culprit.sha10} {why} (now: {each.status})." for each in reports[:3]]
+            sentences += [f"{len(reports) - 3} more for the same reason."] if len(reports) > 3 else []
+        return " ".join(sentences)
 
 
 @transaction.atomic
-def change(seen: Mapping[int, int], act: ReportAction, may: Permit, release: str = "") -> ActionOutcome:
+def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, release: str = "") -> ActionOutcome:
     """Apply an action to reports, each at the revision that the user saw. Raises InvalidInput if it can't be done."""
-    act.event(Role.MACHINE, release)  # rejects a bad argument before anything is locked
+    action.event(Role.MACHINE, release)  # rejects a bad argument before anything is locked
     outcome = ActionOutcome()
 
-    def tell(report: Report, events: list[Event]) -> Event | None:
-        role = may(report)
+    def make_event(report: Report, events: list[Event]) -> Event | None:
+        role = permit(report)
         values = [event.value() for event in events]
         if role is None:
             outcome.forbidden.append(report)
-        elif report.revision != seen[report.pk]:
+        elif report.revision != revisions[report.pk]:
             outcome.overtaken.append(report)
-        elif not _moves(
-            report, values, event := act.event(role, release or report.merged_release or report.shift_left_release)
+        elif not _changes_state(
+            report, values, event := action.event(role, release or report.merged_release or report.shift_left_release)
         ):
             outcome.idle.append(report)
         else:
             outcome.changed.append(report.pk)
             row = event_log.event_row(
-                report, event, act.at, act.argument.strip() if act.kind is EventKind.NOTED else ""
+                report, event, action.at, action.argument.strip() if action.kind is EventKind.NOTED else ""
             )
-            row.batch, row.notify_thread = act.batch, act.notify_thread
+            row.batch, row.notify_thread = action.batch, action.notify_thread
             return row
         return None
 
-    event_log.amend(list(seen)[:MOST], tell)
+    event_log.amend(list(revisions)[:MOST], make_event)
     return outcome
 
 
-def _moves(report: Report, events: Sequence[EventData], event: EventData) -> bool:
+def _changes_state(report: Report, events: Sequence[EventData], event: EventData) -> bool:
     """Whether the event would change the report state; who caused it does not count."""
     verdict = Verdict(report.verdict)
     before, after = fold(verdict, events), fold(verdict, [*events, event])
     return replace(before, decided_by="", closed_at=None) != replace(after, decided_by="", closed_at=None)
 
 
-def undo(batch: str, person: str, now: datetime, may: Permit) -> list[int]:
+def undo(batch: str, person: str, now: datetime, permit: Permit) -> list[int]:
     """Undo an action wherever it is still in effect. Returns the keys of the reports that changed."""
     if not _BATCH.match(batch):
         raise InvalidInput(f"expected the ID of an action; found {batch[:40]!r}")
     reports = Event.objects.filter(batch=batch).exclude(batch="").values_list("report", flat=True)
-    return take_back(reports, f"hand:{batch}", person, now, may)
+    return take_back(reports, f"hand:{batch}", person, now, permit)
 
 
 @transaction.atomic
-def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may: Permit) -> list[int]:
+def take_back(reports: Iterable[int], key: str, person: str, now: datetime, permit: Permit) -> list[int]:
     """Reverse an event where it is in effect: it stays in the event log but no longer counts."""
     changed: list[int] = []
 
-    def tell(report: Report, events: list[Event]) -> Event | None:
-        standing = {event.key for event in effective_events([event.value() for event in events])}
-        if may(report) is None or key not in standing:
+    def make_event(report: Report, events: list[Event]) -> Event | None:
+        effective = {event.key for event in effective_events([event.value() for event in events])}
+        if permit(report) is None or key not in effective:
             return None
         known = {event.key for event in events}
         own = next(name for number in range(len(known) + 1) if (name := _reversal(key, number)) not in known)
@@ -171,7 +171,7 @@ def take_back(reports: Iterable[int], key: str, person: str, now: datetime, may:
         value = EventData(own, EventKind.REVERSED, now, actor=person, reverses=key)
         return event_log.event_row(report, value, now)
 
-    event_log.amend(list(reports)[:MOST], tell)
+    event_log.amend(list(reports)[:MOST], make_event)
     return changed
 
 

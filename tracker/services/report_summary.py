@@ -1,7 +1,7 @@
 """The report summary (tracker/models/reports.py): the cached columns of a report's table row, written only here.
 
-`history.refold` calls `put` after a change of state or events; `refresh` follows changes in findings, mail, git and
-releases.
+`event_log.refold` calls `set_columns` after a change of state or events; `refresh` follows changes in findings, mail,
+git and releases.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def urgency(blocking: bool, weight: float, last_human_reply_at: datetime | None)
     True
     """
     effect = round(min(float(_BEYOND), weight * 8)) if weight > 0 else 0
-    heard = min(_SECONDS, max(0, int(last_human_reply_at.timestamp()))) if last_human_reply_at else 0
-    return (int(blocking) << 52) | (effect << 32) | (_SECONDS - heard)
+    last_reply = min(_SECONDS, max(0, int(last_human_reply_at.timestamp()))) if last_human_reply_at else 0
+    return (int(blocking) << 52) | (effect << 32) | (_SECONDS - last_reply)
 
 
 def spark(old: Sequence[float], new: Sequence[float]) -> str:
@@ -50,7 +50,7 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
     >>> spark([100, 101], [80])
     '1,0|20'
     """
-    sides = [_some(side) for side in (old, new)]
+    sides = [_thinned(side) for side in (old, new)]
     every = [each for side in sides for each in side]
     if not all(sides):
         return ""
@@ -62,7 +62,7 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
     return "|".join(",".join(map(str, side)) for side in heights)
 
 
-def _some(samples: Sequence[float]) -> Sequence[float]:
+def _thinned(samples: Sequence[float]) -> Sequence[float]:
     """Return at most DOTS of them, evenly spaced."""
     return [samples[number * len(samples) // DOTS] for number in range(DOTS)] if len(samples) > DOTS else samples
 
@@ -103,11 +103,11 @@ class ReleaseCalendar:
 
     def cycle_at(self, moment: datetime) -> str:
         """Return the release in development at that moment; a cycle includes the moment of its release."""
-        place = bisect_left(self.ends, moment)
-        return self.versions[place] if place < len(self.versions) else self.current
+        index = bisect_left(self.ends, moment)
+        return self.versions[index] if index < len(self.versions) else self.current
 
 
-LINE = (
+SUMMARY_COLUMNS = (
     *(
         "merged_release",
         "shift_left_release",
@@ -131,10 +131,10 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
         at = report.reported_at
         elsewhere = report.tree is None or report.tree.role != TreeRole.MAINLINE or not report.cycle
         report.shift_left_release = calendar.cycle_at(at) if at and elsewhere else ""
-    told = (report.last_human_reply_at, report.reported_at, report.responded_at)
+    moments = (report.last_human_reply_at, report.reported_at, report.responded_at)
     now = timezone.now()  # ignore dates in the future
-    heard = [each for each in told if each and each <= now]
-    report.last_human_reply_at = max(heard, default=None)
+    past = [each for each in moments if each and each <= now]
+    report.last_human_reply_at = max(past, default=None)
     blocking = bool(report.blocks) and report.state in OPEN
     report.urgency = urgency(blocking, report.weight, report.last_human_reply_at)
     report.words = _words(report)
@@ -143,34 +143,37 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
 def refresh(report_ids: Iterable[int]) -> None:
     """Refresh the summaries of these reports: a handful of queries per five hundred reports."""
     calendar = None
-    for some in bulk.in_parts(set(report_ids)):
+    for part in bulk.in_parts(set(report_ids)):
         calendar = calendar or ReleaseCalendar.load()
         with transaction.atomic():  # locked in the same order as by a fold, so that neither writes stale values
-            _relist(some, calendar)
+            _refresh_part(part, calendar)
 
 
-def _relist(some: Collection[int], calendar: ReleaseCalendar) -> None:
+def _refresh_part(part: Collection[int], calendar: ReleaseCalendar) -> None:
     rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
-    reports = list(rows.filter(pk__in=some).order_by("pk"))
-    before = {report.pk: [getattr(report, name) for name in LINE] for report in reports}
-    heads = _headlines(some)
-    heard = _heard(some)
-    lacking = set(StableSeries.objects.filter(report__in=some, fixed_in="").values_list("report", flat=True))
+    reports = list(rows.filter(pk__in=part).order_by("pk"))
+    before = {report.pk: [getattr(report, name) for name in SUMMARY_COLUMNS] for report in reports}
+    heads = _headlines(part)
+    last_replies = _last_replies(part)
+    lacking = set(StableSeries.objects.filter(report__in=part, fixed_in="").values_list("report", flat=True))
     for report in reports:
         _head(report, heads.get(report.pk))
         report.author = clipped(report.culprit.author_email.lower())
-        report.last_human_reply_at = heard.get(report.pk)
+        report.last_human_reply_at = last_replies.get(report.pk)
         report.lacks_fix = report.pk in lacking
         set_columns(report, calendar)
-    bulk.update([each for each in reports if before[each.pk] != [getattr(each, name) for name in LINE]], LINE)
+    bulk.update(
+        [each for each in reports if before[each.pk] != [getattr(each, name) for name in SUMMARY_COLUMNS]],
+        SUMMARY_COLUMNS,
+    )
 
 
 def refresh_since(moment: datetime | None) -> None:
     """Refresh the summaries of reports since a moment (None: all), after a cycle has begun or ended."""
-    told = Report.objects.filter(reported_at__isnull=False)
+    reports = Report.objects.filter(reported_at__isnull=False)
     if moment:
-        told = told.filter(reported_at__gt=moment)
-    refresh(told.values_list("pk", flat=True))
+        reports = reports.filter(reported_at__gt=moment)
+    refresh(reports.values_list("pk", flat=True))
 
 
 def clipped(name: str) -> str:
@@ -189,10 +192,10 @@ def _headlines(reports: Collection[int]) -> dict[int, Finding]:
     return {each.report_id: each for each in found.select_related("metric", "scenario", "machine")}
 
 
-def _heard(reports: Collection[int]) -> dict[int, datetime]:
+def _last_replies(reports: Collection[int]) -> dict[int, datetime]:
     """Return when a person last wrote about each report; a date in the future counts as the time of receipt."""
-    said = Message.objects.filter(report__in=reports, kind__in=PEOPLE).order_by().values_list("report")
-    return dict(said.annotate(last=Max(Least("sent_at", "source__received_at"))))
+    messages = Message.objects.filter(report__in=reports, kind__in=PEOPLE).order_by().values_list("report")
+    return dict(messages.annotate(last=Max(Least("sent_at", "source__received_at"))))
 
 
 def _head(report: Report, head: Finding | None) -> None:

@@ -13,9 +13,9 @@ LONGEST = 20_000  # characters of a text
 MOST = 2_000  # versions per place
 
 
-def texts(place: str) -> Mapping[str, TextRevision]:
+def texts(page: str) -> Mapping[str, TextRevision]:
     """Return the newest version of every non-empty text of a place, in order of first appearance. One query."""
-    return newest(TextRevision.objects.filter(place=place).order_by("pk")[:MOST])
+    return newest(TextRevision.objects.filter(place=page).order_by("pk")[:MOST])
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Comment:
     row: TextRevision
 
 
-def comments(place: str, most: int) -> list[Comment]:
+def comments(page: str, most: int) -> list[Comment]:
     """Return the newest `most` comments of a place, in order. One query."""
-    rows = list(TextRevision.objects.filter(place=place).order_by("pk")[:MOST])
+    rows = list(TextRevision.objects.filter(place=page).order_by("pk")[:MOST])
     authors: dict[str, str] = {}
     for row in rows:
         authors.setdefault(row.name, row.by)
@@ -43,19 +43,19 @@ def newest(rows: Iterable[TextRevision]) -> dict[str, TextRevision]:
     return {name: row for name, row in found.items() if row.text.strip()}
 
 
-def versions(place: str, name: str) -> list[TextRevision]:
+def versions(page: str, name: str) -> list[TextRevision]:
     """Return every version of a text, newest first."""
-    return list(TextRevision.objects.filter(place=place, name=name).order_by("-pk")[:MOST])
+    return list(TextRevision.objects.filter(place=page, name=name).order_by("-pk")[:MOST])
 
 
-def write(place: str, name: str, text: str, by: str, now: datetime) -> TextRevision | None:
+def write(page: str, name: str, text: str, by: str, now: datetime) -> TextRevision | None:
     """Add a version. Returns None if the text is unchanged; raises InvalidInput for too long a text or too many."""
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if len(text) > LONGEST:
         raise InvalidInput(f"expected at most {LONGEST:,} characters, found {len(text):,}")
-    last = TextRevision.objects.filter(place=place, name=name).order_by("-pk").first()
+    last = TextRevision.objects.filter(place=page, name=name).order_by("-pk").first()
     if (last.text if last else "") == text:
         return None
-    if TextRevision.objects.filter(place=place).count() >= MOST:
+    if TextRevision.objects.filter(place=page).count() >= MOST:
         raise InvalidInput(f"there are already {MOST} versions of texts here")
-    return TextRevision.objects.create(place=place, name=name, text=text, by=by, at=now)
+    return TextRevision.objects.create(place=page, name=name, text=text, by=by, at=now)

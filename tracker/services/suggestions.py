@@ -87,8 +87,8 @@ def _key(suggestion: Suggestion, value: EventData) -> str:
 
 def _events(suggestion: Suggestion) -> QuerySet[Event]:
     """Return the events of earlier decisions on this suggestion."""
-    told = Event.objects.filter(report=suggestion.report_id, message_id=suggestion.message_id).exclude(actor="")
-    return told.filter(
+    events = Event.objects.filter(report=suggestion.report_id, message_id=suggestion.message_id).exclude(actor="")
+    return events.filter(
         Q(key=suggestion.key)
         | Q(key__startswith=f"{suggestion.key}!")
         | Q(key__endswith=f"={suggestion.key}")

@@ -14,7 +14,7 @@ from tracker.models import Kernel, Machine, ReleaseResult, Report, Scenario, Too
 
 MOST = 4 << 20  # characters of a file
 MOST_FILES = 200  # attached by users to a report, or to a kernel
-_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
 
 
 def attach_to_report(
@@ -50,7 +50,7 @@ def _attach(row: ToolOutput, owner: str, name: str, text: str, submitted_by: str
         raise InvalidInput(f"{name[:80]}: the file is empty")
     if len(text) > MOST:
         raise InvalidInput(f"{name[:80]}: expected at most {MOST:,} characters, found {len(text):,}")
-    row.name = _UNFIT.sub(" ", name).strip()[:200] or "a file"
+    row.name = _UNSAFE.sub(" ", name).strip()[:200] or "a file"
     row.text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     row.key = hashlib.sha256(f"{owner}\0{row.name}\0{row.text}".encode()).hexdigest()
     if known := ToolOutput.objects.filter(key=row.key).first():

@@ -12,7 +12,7 @@ from bot.mail.sanitising import is_address, lore_link, one_line
 from bot.robot_reports.subject import read_subject
 from tracker.domain.english import article
 from tracker.domain.events import Verdict
-from tracker.domain.statistics.change import word
+from tracker.domain.statistics.change import verdict_of
 
 _ROUNDING = 0.06  # percentage points: both numbers are printed with one decimal
 
@@ -82,7 +82,7 @@ def _verdict(context: LintContext) -> Iterator[str]:
     headline = context.expected.headline
     if context.expected.verdict is Verdict.UNKNOWN:
         yield "the metric's direction is unknown"
-    elif word(headline.old_mean, headline.new_mean, headline.direction) != context.expected.verdict:
+    elif verdict_of(headline.old_mean, headline.new_mean, headline.direction) != context.expected.verdict:
         yield (
             f"the change of {one_line(headline.metric, 80)} is not "
             f"{article(context.expected.verdict)} {context.expected.verdict}"

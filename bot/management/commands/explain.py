@@ -68,7 +68,7 @@ def tracked_reports() -> list[KnownReport]:
             title=report.culprit.title,
             message_ids=tuple(ids.get(report.tag, ())),
             authors=frozenset(report.authors),
-            people=frozenset(report.told),
+            people=frozenset(report.recipients),
             verdict=report.verdict,
         )
         for report in Report.objects.select_related("culprit")

@@ -21,7 +21,7 @@ from tracker.domain.events import EventData, Grade, Verdict
 from tracker.domain.keys import tag_of
 from tracker.domain.report_state.fold import fold
 from tracker.domain.report_state.text import status_text
-from tracker.domain.statistics.change import word
+from tracker.domain.statistics.change import verdict_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report
 from tracker.models.results import Outcome
 from tracker.services import bulk, event_log, report_summary
@@ -99,7 +99,7 @@ class _Batch:
         self.known.add(fresh)
 
     def _report(self, result: Result, owner: Commit, headline: GradedMeasurement) -> Report:
-        verdict = word(headline.data.old.mean, headline.data.new.mean, headline.metric.direction)
+        verdict = verdict_of(headline.data.old.mean, headline.data.new.mean, headline.metric.direction)
         initial_state = fold(verdict, ())
         return Report(
             culprit=owner,
@@ -210,7 +210,7 @@ class _Batch:
             if isinstance(former, Finding):
                 self._former_headlines.append(former.pk)
         data, before = finding.measured.data, (report.verdict, report.held)
-        report.verdict = word(data.old.mean, data.new.mean, finding.measured.metric.direction)
+        report.verdict = verdict_of(data.old.mean, data.new.mean, finding.measured.metric.direction)
         if report.pk not in self.known.announced:
             kept = [each for each in report.held.split("\n") if each in OF_THE_CULPRIT]
             report.held = "\n".join(dict.fromkeys(each for each in (*kept, *row.held.split("\n")) if each))
@@ -244,4 +244,4 @@ def _rank(finding: Finding | NewFinding) -> float:
         old, new, direction = data.old.mean, data.new.mean, finding.measured.metric.direction
     if finding.change_pct is not None:
         return finding.change_pct
-    return -math.inf if word(old, new, direction) is Verdict.REGRESSION else math.inf
+    return -math.inf if verdict_of(old, new, direction) is Verdict.REGRESSION else math.inf

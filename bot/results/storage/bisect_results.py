@@ -122,7 +122,7 @@ def _known(results: Sequence[Result]) -> dict[tuple[str, str], BisectResult]:
     )
     return {
         (row.producer, row.external_id): row
-        for row in rows.select_related("report__culprit").defer("payload", "report__authors", "report__told")
+        for row in rows.select_related("report__culprit").defer("payload", "report__authors", "report__recipients")
     }
 
 

@@ -15,7 +15,7 @@ from bot.results.storage.graded import GradedMeasurement, MeasurementKey, NewFin
 from tracker.domain.events import EventKind
 from tracker.models import Commit, Event, Finding, Report
 from tracker.models.results import Outcome
-from tracker.services.regrading import told_already
+from tracker.services.regrading import sent_reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def fetch_known(
         reports={report.culprit_id: report for report in mine},
         findings={pk: {} for pk in pks},
         headlines={},
-        announced=told_already(pks) if pks else (),
+        announced=sent_reports(pks) if pks else (),
         fixed=fixed,
     )
     findings = Finding.objects.filter(report__in=pks).select_related("result", "metric")

@@ -65,28 +65,28 @@ def week(reports: Iterable[DigestLine], now: datetime) -> Week:
     return Week(new, silent, fixable, answered, closed)
 
 
-def compose(version: str, told: Week, now: datetime) -> Document:
+def compose(version: str, week: Week, now: datetime) -> Document:
     """Return the digest of a release cycle."""
     year, number, _ = now.isocalendar()
-    blocking = sum(bool(each.blocks) for each in told.open)
-    count = f"{len(told.open)} open{f', {blocking} blocking' if blocking else ''}"
+    blocking = sum(bool(each.blocks) for each in week.open)
+    count = f"{len(week.open)} open{f', {blocking} blocking' if blocking else ''}"
     rest = DocumentLink(f"all open regressions by urgency, on the {version} page", f"/{version}/?state=open")
     blocks = (
         Paragraph(f"Regressions in the {version} cycle, week ending {now:%Y-%m-%d}:"),
-        Bullets([f"{name}: {len(some)}" for name, some in _sections(told) if some]),
+        Bullets([f"{name}: {len(reports)}" for name, reports in _sections(week) if reports]),
         Bullets([rest]),
-        *(block for name, some in _sections(told) if some for block in _section(name, some)),
+        *(block for name, reports in _sections(week) if reports for block in _section(name, reports)),
     )
     return Document(f"{version} performance regressions, {year}-W{number:02}: {count}", "", blocks)
 
 
-def _sections(told: Week) -> Sequence[tuple[str, Sequence[DigestLine]]]:
+def _sections(week: Week) -> Sequence[tuple[str, Sequence[DigestLine]]]:
     return (
-        ("New this week", told.new),
-        ("No response for more than a week", told.silent),
-        ("Fix posted, confirmed or queued", told.fixable),
-        ("Answered, still open", told.answered),
-        ("Fixed or closed this week", told.closed),
+        ("New this week", week.new),
+        ("No response for more than a week", week.silent),
+        ("Fix posted, confirmed or queued", week.fixable),
+        ("Answered, still open", week.answered),
+        ("Fixed or closed this week", week.closed),
     )
 
 

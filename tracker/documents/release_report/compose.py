@@ -17,21 +17,21 @@ from tracker.documents.blocks import (
     TableBlock,
 )
 from tracker.documents.release_report.facts import Counts, HighlightData, ReleaseFacts, counts_of
-from tracker.documents.test_comparison import tell
+from tracker.documents.test_comparison import comparison_blocks
 from tracker.documents.triage_table import LIMIT, PrintedRow
 from tracker.domain.english import counted
 from tracker.domain.events import OPEN, Verdict
 from tracker.domain.kernel_comparison import Box, ComparisonLine, Word
 
 # The texts that people may write, by section.
-PLACES = {
+SECTIONS = {
     "introduction": "Introduction",
     "release-test": "Release test",
     "shift-left": "Shift-left testing",
     "comparison": "Performance comparison",
     "machines": "Test machines",
 }
-_TELLING = ("mode", "test", "ipc", "rw", "class")  # the parameters that distinguish tests of one suite
+_DISTINGUISHING = ("mode", "test", "ipc", "rw", "class")  # the parameters that distinguish tests of one suite
 
 
 def compose(facts: ReleaseFacts) -> Document:
@@ -119,10 +119,10 @@ def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
 
 
 def _numbers(counts: Counts) -> str:
-    words = f"{counted(counts.regressions, 'regression')} and {counted(counts.improvements, 'improvement')}"
+    text = f"{counted(counts.regressions, 'regression')} and {counted(counts.improvements, 'improvement')}"
     if counts.unknown:
-        words += f", and {counted(counts.unknown, 'change')} whose direction is unknown"
-    return words
+        text += f", and {counted(counts.unknown, 'change')} whose direction is unknown"
+    return text
 
 
 def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Iterator[Block]:
@@ -136,7 +136,7 @@ def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Itera
     cells = []
     for row in rows:
         scenario = ", ".join(f"{name}: {value}" for name, value in row.scenario)
-        told = (
+        values = (
             row.indicator,
             DocumentLink(row.report, f"/report/{row.sha[:12]}/"),
             scenario,
@@ -144,7 +144,7 @@ def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Itera
             row.base,
             row.status,
         )
-        cells.append(told if with_base else (*told[:4], told[5]))
+        cells.append(values if with_base else (*values[:4], values[5]))
     shown = columns if with_base else (*columns[:4], columns[5])
     yield TableBlock(caption, shown, cells, as_records=True)
 
@@ -171,17 +171,17 @@ def sentence(each: HighlightData) -> str:
     """ "Commit 0ddad21d3e was reported to have 136.1% improvement of hackbench.throughput when comparing to v5.5." """
     amount = f"{each.change_pct:.1f}% " if each.change_pct is not None else ""
     word = each.verdict if each.verdict != "unknown" else "change"
-    said = f"Commit {each.sha[:10]} was reported to have {amount}{word} of {each.indicator}"
-    said += f" when comparing to {each.base}." if each.base else "."
-    return said + (f" It was merged to the mainline at {each.landing}." if each.landing else "")
+    text = f"Commit {each.sha[:10]} was reported to have {amount}{word} of {each.indicator}"
+    text += f" when comparing to {each.base}." if each.base else "."
+    return text + (f" It was merged to the mainline at {each.landing}." if each.landing else "")
 
 
 def _heading(each: HighlightData) -> str:
     params = dict(each.scenario)
-    told = [params[name] for name in _TELLING if name in params]
-    if not told:
-        told = [value for name, value in each.scenario if name != "cpufreq_governor"]
-    return each.heading or " ".join([*told, *(["on", params["fs"]] if told and "fs" in params else [])]) or each.suite
+    parts = [params[name] for name in _DISTINGUISHING if name in params]
+    if not parts:
+        parts = [value for name, value in each.scenario if name != "cpufreq_governor"]
+    return each.heading or " ".join([*parts, *(["on", params["fs"]] if parts and "fs" in params else [])]) or each.suite
 
 
 def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
@@ -192,30 +192,30 @@ def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
         yield from _prose(facts, "comparison")
         return
     both = [line for line in facts.lines if line.changes[-1] is not None]
-    words = [line.changes[-1].word for line in both if line.changes[-1]]
-    moved = words.count(Word.UNKNOWN)
+    verdicts = [line.changes[-1].word for line in both if line.changes[-1]]
+    moved = verdicts.count(Word.UNKNOWN)
     unknown = f", {moved} changed with unknown direction" if moved else ""
     yield Paragraph(
         f"How {facts.kernel} compares with {facts.base}, in {counted(len(both), 'test')} of"
-        f" {counted(len({line.test.suite for line in both}), 'suite')}: {words.count(Word.IMPROVEMENT)} better,"
-        f" {words.count(Word.REGRESSION)} worse, {words.count(Word.SAME)} almost the same{unknown}."
+        f" {counted(len({line.test.suite for line in both}), 'suite')}: {verdicts.count(Word.IMPROVEMENT)} better,"
+        f" {verdicts.count(Word.REGRESSION)} worse, {verdicts.count(Word.SAME)} almost the same{unknown}."
         f" In the charts {facts.base} is 100."
     )
     yield from _prose(facts, "comparison")
-    for number, (suite, some) in enumerate(groupby(facts.lines, lambda line: line.test.suite), 1):
-        yield from _suite(suite, list(some), facts, f"5.{number}")
+    for number, (suite, lines) in enumerate(groupby(facts.lines, lambda line: line.test.suite), 1):
+        yield from _suite(suite, list(lines), facts, f"5.{number}")
 
 
 def _suite(suite: str, lines: Sequence[ComparisonLine], facts: ReleaseFacts, number: str) -> Iterator[Block]:
     yield Heading(3, suite, number)
     if described := facts.suites.get(suite):
         yield Paragraph(described)
-    for place, line in enumerate(lines, 1):
+    for index, line in enumerate(lines, 1):
         test = line.test
-        yield Heading(4, f"{suite} Test {place}")
+        yield Heading(4, f"{suite} Test {index}")
         yield Facts(test.box.facts or [("test machine", test.box.name)])
         yield Facts(test.params)
-        yield from tell(line, (facts.base, facts.kernel))
+        yield from comparison_blocks(line, (facts.base, facts.kernel))
 
 
 def _machines(facts: ReleaseFacts) -> Iterator[Block]:
@@ -224,9 +224,9 @@ def _machines(facts: ReleaseFacts) -> Iterator[Block]:
     known = [box for box in facts.boxes if box.facts]
     order = list(dict.fromkeys([box.family for box in known if box.family] + [box.model for box in known]))
     boxes = sorted(known, key=lambda box: order.index(box.family or box.model))
-    for number, (family, some) in enumerate(groupby(boxes, lambda box: box.family or box.model or "Others"), 1):
+    for number, (family, group) in enumerate(groupby(boxes, lambda box: box.family or box.model or "Others"), 1):
         yield Heading(3, family, f"6.{number}")
-        yield from (Facts(_box_facts(box)) for box in some)
+        yield from (Facts(_box_facts(box)) for box in group)
     if silent := [box.name for box in facts.boxes if not box.facts]:
         yield Paragraph(f"No hardware details are known of {', '.join(silent)}.")
 

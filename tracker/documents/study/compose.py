@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from tracker.documents.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, TableBlock
-from tracker.documents.compare_files import table, written
+from tracker.documents.compare_files import format_value, table
 from tracker.documents.study.facts import StudyFacts
 from tracker.documents.study.system import COLUMNS
 from tracker.documents.study.wins import TestWinner, WinTally, outcomes, speedup, tally
-from tracker.documents.test_comparison import tell
+from tracker.documents.test_comparison import comparison_blocks
 from tracker.domain.english import counted
 from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word
 
 _CHARTS = 100  # tests shown one by one
-PLACES = {"conclusions": "Conclusions", "setup": "Setup"}
+SECTIONS = {"conclusions": "Conclusions", "setup": "Setup"}
 
 
 def compose(facts: StudyFacts) -> Document:
@@ -25,9 +25,9 @@ def compose(facts: StudyFacts) -> Document:
     aside = f"{', '.join(facts.kernels)}: {counted(len(facts.lines), 'test')} of {counted(len(suites), 'benchmark')}"
     aside += f" on {counted(len(boxes), 'machine')}"
     blocks: list[Block] = []
-    for name, words in PLACES.items():
+    for name, heading in SECTIONS.items():
         if name in facts.prose:
-            blocks += [Heading(2, words), Prose(facts.prose[name], name)]
+            blocks += [Heading(2, heading), Prose(facts.prose[name], name)]
     if not facts.lines:
         blocks.append(Paragraph("There are no measurements of these kernels."))
     elif facts.has_wins:
@@ -48,17 +48,17 @@ def _boxes(lines: Sequence[ComparisonLine]) -> list[Box]:
 
 def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     found = outcomes(facts.lines)
-    whole = tally(found, len(facts.labels))
+    totals = tally(found, len(facts.labels))
     yield Heading(2, "Summary of results")
-    yield Bullets(list(_summary(facts, boxes, found, whole)))
+    yield Bullets(list(_summary(facts, boxes, found, totals)))
     if not found:
         return
     yield Heading(3, "How often each is best")
-    yield _shares(facts, whole)
+    yield _shares(facts, totals)
     yield Paragraph(
         "The average is the geometric mean of performance over the tests: of the metric, or of its reciprocal where"
         " lower is better."
-        + (f" Left out for values of zero or less: {counted(whole.uneven, 'test')}." if whole.uneven else "")
+        + (f" Left out for values of zero or less: {counted(totals.uneven, 'test')}." if totals.uneven else "")
     )
     if len(boxes) > 1:
         yield Heading(3, "By machine")
@@ -75,22 +75,22 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     yield _matrix(facts, boxes, found)
 
 
-def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner], whole: WinTally) -> Iterator[str]:
+def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner], totals: WinTally) -> Iterator[str]:
     labels = ", ".join(facts.labels[:-1]) + f" and {facts.labels[-1]}" if len(facts.labels) > 1 else facts.labels[0]
     suites = {line.test.suite for line in facts.lines}
-    told = f"{counted(len(boxes), 'machine')} ran {counted(len(suites), 'benchmark')} with {labels}"
+    sentence = f"{counted(len(boxes), 'machine')} ran {counted(len(suites), 'benchmark')} with {labels}"
     everywhere = len(suites) * len(boxes) == len({(line.test.suite, line.test.box) for line in facts.lines})
-    told += "" if everywhere else ", not every benchmark on every machine"
-    yield f"{told}: {counted(len(facts.lines), 'test')}."
+    sentence += "" if everywhere else ", not every benchmark on every machine"
+    yield f"{sentence}: {counted(len(facts.lines), 'test')}."
     if left := len(facts.lines) - len(found):
         yield f"{left} of them are left out below: a variant was not measured, or the direction is unknown."
     if found:
-        wins = ", ".join(f"{label} {share.pct:.0f}%" for label, share in zip(facts.labels, whole.shares, strict=True))
+        wins = ", ".join(f"{label} {share.pct:.0f}%" for label, share in zip(facts.labels, totals.shares, strict=True))
         yield f"Share of tests in which each is best: {wins}."
-        yield f"Ties: {whole.ties_pct:.0f}% (within noise, or less than 1% apart)."
+        yield f"Ties: {totals.ties_pct:.0f}% (within noise, or less than 1% apart)."
         best = _best_by_machine(facts, boxes, found)
-        said = (f"{label} is best on {', '.join(some)}" for label, some in best)
-        yield f"On average, {'; '.join(said)}."
+        phrases = (f"{label} is best on {', '.join(machines)}" for label, machines in best)
+        yield f"On average, {'; '.join(phrases)}."
 
 
 def _best_by_machine(
@@ -98,17 +98,17 @@ def _best_by_machine(
 ) -> list[tuple[str, list[str]]]:
     best: dict[str, list[str]] = {}
     for box in boxes:
-        place = tally([each for each in found if each.line.test.box == box], len(facts.labels)).best
-        best.setdefault("none" if place is None else facts.labels[place], []).append(box.name)
+        winner = tally([each for each in found if each.line.test.box == box], len(facts.labels)).best
+        best.setdefault("none" if winner is None else facts.labels[winner], []).append(box.name)
     return sorted(best.items(), key=lambda pair: -len(pair[1]))
 
 
-def _shares(facts: StudyFacts, whole: WinTally) -> TableBlock:
+def _shares(facts: StudyFacts, totals: WinTally) -> TableBlock:
     rows = [
-        (label, str(share.wins), f"{share.pct:.1f}", "" if place == 0 else _signed(share.average_pct))
-        for place, (label, share) in enumerate(zip(facts.labels, whole.shares, strict=True))
+        (label, str(share.wins), f"{share.pct:.1f}", "" if index == 0 else _signed(share.average_pct))
+        for index, (label, share) in enumerate(zip(facts.labels, totals.shares, strict=True))
     ]
-    rows += [("ties", str(whole.ties), f"{whole.ties_pct:.1f}", ""), ("all", str(whole.tests), "100.0", "")]
+    rows += [("ties", str(totals.ties), f"{totals.ties_pct:.1f}", ""), ("all", str(totals.tests), "100.0", "")]
     columns = ("Variant", "Best in tests", "Share, %", f"Average vs. {facts.labels[0]}, %")
     return TableBlock("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
 
@@ -131,8 +131,8 @@ def _matrix(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner]
     for suite in suites:
         row = [suite]
         for box in boxes:
-            some = [each for each in found if each.line.test.suite == suite and each.line.test.box == box]
-            row.append(_best_of(tally(some, len(facts.labels)), facts.labels))
+            winners = [each for each in found if each.line.test.suite == suite and each.line.test.box == box]
+            row.append(_best_of(tally(winners, len(facts.labels)), facts.labels))
         rows.append(row)
     return TableBlock(
         "The best variant of each benchmark on each machine", ("Benchmark", *(box.name for box in boxes)), rows
@@ -155,11 +155,11 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
     has_system = any(facts.systems)
     columns = ["Kernel", "Speedup (x)", *(name for name, _, _ in COLUMNS if has_system)]
     rows = []
-    for place, label in enumerate(facts.labels):
-        ratio = speedup(facts.lines, place)
+    for index, label in enumerate(facts.labels):
+        ratio = speedup(facts.lines, index)
         cells = [label, "–" if ratio is None else f"{ratio:.3f}"]
         if has_system:
-            cells += ["–" if value is None else f"{value:.0f}" for value in facts.systems[place].values]
+            cells += ["–" if value is None else f"{value:.0f}" for value in facts.systems[index].values]
         rows.append(cells)
     yield TableBlock("Speedup", columns, rows, frozenset(range(1, len(columns))))
     several = "" if len(facts.lines) == 1 else ", the geometric mean over the tests that both ran"
@@ -181,10 +181,10 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
         f"Means, each with its change against {facts.labels[0]} in per cent (plus is better) and the 95% CI of that."
     )
     ordered = sorted(facts.lines, key=lambda line: boxes.index(line.test.box))
-    for box, some in groupby(ordered, lambda line: line.test.box):
+    for box, lines in groupby(ordered, lambda line: line.test.box):
         if len(boxes) > 1:
             yield Heading(3, box.name)
-        rows = [_test_row(line) for line in some]
+        rows = [_test_row(line) for line in lines]
         columns = ("Test", "Metric", *facts.labels)
         numeric = frozenset(range(2, len(columns)))
         yield TableBlock(f"Every test on {box.name}", columns, rows, numeric)
@@ -195,7 +195,7 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
             yield Paragraph(f"The first {_CHARTS} of {len(facts.lines)} tests.")
         for line in facts.lines[:_CHARTS]:
             yield Heading(4, f"{_name_of(line)}, on {line.test.box.name}")
-            yield from tell(line, facts.labels)
+            yield from comparison_blocks(line, facts.labels)
 
 
 def _name_of(line: ComparisonLine) -> str:
@@ -206,7 +206,7 @@ def _test_row(line: ComparisonLine) -> list[str]:
     test = line.test
     cells = []
     for cell, change in zip(line.cells, line.changes, strict=True):
-        cells.append("–" if cell is None else f"{written(cell.mean)}{_beside_mean(change)}")
+        cells.append("–" if cell is None else f"{format_value(cell.mean)}{_beside_mean(change)}")
     return [_name_of(line), f"{test.metric}{f', {test.unit}' if test.unit else ''}", *cells]
 
 
@@ -238,6 +238,6 @@ def _beside(facts: StudyFacts) -> Iterator[Block]:
         yield Heading(3, f"{each.kind}: {each.diff.title}", aside=f"({each.where})" if each.where else "")
         yield Bullets(each.files)
         if each.diff.left_out:
-            shown = f"The first {len(each.diff.named)}{' by share' if each.diff.is_share else ''}"
+            shown = f"The first {len(each.diff.rows)}{' by share' if each.diff.is_share else ''}"
             yield Paragraph(f"{shown}; {each.diff.left_out} more are small or zero everywhere.")
         yield table(each)

@@ -58,26 +58,26 @@ class WinTally:
 
     @property
     def _led(self) -> tuple[int, float] | None:
-        known = [(share.average_pct, place) for place, share in enumerate(self.shares) if share.average_pct is not None]
+        known = [(share.average_pct, index) for index, share in enumerate(self.shares) if share.average_pct is not None]
         if len(known) < 2:
             return None
-        (top, place), (second, _) = sorted(known, reverse=True)[:2]
-        return place, 100 * ((100 + top) / (100 + second) - 1)
+        (top, index), (second, _) = sorted(known, reverse=True)[:2]
+        return index, 100 * ((100 + top) / (100 + second) - 1)
 
 
-def outcomes(told: Iterable[ComparisonLine]) -> list[TestWinner]:
+def outcomes(comparisons: Iterable[ComparisonLine]) -> list[TestWinner]:
     """Return the outcome of every test that all variants ran and whose direction is known. A variant that does not
     differ from the best one (not significant, or by less than 1%) ties with it.
     """
-    fit = [line for line in told if line.test.direction in ("higher", "lower") and None not in line.cells]
-    tops = [_top(line) for line in fit]
-    turned = lines((line.test, _first(line.cells, top)) for line, top in zip(fit, tops, strict=True))
+    comparable = [line for line in comparisons if line.test.direction in ("higher", "lower") and None not in line.cells]
+    tops = [_top(line) for line in comparable]
+    against_best = lines((line.test, _first(line.cells, top)) for line, top in zip(comparable, tops, strict=True))
     found = []
-    for line, top, against in zip(fit, tops, turned, strict=True):
-        others = [place for place in range(len(line.cells)) if place != top]
+    for line, top, against in zip(comparable, tops, against_best, strict=True):
+        others = [index for index in range(len(line.cells)) if index != top]
         tied = [
-            place
-            for place, change in zip(others, against.changes[1:], strict=True)
+            index
+            for index, change in zip(others, against.changes[1:], strict=True)
             if change is not None and change.word is Word.SAME
         ]
         found.append(TestWinner(line, (top, *tied)))
@@ -87,23 +87,23 @@ def outcomes(told: Iterable[ComparisonLine]) -> list[TestWinner]:
 def _top(line: ComparisonLine) -> int:
     means = [cell.mean if cell else math.nan for cell in line.cells]
     sign = 1 if line.test.direction == "higher" else -1
-    return max(range(len(means)), key=lambda place: sign * means[place])
+    return max(range(len(means)), key=lambda index: sign * means[index])
 
 
-def _first(cells: Sequence[Cell | None], place: int) -> list[Cell | None]:
-    return [cells[place], *(cell for other, cell in enumerate(cells) if other != place)]
+def _first(cells: Sequence[Cell | None], index: int) -> list[Cell | None]:
+    return [cells[index], *(cell for other, cell in enumerate(cells) if other != index)]
 
 
-def tally(some: Sequence[TestWinner], variants: int) -> WinTally:
+def tally(tests: Sequence[TestWinner], variants: int) -> WinTally:
     """Count the wins and the ties of some tests."""
-    winners = [outcome.winner for outcome in some]
-    total = len(some)
+    winners = [outcome.winner for outcome in tests]
+    total = len(tests)
     ties = winners.count(None)
-    averages = [average_pct([outcome.line for outcome in some], place) for place in range(variants)]
+    averages = [average_pct([outcome.line for outcome in tests], index) for index in range(variants)]
     shares = tuple(
-        Share(winners.count(place), _share(winners.count(place), total), averages[place]) for place in range(variants)
+        Share(winners.count(index), _share(winners.count(index), total), averages[index]) for index in range(variants)
     )
-    uneven = sum(any(_ratio(outcome.line, place) is None for place in range(variants)) for outcome in some)
+    uneven = sum(any(_ratio(outcome.line, index) is None for index in range(variants)) for outcome in tests)
     return WinTally(total, shares, ties, _share(ties, total), uneven)
 
 
@@ -111,23 +111,23 @@ def _share(number: int, total: int) -> float:
     return 100 * number / total if total else 0.0
 
 
-def average_pct(some: Sequence[ComparisonLine], place: int) -> float | None:
+def average_pct(comparisons: Sequence[ComparisonLine], index: int) -> float | None:
     """Return by how many per cent a variant performs better than the first on average; None if not comparable."""
-    found = speedup(some, place)
+    found = speedup(comparisons, index)
     return None if found is None else 100 * (found - 1)
 
 
-def speedup(some: Sequence[ComparisonLine], place: int) -> float | None:
+def speedup(comparisons: Sequence[ComparisonLine], index: int) -> float | None:
     """Return the performance as a multiple of the first kernel's, the geometric mean over the tests that both ran;
     means that are zero or negative, and metrics without a direction, are left out.
     """
-    ratios = [ratio for line in some if (ratio := _ratio(line, place)) is not None]
+    ratios = [ratio for line in comparisons if (ratio := _ratio(line, index)) is not None]
     return math.exp(fmean(ratios)) if ratios else None
 
 
-def _ratio(line: ComparisonLine, place: int) -> float | None:
+def _ratio(line: ComparisonLine, index: int) -> float | None:
     """Return the logarithm of new over old, plus for better."""
-    old, new = line.cells[0], line.cells[place]
+    old, new = line.cells[0], line.cells[index]
     if old is None or new is None or old.mean <= 0 or new.mean <= 0 or line.test.direction == "unknown":
         return None
     log = math.log(new.mean) - math.log(old.mean)

@@ -30,7 +30,7 @@ _MONITORS = (
 )
 
 # The first line that matches decides. A word in a name ends at ".", "_", "-" or its end: [._-].
-LINES: tuple[DirectionRule, ...] = (
+RULES: tuple[DirectionRule, ...] = (
     # No direction of their own, though some of the names suggest one.
     DirectionRule("unknown", r".", "monitors watch the machine; only the benchmark's own numbers grade a change", _MONITORS),
     DirectionRule("unknown", r"^time\.(?!elapsed)", "counters of time(1), not of the benchmark: they grow with the work done"),
@@ -65,11 +65,11 @@ LINES: tuple[DirectionRule, ...] = (
 
 
 @lru_cache(maxsize=20_000)
-def line_of(metric: str, suite: str = "") -> DirectionRule | None:
+def rule_of(metric: str, suite: str = "") -> DirectionRule | None:
     """Return the line that decides on "suite.rest"; by default, the suite is the part before the first dot."""
     suite = suite if suite and metric.startswith(f"{suite}.") else metric.partition(".")[0]
     name = metric.removeprefix(f"{suite}.")[:300]
-    return next((line for line in LINES if _fits(line.suite, suite) and _finds(line.pattern, name)), None)
+    return next((rule for rule in RULES if _fits(rule.suite, suite) and _finds(rule.pattern, name)), None)
 
 
 def direction_of(metric: str, suite: str = "") -> str:
@@ -78,8 +78,8 @@ def direction_of(metric: str, suite: str = "") -> str:
     >>> direction_of("fsmark.files_per_sec"), direction_of("demo.p95_ms"), direction_of("demo.widgets")
     ('higher', 'lower', 'unknown')
     """
-    line = line_of(metric, suite)
-    return line.direction if line else "unknown"
+    rule = rule_of(metric, suite)
+    return rule.direction if rule else "unknown"
 
 
 def _fits(pattern: str, suite: str) -> bool:

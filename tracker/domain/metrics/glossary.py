@@ -17,7 +17,7 @@ class GlossaryEntry:
 
     suite: str
     pattern: str
-    says: str
+    description: str
 
 
 ENTRIES: tuple[GlossaryEntry, ...] = (
@@ -91,12 +91,12 @@ def meaning(metric: str, suite: str = "") -> str:
     for entry in ENTRIES:
         fits = any(re.fullmatch(entry.suite, each[:100], re.I) for each in (suite, own))
         if fits and re.search(entry.pattern, name or metric[:300], re.I):
-            return entry.says
+            return entry.description
     return ""
 
 
 def in_words(metric: str, unit: str, direction: str, suite: str = "") -> str:
     """Return a metric explained: "files that fs_mark … per second; in files/s, higher is better"."""
     better = _BETTER.get(direction, "direction unknown")
-    says = meaning(metric, suite) or f"a number reported by {suite or 'the test'}"
-    return f"{says}; " + (f"in {unit}, {better}" if unit else better)
+    description = meaning(metric, suite) or f"a number reported by {suite or 'the test'}"
+    return f"{description}; " + (f"in {unit}, {better}" if unit else better)

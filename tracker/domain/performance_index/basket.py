@@ -22,7 +22,7 @@ class Benchmark:
     @property
     def key(self) -> str:
         """Identifies the benchmark, whatever its weight."""
-        return f"{self.metric} ({written(self.params)})" if self.params else self.metric
+        return f"{self.metric} ({params_text(self.params)})" if self.params else self.metric
 
     def takes(self, metric: str, params: Mapping[str, str]) -> bool:
         """Return whether a measurement is of this benchmark."""
@@ -30,12 +30,12 @@ class Benchmark:
 
     def holds_at(self, version: str) -> bool:
         """Whether it counts in a release. An -rc counts as its release, a name that is no version as the newest."""
-        told = versions.parse(version)
+        parsed = versions.parse(version)
         since, until = versions.parse(self.since), versions.parse(self.until)
-        if told is None:
+        if parsed is None:
             return until is None
-        return (since is None or told.cycle == since.cycle or told >= since) and (
-            until is None or told.cycle == until.cycle or told <= until
+        return (since is None or parsed.cycle == since.cycle or parsed >= since) and (
+            until is None or parsed.cycle == until.cycle or parsed <= until
         )
 
 
@@ -53,7 +53,7 @@ def read_params(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found))
 
 
-def written(params: Sequence[tuple[str, str]]) -> str:
+def params_text(params: Sequence[tuple[str, str]]) -> str:
     """Return parameters as text."""
     return ", ".join(f"{name}={value}".replace(",", ",,") for name, value in params)
 
@@ -65,5 +65,5 @@ def at(entries: Sequence[Benchmark], version: str) -> tuple[Benchmark, ...]:
 
 
 def _begins(since: str) -> tuple[bool, versions.Version]:
-    told = versions.parse(since)
-    return told is not None, told or versions.Version(0, 0, 0, 0, 0)
+    parsed = versions.parse(since)
+    return parsed is not None, parsed or versions.Version(0, 0, 0, 0, 0)

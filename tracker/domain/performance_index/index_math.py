@@ -1,12 +1,12 @@
 """The performance index: a weighted geometric mean over a basket of benchmarks, release by release. Pure.
 
-    index = 100 · exp(Σ w·L / Σ w),  L = the mean of dir·ln(x / x₀) over a benchmark's places (scenario and machine)
+    index = 100 · exp(Σ w·L / Σ w),  L = the mean of dir·ln(x / x₀) over a benchmark's setups (scenario and machine)
 
-over the matched basket: the benchmarks, and of them the places, that were measured on both kernels; dir is -1 where
-lower is better. The first kernel is 100 and the reference x₀ of its places. A place that is first measured later has
-that kernel as its reference, at the index that the kernel has without it; a place that is missing for a while keeps
-its reference. Where the basket changes after a kernel, that kernel becomes the reference of all its places. So neither
-a new test nor a new basket changes the index by itself. A kernel without a place in common with earlier kernels has no
+over the matched basket: the benchmarks, and of them the setups, that were measured on both kernels; dir is -1 where
+lower is better. The first kernel is 100 and the reference x₀ of its setups. A setup that is first measured later has
+that kernel as its reference, at the index that the kernel has without it; a setup that is missing for a while keeps
+its reference. Where the basket changes after a kernel, that kernel becomes the reference of all its setups. So neither
+a new test nor a new basket changes the index by itself. A kernel without a setup in common with earlier kernels has no
 index; the chain continues from it at the last index, and its note says so. The interval is the bootstrap's (B. Efron,
 1979): all samples are resampled 599 times, and the whole chain is computed from each resample.
 """
@@ -29,7 +29,7 @@ _TAIL = 15  # so that the 15th and the 585th are the ends of a 95% interval (tra
 _MANY = 200  # from here on, means of samples are drawn from a normal distribution
 _FAR = 200.0  # a larger ratio, as a natural logarithm, counts as out of range
 Array = NDArray[np.float64]
-Places = Mapping[str, Cell]  # by a key of scenario and machine
+CellsBySetup = Mapping[str, Cell]  # by a key of scenario and machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class BenchmarkMean:
 
     name: str
     basket: tuple[Benchmark, ...]
-    readings: Mapping[str, Places]
+    readings: Mapping[str, CellsBySetup]
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
     """A benchmark's part in an index. `pct`: its performance against its reference kernel (`since`), plus is better;
     `share_pct`: its weight; `points`: by how many points it moves the index away from 100; `step_pct`: its performance
-    against the previous kernel, None if either lacks it; `places`: the number of places that it was averaged over.
+    against the previous kernel, None if either lacks it; `setups`: the number of setups that it was averaged over.
     """
 
     key: str
@@ -54,7 +54,7 @@ class Contribution:
     share_pct: float
     points: float
     step_pct: float | None
-    places: int
+    setups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class IndexPoint:
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """The reference of a place: the kernel, its measured value, and the difference of that to its index, as logarithms;
+    """The reference of a setup: the kernel, its measured value, and the difference of that to its index, as logarithms;
     the actual one first, then one for each resample.
     """
 
@@ -90,18 +90,18 @@ _Logs = Mapping[str, Mapping[str, Array]]
 
 
 class _Chain:
-    """The references of all places, and the last known index."""
+    """The references of all setups, and the last known index."""
 
     def __init__(self) -> None:
         self.links: dict[tuple[str, str], _Link] = {}
         self.level = np.zeros(1 + RESAMPLES)  # ln(index / 100)
 
-    def hang(self, kernel: str, logs: _Logs, *, anew: bool) -> None:
-        """Make this kernel the reference of its places: of all of them (`anew`), or of those without one."""
-        for key, places in logs.items():
-            for place, log in places.items():
-                if anew or (key, place) not in self.links:
-                    self.links[key, place] = _Link(kernel, log, log - self.level)
+    def add_references(self, kernel: str, logs: _Logs, *, anew: bool) -> None:
+        """Make this kernel the reference of its setups: of all of them (`anew`), or of those without one."""
+        for key, setups in logs.items():
+            for setup, log in setups.items():
+                if anew or (key, setup) not in self.links:
+                    self.links[key, setup] = _Link(kernel, log, log - self.level)
 
 
 def series(kernels: Sequence[BenchmarkMean]) -> list[IndexPoint]:
@@ -109,12 +109,12 @@ def series(kernels: Sequence[BenchmarkMean]) -> list[IndexPoint]:
     points: list[IndexPoint] = []
     chain = _Chain()
     before: _Logs = {}
-    for place, kernel in enumerate(kernels):
-        follower = kernels[place + 1] if place + 1 < len(kernels) else kernel
-        logs, odd = _logs(kernel, (*kernel.basket, *follower.basket))
-        points.append(_next(chain, kernel, logs, odd, before) if chain.links else _first(kernel, logs, odd))
+    for index, kernel in enumerate(kernels):
+        follower = kernels[index + 1] if index + 1 < len(kernels) else kernel
+        logs, excluded = _logs(kernel, (*kernel.basket, *follower.basket))
+        points.append(_next(chain, kernel, logs, excluded, before) if chain.links else _first(kernel, logs, excluded))
         changes = {_what_counts(each) for each in follower.basket} != {_what_counts(each) for each in kernel.basket}
-        chain.hang(kernel.name, logs, anew=changes)
+        chain.add_references(kernel.name, logs, anew=changes)
         before = logs
     return points
 
@@ -123,8 +123,10 @@ def _what_counts(entry: Benchmark) -> tuple[str, str, float]:
     return entry.key, entry.direction, entry.weight
 
 
-def _first(kernel: BenchmarkMean, logs: _Logs, odd: Mapping[str, str]) -> IndexPoint:
-    missing = tuple((entry.key, odd.get(entry.key, "not measured")) for entry in kernel.basket if entry.key not in logs)
+def _first(kernel: BenchmarkMean, logs: _Logs, excluded: Mapping[str, str]) -> IndexPoint:
+    missing = tuple(
+        (entry.key, excluded.get(entry.key, "not measured")) for entry in kernel.basket if entry.key not in logs
+    )
     total = len(kernel.basket)
     matched = total - len(missing)
     if not logs:
@@ -140,27 +142,29 @@ class _Move:
     level: Array
     log: float
     since: tuple[str, ...]
-    places: int
+    setups: int
 
 
-def _next(chain: _Chain, kernel: BenchmarkMean, logs: _Logs, odd: Mapping[str, str], before: _Logs) -> IndexPoint:
+def _next(chain: _Chain, kernel: BenchmarkMean, logs: _Logs, excluded: Mapping[str, str], before: _Logs) -> IndexPoint:
     """Return the index of a kernel after the first one."""
     moves: list[_Move] = []
     missing: list[tuple[str, str]] = []
     for entry in kernel.basket:
         own = logs.get(entry.key, {})
         shared = [
-            (log, chain.links[entry.key, place]) for place, log in own.items() if (entry.key, place) in chain.links
+            (log, chain.links[entry.key, setup]) for setup, log in own.items() if (entry.key, setup) in chain.links
         ]
         if shared:
             level = _mean([log - link.above for log, link in shared])
-            far = _mean([log - link.log for log, link in shared])[0]
-            moves.append(_Move(entry, level, far, tuple(dict.fromkeys(link.name for _, link in shared)), len(shared)))
-            if entry.key in odd:
-                missing.append((entry.key, f"{odd[entry.key]} in some places, which are left out"))
+            distance = _mean([log - link.log for log, link in shared])[0]
+            moves.append(
+                _Move(entry, level, distance, tuple(dict.fromkeys(link.name for _, link in shared)), len(shared))
+            )
+            if entry.key in excluded:
+                missing.append((entry.key, f"{excluded[entry.key]} in some setups, which are left out"))
         else:
             missing.append(
-                (entry.key, odd.get(entry.key) or ("measured for the first time" if own else "not measured"))
+                (entry.key, excluded.get(entry.key) or ("measured for the first time" if own else "not measured"))
             )
     total, weights = len(kernel.basket), sum(move.entry.weight for move in moves)
     if not weights:
@@ -174,20 +178,20 @@ def _next(chain: _Chain, kernel: BenchmarkMean, logs: _Logs, odd: Mapping[str, s
     return IndexPoint(kernel.name, float(levels[0]), low, high, len(moves), total, since, parts, tuple(missing))
 
 
-def _mean(some: Sequence[Array]) -> Array:
-    return np.asarray(np.mean(np.stack(some), axis=0))
+def _mean(arrays: Sequence[Array]) -> Array:
+    return np.asarray(np.mean(np.stack(arrays), axis=0))
 
 
 def _contribution(move: _Move, weights: float, logs: _Logs, before: _Logs, level: float) -> Contribution:
     share = move.entry.weight / weights
     own, earlier = (each.get(move.entry.key, {}) for each in (logs, before))
-    shared = [place for place in own if place in earlier]
-    step = float(_mean([own[place] - earlier[place] for place in shared])[0]) if shared else None
+    shared = [setup for setup in own if setup in earlier]
+    step = float(_mean([own[setup] - earlier[setup] for setup in shared])[0]) if shared else None
     away = math.log(level / 100) if level else 0.0
     part = (level - 100) * share * float(move.level[0]) / away if away else 0.0
     since = ", ".join(move.since)[:80]
     step_pct = None if step is None else _percent(step)
-    return Contribution(move.entry.key, _percent(move.log), since, 100 * share, part, step_pct, move.places)
+    return Contribution(move.entry.key, _percent(move.log), since, 100 * share, part, step_pct, move.setups)
 
 
 def _percent(log: float) -> float:
@@ -195,24 +199,24 @@ def _percent(log: float) -> float:
 
 
 def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, dict[str, str]]:
-    """Return dir·ln(x) by benchmark and place, actual and resampled; and what is left out, with the reason."""
+    """Return dir·ln(x) by benchmark and setup, actual and resampled; and what is left out, with the reason."""
     found: dict[str, dict[str, Array]] = {}
-    odd: dict[str, str] = {}
+    excluded: dict[str, str] = {}
     for entry in {each.key: each for each in basket}.values():
         sign = {"higher": 1.0, "lower": -1.0}.get(entry.direction)
         if sign is None:
-            odd[entry.key] = "direction unknown"
+            excluded[entry.key] = "direction unknown"
             continue
-        for place, cell in kernel.readings.get(entry.key, {}).items():
+        for setup, cell in kernel.readings.get(entry.key, {}).items():
             if not (math.exp(-_FAR) < cell.mean < math.exp(_FAR)):
-                odd[entry.key] = _oddity(cell.mean)
+                excluded[entry.key] = _exclusion_reason(cell.mean)
                 continue
-            means = _resampled(cell, f"{kernel.name} {entry.key} {place}")
-            found.setdefault(entry.key, {})[place] = sign * np.log(means)
-    return found, odd
+            means = _resampled(cell, f"{kernel.name} {entry.key} {setup}")
+            found.setdefault(entry.key, {})[setup] = sign * np.log(means)
+    return found, excluded
 
 
-def _oddity(mean: float) -> str:
+def _exclusion_reason(mean: float) -> str:
     if mean == 0:
         return "zero was measured"
     return "a negative number was measured" if mean < 0 else "the measured value is out of range"
@@ -225,11 +229,11 @@ def _resampled(cell: Cell, seed: str) -> Array:
     if n < 2:
         return drawn
     samples = np.array(cell.samples)
-    chance = np.random.default_rng(list(hashlib.sha256(seed.encode("utf-8", "replace")).digest()))
+    rng = np.random.default_rng(list(hashlib.sha256(seed.encode("utf-8", "replace")).digest()))
     if n > _MANY:
-        means = cell.mean + samples.std() / math.sqrt(n) * chance.standard_normal(RESAMPLES)
+        means = cell.mean + samples.std() / math.sqrt(n) * rng.standard_normal(RESAMPLES)
     else:
-        means = samples[chance.integers(0, n, (RESAMPLES, n))].mean(axis=1)
+        means = samples[rng.integers(0, n, (RESAMPLES, n))].mean(axis=1)
     if np.all(means > 0) and np.all(np.isfinite(means)):
         drawn[1:] = means
     return drawn

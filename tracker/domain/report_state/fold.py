@@ -29,37 +29,37 @@ def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
 
     Reversed events are skipped, as if they had never happened; a third party never makes it `responded`.
     """
-    standing = _start(verdict)
-    happened = effective_events(list(events))
-    merged = any(event.kind in (EventKind.MERGED, EventKind.LANDED) for event in happened)
-    for event in sorted((_where(event, merged) for event in happened), key=EventData.order):
-        standing = _cured(standing, event)
-        if _counts(standing, event):
-            standing = remember(_move(standing, event), event)
-        standing = _closed(standing, event)
-    return standing
+    report_state = _start(verdict)
+    effective = effective_events(list(events))
+    merged = any(event.kind in (EventKind.MERGED, EventKind.LANDED) for event in effective)
+    for event in sorted((_reclassified(event, merged) for event in effective), key=EventData.order):
+        report_state = _cured(report_state, event)
+        if _counts(report_state, event):
+            report_state = remember(_move(report_state, event), event)
+        report_state = _closed(report_state, event)
+    return report_state
 
 
-def _closed(standing: ReportState, event: EventData) -> ReportState:
+def _closed(report_state: ReportState, event: EventData) -> ReportState:
     """Set `closed_at` when an event closes the report; clear it when the report is open again."""
-    if standing.state in OPEN or standing.state is State.NO_ACTION:
-        return replace(standing, closed_at=None) if standing.closed_at else standing
-    return standing if standing.closed_at else replace(standing, closed_at=event.occurred_at)
+    if report_state.state in OPEN or report_state.state is State.NO_ACTION:
+        return replace(report_state, closed_at=None) if report_state.closed_at else report_state
+    return report_state if report_state.closed_at else replace(report_state, closed_at=event.occurred_at)
 
 
-def _cured(standing: ReportState, event: EventData) -> ReportState:
+def _cured(report_state: ReportState, event: EventData) -> ReportState:
     """Track fixes and reverts in versions. If one of several is reverted, the first of the others decides."""
     if event.kind in (EventKind.FIX_LANDED, EventKind.DROPPED) and event.commit and event.tag:
-        return replace(standing, cures=(*standing.cures, event))
+        return replace(report_state, cures=(*report_state.cures, event))
     if event.kind is EventKind.FIX_REVERTED:
-        left = tuple(each for each in standing.cures if each.commit != event.remark)
-        standing = replace(standing, cures=left)
-        if left and standing.state in (State.FIXED, State.DROPPED):
-            return remember(_move(replace(forget_fix(standing), state=State.FIX_QUEUED), left[0]), left[0])
-    return standing
+        left = tuple(each for each in report_state.cures if each.commit != event.remark)
+        report_state = replace(report_state, cures=left)
+        if left and report_state.state in (State.FIXED, State.DROPPED):
+            return remember(_move(replace(forget_fix(report_state), state=State.FIX_QUEUED), left[0]), left[0])
+    return report_state
 
 
-def _where(event: EventData, merged: bool) -> EventData:
+def _reclassified(event: EventData, merged: bool) -> EventData:
     """A revert outside the mainline drops a culprit that is only there; for a merged culprit, it is a queued fix."""
     elsewhere = event.kind is EventKind.DROPPED and event.commit and event.tree and not event.tag
     return replace(event, kind=EventKind.FIX_QUEUED, tag=event.remark) if elsewhere and merged else event
@@ -70,20 +70,24 @@ def _names_a_fix(event: EventData) -> bool:
     return bool(event.title or event.commit or event.result or event.actor or event.remark)
 
 
-def _counts(standing: ReportState, event: EventData) -> bool:
-    if event.kind is EventKind.FIX_WITHOUT_EFFECT and standing.fix and standing.fix.commit not in ("", event.commit):
+def _counts(report_state: ReportState, event: EventData) -> bool:
+    if (
+        event.kind is EventKind.FIX_WITHOUT_EFFECT
+        and report_state.fix
+        and report_state.fix.commit not in ("", event.commit)
+    ):
         return False  # another fix was measured than the current one
-    if event.kind is EventKind.FIX_REVERTED and standing.cures:
+    if event.kind is EventKind.FIX_REVERTED and report_state.cures:
         return False  # another fix or revert is still in place
-    if event.kind is EventKind.FIX_CONFIRMED and not (standing.fix or _names_a_fix(event)):
+    if event.kind is EventKind.FIX_CONFIRMED and not (report_state.fix or _names_a_fix(event)):
         return False  # it confirms no known fix
-    if event.kind in _ABOUT_A_CANDIDATE and event.in_reply_to in standing.older_fixes:
+    if event.kind in _ABOUT_A_CANDIDATE and event.in_reply_to in report_state.older_fixes:
         return False  # it is about a superseded candidate
-    if event.kind is EventKind.DROPPED and event.commit and standing.dropped_by_word:
+    if event.kind is EventKind.DROPPED and event.commit and report_state.dropped_by_person:
         return True  # now a commit says so, too
-    if event.kind is EventKind.EXPECTED and standing.state is State.DROPPED and not standing.dropped_by_word:
+    if event.kind is EventKind.EXPECTED and report_state.state is State.DROPPED and not report_state.dropped_by_person:
         return False  # a statement overrides an earlier statement, but not a commit
-    return event.kind not in _ONLY_WITH_A_STEP or standing.state in STEPS[event.kind].within
+    return event.kind not in _ONLY_WITH_A_STEP or report_state.state in STEPS[event.kind].within
 
 
 def _start(verdict: Verdict) -> ReportState:
@@ -114,46 +118,46 @@ def effective_events(events: list[EventData]) -> list[EventData]:
     return [event for event in events if stands(event, frozenset())]
 
 
-def _move(standing: ReportState, event: EventData) -> ReportState:
-    asks = event.kind is EventKind.TEST_ASKED or (event.kind is EventKind.ASKED and standing.state in CANDIDATE)
-    if asks and standing.state in BEFORE_FIX | CANDIDATE:
-        return replace(standing, awaited=Awaited.REPORTER)
+def _move(report_state: ReportState, event: EventData) -> ReportState:
+    asks = event.kind is EventKind.TEST_ASKED or (event.kind is EventKind.ASKED and report_state.state in CANDIDATE)
+    if asks and report_state.state in BEFORE_FIX | CANDIDATE:
+        return replace(report_state, awaited=Awaited.REPORTER)
     step = STEPS.get(event.kind)
-    if _is_back(standing, event):
-        return replace(standing, state=_without_outcome(standing), awaited=Awaited.AUTHOR, decided_by=event.key)
-    if event.kind is EventKind.FIX_GONE and (standing.fix_merged or other_trees(standing, event)):
-        return standing  # another tree still has it
-    if _hands_back(standing, event):
-        standing = replace(standing, awaited=Awaited.AUTHOR)
-    if step is None or standing.state not in step.within:
-        return standing
+    if _is_back(report_state, event):
+        return replace(report_state, state=_without_outcome(report_state), awaited=Awaited.AUTHOR, decided_by=event.key)
+    if event.kind is EventKind.FIX_GONE and (report_state.fix_merged or other_trees(report_state, event)):
+        return report_state  # another tree still has it
+    if _hands_back(report_state, event):
+        report_state = replace(report_state, awaited=Awaited.AUTHOR)
+    if step is None or report_state.state not in step.within:
+        return report_state
     if event.kind is EventKind.RESPONDED and event.role is Role.THIRD_PARTY:
-        return standing
-    target = step.to or _without_outcome(standing)
+        return report_state
+    target = step.to or _without_outcome(report_state)
     awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
-    return replace(standing, state=target, awaited=awaits, decided_by=event.key)
+    return replace(report_state, state=target, awaited=awaits, decided_by=event.key)
 
 
-def _is_back(standing: ReportState, event: EventData) -> bool:
+def _is_back(report_state: ReportState, event: EventData) -> bool:
     """Whether a dropped culprit is back: it was merged after all, or the revert in its tree is gone."""
-    if standing.state is not State.DROPPED or standing.cures:
+    if report_state.state is not State.DROPPED or report_state.cures:
         return False
     merged = event.kind in (EventKind.MERGED, EventKind.LANDED)
-    return merged or (event.kind is EventKind.FIX_GONE and event.tree == standing.closed_in)
+    return merged or (event.kind is EventKind.FIX_GONE and event.tree == report_state.closed_in)
 
 
-def _hands_back(standing: ReportState, event: EventData) -> bool:
+def _hands_back(report_state: ReportState, event: EventData) -> bool:
     """Whether an event makes the author the one awaited without changing the state: discussion among developers, and
     the lab's answers. A question to the reporter still awaits the reporter.
     """
     if event.kind is EventKind.RESPONDED:
         waits = (BEFORE_FIX | CANDIDATE) - {State.NEEDS_INFO}
-        return standing.state in waits and event.role is not Role.THIRD_PARTY
+        return report_state.state in waits and event.role is not Role.THIRD_PARTY
     answers = event.kind in (EventKind.ANSWERED, EventKind.FIX_FAILED)
-    return answers and standing.state in BEFORE_FIX | CANDIDATE
+    return answers and report_state.state in BEFORE_FIX | CANDIDATE
 
 
-def _without_outcome(standing: ReportState) -> State:
-    if standing.verdict is Verdict.IMPROVEMENT:
+def _without_outcome(report_state: ReportState) -> State:
+    if report_state.verdict is Verdict.IMPROVEMENT:
         return State.NO_ACTION
-    return State.RESPONDED if standing.responded_at else State.NO_RESPONSE
+    return State.RESPONDED if report_state.responded_at else State.NO_RESPONSE

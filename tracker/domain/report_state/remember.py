@@ -32,78 +32,78 @@ _FORGETS_FIX = frozenset(
 )
 
 
-def remember(standing: ReportState, event: EventData) -> ReportState:
+def remember(state: ReportState, event: EventData) -> ReportState:
     """Apply what an event records besides the state."""
-    if event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER) and standing.responded_at is None:
-        standing = replace(standing, responded_at=event.occurred_at)
+    if event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER) and state.responded_at is None:
+        state = replace(state, responded_at=event.occurred_at)
     if event.kind in _OF_LANDINGS:
-        return _remember_landing(standing, event)
+        return _remember_landing(state, event)
     if event.kind in _OF_FIXES:
-        return _remember_fix(standing, event)
+        return _remember_fix(state, event)
     if event.kind in _FORGETS_FIX:
-        return replace(forget_fix(standing), fix_reverted_in=event.tag if event.kind is EventKind.FIX_REVERTED else "")
+        return replace(forget_fix(state), fix_reverted_in=event.tag if event.kind is EventKind.FIX_REVERTED else "")
     match event.kind:
         case EventKind.REPORTED:
-            return replace(standing, reported_at=standing.reported_at or event.occurred_at)
+            return replace(state, reported_at=state.reported_at or event.occurred_at)
         case EventKind.FIX_GONE:
-            left = other_trees(standing, event)
-            gone = "" if left or standing.fix_merged else event.tree
-            closed_in = "" if standing.closed_in == event.tree else standing.closed_in
-            return replace(standing, fix_trees=left, fix_gone=gone, closed_in=closed_in)
+            left = other_trees(state, event)
+            gone = "" if left or state.fix_merged else event.tree
+            closed_in = "" if state.closed_in == event.tree else state.closed_in
+            return replace(state, fix_trees=left, fix_gone=gone, closed_in=closed_in)
         case EventKind.DROPPED | EventKind.DISAPPEARED:
             where = event.tag or (event.tree if event.commit else "")
-            fix = Fix(event.title, "", event.commit) if where and event.commit else standing.fix
-            return replace(standing, closed_in=where, dropped_by_word=not event.commit, fix=fix)
+            fix = Fix(event.title, "", event.commit) if where and event.commit else state.fix
+            return replace(state, closed_in=where, dropped_by_person=not event.commit, fix=fix)
         case EventKind.DUPLICATE:
-            return replace(standing, duplicate_of=event.remark)
-    return _remember_word(standing, event)
+            return replace(state, duplicate_of=event.remark)
+    return _remember_triage(state, event)
 
 
-def _remember_word(standing: ReportState, event: EventData) -> ReportState:
+def _remember_triage(state: ReportState, event: EventData) -> ReportState:
     """Apply what a person records about the report."""
     match event.kind:
         case EventKind.NOTED:
-            return replace(standing, remark=event.remark)
+            return replace(state, remark=event.remark)
         case EventKind.RETITLED:
-            return replace(standing, title=event.title)
+            return replace(state, title=event.title)
         case EventKind.ASSIGNED:
-            return replace(standing, assignee=event.remark)
+            return replace(state, assignee=event.remark)
         case EventKind.REMINDERS_OFF:
-            return replace(standing, reminders=False)
+            return replace(state, reminders=False)
         case EventKind.BLOCKS:
-            return replace(standing, blocks=event.tag)
+            return replace(state, blocks=event.tag)
         case EventKind.UNBLOCKED:
-            return replace(standing, blocks="")
-    return standing
+            return replace(state, blocks="")
+    return state
 
 
-def _remember_landing(standing: ReportState, event: EventData) -> ReportState:
+def _remember_landing(state: ReportState, event: EventData) -> ReportState:
     """Apply where git has the culprit."""
     if event.kind is EventKind.IN_NEXT:
-        return replace(standing, in_next=_since(standing.in_next, event.tag), gone="")
+        return replace(state, in_next=_since(state.in_next, event.tag), gone="")
     if event.kind is EventKind.GONE:
-        return replace(standing, in_next="", gone=event.tag)
+        return replace(state, in_next="", gone=event.tag)
     if event.kind is EventKind.MERGED:
-        return replace(standing, merged=True, merged_after=event.tag)
-    return replace(standing, merged=True, landing=_earlier(standing.landing, event.tag))
+        return replace(state, merged=True, merged_after=event.tag)
+    return replace(state, merged=True, landing=_earlier(state.landing, event.tag))
 
 
-def _since(known: str, told: str) -> str:
+def _since(known: str, tag: str) -> str:
     """Return the first of two days in linux-next; a tag (next-…) is preferred to a bare date."""
-    return known if known.startswith("next-") or (not told.startswith("next-") and known) else told
+    return known if known.startswith("next-") or (not tag.startswith("next-") and known) else tag
 
 
-def other_trees(standing: ReportState, event: EventData) -> tuple[tuple[str, str], ...]:
+def other_trees(state: ReportState, event: EventData) -> tuple[tuple[str, str], ...]:
     """Return the trees that have the fix, other than the one of this event."""
-    return tuple(each for each in standing.fix_trees if each[0] != event.tree)
+    return tuple(each for each in state.fix_trees if each[0] != event.tree)
 
 
-def forget_fix(standing: ReportState) -> ReportState:
+def forget_fix(state: ReportState) -> ReportState:
     """Drop the candidate fix; no late reply brings it back."""
     return replace(
-        standing,
+        state,
         fix=None,
-        older_fixes=_older_fixes(standing),
+        older_fixes=_older_fixes(state),
         fix_landing="",
         fix_trees=(),
         fix_merged=False,
@@ -111,30 +111,30 @@ def forget_fix(standing: ReportState) -> ReportState:
         fix_reverted_in="",
         closed_in="",
         duplicate_of="",
-        dropped_by_word=False,
+        dropped_by_person=False,
     )
 
 
-def _older_fixes(standing: ReportState) -> frozenset[str]:
+def _older_fixes(state: ReportState) -> frozenset[str]:
     """Return the superseded candidates, including the current one, which is about to be replaced."""
-    return standing.older_fixes | ({standing.fix.message_id} if standing.fix and standing.fix.message_id else set())
+    return state.older_fixes | ({state.fix.message_id} if state.fix and state.fix.message_id else set())
 
 
-def _remember_fix(standing: ReportState, event: EventData) -> ReportState:
+def _remember_fix(state: ReportState, event: EventData) -> ReportState:
     named = Fix(event.title, event.message_id if event.kind is EventKind.FIX_PROPOSED else "", event.commit)
-    fix, older = named, standing.older_fixes
+    fix, older = named, state.older_fixes
     if event.kind is EventKind.FIX_PROPOSED:
-        older = _older_fixes(standing)
-    if standing.fix and event.kind is not EventKind.FIX_PROPOSED:  # the same candidate, now better known
-        fix = Fix(named.title or standing.fix.title, standing.fix.message_id, named.commit or standing.fix.commit)
-    landing = _earlier(standing.fix_landing, event.tag) if event.kind is EventKind.FIX_LANDED else standing.fix_landing
-    standing = replace(standing, fix=fix, older_fixes=older, fix_landing=landing, fix_gone="", fix_reverted_in="")
+        older = _older_fixes(state)
+    if state.fix and event.kind is not EventKind.FIX_PROPOSED:  # the same candidate, now better known
+        fix = Fix(named.title or state.fix.title, state.fix.message_id, named.commit or state.fix.commit)
+    landing = _earlier(state.fix_landing, event.tag) if event.kind is EventKind.FIX_LANDED else state.fix_landing
+    state = replace(state, fix=fix, older_fixes=older, fix_landing=landing, fix_gone="", fix_reverted_in="")
     if event.kind is EventKind.FIX_MERGED:
-        return replace(standing, fix_merged=True, fix_merged_after=event.tag)
+        return replace(state, fix_merged=True, fix_merged_after=event.tag)
     if event.kind is EventKind.FIX_QUEUED:
-        known = next((since for tree, since in standing.fix_trees if tree == event.tree), "")
-        return replace(standing, fix_trees=(*other_trees(standing, event), (event.tree, _since(known, event.tag))))
-    return standing
+        known = next((since for tree, since in state.fix_trees if tree == event.tree), "")
+        return replace(state, fix_trees=(*other_trees(state, event), (event.tree, _since(known, event.tag))))
+    return state
 
 
 def _earlier(known: str, tag: str) -> str:

@@ -19,7 +19,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class ReportState:
-    """The folded state of a report. `because`: the key of the event that decided it (empty: none yet)."""
+    """The folded state of a report. `decided_by`: the key of the event that decided it (empty: none yet)."""
 
     verdict: Verdict
     state: State
@@ -40,7 +40,7 @@ class ReportState:
     fix_gone: str = ""  # the last tree that dropped it
     cures: tuple[EventData, ...] = ()  # the fixes and reverts in a version, not themselves reverted
     fix_reverted_in: str = ""  # the version that reverted the fix
-    dropped_by_word: bool = False  # a person said so, not a commit
+    dropped_by_person: bool = False  # a person said so, not a commit
     closed_in: str = ""  # the version in which it was dropped or disappeared
     closed_at: datetime | None = None  # when it was closed, if an event closed it
     duplicate_of: str = ""

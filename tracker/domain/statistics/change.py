@@ -8,7 +8,7 @@ from tracker.domain.events import Grade, Verdict
 
 # Why a report is held whose metric has no direction; `metric` is its name.
 NO_DIRECTION = "no direction is set for {metric}"
-CONTRADICTION = "the result says {said} is better for {metric}, but it is set to {known} here"
+CONTRADICTION = "the result says {stated} is better for {metric}, but it is set to {known} here"
 ALPHA = 0.05  # the significance level: a p-value of this or more is not significant
 
 
@@ -27,7 +27,7 @@ def better_pct(raw: float | None, direction: str) -> float | None:
     return raw if direction == "higher" else -raw
 
 
-def word(old: float, new: float, direction: str) -> Verdict:
+def verdict_of(old: float, new: float, direction: str) -> Verdict:
     """Return the verdict on a change by the metric's direction; unknown without a direction or a change."""
     if direction not in ("higher", "lower") or old == new:
         return Verdict.UNKNOWN
@@ -40,4 +40,4 @@ def grade_of(old: float, new: float, p: float | None, direction: str) -> Grade:
         return Grade.NOT_TESTABLE
     if p >= ALPHA:
         return Grade.NOT_SIGNIFICANT
-    return Grade(word(old, new, direction).value)
+    return Grade(verdict_of(old, new, direction).value)

@@ -73,11 +73,11 @@ class Noise:
     def plus(self, *sides: SampleSummary) -> Noise:
         """Return the history with these sides added; a side without a spread or with a mean of zero adds nothing."""
         degrees, squares = self.degrees, self.squares
-        for told in sides:
-            if told.stddev is not None and told.n > 1 and told.mean:
-                degrees += told.n - 1
-                relative = told.stddev / told.mean
-                squares += told.n * relative * relative
+        for side in sides:
+            if side.stddev is not None and side.n > 1 and side.mean:
+                degrees += side.n - 1
+                relative = side.stddev / side.mean
+                squares += side.n * relative * relative
         return Noise(degrees, squares) if math.isfinite(squares) else self
 
 
@@ -87,20 +87,20 @@ def effect(change: float | None, noise: Noise) -> float | None:
     return times if times is not None and math.isfinite(times) else None
 
 
-def grade(told: Compared, direction: str) -> Graded:
+def grade(measurement: Compared, direction: str) -> Graded:
     """Grade one measurement by the direction of its metric: higher, lower or unknown."""
-    return grade_all([told], [direction])[0]
+    return grade_all([measurement], [direction])[0]
 
 
-def grade_all(told: Sequence[Compared], directions: Sequence[str]) -> list[Graded]:
+def grade_all(measurements: Sequence[Compared], directions: Sequence[str]) -> list[Graded]:
     """Grade measurements, each by the direction of its metric. Returns them in the order given."""
-    tested = welch([(each.old, each.new) for each in told])
-    intervals = _intervals(told)
+    tested = welch([(each.old, each.new) for each in measurements])
+    intervals = _intervals(measurements)
     graded = []
-    for place, (each, direction, p) in enumerate(zip(told, directions, tested, strict=True)):
+    for index, (each, direction, p) in enumerate(zip(measurements, directions, tested, strict=True)):
         old, new = each.old.mean, each.new.mean
         raw = change_pct(old, new)
-        low, high = intervals.get(place, _NO_INTERVAL)
+        low, high = intervals.get(index, _NO_INTERVAL)
         graded.append(Graded(grade_of(old, new, p, direction), raw, better_pct(raw, direction), p, low, high))
     return graded
 
@@ -112,16 +112,16 @@ def welch(pairs: Sequence[tuple[SampleSummary, SampleSummary]]) -> list[float | 
     second that importing scipy.stats takes. Without any spread, equal means give 1 and unequal ones 0.
     """
     results: list[float | None] = [None] * len(pairs)
-    places: list[int] = []
-    told: list[tuple[float, ...]] = []
-    for place, (old, new) in enumerate(pairs):
+    indices: list[int] = []
+    inputs: list[tuple[float, ...]] = []
+    for index, (old, new) in enumerate(pairs):
         a, b = old.error, new.error
         if a is not None and b is not None:
-            places.append(place)
-            told.append((old.mean, a, old.n, new.mean, b, new.n))
-    if not places:
+            indices.append(index)
+            inputs.append((old.mean, a, old.n, new.mean, b, new.n))
+    if not indices:
         return results
-    old_mean, old_error, old_n, new_mean, new_error, new_n = np.array(told, dtype=float).T
+    old_mean, old_error, old_n, new_mean, new_error, new_n = np.array(inputs, dtype=float).T
     with np.errstate(all="ignore"):
         scale = np.maximum(old_error, new_error)  # squares of very small or large ones would underflow or overflow
         x, y = (old_error / scale) ** 2, (new_error / scale) ** 2
@@ -129,8 +129,8 @@ def welch(pairs: Sequence[tuple[SampleSummary, SampleSummary]]) -> list[float | 
         t = (new_mean / scale - old_mean / scale) / np.sqrt(x + y)
         p = 2 * _student_cdf()(freedom, -np.abs(t))
     p = np.where(scale == 0, np.where(old_mean == new_mean, 1.0, 0.0), p)
-    for place, value in zip(places, p.tolist(), strict=True):
-        results[place] = value if math.isfinite(value) else None
+    for index, value in zip(indices, p.tolist(), strict=True):
+        results[index] = value if math.isfinite(value) else None
     return results
 
 
@@ -142,33 +142,33 @@ def _student_cdf() -> Callable[[Array, Array], Array]:
     return stdtr
 
 
-def _intervals(told: Sequence[Compared]) -> dict[int, tuple[float, float]]:
+def _intervals(measurements: Sequence[Compared]) -> dict[int, tuple[float, float]]:
     """Return the intervals of the measurements with at least two samples per side and a nonzero mean, by position.
 
     The percentile bootstrap of B. Efron (1979) with a fixed seed: the same samples always give the same interval.
     """
     groups: dict[tuple[int, int], list[int]] = {}
-    for place, each in enumerate(told):
+    for index, each in enumerate(measurements):
         old, new = len(each.old_samples), len(each.new_samples)
         if old >= 2 and new >= 2 and each.old.mean:
-            groups.setdefault((old, new), []).append(place)
+            groups.setdefault((old, new), []).append(index)
     found: dict[int, tuple[float, float]] = {}
-    for places in groups.values():
-        for start in range(0, len(places), _CHUNK):
-            some = places[start : start + _CHUNK]
-            found |= zip(some, _interval_of([told[place] for place in some]), strict=True)
-    return {place: ends for place, ends in found.items() if all(map(math.isfinite, ends))}
+    for indices in groups.values():
+        for start in range(0, len(indices), _CHUNK):
+            chunk = indices[start : start + _CHUNK]
+            found |= zip(chunk, _interval_of([measurements[index] for index in chunk]), strict=True)
+    return {index: ends for index, ends in found.items() if all(map(math.isfinite, ends))}
 
 
-def _interval_of(told: Sequence[Compared]) -> list[tuple[float, float]]:
+def _interval_of(measurements: Sequence[Compared]) -> list[tuple[float, float]]:
     """Return the intervals of measurements with the same numbers of samples; not finite where there is none.
 
     Computed as distances from the parent's mean, for which float32 is precise enough; it sorts twice as fast.
     """
-    means = np.array([[each.old.mean] for each in told])
+    means = np.array([[each.old.mean] for each in measurements])
     with np.errstate(all="ignore"):
-        old = _resampled(_table([each.old_samples for each in told]) / means - 1, "old")
-        new = _resampled(_table([each.new_samples for each in told]) / means - 1, "new")
+        old = _resampled(_table([each.old_samples for each in measurements]) / means - 1, "old")
+        new = _resampled(_table([each.new_samples for each in measurements]) / means - 1, "new")
         changes = (new - old) / np.abs(1 + old)
         changes.sort(axis=1)
         ends = 100 * np.sort(np.sign(means) * changes[:, (_TAIL - 1, RESAMPLES - _TAIL)].astype(float), axis=1)

@@ -9,7 +9,7 @@ from tracker.domain.statistics.change import change_pct
 from tracker.domain.tool_output.listing import ToolListing
 
 TOP = 30  # functions, as in profiles in mail
-_WHOLE = 99.0  # per cent: in a listing with less, a missing function may have been cut off
+_COMPLETE_PCT = 99.0  # per cent: in a listing with less, a missing function may have been cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class CellState:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One name, with a place per column."""
+    """One name, with a cell per column."""
 
     name: str
     note: str
-    places: tuple[CellState, ...]
+    cells: tuple[CellState, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Diff:
 
     title: str
     columns: tuple[str, ...]
-    named: tuple[DiffRow, ...]
+    rows: tuple[DiffRow, ...]
     is_share: bool
     left_out: int
 
@@ -48,31 +48,31 @@ def diff(listings: Sequence[ToolListing], most: int = TOP) -> Diff:
     first = listings[0]
     columns = tuple(name for name in first.columns if all(name in each.columns for each in listings))
     names = list(dict.fromkeys((row.name, row.note) for each in listings for row in each.rows))
-    found = _named(listings, names, columns)
-    kept = [each for each in found if any(value for place in each.places for value in place.values)]
+    found = _rows(listings, names, columns)
+    kept = [each for each in found if any(value for cell in each.cells for value in cell.values)]
     if first.is_share and "share" in columns:
         at = columns.index("share")
-        kept.sort(key=lambda each: -max(value or 0.0 for value in each.places[at].values))
+        kept.sort(key=lambda each: -max(value or 0.0 for value in each.cells[at].values))
     title = "; ".join(dict.fromkeys(each.title for each in listings))
     return Diff(title, columns, tuple(kept[:most]), first.is_share, len(found) - len(kept[:most]))
 
 
-def _named(listings: Sequence[ToolListing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[DiffRow]:
+def _rows(listings: Sequence[ToolListing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[DiffRow]:
     rows = [{(row.name, row.note): row for row in each.rows} for each in listings]
     at = [[each.columns.index(column) for column in columns] for each in listings]
-    absent = [0.0 if each.is_share and _is_whole(each) else None for each in listings]
+    absent = [0.0 if each.is_share and _is_complete(each) else None for each in listings]
     found = []
     for name, note in names:
-        told = [known.get((name, note)) for known in rows]
-        places = []
+        matches = [known.get((name, note)) for known in rows]
+        cells = []
         for number, column in enumerate(columns):
             in_points = listings[0].is_share and column == "share"
             values = tuple(
                 row.values[own[number]] if row else (lack if in_points else None)
-                for row, own, lack in zip(told, at, absent, strict=True)
+                for row, own, lack in zip(matches, at, absent, strict=True)
             )
-            places.append(CellState(values, tuple(_change(values[0], each, in_points) for each in values[1:])))
-        found.append(DiffRow(name, note, tuple(places)))
+            cells.append(CellState(values, tuple(_change(values[0], each, in_points) for each in values[1:])))
+        found.append(DiffRow(name, note, tuple(cells)))
     return found
 
 
@@ -82,6 +82,6 @@ def _change(old: float | None, new: float | None, in_points: bool) -> float | No
     return new - old if in_points else change_pct(old, new)
 
 
-def _is_whole(listing: ToolListing) -> bool:
+def _is_complete(listing: ToolListing) -> bool:
     at = listing.columns.index("share")
-    return sum(row.values[at] or 0.0 for row in listing.rows) >= _WHOLE
+    return sum(row.values[at] or 0.0 for row in listing.rows) >= _COMPLETE_PCT

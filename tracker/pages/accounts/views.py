@@ -29,7 +29,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """Ask for an address, and mail a link to it. The response does not reveal whether the address is known."""
     if request.method == "POST":
         address = cleaned(request.POST, "address", 254)
-        if sign_in_links.ask(address, client_address(request), timezone.now()):
+        if sign_in_links.request_link(address, client_address(request), timezone.now()):
             enqueue("send_mail")
         return render(request, "accounts/link_sent.html", {"address": address})
     return render(request, "accounts/sign_in.html")

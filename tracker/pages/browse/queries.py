@@ -59,7 +59,7 @@ def page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
     listed = reports if has_state_filter else reports.filter(state__in=sorted(OPEN))
     found = section("merged", "Reports" if has_state_filter else "Open reports", listed, query, now)
     past = record(_past(reports))
-    if not (past.whole.reports or machine or metric):
+    if not (past.total.reports or machine or metric):
         raise Http404(f"there is no {kind} {name[:200]}")
     return BrowsePage(kind, name, found, past, machine, metric)
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
-from tracker.domain.performance_index.basket import read_params, written
+from tracker.domain.performance_index.basket import params_text, read_params
 from tracker.models import BasketEntry, Metric, TextRevision
 from tracker.pages.index.queries import BASKET, entries
 from tracker.services import revisions
@@ -39,7 +39,8 @@ class BasketRow:
 def rows() -> list[BasketRow]:
     """Return the current basket."""
     return [
-        BasketRow(each.metric, written(each.params), f"{each.weight:g}", each.since, each.until) for each in entries()
+        BasketRow(each.metric, params_text(each.params), f"{each.weight:g}", each.since, each.until)
+        for each in entries()
     ]
 
 
@@ -95,7 +96,7 @@ def change(new_rows: list[BasketRow], by: str, now: datetime, seen: int) -> str:
 def _checked(row: BasketRow, number: int) -> BasketRow:
     """Return the row in its normal form."""
     try:
-        params = written(read_params(row.params))
+        params = params_text(read_params(row.params))
         weight = float(row.weight or "1")
     except ValueError as error:
         raise InvalidInput(f"row {number}: {error}") from None

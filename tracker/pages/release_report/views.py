@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document
-from tracker.documents.release_report.compose import PLACES, compose
+from tracker.documents.release_report.compose import SECTIONS, compose
 from tracker.domain.errors import InvalidInput
 from tracker.models import Release, ReportHighlight
 from tracker.pages.documents import editing, in_form, save_text
@@ -24,7 +24,7 @@ def report(request: HttpRequest, version: str) -> HttpResponse:
     """Show the report; `edit` names the text to edit."""
     release = _release(version)
     try:
-        edit = editing(request, queries.document_key(version), PLACES)
+        edit = editing(request, queries.document_key(version), SECTIONS)
     except InvalidInput as error:
         return error_response(str(error))
     facts = queries.facts(release, settings.PERFWORK_LAB, timezone.now())
@@ -43,7 +43,7 @@ def as_form(request: HttpRequest, version: str, form: str) -> HttpResponse:
 def edit(request: HttpRequest) -> HttpResponse:
     """Save one of the texts; earlier versions stay in its history."""
     release = _release(cleaned(request.POST, "version", 30))
-    return save_text(request, queries.document_key(release.version), PLACES) or redirect(
+    return save_text(request, queries.document_key(release.version), SECTIONS) or redirect(
         "release-report", release.version
     )
 

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from tracker.documents.study.compose import PLACES
+from tracker.documents.study.compose import SECTIONS
 from tracker.domain.errors import InvalidInput
 from tracker.models import Study
 from tracker.pages.documents import editing, in_form, save_text
@@ -53,7 +53,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a study; `edit` names the text to edit."""
     found = _study(slug)
     try:
-        edit = editing(request, queries.document_key(slug), PLACES)
+        edit = editing(request, queries.document_key(slug), SECTIONS)
     except InvalidInput as error:
         return error_response(str(error))
     return render(request, "studies/study.html", {"study": found, "document": queries.document(found), "edit": edit})
@@ -81,7 +81,7 @@ def save_study(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest) -> HttpResponse:
     """Save one of the texts of a study."""
     found = _study(cleaned(request.POST, "slug", 60))
-    return save_text(request, queries.document_key(found.slug), PLACES) or redirect("study", found.slug)
+    return save_text(request, queries.document_key(found.slug), SECTIONS) or redirect("study", found.slug)
 
 
 def _study(slug: str) -> Study:

@@ -87,7 +87,7 @@ def change(request: HttpRequest) -> HttpResponse:
         return error_response(f"{action.label}: {error}")
     if report_action.notify_thread and outcome.changed:
         enqueue("take_results")
-    return _respond(request, outcome.words(), list(revisions), report_action.batch if outcome.changed else "")
+    return _respond(request, outcome.summary(), list(revisions), report_action.batch if outcome.changed else "")
 
 
 def _report_action(request: HttpRequest, action: ActionKey) -> report_actions.ReportAction:

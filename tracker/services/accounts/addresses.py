@@ -24,12 +24,12 @@ def is_of_a_person(address: str) -> bool:
 
 def _ours() -> set[str]:
     """Return the addresses of the bot, the robots and the lists in the settings."""
-    told = [settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_LIST_ADDRESS, settings.PERFWORK_LKML]
-    told += [
+    own = [settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_LIST_ADDRESS, settings.PERFWORK_LKML]
+    own += [
         *settings.PERFWORK_LISTS,
         *settings.PERFWORK_BULLETINS,
         *settings.PERFWORK_ROBOTS,
         settings.PERFWORK_REGZBOT,
     ]
-    told += [address for addresses in settings.PERFWORK_TREE_LISTS.values() for address in addresses.split("+")]
-    return {address.strip().lower() for address in told}
+    own += [address for addresses in settings.PERFWORK_TREE_LISTS.values() for address in addresses.split("+")]
+    return {address.strip().lower() for address in own}

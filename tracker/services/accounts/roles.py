@@ -36,7 +36,7 @@ def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
             return Role.AUTHOR
         if everything:
             return Role.REPORTER
-        return Role.MAINTAINER if address in report.told else None
+        return Role.MAINTAINER if address in report.recipients else None
 
     return permit
 

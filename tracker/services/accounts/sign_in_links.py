@@ -16,23 +16,23 @@ from tracker.services.locks import Lock
 
 GOOD_FOR = timedelta(minutes=15)
 WINDOW = timedelta(hours=1)
-TO_AN_ADDRESS, FROM_A_PLACE = 3, 10  # links per window
+PER_EMAIL_ADDRESS, PER_NETWORK_ADDRESS = 3, 10  # links per window
 _SALT = "perfwork.sign-in"
 
 
-def ask(address: str, place: str, now: datetime) -> SignIn | None:
+def request_link(address: str, network_address: str, now: datetime) -> SignIn | None:
     """Record a request for a link from a network address; return None if the email is unknown or over the limit."""
     address = address.strip().lower()
     if not _is_known(address):
         return None
     with transaction.atomic():
         locks.take(Lock.SIGN_IN_LINKS)  # so that concurrent requests are counted one by one
-        lately = SignIn.objects.filter(asked_at__gt=now - WINDOW)
-        if lately.filter(address=address).count() >= TO_AN_ADDRESS:
+        recent = SignIn.objects.filter(asked_at__gt=now - WINDOW)
+        if recent.filter(address=address).count() >= PER_EMAIL_ADDRESS:
             return None
-        if lately.filter(asked_from=place).count() >= FROM_A_PLACE:
+        if recent.filter(asked_from=network_address).count() >= PER_NETWORK_ADDRESS:
             return None
-        return SignIn.objects.create(address=address, asked_from=place[:60], asked_at=now)
+        return SignIn.objects.create(address=address, asked_from=network_address[:60], asked_at=now)
 
 
 def _is_known(address: str) -> bool:

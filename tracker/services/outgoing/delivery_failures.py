@@ -13,22 +13,22 @@ _DEAD = re.compile(r"\b5\.(?:1\.(?:[0-46]|10)|2\.1)\b")
 # Failures of one address, permanent or not; not of the message (X.6), a policy (X.7) or our own server.
 _PERSONAL = re.compile(r"\b[45]\.[12]\.\d{1,3}\b")
 _STATUS = re.compile(r"\b[245]\.\d{1,3}\.\d{1,3}\b")
-_NOBODY = re.compile(
+_NO_SUCH_USER = re.compile(
     r"\b55[0-3]\b.*(?:no such (?:user|mailbox|recipient|address)|(?:user|recipient|mailbox|address|account)\b.{0,80}?"
     r"\b(?:unknown|not found|does not exist|doesn't exist|invalid|disabled|inactive)|unknown (?:user|recipient))",
     re.I,
 )
 OFTEN = 3  # mails that failed for an address (as for a full mailbox) within …
 LATELY = timedelta(days=30)
-MOST_WORDS = 500
+MAX_REPLY_LENGTH = 500
 
 
-def is_dead(words: str) -> bool:
+def is_dead(reply: str) -> bool:
     """Return whether a failure means that the address does not exist, rather than that this mail was rejected."""
-    return bool(_DEAD.search(words)) or (not _STATUS.search(words) and bool(_NOBODY.search(words)))
+    return bool(_DEAD.search(reply)) or (not _STATUS.search(reply) and bool(_NO_SUCH_USER.search(reply)))
 
 
-def record(mail: OutgoingMail, refused: Mapping[str, str], by: FailureSource, now: datetime) -> None:
+def record(mail: OutgoingMail, failures: Mapping[str, str], by: FailureSource, now: datetime) -> None:
     """Record the delivery failures of one mail. A dead address, or one with OFTEN failures lately, is bouncing from
     now on. A list never is: an operator must handle that.
     """
@@ -37,20 +37,20 @@ def record(mail: OutgoingMail, refused: Mapping[str, str], by: FailureSource, no
             DeliveryFailure(
                 mail=mail,
                 address=each.lower(),
-                words=words[:MOST_WORDS],
+                words=reply[:MAX_REPLY_LENGTH],
                 by=by,
-                dead=is_dead(words),
-                personal=bool(_PERSONAL.search(words)),
+                dead=is_dead(reply),
+                personal=bool(_PERSONAL.search(reply)),
                 at=now,
             )
-            for each, words in refused.items()
+            for each, reply in failures.items()
         ],
         ignore_conflicts=True,
     )
     lists = {each.lower() for each in mail.lists}  # one failure says nothing about a list's other subscribers
-    for address, words in refused.items():
-        if address.lower() not in lists and (is_dead(words) or _often(address, now)):
-            _bounces(address.lower(), f"{now:%Y-%m-%d}: {words}"[:MOST_WORDS], now)
+    for address, reply in failures.items():
+        if address.lower() not in lists and (is_dead(reply) or _often(address, now)):
+            _mark_bouncing(address.lower(), f"{now:%Y-%m-%d}: {reply}"[:MAX_REPLY_LENGTH], now)
 
 
 def _often(address: str, now: datetime) -> bool:
@@ -58,9 +58,9 @@ def _often(address: str, now: datetime) -> bool:
     return lately.count() >= OFTEN
 
 
-def _bounces(address: str, words: str, now: datetime) -> None:
+def _mark_bouncing(address: str, note: str, now: datetime) -> None:
     """Mark an address as bouncing. An opt-out or a stop stays as it is; an opt-in is replaced."""
-    values = {"mailing": Mailing.BOUNCING, "note": words, "since": now}
+    values = {"mailing": Mailing.BOUNCING, "note": note, "since": now}
     row, new = Correspondent.objects.get_or_create(address=address, defaults=values)
     if not new and row.mailing == Mailing.OPTED_IN:
         Correspondent.objects.filter(pk=row.pk).update(**values)

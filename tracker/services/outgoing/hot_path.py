@@ -14,12 +14,14 @@ from tracker.models import MailTransition, OutgoingMail, SendingStop
 
 _MAIL, _MOVE, _STOP = (model._meta.db_table for model in (OutgoingMail, MailTransition, SendingStop))
 _BEGIN = (
-    f"UPDATE {_MAIL} SET data_at = %s WHERE id = %s AND attempts = %s AND state = 'sending' AND data_at IS NULL"
+    f"UPDATE {_MAIL} SET handed_over_at = %s WHERE id = %s AND attempts = %s AND state = 'sending'"
+    " AND handed_over_at IS NULL"
     f" AND NOT EXISTS (SELECT 1 FROM {_STOP} WHERE ended_at IS NULL)"
 )
 _SENT = (
-    f"UPDATE {_MAIL} SET state = 'sent', sent_at = %s, untold = (untold OR %s), reason = '', lease_until = NULL,"
-    " data_at = NULL, not_before = NULL WHERE id = %s AND attempts = %s AND state = 'sending'"
+    f"UPDATE {_MAIL} SET state = 'sent', sent_at = %s, unrecorded = (unrecorded OR %s), reason = '',"
+    " lease_until = NULL, handed_over_at = NULL, not_before = NULL"
+    " WHERE id = %s AND attempts = %s AND state = 'sending'"
 )
 _RECORD = f"INSERT INTO {_MOVE} (mail_id, was, became, at, by, words) VALUES (%s, 'sending', 'sent', %s, %s, %s)"
 _CLAIMED = (
@@ -41,13 +43,13 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
         return bool(cursor.rowcount == 1)
 
 
-def sent(mail: OutgoingMail, sent_at: datetime, untold: bool, now: datetime, by: str, words: str) -> bool:
+def sent(mail: OutgoingMail, sent_at: datetime, unrecorded: bool, now: datetime, by: str, reply: str) -> bool:
     """Record that a server accepted it for all recipients; return False and change nothing if the claim was lost."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_SENT, [_moment(sent_at), untold, mail.pk, mail.attempts])
+        cursor.execute(_SENT, [_moment(sent_at), unrecorded, mail.pk, mail.attempts])
         if cursor.rowcount != 1:
             return False
-        cursor.execute(_RECORD, [mail.pk, _moment(now), by, words])
+        cursor.execute(_RECORD, [mail.pk, _moment(now), by, reply])
     return True
 
 

@@ -19,16 +19,16 @@ AT_ONCE = 250
 
 def record_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> None:
     """Record the missing "reported" events of these mails (by default, of all)."""
-    rows = (OutgoingMail.objects.all() if mails is None else mails).filter(untold=True)
+    rows = (OutgoingMail.objects.all() if mails is None else mails).filter(unrecorded=True)
     rows = (
         rows.only("message_id", "subject", "sent_at", "report__tree__name")
         .select_related("report__tree")
         .order_by("pk")
     )
-    while some := list(rows[:AT_ONCE]):
+    while batch := list(rows[:AT_ONCE]):
         with transaction.atomic():
-            event_log.refold(event_log.append(_event(mail, now) for mail in some))
-            OutgoingMail.objects.filter(pk__in=[mail.pk for mail in some]).update(untold=False)
+            event_log.refold(event_log.append(_event(mail, now) for mail in batch))
+            OutgoingMail.objects.filter(pk__in=[mail.pk for mail in batch]).update(unrecorded=False)
 
 
 def _event(mail: OutgoingMail, now: datetime) -> Event:

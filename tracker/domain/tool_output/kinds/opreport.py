@@ -40,9 +40,9 @@ def _rows(text: str) -> Iterator[ListingRow]:
             names = max(1, sum(name in heading for name in _NAMES))
             continue
         words = line.split(None, first + 2 * events + names - 1) if events else []
-        told = words[first + 2 * events :]
-        if not told:
+        labels = words[first + 2 * events :]
+        if not labels:
             continue
         samples, share = number(words[first]), number(words[first + 1])
         if samples is not None and share is not None and 0 <= share <= 100:
-            yield ListingRow(told[-1].strip(), (samples, share), told[0] if len(told) > 1 else "")
+            yield ListingRow(labels[-1].strip(), (samples, share), labels[0] if len(labels) > 1 else "")

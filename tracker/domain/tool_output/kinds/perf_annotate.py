@@ -22,8 +22,8 @@ def parse(text: str) -> ToolListing:
     heading = next((found for line in lines_of(text, 400) if (found := _HEADING.match(line))), None)
     rows = summed(_rows(text))
     functions = list(dict.fromkeys(row.note for row in rows if row.note))
-    words = [", ".join(functions[:3]), heading[1] if heading else "", (heading[2] or "") if heading else ""]
-    return ToolListing(", ".join(filter(None, words)) or "instructions", ("share",), rows, is_share=True)
+    parts = [", ".join(functions[:3]), heading[1] if heading else "", (heading[2] or "") if heading else ""]
+    return ToolListing(", ".join(filter(None, parts)) or "instructions", ("share",), rows, is_share=True)
 
 
 def _rows(text: str) -> Iterator[ListingRow]:

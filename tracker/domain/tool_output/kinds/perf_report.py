@@ -14,7 +14,7 @@ from tracker.domain.tool_output.listing import ListingRow, ToolListing, lines_of
 NAME = "perf report"
 _EVENT = re.compile(r"# Samples: \S{1,20} +of events? '([^']{1,100})'")
 # The marks before a symbol: kernel, user space, guests.
-_WHERE = frozenset({"[k]", "[.]", "[g]", "[u]", "[H]"})
+_SYMBOL_MARKS = frozenset({"[k]", "[.]", "[g]", "[u]", "[H]"})
 
 
 def claims(head: str) -> bool:
@@ -44,7 +44,7 @@ def _rows(text: str) -> Iterator[ListingRow]:
                 return
             continue
         words = line.split()
-        at = next((place for place, word in enumerate(words) if word in _WHERE), 0)
+        at = next((index for index, word in enumerate(words) if word in _SYMBOL_MARKS), 0)
         if at < 1 or at + 1 >= len(words) or not words[0].endswith("%") or "--" in "".join(words[:at]):
             continue
         own = words[1] if has_self and at > 1 and words[1].endswith("%") else words[0]

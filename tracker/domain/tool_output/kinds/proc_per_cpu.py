@@ -21,8 +21,8 @@ def parse(text: str) -> ToolListing:
     cpus = min(len(heading.split()), _MOST_CPUS)
     rows: list[ListingRow] = []
     for line in rest.splitlines():
-        name, colon, told = line[:200_000].partition(":")
-        words = told.split(None, cpus)
+        name, colon, fields = line[:200_000].partition(":")
+        words = fields.split(None, cpus)
         counts = [number(word) for word in words[:cpus]]
         known = [count for count in counts if count is not None]
         if colon and name.strip() and known and len(rows) < MOST_ROWS:
