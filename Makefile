@@ -50,12 +50,8 @@ demo: $(VENV)/run.stamp
 	@$(RUN) manage.py demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
 
 test: lint types rooms settings
-	@command -v public-inbox-netd >/dev/null || echo "== NOT TESTED: archives over IMAP, NNTP and HTTP; public-inbox is missing: apt install public-inbox lei libplack-perl libdbd-sqlite3-perl libsearch-xapian-perl libinline-c-perl liburi-perl"
-	@for each in postfix rabbitmq-server dovecot openssl; do PATH=$$PATH:/usr/sbin command -v $$each >/dev/null || \
-	 echo "== NOT TESTED: tests that need $$each, which is missing: .ci/run installs it on Debian"; done
-	@command -v chromium >/dev/null || echo "== chromium is missing, so the browser tests will fail: apt install chromium"
 	@echo "== tests"
-	@$(RUN) -m pytest -n $(TESTERS)
+	@$(RUN) -m pytest -n $(TESTERS) --dist loadgroup
 
 # --- the parts of `make test` -------------------------------------------------------------------
 lint: $(VENV)/dev.stamp

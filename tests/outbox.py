@@ -38,7 +38,7 @@ def reloaded(mail: OutgoingMail) -> OutgoingMail:
 
 def states_of(mail: OutgoingMail) -> list[str]:
     """Return the states that a mail went through, in order."""
-    return list(mail.moves.values_list("became", flat=True))
+    return list(mail.transitions.values_list("became", flat=True))
 
 
 def unrecorded() -> list[str]:

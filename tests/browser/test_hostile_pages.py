@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hostile_pages")]  # one
 def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
     page = visit("/", "kim")
     ask = "from tracker.models import *; r = Report.objects.get(tag='f' * 16);"
-    ask += "print(r.outgoing.get().pk, r.results.get().pk, *r.evidence.values_list('pk', flat=True))"
+    ask += "print(r.outgoing.get().pk, r.results.get().pk, *r.tool_outputs.values_list('pk', flat=True))"
     mail, result, file, other = site.run("manage.py", "shell", "-v0", "-c", ask).split()
     seen = {"/", f"/report/{SHA}/", "/inbox/", f"/outbox/{mail}/", "/outbox/", "/results/", f"/results/{result}/"}
     seen |= {

@@ -279,7 +279,7 @@ def test_a_bulletin_that_comes_back_is_known_to_have_gone(cycle: Report, world: 
     world.inbox.add(bounce(world, mail, **{DANA.email: LISTS[1]}))
     world.read()
     assert reloaded(mail).state == OutgoingState.SENT
-    assert mail.moves.order_by("pk").last().by == "bounce"  # type: ignore[union-attr]
+    assert mail.transitions.order_by("pk").last().by == "bounce"  # type: ignore[union-attr]
     world.read()
     assert not PendingReference.objects.exists()
 

@@ -188,7 +188,7 @@ def test_a_person_decides_on_a_doubt(world: World, moody: tuple[Moody, Server]) 
     assert act(mail, "resend", "the list has no copy")
     assert send(moody[1]) == {SendStatus.SENT: 1}
     assert moody[0].ids == {mail.message_id: 2}  # knowingly, with the same Message-ID
-    transitions = list(mail.moves.values_list("became", "by", "words"))
+    transitions = list(mail.transitions.values_list("became", "by", "words"))
     assert ("approved", "dana", "the list has no copy") in transitions
 
 
@@ -209,7 +209,7 @@ def test_a_policy_sends_again_what_was_seen_nowhere_and_once(world: World, moody
     assert recovery.resolve(policy, timezone.now()) == 0  # now a person must look
     assert reloaded(mail).state == S.IN_DOUBT
     assert moody[0].ids == {mail.message_id: 2}
-    assert "sent again with the same Message-ID" in " ".join(mail.moves.values_list("words", flat=True))
+    assert "sent again with the same Message-ID" in " ".join(mail.transitions.values_list("words", flat=True))
 
 
 def test_the_archive_that_holds_our_mail_is_asked_and_no_other(world: World, moody: tuple[Moody, Server]) -> None:
@@ -233,7 +233,7 @@ def test_another_mail_under_our_message_id_proves_nothing(world: World, moody: t
     world.inbox.add(forged)
     world.read()
     assert reloaded(mail).state == S.IN_DOUBT
-    assert "it is not a copy" in " ".join(mail.moves.values_list("words", flat=True))
+    assert "it is not a copy" in " ".join(mail.transitions.values_list("words", flat=True))
     assert not Report.objects.get().reported_at
 
 
@@ -242,7 +242,7 @@ def test_a_copy_with_the_lists_footer_proves_it(world: World, moody: tuple[Moody
     world.inbox.add(bytes(mail.raw).replace(b"\r\n", b"\n") + b"\n_______\nA list's footer\n")
     world.read()
     assert reloaded(mail).state == S.SENT
-    assert mail.moves.last().by == "archive"  # type: ignore[union-attr]
+    assert mail.transitions.last().by == "archive"  # type: ignore[union-attr]
     assert status_text(mail.report) == NO_RESPONSE
 
 

@@ -60,8 +60,8 @@ def test_mail_is_approved_after_a_second_look(world: World, operator: Client, mo
     outcome = act(operator, "approve", first, second, reason="numbers checked")
     assert "2 mails approved." in outcome
     assert [reloaded(mail).state for mail in (first, second, third)] == [S.APPROVED, S.APPROVED, S.COMPOSED]
-    assert first.moves.last().by == "kim"  # type: ignore[union-attr]
-    assert first.moves.last().words == "numbers checked"  # type: ignore[union-attr]
+    assert first.transitions.last().by == "kim"  # type: ignore[union-attr]
+    assert first.transitions.last().words == "numbers checked"  # type: ignore[union-attr]
     send(moody[1])
     assert "sent" in operator.get(f"/outbox/{first.pk}/").content.decode()
     assert states_of(first) == ["composed", "approved", "sending", "sent"]

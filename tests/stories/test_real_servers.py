@@ -57,7 +57,7 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
     compose_due(world.identity, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     assert send(Server("127.0.0.1", mta.port, timeout=10)) == {SendStatus.SENT: 1}
-    assert "queued as" in mail.moves.last().words  # type: ignore[union-attr]
+    assert "queued as" in mail.transitions.last().words  # type: ignore[union-attr]
     (delivered,) = mta.wait("dana")
     (listed,) = mta.wait("list")
     assert f"Return-Path: <{mail.sender}>".encode() in delivered
@@ -215,7 +215,7 @@ def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: P
     try:
         server = Server("127.0.0.1", catcher.port, timeout=5)
         assert send(server, sent_folder=SentFolder(urlsplit(mailbox))) == {SendStatus.SENT: 1}
-        mail.moves.exclude(became=OutgoingState.APPROVED).delete()
+        mail.transitions.exclude(became=OutgoingState.APPROVED).delete()
         mail.save()  # as it was
         (source,) = open_sources(mailbox)
         assert read_source(source, world.identity, timezone.now()).seen == 1

@@ -72,7 +72,7 @@ def test_a_bounce_proves_that_a_mail_in_doubt_went_out(world: World) -> None:
     world.inbox.add(bounce(world, mail))
     world.read()
     assert reloaded(mail).state == OutgoingState.SENT
-    assert mail.moves.last().by == "bounce"  # type: ignore[union-attr]
+    assert mail.transitions.last().by == "bounce"  # type: ignore[union-attr]
     assert Report.objects.get().reported_at
 
 

@@ -114,7 +114,7 @@ class OutgoingMail(Lease):
 class MailTransition(models.Model):
     """One entry in a mail's history. `was` is "" when it was created; equal states mean a remark."""
 
-    mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="moves")
+    mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="transitions")
     was = models.TextField(blank=True, choices=OutgoingState.choices)
     became = models.TextField(choices=OutgoingState.choices)
     at = models.DateTimeField()
@@ -143,7 +143,7 @@ class DeliveryFailure(models.Model):
     the address at all, rather than about the mail or us.
     """
 
-    mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="refusals")
+    mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="delivery_failures")
     address = models.TextField(db_index=True)
     words = models.TextField(blank=True)
     by = models.TextField(choices=FailureSource.choices)

@@ -53,8 +53,8 @@ class ReportHighlight(models.Model):
     """Chosen by a user. `heading` replaces the one from the scenario: "disk_rr test on btrfs"."""
 
     NATURAL = ("release__version", "report__culprit__sha")
-    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="details", db_index=False)
-    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="details")
+    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="highlights", db_index=False)
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="highlights")
     heading = models.TextField(blank=True)
 
     objects = NaturalManager["ReportHighlight"]()

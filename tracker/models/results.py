@@ -120,12 +120,12 @@ class ToolOutput(models.Model):
     `kind` is the name of a parser in tracker/evidence/kinds, "text" if none matches.
     """
 
-    report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
+    report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.CASCADE, related_name="tool_outputs")
     side = models.TextField(blank=True, choices=CommitSide.choices)
-    kernel = models.ForeignKey(Kernel, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
+    kernel = models.ForeignKey(Kernel, null=True, blank=True, on_delete=models.CASCADE, related_name="tool_outputs")
     machine = models.ForeignKey(Machine, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     scenario = models.ForeignKey(Scenario, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    result = models.ForeignKey(ReleaseResult, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
+    result = models.ForeignKey(ReleaseResult, null=True, blank=True, on_delete=models.CASCADE, related_name="tool_outputs")
     name = models.TextField(help_text="file name")
     kind = models.TextField()
     text = models.TextField()
@@ -134,7 +134,7 @@ class ToolOutput(models.Model):
     at = models.DateTimeField()
 
     class Meta:
-        verbose_name_plural = "evidence"
+        verbose_name_plural = "tool output"
         ordering = ["pk"]
         constraints = [
             models.CheckConstraint(

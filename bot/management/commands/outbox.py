@@ -76,7 +76,7 @@ class Command(BaseCommand):
         self.stdout.write("\n" + (body.get_content() if body else ""), ending="")
         if row.reason:
             self.stdout.write(f"\n{row.state}: {row.reason}")
-        if record := list(row.moves.all()):
+        if record := list(row.transitions.all()):
             self.stdout.write("\nHistory:")
         for each in record:
             reason = f": {each.words}" if each.words else ""

@@ -21,7 +21,7 @@ def kernel(request: HttpRequest, handle: str) -> HttpResponse:
         "rows": rows[:MOST_ROWS],
         "is_cut": len(rows) > MOST_ROWS,
         "results": found.results.order_by("-pk")[:MOST_FILES],
-        "files": found.evidence.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
+        "files": found.tool_outputs.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
         "neighbours": queries.neighbours(found),
     }
     return render(request, "kernels/kernel.html", context)

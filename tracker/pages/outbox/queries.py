@@ -167,8 +167,8 @@ def page(pk: int, *, everything: bool = False) -> MailPage:
         raw,
         [each for each in people if each.header],
         [each for each in people if not each.header],
-        list(mail.moves.order_by("-pk")[:PAGE])[::-1],
-        list(mail.refusals.all()[:PAGE]),
+        list(mail.transitions.order_by("-pk")[:PAGE])[::-1],
+        list(mail.delivery_failures.all()[:PAGE]),
         archives_with_copies() if mail.state == S.IN_DOUBT else (),
         actions_for([mail]),
     )

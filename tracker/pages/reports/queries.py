@@ -84,13 +84,13 @@ class ReportPage:
     suggestions: Sequence[Suggestion]
     results: Sequence[BisectResult]
     other_commits: Sequence[Commit]
-    evidence: Sequence[ToolOutput]
+    tool_outputs: Sequence[ToolOutput]
 
     @property
     def file_pairs(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
         """Pairs of files of one kind and machine, measured on the parent and on the culprit."""
         sides = [
-            [each for each in self.evidence if each.side == side and each.kind != TEXT] for side in CommitSide.values
+            [each for each in self.tool_outputs if each.side == side and each.kind != TEXT] for side in CommitSide.values
         ]
         taken: set[int] = set()
         found = []
@@ -143,7 +143,7 @@ def find_report(ref: str) -> Report:
     reports = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
     highlights = ReportHighlight.objects.filter(report=OuterRef("pk"))
     reports = reports.annotate(
-        with_evidence=Exists(ToolOutput.objects.filter(report=OuterRef("pk"))),
+        with_tool_output=Exists(ToolOutput.objects.filter(report=OuterRef("pk"))),
         **{f"detailed_in_{name}": Exists(highlights.filter(release__version=OuterRef(name))) for name in CYCLES},
     )
     found = list(reports.select_related("culprit", "tree")[:2])
@@ -184,7 +184,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         suggestions=suggestions,
         results=results,
         other_commits=others,
-        evidence=_evidence(report),
+        tool_outputs=_tool_outputs(report),
     )
 
 
@@ -224,10 +224,10 @@ def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> Bisecti
     return chart(groups, metric.unit)
 
 
-def _evidence(report: Report) -> list[ToolOutput]:
+def _tool_outputs(report: Report) -> list[ToolOutput]:
     """Return a report's files; no query for the many reports that have none."""
-    has_files: bool = report.with_evidence  # type: ignore[attr-defined]
-    return list(report.evidence.select_related("machine").defer("text").order_by("side", "pk")) if has_files else []
+    has_files: bool = report.with_tool_output  # type: ignore[attr-defined]
+    return list(report.tool_outputs.select_related("machine").defer("text").order_by("side", "pk")) if has_files else []
 
 
 def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
