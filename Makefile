@@ -1,7 +1,8 @@
 # `make demo` shows everything end to end, `make test` checks everything; both install what they need into .venv.
 #
 #   make demo          run the demo, then serve it at http://127.0.0.1:8000/   (SERVE=0: end after the table)
-#   make test          lint, types, import rules, migrations, tests: what CI runs
+#   make test          lint, types, rooms, migrations, tests: what CI runs; what this machine lacks is skipped, and said
+#   make quick         the tests that don't take seconds each
 #   make up            web server, worker and scheduler, configured by the environment
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills archive readings at fifty random moments, and compares the results
@@ -20,7 +21,7 @@ BIND ?= 127.0.0.1:8000
 TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test fuzz crash crash-test bench golden maintainers reading format lint types rooms settings
+.PHONY: help demo up test quick fuzz crash crash-test bench golden maintainers reading format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -40,9 +41,13 @@ $(VENV)/run.stamp: requirements.txt | tools
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-$(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
+# What has no wheel for this Python is left out, and said: the tests that want it are skipped.
+$(VENV)/dev.stamp: requirements-dev.txt requirements-optional.txt $(VENV)/run.stamp
 	@echo "== installing the requirements of the tests"
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@sed 's/ *#.*//; /^$$/d' requirements-optional.txt | while read -r each; do \
+	 $(RUN) -m pip install --quiet --disable-pip-version-check --only-binary :all: "$$each" 2>/dev/null || \
+	 echo "== no wheel of $$each for this Python: the tests that use it are skipped"; done
 	@touch $@
 
 # --- the two commands ---------------------------------------------------------------------------
@@ -53,6 +58,9 @@ test: lint types rooms settings
 	@echo "== tests"
 	@$(RUN) -m pytest -n $(TESTERS) --dist loadgroup
 
+quick: $(VENV)/dev.stamp
+	@$(RUN) -m pytest -n $(TESTERS) -m "not slow"
+
 # --- the parts of `make test` -------------------------------------------------------------------
 lint: $(VENV)/dev.stamp
 	@echo "== ruff: lint and format"
@@ -60,7 +68,7 @@ lint: $(VENV)/dev.stamp
 	@$(RUN) -m ruff format --check .
 
 types: $(VENV)/dev.stamp
-	@echo "== mypy: types, strict in the listed modules"
+	@echo "== mypy: types, strict"
 	@$(RUN) -m mypy
 
 rooms: $(VENV)/dev.stamp
