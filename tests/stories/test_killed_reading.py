@@ -38,7 +38,7 @@ TABLES = {
     "messages": "SELECT message_id, in_reply_to, author_email, subject, sent_at, kind, role, own_text, hex(tables),"
     " (SELECT tag FROM tracker_report r WHERE r.id = m.report_id) FROM tracker_message m",
     "raw": "SELECT digest, position, hex(compressed), error FROM tracker_rawmessage",
-    "reports": "SELECT tag, verdict, title, subsystem, state, status, decided_by, awaited, authors, told, held"
+    "reports": "SELECT tag, verdict, title, subsystem, state, status, decided_by, awaited, authors, recipients, held"
     " FROM tracker_report",
     "events": "SELECT key, kind, occurred_at, role, message_id, quote FROM tracker_event",
     "suggestions": "SELECT key, quote, rule FROM tracker_suggestion",

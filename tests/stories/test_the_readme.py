@@ -68,7 +68,7 @@ def test_the_example_of_a_measurement_is_taken() -> None:
 
 def test_every_setting_is_documented() -> None:
     code = (ROOT / "tracker" / "settings.py").read_text()
-    names = set(re.findall(r'(?:env(?:\.\w+)?|flag|seconds|whole|pairs|address|database)\(\s*"([A-Z_]+)"', code))
+    names = set(re.findall(r'(?:env(?:\.\w+)?|flag|seconds|positive_int|pairs|address|database)\(\s*"([A-Z_]+)"', code))
     documented = set(re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
     assert names == documented | {"PERFWORK_ENV"}
 
