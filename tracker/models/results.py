@@ -125,7 +125,9 @@ class ToolOutput(models.Model):
     kernel = models.ForeignKey(Kernel, null=True, blank=True, on_delete=models.CASCADE, related_name="tool_outputs")
     machine = models.ForeignKey(Machine, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     scenario = models.ForeignKey(Scenario, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    result = models.ForeignKey(ReleaseResult, null=True, blank=True, on_delete=models.CASCADE, related_name="tool_outputs")
+    result = models.ForeignKey(
+        ReleaseResult, null=True, blank=True, on_delete=models.CASCADE, related_name="tool_outputs"
+    )
     name = models.TextField(help_text="file name")
     kind = models.TextField()
     text = models.TextField()

@@ -90,7 +90,8 @@ class ReportPage:
     def file_pairs(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
         """Pairs of files of one kind and machine, measured on the parent and on the culprit."""
         sides = [
-            [each for each in self.tool_outputs if each.side == side and each.kind != TEXT] for side in CommitSide.values
+            [each for each in self.tool_outputs if each.side == side and each.kind != TEXT]
+            for side in CommitSide.values
         ]
         taken: set[int] = set()
         found = []
