@@ -105,7 +105,7 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
         reported_at=at, last_human_reply_at=at, merged_release=merged, cycle=merged,
         shift_left_release="" if merged else version,
         author=f"author{n % 700}@dev.example", suite=scenario.suite, metric=metric.name, machine=machine.name,
-        scenario="nr_task=50% mode=process", base=version, change_pct=change, noise_pct=2.5,
+        scenario="nr_task=50% mode=process", base=version, change=change, noise_pct=2.5,
         spark=report_summary.spark(old, new), weight=effect, urgency=report_summary.urgency(False, effect, at),
         closed_at=at + timedelta(days=9) if state in ("fixed", "dropped") else None, revision=n + 1,
         lacks_fix=n % 97 == 0, words=f"{n:08x} area/{n % 60}: change number {n} {metric.name} {machine.name}",

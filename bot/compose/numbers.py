@@ -6,6 +6,7 @@ import math
 
 from bot.compose.report.report_data import FindingData
 from bot.mail.sanitising import one_line
+from tracker.domain.formats import p_value
 
 DIGITS = 5  # significant digits; no benchmark is more precise
 _LEAST_SPREAD = 2  # per cent; tables omit a smaller one
@@ -56,11 +57,6 @@ def percent(number: float) -> str:
     return f"{size:.1f}" if size >= 0.05 else f"{size:.2g}"
 
 
-def chance(p: float) -> str:
-    """Format a p-value: "p = 0.012", "p < 0.0001"."""
-    return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
-
-
 def listed(finding: FindingData, name: str, columns: int) -> str:
     """Return "   -31.0%  fsmark.files_per_sec on lab7-m2", the name cut to fit the columns."""
     change, name = f"{moved(finding):>9}  ", one_line(name)
@@ -84,5 +80,5 @@ def evidence(finding: FindingData) -> list[str]:
     if len(finding.spreads) == 2:
         parts.append("spread " + " and ".join(f"{percent(each)}%" for each in finding.spreads))
     if finding.p_value is not None:
-        parts.append(chance(finding.p_value))
+        parts.append(p_value(finding.p_value))
     return parts

@@ -48,6 +48,7 @@ def screen(mail: ComposedMail) -> str:
     [
         ("mm/vmscan: walk", -12.44, Verdict.REGRESSION, "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression"),
         ("mm/vmscan: walk", 136.14, Verdict.IMPROVEMENT, "[LKP] [mm/vmscan] 3b1f0c9d2e: 136.1% improvement"),
+        ("net/relay: spin", 32.49, Verdict.REGRESSION, "[LKP] [net/relay] 3b1f0c9d2e: 32.5% regression"),
         ("no prefix here", -0.04, Verdict.REGRESSION, "[LKP] 3b1f0c9d2e: -0.0% regression"),
         ("mm: a", None, Verdict.REGRESSION, "[LKP] [mm] 3b1f0c9d2e: regression"),
     ],
@@ -61,7 +62,7 @@ def test_subjects(title: str, change: float | None, verdict: Verdict, expected: 
     [
         (SubjectForm.SEED, "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression"),
         (SubjectForm.METRIC, "[LKP] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression"),
-        (SubjectForm.TREE, "[linus:master] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec 12.4% regression"),
+        (SubjectForm.TREE, "[linus:master] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression"),
     ],
 )
 def test_the_forms_of_a_subject(form: SubjectForm, expected: str) -> None:
@@ -92,7 +93,7 @@ def test_subsystems(title: str, subsystem: str) -> None:
 def test_the_first_screen_answers_what_readers_ask() -> None:
     mail, raw = sent(rechecks=(RecheckInfo("v9.1-rc4", "still-bad"), RecheckInfo("v9.1-rc3", "good-after-revert")))
     for answer in (
-        "a 12.4% regression of vm-scan.ops_per_sec",
+        "a -12.4% regression of vm-scan.ops_per_sec",
         f"commit: {REPORT.sha}",
         "184200 -> 161290 1/s, -12.4% (95% CI -13.1 to -11.8%)",
         "work completed per second; in 1/s, higher is better",
@@ -140,10 +141,11 @@ def test_however_much_there_is_to_tell_the_way_to_answer_is_on_the_first_screen(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (-8.84, "an 8.8% regression of"),
-        (-11.0, "an 11.0% regression of"),
-        (-80.0, "an 80.0%"),
-        (-1.1, "a 1.1%"),
+        (8.84, "an 8.8% regression of"),
+        (11.0, "an 11.0% regression of"),
+        (80.0, "an 80.0%"),
+        (1.1, "a 1.1%"),
+        (-8.84, "a -8.8% regression of"),
         (None, "a regression of"),
     ],
 )

@@ -67,7 +67,7 @@ SEEDED: list[tuple[str, Fault, str]] = [
     ("another sha in the subject", subject("3b1f0c9d2e", "0123456789"), "the subject names 0123456789, the culprit is"),
     ("another change in the subject", subject("-12.4%", "-21.4%"), "the subject says -21.4%, measured is -12.4%"),
     ("the wrong word in the subject", subject("regression", "improvement"), "the subject says improvement, it is"),
-    ("another change in the body", body("a 12.4% reg", "a 14.2% reg"), "the body says 14.2%, measured is -12.4%"),
+    ("another change in the body", body("a -12.4% reg", "a 14.2% reg"), "the body says 14.2%, measured is -12.4%"),
     ("another commit in the body", body("commit: 3b1f", "commit: 3b1e"), "the body names 3b1e0c9d2e, the culprit is"),
     ("another number in the table", body("    161290 ", "    151290 "), "the table says 184200 -> 151290"),
     ("another change in the table", body("    -12.4%    161290", "    -11.4%    161290"), "the table says -11.4%"),

@@ -270,7 +270,7 @@ def test_a_report_as_data(world: World, client: Client) -> None:
     assert b"\n>From here on" in mbox
     page = text(client, f"/report/{report.culprit.sha}/")
     assert f"b4 mbox {message_id(report)}" in page
-    assert "vm-scan.ops_per_sec is 30.0% worse: 1,000 before, 700 1/s after" in page
+    assert "vm-scan.ops_per_sec changed by -30.0% (regression): 1,000 before, 700 1/s after" in page
     assert "<mark>" in page
     brief = text(client, f"/report/{report.culprit.sha}/brief/")
     assert "I can reproduce it." in brief
@@ -286,7 +286,7 @@ def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
         "vm-scan",
         "dana@dev.example",
     )
-    assert (found.change_pct, found.spark, found.base) == (pytest.approx(-30.0), "1,0,1|20,19,20", "v9.0")
+    assert (found.change, found.spark, found.base) == (pytest.approx(-30.0), "1,0,1|20,19,20", "v9.0")
     before = found.last_human_reply_at
     world.post(DANA, "Thanks.", to=message_id(report))
     world.read()

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from tracker.domain.formats import number
+
 MOST_GROUPS = 24
 MOST_DOTS = 40  # per group
 _LEFT, _TOP, _HEIGHT, _STEP = 70, 14, 150, 58
@@ -113,14 +115,14 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
     columns = [_column(group, _LEFT + 24 + _STEP * index, y) for index, group in enumerate(groups)]
     values = sorted({low, (low + high) / 2, high})
     means = "; ".join(
-        f"{group.name} ({group.verdict}): mean {short(fmean(group.samples))} (n = {len(group.samples)})"
+        f"{group.name} ({group.verdict}): mean {number(fmean(group.samples))} (n = {len(group.samples)})"
         for group in groups
     )
     return BisectionChart(
         _LEFT + 24 + _STEP * len(groups),
         _TOP + _HEIGHT + 36,
         columns,
-        [(y(value), short(value)) for value in values],
+        [(y(value), number(value)) for value in values],
         f"Samples{f' in {unit}' if unit else ''}: {means}",
     )
 
@@ -133,8 +135,3 @@ def _column(group: Group, x: int, y: Any) -> Column:
         for index, value in enumerate(group.samples)
     ]
     return Column(group, x, dots, y(fmean(group.samples)), x - 18, x + 18)
-
-
-def short(value: float) -> str:
-    """Format a value for an axis: "184,436", "3.052"."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"

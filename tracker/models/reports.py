@@ -33,7 +33,7 @@ class ReportSummary(models.Model):
     machine = models.TextField(blank=True)
     scenario = models.TextField(blank=True)
     base = models.TextField(blank=True)
-    change_pct = models.FloatField(null=True, blank=True, help_text="plus is better, where the direction is known")
+    change = models.FloatField(null=True, blank=True, help_text="the metric's own change in per cent")
     noise_pct = models.FloatField(null=True, blank=True, help_text="the larger spread of the two sides")
     spark = models.TextField(blank=True, help_text="the samples of both sides as heights: 3,4,3|17,18")
     weight = models.FloatField(default=0, help_text="the change in multiples of the noise")

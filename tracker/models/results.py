@@ -103,6 +103,11 @@ class Finding(models.Model):
     def __str__(self) -> str:
         return f"{self.metric.name} on {self.machine.name}"
 
+    @property
+    def change(self) -> float | None:
+        """The metric's own change in per cent, as people read it; where a source gave only one number, that."""
+        return self.change_pct if self.change_pct_raw is None else self.change_pct_raw
+
     def natural_key(self) -> tuple[str, ...]:
         return (*self.report.natural_key(), self.metric.name, self.scenario.key, self.machine.name)
 

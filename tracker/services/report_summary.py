@@ -71,7 +71,7 @@ def weight(finding: Finding) -> float:
     """Return the change in multiples of the usual noise or, without a noise history, of the larger spread given."""
     if finding.effect is not None and math.isfinite(finding.effect):
         return abs(finding.effect)
-    change = finding.change_pct_raw if finding.change_pct_raw is not None else finding.change_pct
+    change = finding.change
     return abs(change) / max(noise(finding) or 0.0, LEAST_NOISE) if change is not None else 0.0
 
 
@@ -117,7 +117,7 @@ SUMMARY_COLUMNS = (
         "machine",
         "scenario",
         "base",
-        "change_pct",
+        "change",
         "noise_pct",
     ),
     *("spark", "weight", "last_human_reply_at", "lacks_fix", "urgency", "words"),
@@ -206,7 +206,7 @@ def _head(report: Report, head: Finding | None) -> None:
     report.machine = clipped(head.machine.name)
     report.scenario = " ".join(f"{name}={value}" for name, value in head.scenario.params.items())[:400]
     report.base = clipped(head.base)
-    report.change_pct = _finite(head.change_pct if head.change_pct is not None else head.change_pct_raw)
+    report.change = _finite(head.change)
     report.noise_pct = _finite(noise(head))
     report.spark = spark(head.old_samples or _mean(head.old_mean), head.new_samples or _mean(head.new_mean))
     report.weight = weight(head)

@@ -14,8 +14,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from tracker.domain import formats
 from tracker.models import Finding
-from tracker.pages.reports.headline import chance, headline
+from tracker.pages.reports.headline import headline
 from tracker.pages.triage.controls import Controls
 from tracker.pages.triage.query import TriageQuery
 from tracker.pages.triage.rows import TriageRow, paths
@@ -38,7 +39,7 @@ def as_markdown(value: str) -> SafeString:
 @register.filter
 def signed(value: float | None) -> str:
     """Format a change in per cent: "-12.4%"; an em dash for None."""
-    return "—" if value is None else f"{value:+.1f}%"
+    return formats.signed_pct(value)
 
 
 @register.filter
@@ -50,30 +51,23 @@ def spread(value: float | None) -> str:
 @register.filter
 def span(value: timedelta | None) -> str:
     """Format a duration in its largest unit: "3 days", "2 h", "5 min"; an em dash for None."""
-    if value is None:
-        return "—"
-    if value.days:
-        return f"{value.days} day{'s' if value.days > 1 else ''}"
-    minutes = value.seconds // 60
-    return f"{minutes // 60} h" if minutes >= 60 else f"{minutes} min"
+    return formats.duration(value)
 
 
 @register.filter
 def number(value: float | None) -> str:
     """Format a measured value with four significant digits, or as an integer from 1,000."""
-    if value is None:
-        return "—"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return formats.number(value)
 
 
 @register.filter
 def sureness(finding: Finding) -> str:
     """Format the confidence: "95% CI -31.2 to -28.7%, p < 0.0001, 12× noise"; an em dash if untested."""
     parts = []
-    if finding.low_pct is not None and finding.high_pct is not None:
-        parts.append(f"95% CI {finding.low_pct:+.1f} to {finding.high_pct:+.1f}%")
+    if interval := formats.interval(finding.low_pct, finding.high_pct):
+        parts.append(interval)
     if finding.p_value is not None:
-        parts.append(chance(finding.p_value))
+        parts.append(formats.p_value(finding.p_value))
     if finding.effect is not None:
         parts.append(f"{finding.effect:.0f}× noise" if finding.effect >= 10 else f"{finding.effect:.1f}× noise")
     return ", ".join(parts) or "—"

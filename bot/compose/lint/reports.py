@@ -27,7 +27,7 @@ def _subject(context: LintContext) -> Iterator[str]:
         return
     if subject.verdict != expected.verdict:
         yield f"the subject says {subject.verdict or 'nothing'}, it is {expected.verdict}"
-    if not subject.percent or abs(abs(float(subject.percent)) - abs(change)) > _ROUNDING:
+    if not subject.percent or abs(float(subject.percent) - change) > _ROUNDING:
         yield f"the subject says {subject.percent or 'no'}%, measured is {change:+.1f}%"
 
 
@@ -44,7 +44,7 @@ def _numbers(context: LintContext) -> Iterator[str]:
         yield f"the body names {read.culprit[:10]}, the culprit is {expected.sha[:10]}"
     if read.verdict != expected.verdict:
         yield f"the body says {read.verdict}, it is {expected.verdict}"
-    if abs(abs(float(read.percent)) - abs(headline.change_pct)) > _ROUNDING:
+    if abs(float(read.percent) - headline.change_pct) > _ROUNDING:
         yield f"the body says {read.percent}%, measured is {headline.change_pct:+.1f}%"
     yield from (f"it contradicts itself: {problem}" for problem in read.unsure)
 

@@ -17,6 +17,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 from tracker.domain.english import counted
 from tracker.domain.events import Grade, Verdict
+from tracker.domain.formats import interval, signed_pct
 from tracker.domain.metrics.glossary import in_words
 
 LINES = 24
@@ -89,9 +90,9 @@ def _measurement(headline: FindingData) -> Iterator[Fact]:
     unit = f" {headline.unit}" if headline.unit else ""
     sides = f"{numbers.value(headline.old_mean)} -> {numbers.value(headline.new_mean)}{unit}"
     points = f", {numbers.moved(headline)} points" if headline.in_points else ""
-    change = f"{points}, {headline.change_pct:+.1f}%" if headline.change_pct is not None else ""
+    change = f"{points}, {signed_pct(headline.change_pct)}" if headline.change_pct is not None else ""
     if change and headline.low_pct is not None and headline.high_pct is not None:
-        change += f" (95% CI {headline.low_pct:+.1f} to {headline.high_pct:+.1f}%)"
+        change += f" ({interval(headline.low_pct, headline.high_pct)})"
     yield _fact("measured:", sides + change, 2)
     yield _fact("metric:", in_words(headline.metric, headline.unit, headline.direction, headline.suite), 2)
 

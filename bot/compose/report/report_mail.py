@@ -27,6 +27,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import lore_link, one_line
 from tracker.domain.english import article
 from tracker.domain.events import Verdict
+from tracker.domain.formats import prose_pct
 
 MOST_FILES = 10  # links in one mail
 _PLAIN_NAME = re.compile(r"[\w.:-]+\Z")
@@ -58,7 +59,7 @@ def compose(
         subject=report_subject(
             report.title,
             report.sha,
-            headline.better_pct,
+            headline.change_pct,
             report.verdict,
             conventions.subject,
             headline.metric,
@@ -75,12 +76,12 @@ def compose(
 
 
 def noticed(verdict: Verdict, headline: FindingData) -> str:
-    """Return "an 8.8% regression of vm-scan.ops_per_sec", the form that parsers of LKP reports expect."""
+    """Return "a -8.8% regression of vm-scan.ops_per_sec", the form that parsers of LKP reports expect."""
     metric = one_line(headline.metric, 200).replace(" ", "_")
     if headline.change_pct is None:  # from zero: a percentage would be meaningless
         return f"{article(verdict)} {verdict} of {metric}"
-    percent = f"{abs(headline.change_pct):.1f}"
-    return f"{article(percent)} {percent}% {verdict} of {metric}"
+    change = prose_pct(headline.change_pct)
+    return f"{article(change)} {change} {verdict} of {metric}"
 
 
 def finished(text: str, own: Collection[str]) -> str:

@@ -6,6 +6,7 @@ from bot.compose.conventions import SubjectForm
 from bot.mail.sanitising import one_line
 from bot.mail.subsystem import subsystem_of
 from tracker.domain.events import Verdict
+from tracker.domain.formats import prose_pct
 
 
 def report_subject(
@@ -20,8 +21,7 @@ def report_subject(
 ) -> str:
     """Return the subject of a report. The seed form is that of the 0-Day report of v5.6.
 
-    `change_pct`: plus is better, so a regression is negative. The tree form has no sign, as the 0-Day robot does
-    since 2024-11-30.
+    `change_pct`: the metric's own change; a minus is printed and a plus is not, as on the lists until 2024.
     """
     subsystem = one_line(subsystem_of(title), 60)
     front = _tree(tree, branch) if form is SubjectForm.TREE else ""
@@ -30,8 +30,7 @@ def report_subject(
     what = "" if form is SubjectForm.SEED else f"{_word(metric)} " if metric else ""
     if change_pct is None:  # from zero: a percentage would be meaningless
         return f"{marks}{sha[:10]}: {what}{verdict}"
-    sign = "-" if verdict is Verdict.REGRESSION and not front else ""
-    return f"{marks}{sha[:10]}: {what}{sign}{abs(change_pct):.1f}% {verdict}"
+    return f"{marks}{sha[:10]}: {what}{prose_pct(change_pct)} {verdict}"
 
 
 def _tree(tree: str, branch: str) -> str:

@@ -21,6 +21,7 @@ from tracker.documents.test_comparison import comparison_blocks
 from tracker.documents.triage_table import LIMIT, PrintedRow
 from tracker.domain.english import counted
 from tracker.domain.events import OPEN, Verdict
+from tracker.domain.formats import prose_pct
 from tracker.domain.kernel_comparison import Box, ComparisonLine, Word
 
 # The texts that people may write, by section.
@@ -169,7 +170,7 @@ def _details(details: Sequence[HighlightData], facts: ReleaseFacts, section: str
 
 def sentence(each: HighlightData) -> str:
     """ "Commit 0ddad21d3e was reported to have 136.1% improvement of hackbench.throughput when comparing to v5.5." """
-    amount = f"{each.change_pct:.1f}% " if each.change_pct is not None else ""
+    amount = f"{prose_pct(each.change)} " if each.change is not None else ""
     word = each.verdict if each.verdict != "unknown" else "change"
     text = f"Commit {each.sha[:10]} was reported to have {amount}{word} of {each.indicator}"
     text += f" when comparing to {each.base}." if each.base else "."

@@ -13,7 +13,7 @@ from tracker.domain.kernel_comparison import Box, ComparisonLine
 
 @dataclass(frozen=True, slots=True)
 class HighlightData:
-    """A report highlight. `change_pct`: plus is better; `landing`: "" while it is not merged."""
+    """A report highlight. `change`: the metric's own, in per cent; `landing`: "" while it is not merged."""
 
     sha: str
     title: str
@@ -21,7 +21,7 @@ class HighlightData:
     report: str
     indicator: str
     suite: str
-    change_pct: float | None
+    change: float | None
     verdict: str
     base: str
     landing: str

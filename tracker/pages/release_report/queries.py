@@ -89,7 +89,7 @@ def _highlight(row: ReportHighlight, version: str) -> HighlightData:
         report=str(report),
         indicator=headline.metric.name if headline else report.metric,
         suite=headline.scenario.suite if headline else report.suite,
-        change_pct=headline.change_pct if headline else None,
+        change=headline.change if headline else None,
         verdict=report.verdict,
         base=headline.base if headline else "",
         landing=report.landing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracker.charts.bisection import short
+from tracker.domain import formats
 from tracker.models import Finding
 
 
@@ -12,17 +12,14 @@ def headline(finding: Finding) -> str:
 
 
 def _movement(finding: Finding) -> str:
-    change, raw = finding.change_pct, finding.change_pct_raw
-    name = finding.metric.name
+    text = f"{finding.metric.name} changed"
+    if finding.change is not None:
+        text += f" by {formats.signed_pct(finding.change)}"
     if finding.verdict in ("regression", "improvement"):
-        word = "worse" if finding.verdict == "regression" else "better"
-        amount = f"{abs(change):.1f}% " if change is not None else ""
-        text = f"{name} is {amount}{word}"
-    else:
-        text = f"{name} changed by {raw:+.1f}%" if raw is not None else f"{name} changed"
+        text += f" ({finding.verdict})"
     if finding.old_mean is not None and finding.new_mean is not None:
         unit = f" {finding.metric.unit}" if finding.metric.unit else ""
-        text += f": {short(finding.old_mean)} before, {short(finding.new_mean)}{unit} after"
+        text += f": {formats.number(finding.old_mean)} before, {formats.number(finding.new_mean)}{unit} after"
     return text + ","
 
 
@@ -35,17 +32,12 @@ def _where(finding: Finding) -> str:
 
 def _sureness(finding: Finding) -> str:
     parts = []
-    if finding.low_pct is not None and finding.high_pct is not None:
-        parts.append(f"95% CI {finding.low_pct:+.1f} to {finding.high_pct:+.1f}%")
+    if interval := formats.interval(finding.low_pct, finding.high_pct):
+        parts.append(interval)
     if finding.p_value is not None:
-        parts.append(chance(finding.p_value))
+        parts.append(formats.p_value(finding.p_value))
     if finding.effect is not None:
         parts.append(f"{finding.effect:.1f} times the usual noise")
     if not parts:
         return "Confidence unknown: no samples."
     return f"{', '.join(parts)}."
-
-
-def chance(p: float) -> str:
-    """Format a p-value: "p = 0.012", or "p < 0.0001" below that."""
-    return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"

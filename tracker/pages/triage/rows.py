@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tracker.domain import formats
 from tracker.domain.events import CLOSED, Verdict
 
 # The columns that a row needs; no others are loaded.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
-    *("metric", "machine", "suite", "scenario", "base", "author", "change_pct", "noise_pct", "spark", "weight"),
+    *("metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark", "weight"),
     *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "last_human_reply_at"),
     *("culprit__sha", "culprit__title"),
 )
@@ -73,7 +74,7 @@ class TriageRow:
 def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
     """Return the row of a report from its COLUMNS."""
     good, bad, width = paths(values["spark"])
-    change, noise, weight = values["change_pct"], values["noise_pct"], values["weight"]
+    change, noise, weight = values["change"], values["noise_pct"], values["weight"]
     closed = values["state"] in CLOSED
     return TriageRow(
         pk=values["pk"],
@@ -85,7 +86,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         mark=_MARKS[values["verdict"]],
         blocks="" if closed else values["blocks"],
         metric=values["metric"],
-        change="—" if change is None else f"{change:+.1f}%",
+        change=formats.signed_pct(change),
         noise=f"± {noise:.0f}%" if noise and noise >= 2 else "",
         weight=f"{weight:.0f}×" if weight >= 0.5 else "",
         good=good,
@@ -97,9 +98,9 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         machine=values["machine"],
         base=values["base"],
         author=values["author"],
-        age=short_age(values["reported_at"], now),
+        age=formats.age(values["reported_at"], now),
         reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
-        silence=short_age(values["last_human_reply_at"], now),
+        silence=formats.age(values["last_human_reply_at"], now),
         awaited="" if values["awaited"] == "nobody" or closed else values["awaited"],
         assignee=values["assignee"],
         fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
@@ -114,23 +115,6 @@ def _title(values: Mapping[str, Any]) -> str:
     """Return the title to show: the given one, the commit's, or the end of the mail's subject."""
     title: str = values["given_title"] or values["culprit__title"] or values["title"].rpartition(": ")[2]
     return title[:TITLE]
-
-
-def short_age(moment: datetime | None, now: datetime) -> str:
-    """Return how long ago a moment was, abbreviated: "3d", "5w", "2y"; "" for None.
-
-    >>> from datetime import UTC, timedelta
-    >>> now = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> length(now - timedelta(days=3), now), length(now - timedelta(days=40), now)
-    ('3d', '5w')
-    """
-    if moment is None:
-        return ""
-    seconds = max(0, int((now - moment).total_seconds()))
-    for size, unit in ((2 * 365 * 86400, "y"), (21 * 86400, "w"), (86400, "d"), (3600, "h")):
-        if seconds >= size:
-            return f"{seconds // {'y': 365 * 86400, 'w': 7 * 86400}.get(unit, size)}{unit}"
-    return f"{seconds // 60}m"
 
 
 def paths(spark: str) -> tuple[str, str, int]:

@@ -1,0 +1,66 @@
+"""Numbers and durations as people read them: one set of formats for pages, documents and mail. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+NONE = "—"
+_DAY = 86400
+
+
+def signed_pct(change: float | None) -> str:
+    """Return a change for a table or a page, with both signs: "+32.5%", "-12.8%"."""
+    return NONE if change is None else f"{change:+.1f}%"
+
+
+def prose_pct(change: float) -> str:
+    """Return a change for a sentence or a subject: a minus is printed and a plus is not, as the lists write it.
+
+    >>> prose_pct(-12.8), prose_pct(32.5)
+    ('-12.8%', '32.5%')
+    """
+    return f"{change:.1f}%"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return a confidence interval, "95% CI -13.2 to -12.4%"; "" where there is none."""
+    return "" if low is None or high is None else f"95% CI {low:+.1f} to {high:+.1f}%"
+
+
+def p_value(p: float) -> str:
+    """Return "p = 0.012", or "p < 0.0001" below that."""
+    return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
+
+
+def number(value: float | None) -> str:
+    """Return a measured value with four significant digits, or as an integer from 1,000: "184,436", "3.052"."""
+    if value is None:
+        return NONE
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def duration(value: timedelta | None) -> str:
+    """Return a duration in its largest unit: "3 days", "2 h", "5 min"."""
+    if value is None:
+        return NONE
+    if value.days:
+        return f"{value.days} day{'s' if value.days > 1 else ''}"
+    minutes = value.seconds // 60
+    return f"{minutes // 60} h" if minutes >= 60 else f"{minutes} min"
+
+
+def age(moment: datetime | None, now: datetime) -> str:
+    """Return how long ago a moment was, short enough for a column: "3d", "5w", "2y"; "" for None.
+
+    >>> from datetime import UTC, timedelta
+    >>> now = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> age(now - timedelta(days=3), now), age(now - timedelta(days=40), now)
+    ('3d', '5w')
+    """
+    if moment is None:
+        return ""
+    seconds = max(0, int((now - moment).total_seconds()))
+    for least, size, unit in ((730 * _DAY, 365 * _DAY, "y"), (21 * _DAY, 7 * _DAY, "w"), (_DAY, _DAY, "d")):
+        if seconds >= least:
+            return f"{seconds // size}{unit}"
+    return f"{seconds // 3600}h" if seconds >= 3600 else f"{seconds // 60}m"
