@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,6 +51,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say what was not tested, a line for each reason."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, number in sorted(reasons.items()):
+        terminalreporter.write_line(f"== {reason} ({number} test{'s' if number > 1 else ''})")
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """With PERFWORK_ALL_TESTS=1 a run in which anything was skipped fails: CI installs all that the tests need."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -67,7 +76,7 @@ def empty_cache() -> None:
 def shared() -> Path:
     """The directory of real mail and facts. The test is skipped if this machine lacks it."""
     if not SHARED.is_dir():
-        pytest.skip(f"the real mail is not on this machine (expected in {SHARED})")
+        pytest.skip(f"NOT TESTED: the real mail is not on this machine (expected in {SHARED})")
     return SHARED
 
 

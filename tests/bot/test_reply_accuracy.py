@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 @pytest.fixture(scope="module")
 def labelled_threads() -> list[replies.Thread]:
     if not replies.SHARED.is_dir():
-        pytest.skip(f"the labelled threads are not on this machine (expected in {replies.SHARED})")
+        pytest.skip(f"NOT TESTED: the labelled threads are not on this machine (expected in {replies.SHARED})")
     return replies.threads()
 
 

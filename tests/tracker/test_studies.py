@@ -52,7 +52,7 @@ def line(*cells: Cell | None, direction: str = "higher") -> ComparisonLine:
     ("old", "new", "direction", "word", "percent"),
     [
         (cell(100, 101, 99), cell(91, 92, 90), "higher", Word.REGRESSION, "-9%"),
-        (cell(100, 101, 99), cell(91, 92, 90), "lower", Word.IMPROVEMENT, "9%"),
+        (cell(100, 101, 99), cell(91, 92, 90), "lower", Word.IMPROVEMENT, "-9%"),
         (cell(100, 101, 99), cell(91, 92, 90), "unknown", Word.UNKNOWN, "-9%"),
         (cell(100, 120, 80), cell(95, 118, 79), "higher", Word.SAME, "-2.67%"),  # within chance
         (cell(100, 100.01), cell(100.5, 100.51), "higher", Word.SAME, "0.5%"),  # sure, and too small to matter
@@ -70,7 +70,7 @@ def test_how_two_kernels_differ(old: Cell, new: Cell, direction: str, word: Word
     assert change.tested == (len(old.samples) > 1)
 
 
-def test_the_interval_turns_with_the_direction() -> None:
+def test_the_interval_is_of_the_metric_itself_whatever_is_better() -> None:
     old, new = cell(100, 101, 99, 100), cell(91, 92, 90, 91)
     up, down = line(old, new).changes[1], line(old, new, direction="lower").changes[1]
     assert up
@@ -78,7 +78,7 @@ def test_the_interval_turns_with_the_direction() -> None:
     assert up.low is not None
     assert up.high is not None
     assert up.low < -9 < up.high
-    assert (down.low, down.high) == (-up.high, -up.low)
+    assert (down.low, down.high) == (up.low, up.high)
 
 
 def test_what_is_missing_stays_missing() -> None:
@@ -139,7 +139,7 @@ def test_where_lower_is_better_the_average_is_of_performance() -> None:
     slower = line(mean(10), mean(20), direction="lower")
     change = slower.changes[1]
     assert change
-    assert change.pct == -100  # it takes 100 % longer
+    assert change.pct == 100  # it takes 100 % longer
     assert average_pct([slower], 1) == pytest.approx(-50)  # and does half as much in a time
     drawn = bars(slower, ("v1", "v2"))
     assert drawn

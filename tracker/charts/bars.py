@@ -78,9 +78,7 @@ def _interval(line: ComparisonLine, index: int) -> tuple[float, float] | None:
     change = line.changes[index]
     if change is None or change.low is None or change.high is None:
         return None
-    turn = -1 if line.test.direction == "lower" else 1
-    low, high = sorted((100 + turn * change.low, 100 + turn * change.high))
-    return low, high
+    return 100 + change.low, 100 + change.high
 
 
 def letters(line: ComparisonLine, labels: Sequence[str]) -> list[str]:

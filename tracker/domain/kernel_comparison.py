@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracker.domain.events import Grade
-from tracker.domain.statistics.change import better_pct, change_pct
+from tracker.domain.statistics.change import change_pct
 from tracker.domain.statistics.samples import SampleSummary, summarise
 from tracker.domain.statistics.significance import grade_all
 
@@ -80,9 +80,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How a kernel differs from the first. `pct`: plus is better, the metric's own change if the direction is unknown,
-    None from zero. `low` to `high`: the 95% bootstrap interval of `pct`, None without samples. `tested`: a significance
-    test was possible; otherwise the size alone decides.
+    """How a kernel differs from the first. `pct`: the metric's own change, None from zero. `low` to `high`: the 95%
+    bootstrap interval of `pct`, None without samples. `tested`: a significance test was possible; otherwise the size
+    alone decides.
     """
 
     word: Word
@@ -173,8 +173,6 @@ def _change(
 ) -> Change:
     raw = change_pct(pair.old.mean, pair.new.mean)
     known = direction in ("higher", "lower")
-    low, high = interval if direction != "lower" else _turned(*interval)
-    pct = better_pct(raw, direction) if known else raw
     tested = verdict is not Grade.NOT_TESTABLE
     moved = pair.old.mean != pair.new.mean if raw is None else abs(raw) >= ALMOST
     if verdict is Grade.NOT_SIGNIFICANT or not moved:
@@ -183,11 +181,7 @@ def _change(
         word = Word.UNKNOWN
     else:
         word = Word.IMPROVEMENT if (pair.new.mean > pair.old.mean) == (direction == "higher") else Word.REGRESSION
-    return Change(word, pct, low, high, p, tested)
-
-
-def _turned(low: float | None, high: float | None) -> tuple[float | None, float | None]:
-    return (None, None) if low is None or high is None else (-high, -low)
+    return Change(word, raw, *interval, p, tested)
 
 
 def _plain(value: float) -> str:

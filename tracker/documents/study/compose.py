@@ -178,7 +178,8 @@ def _machines(boxes: Sequence[Box]) -> Iterator[Block]:
 def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     yield Heading(2, "Every test")
     yield Paragraph(
-        f"Means, each with its change against {facts.labels[0]} in per cent (plus is better) and the 95% CI of that."
+        f"Means, each with its change against {facts.labels[0]} in per cent, with its 95% CI."
+        " The change is the metric's own, with its sign."
     )
     ordered = sorted(facts.lines, key=lambda line: boxes.index(line.test.box))
     for box, lines in groupby(ordered, lambda line: line.test.box):
@@ -207,7 +208,11 @@ def _test_row(line: ComparisonLine) -> list[str]:
     cells = []
     for cell, change in zip(line.cells, line.changes, strict=True):
         cells.append("–" if cell is None else f"{format_value(cell.mean)}{_beside_mean(change)}")
-    return [_name_of(line), f"{test.metric}{f', {test.unit}' if test.unit else ''}", *cells]
+    return [_name_of(line), f"{test.metric}{f', {test.unit}' if test.unit else ''}{_better(test.direction)}", *cells]
+
+
+def _better(direction: str) -> str:
+    return f", {direction} is better" if direction in ("higher", "lower") else ""
 
 
 def _beside_mean(change: Change | None) -> str:
