@@ -85,3 +85,12 @@ def test_the_help_that_the_mails_point_to(client: Client) -> None:
     assert "<h1>Answering a report</h1>" in page
     assert client.get("/help/settings/").status_code == 404
     assert settings.BASE_DIR == ROOT
+
+
+def test_every_file_that_the_documents_name_is_there() -> None:
+    """A recipe that leads to a file of yesterday is worse than none."""
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    path = re.compile(r"`((?:bot|tracker|tests|templates|static|fixtures|docs)/[\w/.-]*[\w/])`")
+    named = {(page.name, name) for page in pages for name in path.findall(page.read_text())}
+    assert len(named) > 100
+    assert {each for each in named if not (ROOT / each[1]).exists()} == set()
