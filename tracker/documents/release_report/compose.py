@@ -16,8 +16,8 @@ from tracker.documents.blocks import (
     Prose,
     TableBlock,
 )
+from tracker.documents.comparison import comparison_blocks
 from tracker.documents.release_report.facts import Counts, HighlightData, ReleaseFacts, counts_of
-from tracker.documents.test_comparison import comparison_blocks
 from tracker.documents.triage_table import LIMIT, PrintedRow
 from tracker.domain.english import counted
 from tracker.domain.events import OPEN, Verdict

@@ -7,10 +7,10 @@ from itertools import groupby
 
 from tracker.documents.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, TableBlock
 from tracker.documents.compare_files import format_value, table
+from tracker.documents.comparison import comparison_blocks
 from tracker.documents.study.facts import StudyFacts
 from tracker.documents.study.system import COLUMNS
 from tracker.documents.study.wins import TestWinner, WinTally, outcomes, speedup, tally
-from tracker.documents.test_comparison import comparison_blocks
 from tracker.domain.english import counted
 from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word
 
