@@ -95,7 +95,7 @@ def test_a_wrong_result_is_refused_where_it_is_wrong(pointer: str, value: Any, e
     [
         (b"", "in, column 1: not JSON"),
         (b"{", "not JSON"),
-        (b'{\n "a": 1,\n}', "in, line 3 column 1: not JSON"),
+        (b'{\n "a": 1\n "b": 2}', "in, line 3 column 2: not JSON"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
         (b'{"a": NaN}', "expected a finite number, found NaN"),

@@ -298,7 +298,7 @@ def write_hostile_inputs(path: Any, good: dict[str, Any]) -> None:
     """Inputs of which each one must cost itself alone."""
     from tests.bot.test_ingest_lkp import CULPRIT, NEW, OLD, PARENT, write_root
 
-    (path / "deep.json").write_text("[" * 1000 + "]" * 1000)
+    (path / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
     (path / "deeper.json").write_text("[" + "[" * 900 + "]" * 900 + "]")
     (path / "loop.json").symlink_to(path / "loop.json")
     os.mkfifo(path / "pipe.json")

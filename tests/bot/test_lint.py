@@ -163,7 +163,8 @@ def test_a_mail_with_many_faults_names_some() -> None:
     sender, answers = Address("", "a@b.example"), Address("", "c@d.example")
     nobody = ComposedMail("x@y.example", sender, answers, Recipients((), ()), "-", NOW, "\x00", "")
     assert len(found(nobody)) == 10
-    assert found(replace(nobody, sender=Address("", ""))) == ("not a valid mail: string index out of range",)
+    (fault,) = found(replace(nobody, sender=Address("", "")))  # in the words of this Python's email package
+    assert fault.startswith("not a valid mail: ")
 
 
 @given(subject=st.text(max_size=80), text=st.text(max_size=300), message_id=st.text(max_size=40))

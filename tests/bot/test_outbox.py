@@ -236,7 +236,7 @@ def test_the_command(mail: OutgoingMail, moody: tuple[Moody, Server], settings: 
     assert f"{mail.pk}  approved" in outbox("list")
     shown = outbox("show", str(mail.pk))
     assert "Subject: [LKP] [mm]" in shown
-    assert "Perfwork noticed a 30.0% regression" in shown
+    assert "Perfwork noticed a -30.0% regression" in shown
     assert outbox("show", str(mail.pk), "--raw").startswith(f"Message-ID: <{mail.message_id}>")
     assert outbox("hold", str(mail.pk)) == "hold: 1 mail\n"
     assert outbox("approve", "all") == "approve: 1 mail\n"

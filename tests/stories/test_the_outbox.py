@@ -37,7 +37,7 @@ def test_a_mail_as_its_receiver_sees_it(world: World, mail: OutgoingMail, client
     page = client.get(f"/outbox/{mail.pk}/").content.decode()
     for words in (
         "[LKP] [mm] bbbbbbbbbb: -30.0% regression",
-        "Perfwork noticed a 30.0% regression of vm-scan.ops_per_sec on:",
+        "Perfwork noticed a -30.0% regression of vm-scan.ops_per_sec on:",
         "mm: charge &lt;b&gt;late&lt;/b&gt;",
         "Dana Brook &lt;dana@dev.example&gt;</th><td>To</td><td>author",
         "&lt;perf-reports@lists.example.org&gt;</th><td>Cc</td><td>our own list",

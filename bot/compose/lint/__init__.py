@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
+from email.errors import MessageError
 
 from bot.compose.conventions import Conventions
 from bot.compose.lint import every_mail, reports
@@ -36,7 +37,7 @@ def faults(
     """
     try:
         raw = to_bytes(mail)
-    except (ValueError, IndexError) as error:  # raised by the email library for an invalid header
+    except (ValueError, IndexError, MessageError) as error:  # the email package, by its version, for a bad header
         return (f"not a valid mail: {error}",)
     read = parse(raw)
     report = find_report(read) if expected else None
