@@ -6,6 +6,8 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.explain import explain
 from bot.mail.identity import BotIdentity
@@ -242,3 +244,36 @@ def test_html_without_end_takes_no_time_without_end(piece: str) -> None:
     started = time.process_time()
     as_text(piece * (1_000_000 // len(piece)))
     assert time.process_time() - started < 5  # of a mail ten times the longest; square time would take minutes
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<p>",
+                "</p>",
+                "<blockquote>",
+                "</blockquote>",
+                "<pre>",
+                "</pre>",
+                "<a href='x",
+                ">",
+                "<!--",
+                "-->",
+                "<td hidden>",
+                "<script>",
+                "</script>",
+                "&lt;",
+                "&#0;",
+                "\n",
+                "said ",
+                "\ud800",
+            ]
+        ),
+        max_size=40,
+    )
+)
+def test_any_markup_is_text(pieces: list[str]) -> None:
+    text = as_text("".join(pieces))
+    assert "<script>" not in text
+    assert all(line == line.rstrip() or line.startswith(">") for line in text.split("\n"))

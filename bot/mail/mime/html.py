@@ -1,25 +1,33 @@
-"""Convert HTML to the plain text that its reader sees; nothing is executed, and blockquotes become quotes."""
+"""HTML to the plain text that its reader sees: nothing in it is executed, and quotes stay quotes.
+
+Lexbor parses it, as a browser would; what is hidden is left out.
+"""
 
 from __future__ import annotations
 
-import html
 import re
 
-# The name may have a colon, as in Outlook's <o:p>; quoted attribute values may contain anything.
-_TAG = re.compile(r"</?([A-Za-z][\w:-]{0,30})((?:[\s/](?:\"[^\"<]{0,20000}\"|'[^'<]{0,20000}'|[^<>\"']){0,4000})?)>")
-_HREF = re.compile(r"\bhref\s*=\s*[\"']?(https?://[^\s\"'<>]{3,500})", re.I)
-_BARE = re.compile(r"\"[^\"]*\"|'[^']*'")  # attribute values
-# Without an end tag they can hide nothing.
-_VOID = frozenset("br hr img input meta link area base col embed source track wbr".split())  # noqa: SIM905
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+MAX = 2_000_000  # characters
 _BLOCKS = frozenset(
     "br p div tr li ul ol table h1 h2 h3 h4 h5 h6 blockquote pre hr section article header footer".split()  # noqa: SIM905
 )
-_HIDDEN = frozenset(["script", "style", "head", "template", "noscript", "title"])
-MAX = 2_000_000
+_UNSEEN = frozenset("script style head template noscript title textarea select svg math iframe object".split())  # noqa: SIM905
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+# An HTML parser looks through all open elements at each of these, which takes square time when they are never closed.
+_NESTING = re.compile(
+    r"<(/?)(?:div|blockquote|ul|ol|dl|section|article|aside|nav|main|header|footer|center|fieldset|details|figure|address"
+    r"|dir|menu|summary|pre|listing)\b",
+    re.I,
+)
+_DEEPEST = 5000
+_LINK = re.compile(r"https?://[^\s\"'<>]{3,500}", re.I)
+_MOST_QUOTES = 20
 
 
-class _TextOutput:
-    """The text so far: finished lines, the current line, and its quote depth."""
+class _Page:
+    """The text so far: finished lines, the current line, and the depth of quotes and of preformatted text."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -28,84 +36,88 @@ class _TextOutput:
         self.pre = 0
 
     def write(self, text: str) -> None:
-        if not text:
-            return
-        text = html.unescape(text)
-        if self.pre:
-            first, *rest = text.split("\n")
-            self.line.append(first)
-            for each in rest:
-                self.end_line()
-                self.line.append(each)
-        else:
+        if not self.pre:
             self.line.append(re.sub(r"[ \t\r\n\f]+", " ", text))
+            return
+        first, *rest = text.split("\n")
+        self.line.append(first)
+        for each in rest:
+            self.end_line()
+            self.line.append(each)
 
     def end_line(self) -> None:
         text = "".join(self.line)
-        self.lines.append("> " * min(self.depth, 20) + (text.rstrip() if self.pre else text.strip()))
+        self.lines.append("> " * min(self.depth, _MOST_QUOTES) + (text.rstrip() if self.pre else text.strip()))
         self.line = []
+
+    def open(self, node: LexborNode, name: str) -> None:
+        """An element begins."""
+        if name in _BLOCKS:
+            self._end_block(name)
+            self.depth += name == "blockquote"
+            self.pre += name == "pre"
+        elif name in ("td", "th"):
+            self.line.append(" ")
+        elif name == "a" and (link := _LINK.match((node.attributes.get("href") or "").strip())):
+            self.line.append(f"<{link[0]}> ")
+
+    def close(self, name: str) -> None:
+        """An element ends."""
+        if name in _BLOCKS and name not in ("br", "hr"):
+            self._end_block(name)
+            self.depth -= name == "blockquote"
+            self.pre -= name == "pre"
+
+    def _end_block(self, name: str) -> None:
+        if name == "br" or any(each.strip() for each in self.line):
+            self.end_line()
+        self.line.clear()
 
 
 def as_text(markup: str) -> str:
-    """Return plain text with a line per block, `> ` before lines of a blockquote, and links in angle brackets."""
-    output = _TextOutput()
-    position, hidden_tag, hidden_depth = 0, "", 0
-    markup = markup[:MAX]
-    closes_none = len(markup)  # there is no ">" from here on
-    while position < len(markup):
-        start = markup.find("<", position)
-        if start < 0:
-            start = len(markup)
-        if not hidden_tag:
-            output.write(markup[position:start])
-        if markup.startswith("<!--", start):
-            end = markup.find("-->", start)
-            position = end + 3 if end >= 0 else len(markup)
-            continue
-        tag = _TAG.match(markup, start)
-        if not tag:
-            end = start
-            if markup[start + 1 : start + 2] in ("!", "?") and start < closes_none:
-                end = markup.find(">", start)
-                closes_none = closes_none if end >= 0 else start
-            if end == start and not hidden_tag and start < len(markup):
-                output.write("<")
-            position = max(end, start) + 1
-            continue
-        position = tag.end()
-        name, closes = tag[1].lower(), markup[start + 1] == "/"
-        if hidden_tag:
-            if name == hidden_tag:
-                hidden_depth += -1 if closes else 1
-                hidden_tag = hidden_tag if hidden_depth else ""
-            elif hidden_tag == "head" and name == "body":  # an unclosed head
-                hidden_tag, hidden_depth = "", 0
-        elif not closes and name not in _VOID and (name in _HIDDEN or _is_hidden(tag[2])):
-            hidden_tag, hidden_depth = name, 1
-        else:
-            _show(output, name, closes, tag[2])
-    output.end_line()
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(output.lines)).strip("\n")
+    """Return plain text: one line per block, `> ` before the lines of a blockquote, and links in angle brackets."""
+    page = _Page()
+    root = LexborHTMLParser(_cut(markup[:MAX])).root
+    if root is not None:
+        _walk(root, page)
+    page.end_line()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(page.lines)).strip("\n")
 
 
-def _is_hidden(attributes: str) -> bool:
-    """Whether a tag hides its content: by its style, or by the `hidden` attribute."""
-    style = re.search(r"\bstyle\s*=\s*(\"[^\"]*\"|'[^']*'|\S+)", attributes, re.I)
-    if style and re.search(r"display\s*:\s*none", style[1], re.I):
-        return True
-    return bool(re.search(r"(?:\A|\s)hidden(?=[\s=/]|\Z)", _BARE.sub("", attributes), re.I))
+def _cut(markup: str) -> str:
+    """Return the markup up to where it is nested too deeply."""
+    depth = 0
+    for tag in _NESTING.finditer(markup):
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        if depth > _DEEPEST:
+            return markup[: tag.start()]
+    return markup
 
 
-def _show(output: _TextOutput, name: str, closes: bool, attributes: str) -> None:
-    if name in _BLOCKS:
-        if name == "br" or any(each.strip() for each in output.line):
-            output.end_line()
-        output.line.clear()
-        if name == "blockquote":
-            output.depth = max(0, output.depth + (-1 if closes else 1))
-        elif name == "pre":
-            output.pre = max(0, output.pre + (-1 if closes else 1))
-    elif name in ("td", "th"):
-        output.line.append(" ")
-    elif name == "a" and not closes and (link := _HREF.search(attributes)):
-        output.line.append(f"<{html.unescape(link[1])}> ")
+def _walk(root: LexborNode, page: _Page) -> None:
+    """Visit all nodes in document order, without recursion: a mail may nest as deeply as it likes."""
+    node: LexborNode | None = root
+    while node is not None:
+        name = node.tag or ""
+        if name == "-text":
+            page.write(node.text_content or "")
+        seen = not name.startswith(("-", "_", "!")) and name not in _UNSEEN and not _is_hidden(node)
+        if seen:
+            page.open(node, name)
+            if node.child is not None:
+                node = node.child
+                continue
+            page.close(name)
+        while node.next is None:
+            parent = node.parent
+            if parent is None or parent.mem_id == root.mem_id:
+                return
+            page.close(parent.tag or "")
+            node = parent
+        node = node.next
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    """Return whether an element hides its content: by style, or by the attribute of that name."""
+    attributes = node.attributes
+    return "hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
