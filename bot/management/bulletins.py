@@ -11,7 +11,7 @@ from bot.outbox.bulletins import BulletinConfig
 from tracker.domain.errors import InvalidInput
 
 
-def hold(bulletin: Bulletin, config: BulletinConfig) -> str:
+def hold_bulletin(bulletin: Bulletin, config: BulletinConfig) -> str:
     """Hold the bulletin and return one line about the result; CommandError if it can't be sent."""
     try:
         row = bulletins.hold(bulletin, config, timezone.now())

@@ -52,7 +52,7 @@ def test_the_location_tells_what_was_found(world: World, client: Client) -> None
     low, high = finding["interval_pct"]
     assert low < -30 < high
     assert finding["p_value"] < 0.001
-    assert (finding["old"]["n"], finding["new"]["n"]) == (3, 3)
+    assert (finding["old"]["runs"], finding["new"]["runs"]) == (3, 3)
     missing = client.get("/api/v1/results/999")
     assert (missing.status_code, missing.json()) == (404, {"error": "there is no such result"})
     assert "there is no such result" in client.get("/results/999/").content.decode()

@@ -57,12 +57,12 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
     v5_6: None, world: World, moody: tuple[Moody, Server], client: Client, admin_client: Client
 ) -> None:
     mood, server = moody
-    assert "is held: needs approval" in run("report", "v5.6", "--send")
+    assert "is held: needs approval" in run("report", "v5.6", "--hold")
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.recipients, mail.report) == (OutgoingState.HELD, list(LISTS), None)
     assert send(server) == {}  # nothing leaves by itself
     revisions.write("report v5.6", "introduction", "A *calm* release.", "kim", world.now)
-    run("report", "v5.6", "--send")  # composed anew, under the same Message-ID
+    run("report", "v5.6", "--hold")  # composed anew, under the same Message-ID
     assert "A *calm* release." in reloaded(mail).body
     assert (OutgoingMail.objects.count(), reloaded(mail).message_id) == (1, mail.message_id)
     assert act(mail, "approve")
@@ -74,13 +74,13 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
     assert seen.subject == "0-Day CI Linux Kernel Performance Report (v5.6)"
     assert [each.email for each in seen.recipients] == list(LISTS)
     with pytest.raises(CommandError, match="is already sent"):
-        run("report", "v5.6", "--send")
+        run("report", "v5.6", "--hold")
     assert admin_client.get("/outbox/").status_code == 200
     assert "Performance Report (v5.6)" in client.get(f"/outbox/{mail.pk}/").content.decode()
 
 
 def test_it_reads_well_in_a_terminal(v5_6: None) -> None:
-    run("report", "v5.6", "--send")
+    run("report", "v5.6", "--hold")
     mail = OutgoingMail.objects.get()
     assert mail.reason == bulletins.NEEDS_APPROVAL  # the last look has found nothing
     message = message_from_bytes(bytes(mail.raw), policy=policy.default)
@@ -102,7 +102,7 @@ def test_a_study_is_mailed_in_its_form(world: World, outside: None) -> None:
     options = ("--of", "v2.6.24.2", "--of", "v2.6.27.2", "--kind", "versions", "--title", "Kernels under OLTP")
     assert "2.6.27.2        0.973   30402    43523   74    25      0        1" in run("study", "oltp", *options)
     assert "oltp: Kernels under OLTP" in run("study")
-    run("study", "oltp", "--send")
+    run("study", "oltp", "--hold")
     mail = OutgoingMail.objects.get()
     assert (mail.subject, mail.state, mail.reason) == (
         "Kernels under OLTP",
@@ -125,9 +125,9 @@ def test_a_study_is_mailed_in_its_form(world: World, outside: None) -> None:
 def test_nobody_to_tell(v5_6: None, settings: Any) -> None:
     settings.PERFWORK_BULLETINS, settings.PERFWORK_LIST_ADDRESS = [], ""
     with pytest.raises(CommandError, match="set PERFWORK_BULLETINS"):
-        run("report", "v5.6", "--send")
+        run("report", "v5.6", "--hold")
     settings.PERFWORK_LIST_ADDRESS = "perf-reports@lists.example.org"
-    assert "to perf-reports@lists.example.org" in run("report", "v5.6", "--send")
+    assert "to perf-reports@lists.example.org" in run("report", "v5.6", "--hold")
 
 
 # --- the digest ---
@@ -223,7 +223,7 @@ def test_the_digest_by_hand_and_by_the_clock(cycle: Report, world: World, settin
     tasks.compose_mail()
     tasks.compose_mail()
     assert OutgoingMail.objects.filter(report=None).count() == 1
-    assert "is held" in run("digest", "--send")  # a person holds it, and looks first
+    assert "is held" in run("digest", "--hold")  # a person holds it, and looks first
     assert OutgoingMail.objects.filter(report=None).count() == 1
 
 
@@ -244,7 +244,7 @@ def test_lists_that_can_not_be_told_harm_nothing(cycle: Report, world: World) ->
 
 def test_links_to_this_machine_alone_are_said(v5_6: None, settings: Any) -> None:
     settings.PERFWORK_BASE_URL = "http://127.0.0.1:8000"
-    assert "set PERFWORK_BASE_URL" in run("report", "v5.6", "--send")
+    assert "set PERFWORK_BASE_URL" in run("report", "v5.6", "--hold")
 
 
 def in_doubt(world: World) -> OutgoingMail:
@@ -285,19 +285,19 @@ def test_a_bulletin_that_comes_back_is_known_to_have_gone(cycle: Report, world: 
 
 
 def test_one_that_some_have_got_is_not_written_anew(v5_6: None) -> None:
-    run("report", "v5.6", "--send")
+    run("report", "v5.6", "--hold")
     OutgoingMail.objects.update(attempts=1, settled=[LISTS[0]])
     before = bytes(OutgoingMail.objects.get().raw)
     with pytest.raises(CommandError, match="is already held"):
-        run("report", "v5.6", "--send")
+        run("report", "v5.6", "--hold")
     assert bytes(OutgoingMail.objects.get().raw) == before
 
 
 def test_one_that_was_cancelled_can_be_sent_after_all(v5_6: None) -> None:
-    run("report", "v5.6", "--send")
+    run("report", "v5.6", "--hold")
     mail = OutgoingMail.objects.get()
     assert act(mail, "cancel")
-    run("report", "v5.6", "--send")
+    run("report", "v5.6", "--hold")
     assert reloaded(mail).state == OutgoingState.HELD
 
 
@@ -308,5 +308,5 @@ def test_what_no_author_was_told_of_is_in_no_digest(cycle: Report, world: World)
 
 def test_a_mark_in_prose_does_not_end_the_mail(v5_6: None, world: World) -> None:
     revisions.write("report v5.6", "introduction", "Summary\n--\nmore", "kim", world.now)
-    run("report", "v5.6", "--send")
+    run("report", "v5.6", "--hold")
     assert OutgoingMail.objects.get().body.splitlines().count("-- ") == 1

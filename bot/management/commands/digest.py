@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import bulletin_config
-from bot.management.bulletins import hold
+from bot.management.bulletins import hold_bulletin
 from bot.outbox import bulletins
 from tracker.documents import text
 from tracker.documents.digest import queries
@@ -24,13 +24,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", nargs="?", metavar="RELEASE", help="default: the one in development")
-        parser.add_argument("--send", action="store_true", help="put it into the outbox, held for approval")
+        parser.add_argument("--hold", action="store_true", help="put it into the outbox, held for approval")
 
-    def handle(self, *, release: str | None, send: bool, **options: Any) -> None:
+    def handle(self, *, release: str | None, hold: bool, **options: Any) -> None:
         version, now = release or queries.current(), timezone.now()
         if not version or not (release is None or Release.objects.filter(version=release).exists()):
             raise CommandError(f"unknown release {json.dumps(version)}; `track` adds releases from git")
-        if not send:
+        if not hold:
             document = compose(version, queries.of(version, now), now)
             self.stdout.write(text.render(document, settings.PERFWORK_BASE_URL), ending="")
             return
@@ -38,4 +38,4 @@ class Command(BaseCommand):
         bulletin = bulletins.of_week(version, config, now)
         if bulletin is None:
             raise CommandError(f"no open regressions in {version}, and none closed this week")
-        self.stdout.write(hold(bulletin, config))
+        self.stdout.write(hold_bulletin(bulletin, config))

@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand
 
 from tracker.domain.events import EventKind
 from tracker.models import Event, Finding, Message, Report
+from tracker.pages.finding_json import finding_json
 
 Row = dict[str, object]
 
@@ -41,12 +42,7 @@ def findings() -> Iterator[Row]:
     for each in rows.iterator(chunk_size=1000):
         yield {
             "report": each.report.culprit.sha,
-            "metric": each.metric.name,
-            "change_pct": each.change_pct,
-            "verdict": each.verdict,
-            "scenario": str(each.scenario),
-            "machine": each.machine.name,
-            "headline": each.headline,
+            **finding_json(each),
         }
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 
 from bot.config import bulletin_config
-from bot.management.bulletins import hold
+from bot.management.bulletins import hold_bulletin
 from bot.outbox import bulletins
 from tracker.documents.forms import FORMS
 from tracker.models import Release
@@ -26,16 +26,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", metavar="RELEASE", help="v6.12")
         parser.add_argument("--format", choices=(*FORMS, "html"), default="txt")
-        parser.add_argument("--send", action="store_true", help="put the text into the outbox, held for approval")
+        parser.add_argument("--hold", action="store_true", help="put the text into the outbox, held for approval")
 
-    def handle(self, *, release: str, format: str, send: bool, **options: Any) -> None:
+    def handle(self, *, release: str, format: str, hold: bool, **options: Any) -> None:
         found = Release.objects.filter(version=release).first()
         if found is None:
             raise CommandError(f"unknown release {json.dumps(release)}; `track` adds releases from git")
         content = document(found, settings.PERFWORK_LAB, timezone.now())
-        if send:
+        if hold:
             config = bulletin_config()
-            self.stdout.write(hold(bulletins.of_release(release, content, config), config))
+            self.stdout.write(hold_bulletin(bulletins.of_release(release, content, config), config))
         elif format == "html":
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file, safe
             self.stdout.write(render_to_string("release_report/standalone.html", {"document": content, "style": style}))

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import bulletin_config
-from bot.management.bulletins import hold
+from bot.management.bulletins import hold_bulletin
 from bot.outbox import bulletins
 from tracker.documents.forms import FORMS
 from tracker.domain.errors import InvalidInput
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--title", default="", help="the title of the new study")
         parser.add_argument("--kind", choices=StudyKind.values, default="", help="default: guessed from the kernels")
         parser.add_argument("--format", choices=FORMS, default="txt")
-        parser.add_argument("--send", action="store_true", help="put the text into the outbox, held for approval")
+        parser.add_argument("--hold", action="store_true", help="put the text into the outbox, held for approval")
 
     def handle(self, *, slug: str | None, of: list[str] | None, **options: Any) -> None:
         if slug is None:
@@ -44,8 +44,8 @@ class Command(BaseCommand):
         if study is None:
             raise CommandError(f"no study named {slug[:80]}; create it with --of")
         content = document(study)
-        if options["send"]:
+        if options["hold"]:
             config = bulletin_config()
-            self.stdout.write(hold(bulletins.of_study(study, content, config), config))
+            self.stdout.write(hold_bulletin(bulletins.of_study(study, content, config), config))
         else:
             self.stdout.write(FORMS[options["format"]][0](content, settings.PERFWORK_BASE_URL), ending="")

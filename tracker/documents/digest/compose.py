@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.urls import reverse
+
 from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Heading, Paragraph, TableBlock
 from tracker.domain.events import OPEN, State
 
@@ -93,7 +95,8 @@ def _sections(week: Week) -> Sequence[tuple[str, Sequence[DigestLine]]]:
 def _section(name: str, reports: Sequence[DigestLine]) -> Iterator[Block]:
     yield Heading(2, f"{name}: {len(reports)}")
     rows = [
-        (DocumentLink(each.title, f"/report/{each.sha[:12]}/"), each.metric, _status(each)) for each in reports[:MOST]
+        (DocumentLink(each.title, reverse("report", args=[each.sha[:12]])), each.metric, _status(each))
+        for each in reports[:MOST]
     ]
     yield TableBlock(name, ("Report", "Metric", "Status"), rows, as_records=True)
     if len(reports) > MOST:

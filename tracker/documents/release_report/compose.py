@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from django.urls import reverse
+
 from tracker.documents.blocks import (
     Block,
     Bullets,
@@ -139,7 +141,7 @@ def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Itera
         scenario = ", ".join(f"{name}: {value}" for name, value in row.scenario)
         values = (
             row.indicator,
-            DocumentLink(row.report, f"/report/{row.sha[:12]}/"),
+            DocumentLink(row.report, reverse("report", args=[row.sha[:12]])),
             scenario,
             row.machine,
             row.base,
@@ -160,7 +162,7 @@ def _details(details: Sequence[HighlightData], facts: ReleaseFacts, section: str
             [
                 ("Correlated commit", f'{each.sha} "{each.title}"' if each.title else each.sha),
                 ("Branch", each.branch or "unknown"),
-                ("Report", DocumentLink(each.report, f"/report/{each.sha[:12]}/")),
+                ("Report", DocumentLink(each.report, reverse("report", args=[each.sha[:12]]))),
                 ("Test scenario", ", ".join(f"{name}: {value}" for name, value in each.scenario)),
                 ("Test machine", each.machine),
                 ("Status", each.status),

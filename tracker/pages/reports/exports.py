@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tracker.models import Event, Finding
+from tracker.models import Event
+from tracker.pages.finding_json import finding_json
 from tracker.pages.reports.queries import ReportPage
 
 _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
@@ -32,30 +33,12 @@ def as_json(page: ReportPage) -> dict[str, Any]:
         "stable": [{"series": each.series, "newest": each.newest, "fixed_in": each.fixed_in} for each in page.stable],
         "reported_at": report.reported_at,
         "responded_at": report.responded_at,
-        "findings": [_finding(each) for each in page.findings],
+        "findings": [finding_json(each) for each in page.findings],
         "events": [_event(each.event, each.is_effective) for each in page.timeline],
         "messages": [
             {"message_id": each.message.message_id, "author": each.message.author_email, "date": each.message.sent_at}
             for each in page.mails
         ],
-    }
-
-
-def _finding(each: Finding) -> dict[str, Any]:
-    return {
-        "metric": each.metric.name,
-        "unit": each.metric.unit,
-        "suite": each.scenario.suite,
-        "parameters": each.scenario.params,
-        "machine": each.machine.name,
-        "headline": each.headline,
-        "verdict": each.verdict,
-        "change_pct": each.change_pct,
-        "change_pct_raw": each.change_pct_raw,
-        "interval_pct": None if each.low_pct is None else [each.low_pct, each.high_pct],
-        "p_value": each.p_value,
-        "old": {"mean": each.old_mean, "stddev_pct": each.old_stddev_pct, "samples": each.old_samples},
-        "new": {"mean": each.new_mean, "stddev_pct": each.new_stddev_pct, "samples": each.new_samples},
     }
 
 

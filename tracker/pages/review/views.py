@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -50,7 +51,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         decision = Decision.ACCEPTED
     if suggestions.decide(suggestion, decision, username(request), timezone.now(), instead):
         request.session["decided"] = pk
-    return redirect(f"/inbox/#s{_next_open(pk)}")
+    return redirect(f"{reverse('inbox')}#s{_next_open(pk)}")
 
 
 @require_POST
@@ -62,7 +63,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
         get_object_or_404(Suggestion.objects.select_related("report"), pk=pk), username(request), timezone.now()
     )
     request.session.pop("decided", None)
-    return redirect(f"/inbox/#s{pk}")
+    return redirect(f"{reverse('inbox')}#s{pk}")
 
 
 def _next_open(pk: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from django.db.models.functions import Length
+from django.urls import reverse
 
 from tracker.documents.blocks import Document, DocumentLink
 from tracker.documents.compare_files import Beside
@@ -131,7 +132,8 @@ def _beside(
             continue
         names = [labels[row.kernel.pk] if row.kernel else "" for row in known]
         files = tuple(
-            DocumentLink(f"{name}: {row.name}", f"/evidence/{row.pk}/") for name, row in zip(names, known, strict=True)
+            DocumentLink(f"{name}: {row.name}", reverse("evidence", args=[row.pk]))
+            for name, row in zip(names, known, strict=True)
         )
         first = known[0]
         measured_on = ", ".join(str(each) for each in (first.scenario, first.machine) if each)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
+
 from tracker.domain import formats
 from tracker.domain.events import CLOSED, Verdict
 
@@ -60,7 +62,7 @@ class TriageRow:
 
     @property
     def url(self) -> str:
-        return f"/report/{self.sha}/"
+        return reverse("report", args=[self.sha])
 
     @property
     def sha10(self) -> str:
