@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
-from bot.archives import report_import
+from bot.archives import about_our_mail, report_import
+from bot.archives.conclusions import Conclusions
 from bot.archives.known_reports import add_report, keys_of_culprit, load, names_in, patch_keys
 from bot.mail.identity import BotIdentity
-from bot.mail.links import find_links
-from bot.outbox import delivery_evidence
 from bot.outbox.command_answers import answer
-from bot.outbox.correspondents import process_bounce, process_wish
 from bot.replies.effect import Effect, Mode, Relation
-from bot.replies.effects import effects_of
-from bot.replies.opt_out import wish_of
 from bot.replies.reading import Reading
 from bot.replies.report_lookup import KnownReports
 from bot.replies.sender_kind import SenderKind
-from bot.replies.to_events import event_of
 from bot.robot_reports.report import find_report
 from bot.robot_reports.value import RobotReport
-from tracker.domain.events import EventData, EventKind
-from tracker.models import Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
+from tracker.domain.events import EventKind
+from tracker.models import Message, RawMessage, Report
 from tracker.services import event_log, report_summary
 
 
@@ -45,7 +40,7 @@ class MailFiler:
     def __init__(self, identity: BotIdentity, now: datetime) -> None:
         self.identity = identity
         self.now = now
-        self._touched: set[int] = set()
+        self._conclusions = Conclusions(identity, now)
         self._with_new_mail: set[int] = set()  # reports with new mail
         self.new_recipients: set[int] = set()  # reports with new recipients
         self.clear_cache()
@@ -63,9 +58,9 @@ class MailFiler:
 
     def refold(self) -> None:
         """Update the cached states; called once per batch."""
-        event_log.refold(self._touched)  # reports that were rolled back do not exist, and are not folded
-        report_summary.refresh(self._touched | self._with_new_mail)
-        self._touched.clear()
+        event_log.refold(self._conclusions.touched)  # reports that were rolled back do not exist, and are not folded
+        report_summary.refresh(self._conclusions.touched | self._with_new_mail)
+        self._conclusions.touched.clear()
         self._with_new_mail.clear()
 
     def missing_keys(self, reading: Reading) -> list[str]:
@@ -90,7 +85,7 @@ class MailFiler:
     def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
         """File one mail after `load_reports`. `keep` stores its bytes, and is called first."""
         mail = reading.mail
-        if reading.kind is SenderKind.SELF and not self._record_delivery(reading):
+        if reading.kind is SenderKind.SELF and not about_our_mail.record_delivery(reading, self.identity, self.now):
             return Filed()  # so that the real one, which may come later, is not a duplicate
         if reading.kind is SenderKind.SELF and mail.message_id in self._bulletins:
             return Filed()  # it names many reports and belongs to none, and so do replies to it
@@ -100,12 +95,8 @@ class MailFiler:
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
-        elif reading.kind is SenderKind.BOUNCE and process_bounce(reading, self.identity, self.now):
-            keep()  # of a bulletin, which belongs to no report
-            filed = Filed(mail.message_id)
-        elif wish_of(reading, self.identity):
+        elif about_our_mail.process_other(reading, self.identity, self.now):
             keep()
-            process_wish(reading, self.identity, self.now)
             filed = Filed(mail.message_id)
         else:
             return Filed()
@@ -119,20 +110,11 @@ class MailFiler:
         self._store(reading, self._rows[first_tag], source, first_relation)
         if reading.kind is SenderKind.SELF:
             return Filed(mail.message_id)  # its delivery evidence is recorded already
-        if reading.kind is SenderKind.BOUNCE:
-            process_bounce(reading, self.identity, self.now)
-        elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-            process_wish(reading, self.identity, self.now)
+        about_our_mail.process_reply(reading, self.identity, self.now)
         for tag, relation in relations.items():
-            self._act(reading, tag, relation)
+            self._conclusions.apply(reading, tag, relation, self.known, self._rows)
         answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
         return Filed(mail.message_id, is_reply=True)
-
-    def _record_delivery(self, reading: Reading) -> bool:
-        """Record a mail in our name as delivery evidence; False if it is another mail under the same Message-ID."""
-        unsent = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
-        mail = unsent.first()
-        return mail is None or delivery_evidence.evaluate(mail, reading, self.identity, self.now)
 
     def file_again(self, reading: Reading) -> None:
         """Refile a mail now that more is known: under the first report that it is about, and with all its effects."""
@@ -149,7 +131,7 @@ class MailFiler:
         self.known.file_under(reading.mail.message_id, report.tag)
         self._with_new_mail.add(report.pk)
         for tag, relation in relations.items():
-            self._act(reading, tag, relation)
+            self._conclusions.apply(reading, tag, relation, self.known, self._rows)
 
     def _add_known(self, report: Report) -> None:
         add_report(self.known, self._rows, report)
@@ -178,52 +160,6 @@ class MailFiler:
         self._with_new_mail.add(report.pk)
         return message
 
-    def _act(self, reading: Reading, tag: str, relation: Relation) -> None:
-        """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
-        report = self._rows[tag]
-        standpoint = self.known.reports[tag].standpoint(reading, relation, self.identity)
-        at = reading.mail.date or self.now
-        effects = effects_of(reading, standpoint, self.identity.trust_policy)
-        has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
-        # What a person has rejected stays rejected, whatever is known since.
-        rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
-        for number, effect in enumerate(effects):
-            event = event_of(effect, reading.mail, standpoint.role, at, number)
-            if event is None:
-                continue
-            if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
-                event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
-            if event.kind is EventKind.DUPLICATE:
-                event = replace(event, remark=self._sha10_of(event.remark))
-            if effect.mode is not Mode.AUTO:
-                self._suggest(report, event, effect)
-            elif event.key not in rejected_keys:
-                event_log.correct_role(report, event)
-                self._touched |= event_log.append([event_log.event_row(report, event, self.now, effect.quote)])
-
-    def _suggest(self, report: Report, event: EventData, effect: Effect) -> None:
-        Suggestion.objects.get_or_create(
-            report=report,
-            key=event.key,
-            defaults={
-                **{
-                    name: getattr(event, name)
-                    for name in ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to")
-                },
-                "remark": event.remark,
-                "quote": effect.quote[:2000],
-                "rule": effect.rule,
-            },
-        )
-
-    def _sha10_of(self, argument: str) -> str:
-        """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""
-        for link in find_links(argument, self.identity.base_url):
-            tag = self.known.by_message.get(link.message_id, "")
-            if tag in self._rows:
-                return self._rows[tag].culprit.sha10
-        return argument[:200]
-
     def _file_report(self, reading: Reading, robot_report: RobotReport, source: RawMessage) -> Filed:
         """File a robot's report: its culprit's report, its findings, and the event that it was reported. If its culprit
         or its metric is uncertain, that event is a suggestion, and the report is held until it is accepted.
@@ -239,9 +175,7 @@ class MailFiler:
         if robot_report.unsure:
             effect = Effect(EventKind.REPORTED, Mode.SUGGEST, "unsure_report", quote="; ".join(robot_report.unsure))
             for event in events:
-                self._suggest(report, event, effect)
+                self._conclusions.suggest(report, event, effect)
         else:
-            self._touched |= event_log.append(
-                event_log.event_row(report, each, self.now, mail.subject) for each in events
-            )
+            self._conclusions.append(report, events, mail.subject)
         return Filed(mail.message_id, is_report=True, is_repeated=repeated, report=report)

@@ -13,7 +13,7 @@ from tracker.domain.events import Verdict
 from tracker.domain.keys import tag_of
 from tracker.domain.report_state.fold import fold
 from tracker.models import Commit, MailTransition, OutgoingMail, OutgoingState, Report
-from tracker.services import event_log
+from tracker.services import report_summary
 
 BOT = BotIdentity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
 DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "author")
@@ -31,7 +31,7 @@ def make(number: int, at: datetime, first: int = 0, lines: int = 30) -> None:
 
 def _make(numbers: range, at: datetime, lines: int) -> None:
     commits = Commit.objects.bulk_create(Commit(sha=f"{each + 1:040x}", title=f"mm: {each}") for each in numbers)
-    summary = event_log.cached(fold(Verdict.REGRESSION, []))
+    summary = report_summary.state_columns(fold(Verdict.REGRESSION, []))
     reports = Report.objects.bulk_create(
         Report(culprit=commit, tag=tag_of(commit.sha), verdict=Verdict.REGRESSION, **summary) for commit in commits
     )

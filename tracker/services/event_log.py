@@ -1,52 +1,19 @@
-"""The event log, the only way to add events: append them, fold again, refresh the report's cached columns."""
+"""The event log, the only way to add events: append them, and fold again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import models, transaction
 from django.db.models import Q
 
-from tracker.domain import versions
 from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.state import Fix, ReportState
-from tracker.domain.report_state.text import status_text
 from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
 from tracker.models.outbox import WAITING
 from tracker.services import bulk, report_summary
-
-STATE_COLUMNS = (
-    *(
-        "given_title",
-        "state",
-        "status",
-        "decided_by",
-        "awaited",
-        "landing",
-        "cycle",
-        "fix_title",
-        "fix_sha",
-        "fix_landing",
-    ),
-    *("remark", "reported_at", "responded_at", "changed_at"),
-)
-# The columns of the report summary that follow from these and from the events.
-SUMMARY_COLUMNS = (
-    "closed_at",
-    "blocks",
-    "assignee",
-    "merged_release",
-    "shift_left_release",
-    "last_human_reply_at",
-    "urgency",
-    "words",
-)
-_NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
-# The newest event's key, but always higher than before: an event with a lower key may be committed later.
-_REVISION = f"revision = CASE WHEN {_NEWEST} > revision THEN {_NEWEST} ELSE revision + 1 END"
 
 
 def event_row(report: Report, event: EventData, recorded_at: datetime, quote: str = "") -> Event:
@@ -145,60 +112,14 @@ def refold(report_ids: Iterable[int]) -> None:
     _write(reports, _events(report.pk for report in reports))
 
 
-def _write(reports: Iterable[Report], events: Mapping[int, list[Event]]) -> None:
-    """Fold, and write what changed."""
-    changed: list[Report] = []
-    moved: list[int] = []
-    calendar = None
-    for report in reports:
-        state = fold(Verdict(report.verdict), [event.value() for event in events[report.pk]])
-        before, summary = ([getattr(report, name) for name in names] for names in (STATE_COLUMNS, SUMMARY_COLUMNS))
-        timing = (report.reported_at, report.cycle)
-        for name, value in cached(state).items():
-            setattr(report, name, value)
-        report.changed_at = max((event.occurred_at for event in events[report.pk]), default=None)
-        timing_changed = timing != (report.reported_at, report.cycle)
-        if timing_changed and calendar is None:
-            calendar = report_summary.ReleaseCalendar.load()
-        report_summary.set_columns(report, calendar if timing_changed else None)
-        has_moved = before != [getattr(report, name) for name in STATE_COLUMNS]
-        if has_moved:
-            moved.append(report.pk)
-        if has_moved or summary != [getattr(report, name) for name in SUMMARY_COLUMNS]:
-            changed.append(report)
-    bulk.update(changed, (*STATE_COLUMNS, *SUMMARY_COLUMNS), _REVISION)
-    if moved:  # unsent mails about them must be checked again
+def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None:
+    """Fold, write what changed, and have unsent mail about that checked again."""
+    states = {
+        report.pk: fold(Verdict(report.verdict), [event.value() for event in events[report.pk]]) for report in reports
+    }
+    changed_at = {pk: max((event.occurred_at for event in rows), default=None) for pk, rows in events.items()}
+    if moved := report_summary.write_states(reports, states, changed_at):
         unsent = Q(state__in=WAITING, sent_at__isnull=True)
         sent_reports = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # a follow-up may be due
         mails = OutgoingMail.objects.filter(unsent | sent_reports, report__in=moved)
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
-
-
-def _merged_after_candidate(state: ReportState) -> versions.Version | None:
-    """Return the -rc after which it was merged; None after a release, whose next version is not known yet."""
-    after = versions.parse(state.merged_after)
-    return after if after and after.is_candidate else None
-
-
-def cached(state: ReportState) -> Mapping[str, object]:
-    """Return the report's columns from its folded state."""
-    landed = versions.parse(state.landing) or _merged_after_candidate(state)
-    fix = state.fix or Fix()
-    return {
-        "given_title": state.title,
-        "state": state.state,
-        "status": status_text(state),
-        "decided_by": state.decided_by,
-        "awaited": state.awaited,
-        "landing": state.landing,
-        "cycle": landed.cycle if landed else "",
-        "fix_title": fix.title,
-        "fix_sha": fix.commit,
-        "fix_landing": state.fix_landing,
-        "remark": state.remark,
-        "reported_at": state.reported_at,
-        "responded_at": state.responded_at,
-        "closed_at": state.closed_at,
-        "blocks": state.blocks,
-        "assignee": report_summary.clipped(state.assignee),
-    }

@@ -1,7 +1,6 @@
-"""The report summary (tracker/models/reports.py): the cached columns of a report's table row, written only here.
+"""The report summary (tracker/models/reports.py): the cached columns of a report, written only here.
 
-`event_log.refold` calls `set_columns` after a change of state or events; `refresh` follows changes in findings, mail,
-git and releases.
+`event_log` calls `write_states` after a change of events; `refresh` follows findings, mail, git and releases.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,12 +17,44 @@ from django.db.models import Max
 from django.db.models.functions import Least
 from django.utils import timezone
 
+from tracker.domain import versions
 from tracker.domain.events import OPEN
+from tracker.domain.report_state.state import Fix, ReportState
+from tracker.domain.report_state.text import status_text
 from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries
 from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
 from tracker.services import bulk
 
+STATE_COLUMNS = (
+    *(
+        "given_title",
+        "state",
+        "status",
+        "decided_by",
+        "awaited",
+        "landing",
+        "cycle",
+        "fix_title",
+        "fix_sha",
+        "fix_landing",
+    ),
+    *("remark", "reported_at", "responded_at", "changed_at"),
+)
+# The columns of the report summary that follow from these and from the events.
+FOLLOWING_COLUMNS = (
+    "closed_at",
+    "blocks",
+    "assignee",
+    "merged_release",
+    "shift_left_release",
+    "last_human_reply_at",
+    "urgency",
+    "words",
+)
+_NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
+# The newest event's key, but always higher than before: an event with a lower key may be committed later.
+_REVISION = f"revision = CASE WHEN {_NEWEST} > revision THEN {_NEWEST} ELSE revision + 1 END"
 CLIP = 120  # characters of a name: five of them and the other columns must fit a PostgreSQL index entry, 2.7 kB
 WORDS = 1200
 DOTS = 8  # samples per side in a sparkline
@@ -138,6 +169,65 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
     blocking = bool(report.blocks) and report.state in OPEN
     report.urgency = urgency(blocking, report.weight, report.last_human_reply_at)
     report.words = _words(report)
+
+
+def write_states(
+    reports: Iterable[Report], states: Mapping[int, ReportState], changed_at: Mapping[int, datetime | None]
+) -> list[int]:
+    """Write the columns of these folded states where they differ; returns the keys of the reports whose state changed.
+
+    `changed_at`: when the last event of each happened. The caller has locked the reports.
+    """
+    changed: list[Report] = []
+    moved: list[int] = []
+    calendar = None
+    for report in reports:
+        before, summary = ([getattr(report, name) for name in names] for names in (STATE_COLUMNS, FOLLOWING_COLUMNS))
+        timing = (report.reported_at, report.cycle)
+        for name, value in state_columns(states[report.pk]).items():
+            setattr(report, name, value)
+        report.changed_at = changed_at[report.pk]
+        timing_changed = timing != (report.reported_at, report.cycle)
+        if timing_changed and calendar is None:
+            calendar = ReleaseCalendar.load()
+        set_columns(report, calendar if timing_changed else None)
+        has_moved = before != [getattr(report, name) for name in STATE_COLUMNS]
+        if has_moved:
+            moved.append(report.pk)
+        if has_moved or summary != [getattr(report, name) for name in FOLLOWING_COLUMNS]:
+            changed.append(report)
+    bulk.update(changed, (*STATE_COLUMNS, *FOLLOWING_COLUMNS), _REVISION)
+    return moved
+
+
+def _merged_after_candidate(state: ReportState) -> versions.Version | None:
+    """Return the -rc after which it was merged; None after a release, whose next version is not known yet."""
+    after = versions.parse(state.merged_after)
+    return after if after and after.is_candidate else None
+
+
+def state_columns(state: ReportState) -> Mapping[str, object]:
+    """Return the report's columns from its folded state."""
+    landed = versions.parse(state.landing) or _merged_after_candidate(state)
+    fix = state.fix or Fix()
+    return {
+        "given_title": state.title,
+        "state": state.state,
+        "status": status_text(state),
+        "decided_by": state.decided_by,
+        "awaited": state.awaited,
+        "landing": state.landing,
+        "cycle": landed.cycle if landed else "",
+        "fix_title": fix.title,
+        "fix_sha": fix.commit,
+        "fix_landing": state.fix_landing,
+        "remark": state.remark,
+        "reported_at": state.reported_at,
+        "responded_at": state.responded_at,
+        "closed_at": state.closed_at,
+        "blocks": state.blocks,
+        "assignee": clipped(state.assignee),
+    }
 
 
 def refresh(report_ids: Iterable[int]) -> None:

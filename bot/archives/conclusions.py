@@ -1,0 +1,80 @@
+"""What a mail says, to events and suggestions of one report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from bot.mail.identity import BotIdentity
+from bot.mail.links import find_links
+from bot.replies.effect import Effect, Mode, Relation
+from bot.replies.effects import effects_of
+from bot.replies.reading import Reading
+from bot.replies.report_lookup import KnownReports
+from bot.replies.to_events import event_of
+from tracker.domain.events import EventData, EventKind
+from tracker.models import Report, Suggestion
+from tracker.services import event_log
+
+
+class Conclusions:
+    """Applies the effects of mails to reports; `touched`: the reports with new events, which are to be folded."""
+
+    def __init__(self, identity: BotIdentity, now: datetime) -> None:
+        self.identity = identity
+        self.now = now
+        self.touched: set[int] = set()
+
+    def append(self, report: Report, events: Iterable[EventData], quote: str) -> None:
+        """Append events of one report."""
+        self.touched |= event_log.append(event_log.event_row(report, each, self.now, quote) for each in events)
+
+    def apply(
+        self, reading: Reading, tag: str, relation: Relation, known: KnownReports, rows: Mapping[str, Report]
+    ) -> None:
+        """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
+        report = rows[tag]
+        standpoint = known.reports[tag].standpoint(reading, relation, self.identity)
+        at = reading.mail.date or self.now
+        effects = effects_of(reading, standpoint, self.identity.trust_policy)
+        has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
+        # What a person has rejected stays rejected, whatever is known since.
+        rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
+        for number, effect in enumerate(effects):
+            event = event_of(effect, reading.mail, standpoint.role, at, number)
+            if event is None:
+                continue
+            if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
+                event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
+            if event.kind is EventKind.DUPLICATE:
+                event = replace(event, remark=self._sha10_of(event.remark, known, rows))
+            if effect.mode is not Mode.AUTO:
+                self.suggest(report, event, effect)
+            elif event.key not in rejected_keys:
+                event_log.correct_role(report, event)
+                self.append(report, [event], effect.quote)
+
+    def suggest(self, report: Report, event: EventData, effect: Effect) -> None:
+        """Store an event as a suggestion, once."""
+        Suggestion.objects.get_or_create(
+            report=report,
+            key=event.key,
+            defaults={
+                **{
+                    name: getattr(event, name)
+                    for name in ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to")
+                },
+                "remark": event.remark,
+                "quote": effect.quote[:2000],
+                "rule": effect.rule,
+            },
+        )
+
+    def _sha10_of(self, argument: str, known: KnownReports, rows: Mapping[str, Report]) -> str:
+        """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""
+        for link in find_links(argument, self.identity.base_url):
+            tag = known.by_message.get(link.message_id, "")
+            if tag in rows:
+                return rows[tag].culprit.sha10
+        return argument[:200]
