@@ -13,7 +13,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError, transaction
 
 from bot.archives.filing import Filed, MailFiler
-from bot.archives.known_reports import keys_in_database, keys_of_culprit
+from bot.archives.filing.known_reports import keys_in_database, keys_of_culprit
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources.raw import RawMail
 from bot.archives.storage import add_pending_references, is_too_long, keep, keep_all

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from bot.archives.batch import Passed, claim_pending, take
 from bot.archives.filing import MailFiler
-from bot.archives.known_reports import awaited_keys, keys_of_culprit, tracked_keys
+from bot.archives.filing.known_reports import awaited_keys, keys_of_culprit, tracked_keys
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources import Source
 from bot.archives.sources.raw import RawMail, head_of

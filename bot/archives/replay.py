@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from bot.archives.batch import Passed, take
 from bot.archives.filing import MailFiler
-from bot.archives.known_reports import awaited_keys, tracked_keys
+from bot.archives.filing.known_reports import awaited_keys, tracked_keys
 from bot.archives.prefilter import Passes, Prefilter
 from bot.archives.sources.raw import RawMail
 from bot.archives.tally import ReadTally

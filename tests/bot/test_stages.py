@@ -14,11 +14,11 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives import batch, known_reports
-from bot.archives.decode_body import decode_body
-from bot.archives.filing import MailFiler
-from bot.archives.key_set import KeySet
+from bot.archives import batch
+from bot.archives.filing import MailFiler, known_reports
 from bot.archives.prefilter import Passes, Prefilter, key_of_commit, key_of_title
+from bot.archives.prefilter.decode_body import decode_body
+from bot.archives.prefilter.key_set import KeySet
 from bot.archives.sources.mbox import read_mbox
 from bot.archives.sources.public_inbox import read_epoch
 from bot.archives.sources.raw import RawMail

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from bot.archives import patterns
-from bot.archives.decode_body import decode_body
-from bot.archives.key_set import KeySet
+from bot.archives.prefilter import patterns
+from bot.archives.prefilter.decode_body import decode_body
+from bot.archives.prefilter.key_set import KeySet
 from bot.mail.headers import decode, to_text
 from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.archives import about_our_mail, report_import
-from bot.archives.conclusions import Conclusions
-from bot.archives.known_reports import add_report, keys_of_culprit, load, names_in, patch_keys
+from bot.archives.filing import about_our_mail, report_import
+from bot.archives.filing.conclusions import Conclusions
+from bot.archives.filing.known_reports import add_report, keys_of_culprit, load, names_in, patch_keys
 from bot.mail.identity import BotIdentity
 from bot.outbox.command_answers import answer
 from bot.replies.effect import Effect, Mode, Relation
