@@ -11,4 +11,4 @@ class BotConfig(AppConfig):
         """Have the settings checked before any command runs."""
         from bot.checks import check_settings
 
-        checks.register(check_settings)
+        checks.register(check_settings, "perfwork")  # the tag that our commands wait for

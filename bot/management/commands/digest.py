@@ -21,6 +21,7 @@ from tracker.models import Release
 
 class Command(BaseCommand):
     help = "Print the weekly digest of a release cycle: new, unanswered, almost fixed and closed regressions."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", nargs="?", metavar="RELEASE", help="default: the one in development")

@@ -19,6 +19,7 @@ from tracker.services import tool_output
 
 class Command(BaseCommand):
     help = "Attach tool output: perf and oprofile profiles, vmstat, slabinfo -AD, /proc files, or any other text."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE")

@@ -18,6 +18,7 @@ from bot.replies.report_lookup import KnownReport
 
 class Command(BaseCommand):
     help = "Explain how a mail, an mbox or - (standard input) is read. Uses no database, except with --tracked."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="*", default=["-"], metavar="FILE")

@@ -29,6 +29,7 @@ class Command(BaseCommand):
         "Read bisect results: JSON (one, an array, JSON Lines), LKP result roots, a git bisect log with its CSV,"
         " KCIDB v5; files, directories, or - for JSON on standard input. docs/results.md describes each format."
     )
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH")

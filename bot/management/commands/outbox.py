@@ -28,6 +28,7 @@ ALL_DAY = 86_400.0
 
 class Command(BaseCommand):
     help = "Manage outgoing mail: list, show, approve, hold or cancel mails, and send those approved and due."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         subparsers = parser.add_subparsers(

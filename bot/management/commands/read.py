@@ -34,7 +34,6 @@ class Command(BaseCommand):
         " unchanged files are skipped. Without PATH: the archives of PERFWORK_ARCHIVES. Exit codes are those of"
         " sysexits.h: 75 is a temporary failure, after which a mail server retries."
     )
-
     # A mail server runs this for every mail; the checks load all pages and take half a second. `check` runs them.
     requires_system_checks: list[str] = []
 

@@ -13,6 +13,7 @@ from tracker.services.report_summary import refresh
 
 class Command(BaseCommand):
     help = "Fold every report's events again, and refresh its cached state and status text."
+    requires_system_checks = []  # it reads the database only
 
     def handle(self, **options: Any) -> None:
         pks = list(Report.objects.values_list("pk", flat=True))

@@ -17,6 +17,7 @@ from tracker.domain.english import counted
 
 class Command(BaseCommand):
     help = "Process quarantined mail again; with --all, all stored mail, results and evidence."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

@@ -22,6 +22,7 @@ from tracker.pages.release_report.queries import document
 
 class Command(BaseCommand):
     help = "Print the report of a release as plain text, Markdown or a printable HTML page."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", metavar="RELEASE", help="v6.12")

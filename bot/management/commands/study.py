@@ -21,6 +21,7 @@ from tracker.pages.studies.queries import document
 
 class Command(BaseCommand):
     help = "Print a study, a named comparison of kernels: variants side by side, or versions in order."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", nargs="?", metavar="SLUG", help="without it, list all studies")

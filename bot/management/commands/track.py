@@ -20,6 +20,7 @@ from tracker.models import Tree
 
 class Command(BaseCommand):
     help = "Fetch and walk the trees of PERFWORK_TREES, to find where culprits and fixes landed and what was reverted."
+    requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("names", nargs="*", metavar="TREE", help="only these trees")

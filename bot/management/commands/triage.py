@@ -22,6 +22,7 @@ from tracker.pages.triage import queries
 
 class Command(BaseCommand):
     help = "Print the triage table of a release; by default, of the newest one that has reports."
+    requires_system_checks = []  # it reads the database only
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", nargs="?", metavar="RELEASE", help="such as v6.12")
