@@ -20,6 +20,9 @@ BIND ?= 127.0.0.1:8000
 # Two per core: tests spend half of their time waiting for servers, browsers, git and the disk.
 TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
+# The databases of tests sync with every transaction: in memory, where there is plenty, that costs nothing.
+TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
+
 .DEFAULT_GOAL := help
 .PHONY: help demo up test quick fuzz crash crash-test bench golden maintainers reading format lint types rooms settings
 
@@ -56,10 +59,10 @@ demo: $(VENV)/run.stamp
 
 test: lint types rooms settings
 	@echo "== tests"
-	@$(RUN) -m pytest -n $(TESTERS) --dist loadgroup
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup
 
 quick: $(VENV)/dev.stamp
-	@$(RUN) -m pytest -n $(TESTERS) -m "not slow"
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) -m "not slow"
 
 # --- the parts of `make test` -------------------------------------------------------------------
 lint: $(VENV)/dev.stamp

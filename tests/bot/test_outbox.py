@@ -24,6 +24,7 @@ from bot.outbox.transports.choice import transport_of
 from bot.outbox.transports.port import SendOutcome, SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.conftest import ROOT
+from tests.databases import migrated
 from tests.mail_server import Moody, free_port
 from tests.outbox import LEASE, act, claim, reloaded, send, states_of
 from tests.world import World, status_text
@@ -290,7 +291,7 @@ def test_killed_between_send_and_record_it_is_not_sent_twice(tmp_path: Path) -> 
             return database.execute("select state from tracker_outgoingmail").fetchall()
 
     try:
-        assert manage("migrate", "-v0").returncode == 0
+        migrated(tmp_path / "db.sqlite3")
         assert manage("ingest", "fixtures/results/01-mm-vmscan.json").returncode == 0
         dying = [sys.executable, "-c", DIES_BEFORE_IT_RECORDS, "outbox", "send"]
         assert subprocess.run(dying, cwd=ROOT, env=env, check=False).returncode == 137

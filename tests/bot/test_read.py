@@ -19,6 +19,7 @@ from django.test import Client
 from bot.demo.inbox import DemoInbox
 from tests.bot.test_robot_reports import INVENTED
 from tests.conftest import OPERATORS, ROBOTS, ROOT
+from tests.databases import migrated
 from tests.world import DANA, World, message_id
 from tracker.models import Finding, Message, RawMessage, Report
 from tracker.templatetags.words import number
@@ -167,7 +168,7 @@ def piped(tmp_path: Path, raw: bytes, *arguments: str, migrate: bool = True) -> 
     environment["DATABASE_URL"] = f"sqlite:///{tmp_path}/perfwork.sqlite3"
     command = [sys.executable, str(ROOT / "manage.py")]
     if migrate:
-        subprocess.run([*command, "migrate", "--verbosity=0"], env=environment, check=True)
+        migrated(tmp_path / "perfwork.sqlite3")
     return subprocess.run([*command, "read", *arguments], env=environment, input=raw, capture_output=True)
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.receiver import Receiver, serve
+from tests.databases import migrated
 from tests.needs import redis_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -164,7 +165,10 @@ def scene(database: str, broker: str = "filesystem", lease: float = LEASE, **rec
         from django.core.management import call_command
         from django.db import connection
 
-        call_command("migrate", verbosity=0)
+        if database_url.startswith("sqlite:///"):
+            migrated(Path(database_url.removeprefix("sqlite:///")))
+        else:
+            call_command("migrate", verbosity=0)
         stack.callback(connection.close)
         worker = Worker(environment)
         stack.callback(worker.end)

@@ -13,6 +13,7 @@ import pytest
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from tests.conftest import ROOT
+from tests.databases import migrated
 from tests.stories.test_it_runs_by_itself import free_port
 
 pytestmark = pytest.mark.slow
@@ -33,7 +34,7 @@ def test_a_nudge_over_redis_sends_the_mail(tmp_path: Path, redis: str) -> None:
     def manage(*arguments: str) -> None:
         subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, check=True, capture_output=True)
 
-    manage("migrate", "-v0")
+    migrated(tmp_path / "var" / "perfwork.sqlite3")
     manage("ingest", "fixtures/results/01-mm-vmscan.json")
     command = [sys.executable, "-m", "celery", "-A", "bot", "--quiet", "worker", "--concurrency", "1"]
     worker = subprocess.Popen([*command, "--loglevel", "ERROR"], cwd=ROOT, env=env, stderr=subprocess.DEVNULL)

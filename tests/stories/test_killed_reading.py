@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import OPERATORS, ROBOTS, ROOT
+from tests.databases import migrated
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +96,7 @@ def test_killed_at_any_moment(shared: Path, tmp_path: Path) -> None:
     undisturbed, killed = tmp_path / "calm", tmp_path / "stormy"
     for var in (undisturbed, killed):
         var.mkdir()
-        assert start(var, "migrate").wait() == 0
+        migrated(var / "perfwork.sqlite3")
     started = time.monotonic()
     assert start(undisturbed, "read", str(epoch)).wait() == 0
     duration = time.monotonic() - started
