@@ -270,7 +270,7 @@ def test_a_report_as_data(world: World, client: Client) -> None:
     assert b"\n>From here on" in mbox
     page = text(client, f"/report/{report.culprit.sha}/")
     assert f"b4 mbox {message_id(report)}" in page
-    assert "vm-scan.ops_per_sec changed by -30.0% (regression): 1,000 before, 700 1/s after" in page
+    assert "vm-scan.ops_per_sec (higher is better) changed by -30.0% (regression): 1,000 before, 700 1/s after" in page
     assert "<mark>" in page
     brief = text(client, f"/report/{report.culprit.sha}/brief/")
     assert "I can reproduce it." in brief

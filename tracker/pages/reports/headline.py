@@ -12,7 +12,7 @@ def headline(finding: Finding) -> str:
 
 
 def _movement(finding: Finding) -> str:
-    text = f"{finding.metric.name} changed"
+    text = f"{finding.metric.name}{_better(finding.metric.direction)} changed"
     if finding.change is not None:
         text += f" by {formats.signed_pct(finding.change)}"
     if finding.verdict in ("regression", "improvement"):
@@ -21,6 +21,10 @@ def _movement(finding: Finding) -> str:
         unit = f" {finding.metric.unit}" if finding.metric.unit else ""
         text += f": {formats.number(finding.old_mean)} before, {formats.number(finding.new_mean)}{unit} after"
     return text + ","
+
+
+def _better(direction: str) -> str:
+    return f" ({direction} is better)" if direction in ("higher", "lower") else ""
 
 
 def _where(finding: Finding) -> str:
