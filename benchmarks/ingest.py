@@ -94,8 +94,11 @@ def take(file: Path) -> None:
     from django.core.management import call_command
     from django.db import connection
 
+    from bot import config  # noqa: F401  # what a process imports once is not a result's cost
+    from tracker.domain.statistics.significance import _student_cdf
     from tracker.models import BisectResult, Finding
 
+    _student_cdf()
     call_command("migrate", verbosity=0)
     queries = 0
 
