@@ -43,7 +43,7 @@ def effects_of(reading: Reading, standpoint: Standpoint, policy: str = "verified
     """Return the effects of a mail on one report, commands first, then the deciding effect; never empty.
 
     A report that is only linked to is not changed. Without the proof that the policy requires, an effect becomes a
-    suggestion (trust/policy.py).
+    suggestion (trust_policy.py).
     """
     if standpoint.relation is Relation.LINK:
         return (NOTHING,)

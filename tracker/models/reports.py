@@ -42,7 +42,7 @@ class ReportSummary(models.Model):
     blocks = models.TextField(blank=True, help_text="the release that it blocks")
     assignee = models.TextField(blank=True)
     lacks_fix = models.BooleanField(default=False, help_text="a stable series has the culprit but not its fix")
-    urgency = models.BigIntegerField(default=0, help_text="sorts by blocking, weight, silence (listing.urgency)")
+    urgency = models.BigIntegerField(default=0, help_text="sorts by blocking, weight, silence (report_summary.urgency)")
     revision = models.BigIntegerField(default=0, help_text="changes with each event; detects stale pages")
     words = models.TextField(blank=True, help_text="the text that a search in the table looks in, in lower case")
 
@@ -128,7 +128,7 @@ NEWS = (
 
 
 class Event(models.Model):
-    """The stored form of `status.Event`, with the same fields; `recorded_at`: when we learned of it."""
+    """The stored form of `EventData`, with the same fields; `recorded_at`: when we learned of it."""
 
     NATURAL = ("report__culprit__sha", "key")
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="events")

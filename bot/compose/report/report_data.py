@@ -11,7 +11,6 @@ from bot.compose.threading import ThreadPosition
 from bot.git.maintainers import Responsible
 from bot.mail.addresses import Address
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.statistics.change import better_pct
 
 PROFILE = "perf-profile."
 
@@ -71,11 +70,6 @@ class FindingData:
     def moved(self) -> float | None:
         """The change as LKP tables show it: in points for a share, else in per cent; None from zero."""
         return self.new_mean - self.old_mean if self.in_points else self.change_pct
-
-    @property
-    def better_pct(self) -> float | None:
-        """The change with plus for better; None from zero, or if the direction is unknown."""
-        return better_pct(self.change_pct, self.direction)
 
     @property
     def is_graded(self) -> bool:
