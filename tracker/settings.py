@@ -66,6 +66,7 @@ PERFWORK_TREES: dict[str, str] = pairs("PERFWORK_TREES", key=r"[^:#\s]+")
 PERFWORK_TREE_ROLES: dict[str, str] = pairs("PERFWORK_TREE_ROLES", "comma-separated name=role pairs")
 PERFWORK_FETCH_EVERY: float = seconds("PERFWORK_FETCH_EVERY", 600.0)
 PERFWORK_FETCH_PATIENCE: float = seconds("PERFWORK_FETCH_PATIENCE", 900.0)
+PERFWORK_ARCHIVE_PATIENCE: float = seconds("PERFWORK_ARCHIVE_PATIENCE", 60.0)
 PERFWORK_DROP = Path(env.str("PERFWORK_DROP", default=str(VAR / "drop")))
 PERFWORK_API_TOKENS: list[str] = env.list("PERFWORK_API_TOKENS", default=[])
 PERFWORK_APPROVE_FIRST: bool = flag("PERFWORK_APPROVE_FIRST", True)
@@ -201,7 +202,6 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:  # connecting to PostgreSQL takes 10 ms, more than all queries of a page
     DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
-AUTHENTICATION_BACKENDS = ["tracker.services.accounts.backend.Backend"]
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "releases"
 # Sessions hold only the signed-in user and the last decision; in a signed cookie they cost no query. Deleting a user or
@@ -245,6 +245,7 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     _queue = VAR / "queue"
     _queue.mkdir(exist_ok=True)
     (_queue / "control").mkdir(exist_ok=True)
+    CELERY_BROKER_TRANSPORT = "bot.file_broker:Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(_queue),
         "data_folder_out": str(_queue),
