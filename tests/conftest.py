@@ -16,7 +16,10 @@ from typing import Any
 
 import hypothesis
 import pytest
+from django.conf import settings
 from django.core.cache import cache
+from django.core.management import call_command
+from django.db import transaction
 
 from bot.mail.identity import BotIdentity
 from bot.outbox.transports.smtp import Server
@@ -25,6 +28,7 @@ from tests.mail_server import Moody, mail_server
 from tests.needs import need, redis_server
 from tests.outbox import unrecorded
 from tests.world import World
+from tracker.models import Report
 
 # The same examples in every run, so that CI never fails by chance; `make fuzz` generates many new ones.
 _slow = [hypothesis.HealthCheck.too_slow]
@@ -44,6 +48,11 @@ OPERATORS = frozenset(
         *("feng.tang@intel.com", "zhengjun.xing@linux.intel.com", "beibei.si@intel.com"),
     }
 )
+
+
+def pytest_configure() -> None:
+    """Hash passwords fast: the default hash takes half a second, and is not what any test is about."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 # Tests that take seconds go first, so that no process is left alone with one at the end.
@@ -141,6 +150,19 @@ def identity() -> BotIdentity:
 def lkp(identity: BotIdentity) -> BotIdentity:
     """The bot identity for the real threads and reports."""
     return BotIdentity(address=identity.address, robots=ROBOTS, operators=OPERATORS, trust_policy="open")
+
+
+@pytest.fixture(scope="module")
+def v5_6_loaded(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The reports and texts of v5.6, loaded and folded once for the tests of a module; each rolls its changes back."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        call_command("loaddata", "v5_6", verbosity=0)
+        # Nothing is stored ready-made.
+        assert set(Report.objects.values_list("status", flat=True)) == {"not folded yet"}
+        call_command("loaddata", "lab_texts", verbosity=0)
+        call_command("refold", verbosity=0)
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

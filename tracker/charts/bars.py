@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracker.domain.kernel_comparison import ComparisonLine
+from tracker.domain.scale import Scale
 
 _WIDTH, _LEFT, _STEP, _THICK = 460, 96, 20, 12
+_VALUE = 60  # room for the number beside a bar
 _LETTERS = 36
 _LABEL = 24  # characters of a kernel's name
 _LESS = "(lower is better)"
@@ -55,17 +57,13 @@ def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
         return None
     ends = [_interval(line, index) for index in range(len(values))]
     top = max(100.0, *known, *(high for pair in ends if pair for high in pair))
-    scale = (_WIDTH - _LEFT - 60) / top
-
-    def x(value: float) -> int:
-        return _LEFT + round(scale * max(0.0, value))
-
+    x = Scale(0, top, _LEFT, _WIDTH - _VALUE)
     drawn = []
     for index, (label, value, pair) in enumerate(zip(labels, values, ends, strict=True)):
         if value is None or value < 0:
             drawn.append(Bar(label, "not measured", 4 + index * _STEP, _LEFT))
         else:
-            low, high = (x(pair[0]), x(pair[1])) if pair else (None, None)
+            low, high = (x(max(0.0, pair[0])), x(max(0.0, pair[1]))) if pair else (None, None)
             drawn.append(Bar(label, f"{value:.1f}", 4 + index * _STEP, x(value), low, high))
     described = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
     note = _LESS if line.test.direction == "lower" else ""

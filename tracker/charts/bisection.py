@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from tracker.domain.formats import number
+from tracker.domain.scale import Scale, scale
 
 MOST_GROUPS = 24
 MOST_DOTS = 40  # per group
@@ -104,16 +104,10 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
     every = [each for group in groups for each in group.samples]
     if len(groups) < 2:
         return None
-    low, high = min(every), max(every)
-    size = high - low or abs(high) or 1.0
-    if not math.isfinite(size):
+    y = scale(every, _TOP + _HEIGHT, _TOP)
+    if y is None:
         return None
-
-    def y(value: float) -> int:
-        return round(_TOP + _HEIGHT * ((high - value) / size))
-
     columns = [_column(group, _LEFT + 24 + _STEP * index, y) for index, group in enumerate(groups)]
-    values = sorted({low, (low + high) / 2, high})
     means = "; ".join(
         f"{group.name} ({group.verdict}): mean {number(fmean(group.samples))} (n = {len(group.samples)})"
         for group in groups
@@ -122,12 +116,12 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
         _LEFT + 24 + _STEP * len(groups),
         _TOP + _HEIGHT + 36,
         columns,
-        [(y(value), number(value)) for value in values],
+        y.grid(number),
         f"Samples{f' in {unit}' if unit else ''}: {means}",
     )
 
 
-def _column(group: Group, x: int, y: Any) -> Column:
+def _column(group: Group, x: int, y: Scale) -> Column:
     """Place the dots side by side, so that equal ones are visible."""
     many = len(group.samples)
     dots = [

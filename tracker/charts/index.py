@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracker.domain.performance_index.index_math import IndexPoint
+from tracker.domain.scale import Scale
 
 _LEFT, _RIGHT, _TOP, _HEIGHT = 48, 24, 18, 190
 _STEP, _LEAST = 64, 560
@@ -43,25 +44,21 @@ def chart(points: Sequence[IndexPoint]) -> IndexChart | None:
         return None
     low = min(point.low for point in known if point.low is not None)
     high = max(point.high for point in known if point.high is not None)
-    room = max(high - low, 1.0)
     width = max(_LEAST, _LEFT + _RIGHT + _STEP * (len(points) - 1))
-    across = (width - _LEFT - _RIGHT) / (len(points) - 1)
-
-    def y(value: float) -> int:
-        return round(_TOP + _HEIGHT * (high - value) / room)
-
+    across = Scale(0, len(points) - 1, _LEFT, width - _RIGHT)
+    y = Scale(min(low, high - 1), high, _TOP + _HEIGHT, _TOP)  # no difference of a point fills less than the height
     dots: list[Dot] = []
     lines: list[list[str]] = [[]]
     for index, point in enumerate(points):
         if point.value is None or point.low is None or point.high is None:
             lines.append([])
             continue
-        x = round(_LEFT + across * index)
+        x = across(index)
         dots.append(
             Dot(point.name, x, y(point.value), y(point.low), y(point.high), f"{point.value:.1f}", describe(point))
         )
         lines[-1].append(f"{x},{y(point.value)}")
-    grid = [(y(value), f"{value:.0f}" if room > 4 else f"{value:.1f}") for value in (low, (low + high) / 2, high)]
+    grid = y.grid(lambda value: f"{value:.0f}" if high - low > 4 else f"{value:.1f}")
     described = ", ".join(f"{point.name} {point.value:.1f}" for point in known)
     stretches = [" ".join(line) for line in lines if len(line) > 1]
     return IndexChart(width, _TOP + _HEIGHT + 34, stretches, dots, grid, f"Performance index: {described}")

@@ -89,31 +89,3 @@ def _was_open(span: ReportSpan, at: datetime) -> bool:
         and (span.closed_at is None or span.closed_at > at)
         and (span.is_open or span.closed_at is not None)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CycleChart:
-    """A burn-down as SVG coordinates: the line, its points, and a description."""
-
-    width: int
-    height: int
-    line: str
-    dots: Sequence[tuple[int, int, str, int]]  # x, y, version, open
-    description: str
-
-
-def chart(burn_down: Sequence[CycleStep], width: int = 420, height: int = 96) -> CycleChart | None:
-    """Return the chart of open regressions; None for fewer than two points."""
-    if len(burn_down) < 2:
-        return None
-    most = max(step.open for step in burn_down) or 1
-    across = (width - 40) / (len(burn_down) - 1)
-    coordinates = [
-        (round(20 + across * index), round(height - 22 - (height - 40) * step.open / most), step)
-        for index, step in enumerate(burn_down)
-    ]
-    summary = ", ".join(f"{step.open} at {step.point.version}" for step in burn_down)
-    dots = [(x, y, step.point.version.rpartition("-")[2], step.open) for x, y, step in coordinates]
-    return CycleChart(
-        width, height, " ".join(f"{x},{y}" for x, y, _ in coordinates), dots, f"Open regressions: {summary}"
-    )
