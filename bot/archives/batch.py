@@ -6,8 +6,8 @@ A mail that seems to be about an unknown report becomes a pending reference; it 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError, transaction
@@ -18,8 +18,8 @@ from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources.raw import RawMail
 from bot.archives.storage import add_pending_references, is_too_long, keep, keep_all
 from bot.archives.tally import ReadTally
+from bot.mail.identity import BotIdentity
 from bot.replies.reading import Reading, understand
-from bot.robot_reports.report import find_report
 from tracker.models import Archive, Message, OutgoingMail, PendingReference, RawMessage
 
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
@@ -32,11 +32,30 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A mail that passed stage one, and why; `source` if its bytes are stored already."""
+    """A mail that passed stage one, and why; `source` if its bytes are stored already, `reading` if it is parsed."""
 
     mail: RawMail
     why: Passes
     source: RawMessage | None = None
+    reading: Reading | None = None
+
+
+Search = Callable[[Sequence[str]], Iterable[list[Passed]]]
+
+
+def parsed(passed: Passed, identity: BotIdentity) -> Passed:
+    """Parse a mail that will be filed, before the lock that workers file under: it takes most of the time.
+
+    What can't be parsed is left for `take`, which quarantines it.
+    """
+    if passed.why is Passes.MAYBE:
+        return passed
+    try:
+        return replace(passed, reading=understand(passed.mail.raw, identity))
+    except (SoftTimeLimitExceeded, MemoryError):
+        raise
+    except Exception:
+        return passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +66,32 @@ class _Read:
     reading: Reading
 
 
-def take(passed: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter) -> ReadTally:
-    """File mails in the caller's transaction, and then the pending mail that waited for them."""
+def take(
+    passed: Sequence[Passed],
+    archive: Archive | None,
+    filer: MailFiler,
+    prefilter: Prefilter,
+    search: Search | None = None,
+    learnt: Sequence[str] = (),
+) -> ReadTally:
+    """File mails in the caller's transaction, and then the pending mail that waited for them.
+
+    `search`: finds mail in the archive's index by the keys that it names; without an index, what may matter some day is
+    stored as pending. `learnt`: keys that are tracked since the last call, by others.
+    """
     tally = ReadTally()
-    maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
-    store_pending(maybe, archive, filer, prefilter, tally)
+    if search is None:
+        maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
+        store_pending(maybe, archive, filer, prefilter, tally)
     passed = [each for each in passed if each.why is not Passes.MAYBE or each.source]
-    new_keys = list(_file(passed, archive, filer, prefilter, tally))
+    waits = search is None
+    new_keys = [*learnt, *_file(passed, archive, filer, prefilter, tally, waits=waits)]
     for _ in range(ROUNDS):
         if not new_keys:
             break
         keys, new_keys = new_keys, []
-        for pending in _pending_for(keys):
-            new_keys += _file(pending, archive, filer, prefilter, tally)
+        for found in (*_pending_for(keys), *(search(keys) if search else ())):
+            new_keys += _file(found, archive, filer, prefilter, tally, waits=waits)
     _read_again(filer)
     filer.refold()
     return tally
@@ -82,9 +114,15 @@ def store_pending(
 
 
 def _file(
-    passed: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter, tally: ReadTally
+    passed: Sequence[Passed],
+    archive: Archive | None,
+    filer: MailFiler,
+    prefilter: Prefilter,
+    tally: ReadTally,
+    *,
+    waits: bool,
 ) -> Iterator[str]:
-    """Parse and file mails. Yields the keys that are tracked from now on."""
+    """Parse and file mails. Yields the keys that are tracked from now on. `waits`: whether unfiled mail is stored."""
     reads = [each for each in (_parsed(one, archive, filer, tally) for one in passed) if each]
     if reads:
         filer.load_reports([each.reading for each in reads])
@@ -102,8 +140,8 @@ def _file(
             filer.clear_cache()  # what it cached from this mail was rolled back
             filer.load_reports([later.reading for later in reads[number + 1 :]])
             continue
-        waits = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(each.reading)
-        if waits and not filed.message_id:
+        relevant = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(each.reading)
+        if waits and relevant and not filed.message_id:
             unfiled.append(each.passed)
         _count(filed, tally, each.passed)
         yield from _tracked(filed, prefilter)
@@ -112,7 +150,7 @@ def _file(
 
 def _parsed(passed: Passed, archive: Archive | None, filer: MailFiler, tally: ReadTally) -> _Read | None:
     try:
-        return _Read(passed, understand(passed.mail.raw, filer.identity))
+        return _Read(passed, passed.reading or understand(passed.mail.raw, filer.identity))
     except (SoftTimeLimitExceeded, MemoryError):
         raise
     except Exception as error:
@@ -152,9 +190,8 @@ def _read_again(filer: MailFiler) -> None:
         sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
         for source in sources.iterator(chunk_size=20):
             reading = understand(source.raw, filer.identity)
-            if not (reading.mail.author.email in filer.identity.robots and find_report(reading.mail)):
-                filer.load_reports([reading])
-                filer.file_again(reading)
+            filer.load_reports([reading])
+            filer.file_again(reading)
     filer.new_recipients.clear()
 
 

@@ -6,29 +6,35 @@ A bad mail affects no other (DESIGN rule 6): it is stored whole with its error, 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Model, Q
 
-from bot.archives.batch import Passed, claim_pending, take
+from bot.archives.batch import Passed, claim_pending, parsed, take
 from bot.archives.filing import MailFiler
 from bot.archives.filing.known_reports import awaited_keys, keys_of_culprit, tracked_keys
+from bot.archives.name_index import NameIndex
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources import Source
+from bot.archives.sources.public_inbox import EpochSource
 from bot.archives.sources.raw import RawMail, head_of
 from bot.archives.tally import ReadTally
 from bot.errors import Unreadable
 from bot.leases import acquire, extend, release
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
-from tracker.models import Archive, Message, OutgoingMail, Report
+from tracker.models import Archive, Message, OutgoingMail, RawMessage, Report
 from tracker.services import locks
 from tracker.services.locks import Lock
 
 EVERY = 2.0  # seconds of reading that a crash may lose
 MOST = 500  # mails filed per transaction
 MOST_BYTES = 16 << 20  # of these mails
+AT_ONCE = 100  # mails that the index found, read together
+OVERLAP = 20  # rows
+NAMED: tuple[tuple[str, type[Model]], ...] = (("message", Message), ("report", Report), ("sent", OutgoingMail))
 
 
 def read_source(
@@ -66,13 +72,14 @@ def _read(
 ) -> ReadTally:
     try:
         goal = source.goal()
-        if goal and not again and source.is_done(archive.cursor, goal):
+        done = bool(goal) and not again and source.is_done(archive.cursor, goal)
+        if done and not has_names_to_search(source, archive):
             Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
             return ReadTally()
         archive.cursor = "" if again else source.resume(archive.cursor)
         reading = _Reading(source, archive, identity, now, lease)
         try:
-            for mail in source.mails(archive.cursor, goal):
+            for mail in source.mails(archive.cursor, goal) if not done else ():
                 if reading.take(mail):
                     progress(reading.tally.seen)
         except (Unreadable, OSError):
@@ -85,6 +92,11 @@ def _read(
     return reading.tally
 
 
+def has_names_to_search(source: Source, archive: Archive) -> bool:
+    """Whether something was filed since the index of an archive was last searched."""
+    return isinstance(source, EpochSource) and bool(archive.cursor) and archive.searched != _newest()
+
+
 class _Reading:
     """One pass over a source: stage one for each mail, stage two for many at once, and the saved position."""
 
@@ -94,7 +106,11 @@ class _Reading:
         self.source, self.archive, self.now, self.lease = source, archive, now, lease
         self.prefilter = Prefilter(tracked_keys(), identity, awaited_keys())
         self.filer = MailFiler(identity, now)
-        self.newest, self.newest_report, self.newest_sent = (_last(model) for model in (Message, Report, OutgoingMail))
+        self.index: NameIndex | None = None
+        self.learnt = _newest()  # the rows whose keys the prefilter has
+        if isinstance(source, EpochSource):
+            self.index = _index_of(source, archive)
+            self.learnt = archive.searched
         self.tally = ReadTally()
         self.passed: list[Passed] = []
         self.size = 0  # bytes in `passed`
@@ -106,7 +122,12 @@ class _Reading:
         """Take one mail, without a query if it does not concern us. Returns whether mails and the cursor were saved."""
         self.tally.seen += 1
         self.last = mail
-        why = self.prefilter.passes(mail.raw)
+        if self.index is None:
+            why = self.prefilter.passes(mail.raw)
+        else:
+            look = self.prefilter.look(mail.raw)
+            why = look.why
+            self.index.add(mail.position, look.names)
         if why is not Passes.NOT:
             self.passed.append(Passed(mail, why))
             self.size += len(mail.raw)
@@ -117,11 +138,9 @@ class _Reading:
 
     def flush(self) -> None:
         """File what passed, and save the cursor with it. Workers file one at a time, so that each sees others' mail."""
-        self._warm()
+        self._prepare()
         with transaction.atomic():
-            locks.take(Lock.FILING)
-            self._learn()
-            tally = take(self.passed, self.archive, self.filer, self.prefilter)
+            tally = self._take()
             position = (self.last.position if self.last.read_to is None else self.last.read_to) if self.last else ""
             if position and self.source.resumes:
                 self.archive.cursor = self.source.after(self.archive.cursor, position, self.tally.seen - self.saved)
@@ -129,36 +148,58 @@ class _Reading:
 
     def finish(self, goal: str) -> None:
         """File the rest, and move the cursor to `goal`, past whatever follows the last mail."""
-        self._warm()
+        self._prepare()
         with transaction.atomic():
-            locks.take(Lock.FILING)
-            self._learn()
-            tally = take(self.passed, self.archive, self.filer, self.prefilter)
-            tally += claim_pending(self.filer, self.prefilter)
+            tally = self._take()
+            if self.index is None:
+                tally += claim_pending(self.filer, self.prefilter)
             self.archive.read_at, self.archive.error = self.now, ""
             if goal:
                 self.archive.cursor = self.source.after(self.archive.cursor, goal, self.tally.seen - self.saved)
             self._save(tally)
 
-    def _warm(self) -> None:
-        """Fetch the keys that the mails are signed with, before the transaction."""
+    def _prepare(self) -> None:
+        """Fetch the keys that the mails are signed with, and parse them, before the transaction."""
         self.filer.identity.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
+        self.passed = [parsed(each, self.filer.identity) for each in self.passed]
 
-    def _learn(self) -> None:
-        """Track what other workers have filed in the meantime."""
-        newer = Message.objects.filter(pk__gt=self.newest).order_by("pk").values_list("pk", "message_id")
-        for pk, message_id in newer:
-            self.newest = pk
-            self.prefilter.tracked.add(key_of_message(message_id))
-        reports = Report.objects.filter(pk__gt=self.newest_report).order_by("pk")
-        for pk, sha, title in reports.values_list("pk", "culprit__sha", "culprit__title"):
-            self.newest_report = pk
-            for key in keys_of_culprit(sha, title):
-                self.prefilter.tracked.add(key)
-        sent = OutgoingMail.objects.filter(pk__gt=self.newest_sent).order_by("pk").values_list("pk", "message_id")
-        for pk, message_id in sent:
-            self.newest_sent = pk
-            self.prefilter.tracked.add(key_of_message(message_id))
+    def _take(self) -> ReadTally:
+        """File what passed, and what the index finds by the names that matter now."""
+        locks.take(Lock.FILING)
+        learnt = self._learn()
+        if self.index is None:
+            return take(self.passed, self.archive, self.filer, self.prefilter)
+        self.index.save()
+        tally = take(self.passed, self.archive, self.filer, self.prefilter, self._search, learnt)
+        self.learnt = self.archive.searched = _newest()
+        return tally
+
+    def _search(self, keys: Sequence[str]) -> Iterator[list[Passed]]:
+        """Yield the mails of this archive that name one of these keys, and are not filed from it."""
+        assert self.index is not None
+        assert isinstance(self.source, EpochSource)
+        positions = self.index.find(map(key_of_message, keys))
+        for start in range(0, len(positions), AT_ONCE):
+            chunk = positions[start : start + AT_ONCE]
+            stored = RawMessage.objects.filter(archive=self.archive, position__in=chunk)
+            done = stored.filter(Q(message__isnull=False) | ~Q(error=""))  # filed, or quarantined
+            known = set(done.values_list("position", flat=True))
+            chunk = [each for each in chunk if each not in known]
+            yield [Passed(mail, Passes.NAMED) for mail in self.source.at(chunk)]
+
+    def _learn(self) -> list[str]:
+        """Track what others have filed in the meantime. Returns its keys."""
+        newer = {
+            name: model._default_manager.filter(pk__gt=self.learnt.get(name, 0)).order_by("pk") for name, model in NAMED
+        }
+        keys = [key_of_message(each) for each in newer["message"].values_list("message_id", flat=True)]
+        keys += [key_of_message(each) for each in newer["sent"].values_list("message_id", flat=True)]
+        for sha, title in newer["report"].values_list("culprit__sha", "culprit__title"):
+            keys += keys_of_culprit(sha, title)
+        for key in keys:
+            self.prefilter.tracked.add(key)
+        self.learnt = _newest()
+        return [key.decode("utf-8", "surrogateescape") for key in keys]
 
     def _save(self, tally: ReadTally) -> None:
         archive = self.archive
@@ -169,13 +210,29 @@ class _Reading:
         if self.last:
             moments = (archive.newest_at, parse(head_of(self.last.raw) + b"\n\n").date)
             archive.newest_at = max((each for each in moments if each), default=None)
-        archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error"])
+        archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error", "searched"])
         self.tally += tally
         self.saved = self.tally.seen
         self.passed, self.size, self.last = [], 0, None
         self.flush_at = time.monotonic() + EVERY
 
 
-def _last(model: type[Message] | type[Report] | type[OutgoingMail]) -> int:
-    """Return the highest primary key of a table, 0 if it is empty."""
-    return model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+def _index_of(source: EpochSource, archive: Archive) -> NameIndex:
+    """Return the index up to the archive's cursor; without one the archive is read from its beginning."""
+    index = NameIndex(archive)
+    if index.count < source.count(archive.cursor):
+        archive.cursor = ""
+    index.truncate(source.count(archive.cursor))
+    return index
+
+
+def _newest() -> dict[str, int]:
+    """Return how far the keys of what has names are known, by primary keys.
+
+    A row of another transaction may appear after one with a higher key. Filing has a lock against that; of what others
+    write, the last few rows are looked at again.
+    """
+    last = {
+        name: model._default_manager.order_by("-pk").values_list("pk", flat=True).first() or 0 for name, model in NAMED
+    }
+    return {name: pk if name == "message" else max(0, pk - OVERLAP) for name, pk in last.items()}

@@ -19,6 +19,8 @@ class Relation(StrEnum):
     TAG = "tag"
     LINK = "link"
     CULPRIT = "culprit"  # a patch elsewhere that says it fixes or reverts the culprit
+    FIX_THREAD = "fix_thread"  # an answer to a patch that closes the report, or fixes or reverts its culprit
+    PATCH_THREAD = "patch_thread"  # an answer to a patch that only links to the report
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class Standpoint:
     improvement: bool = False
     culprit: str = ""
     by_address: bool = True  # whether the writer is known by address, not only by name
+    aimed: bool = True  # whether what the writer signed leads to this report, and to no other
+    title: str = ""  # of the culprit
+    benchmark: str = ""  # the first word of the metric, "will-it-scale"; "" if it is unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 from bot.mail.patches import bare_title, version_of
-from bot.replies.commands.effects import effect_of
+from bot.replies.aboutness import CONTEXT, is_candidate_fix, speaks_to
+from bot.replies.commands.effects import COMMAND, effect_of
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
 from bot.replies.fix_mentions import named_commit
 from bot.replies.intents import Intent
@@ -25,7 +27,13 @@ from bot.replies.trust_policy import may_act
 from tracker.domain.events import CLOSED, EventKind, Role
 from tracker.domain.report_state.steps import STEPS
 
-_PATCH_RULES = {Relation.CLOSES: "patch_closes_report", Relation.CULPRIT: "patch_names_culprit"}
+_PATCH_RULES = {
+    Relation.CLOSES: "patch_closes_report",
+    Relation.CULPRIT: "patch_names_culprit",
+    Relation.LINK: "patch_links_report",
+    Relation.FIX_THREAD: "patch_in_fix_thread",
+    Relation.PATCH_THREAD: "patch_in_patch_thread",
+}
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 # The events that a third party's reply can suggest; others are for author and maintainers.
 _THIRD_PARTY_KINDS = frozenset(
@@ -36,33 +44,62 @@ _THIRD_PARTY_KINDS = frozenset(
 )
 _DEBUG = re.compile(r"\bdebug(?:ging)?\b(?: \w+){0,3} (?:patch|diff|info|print|trace|output|hack|below)", re.I)
 _SHA = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
+_TITLE = 20  # characters that identify a title
 _BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b", re.I)
 
 
 def effects_of(reading: Reading, standpoint: Standpoint, policy: str = "verified") -> tuple[Effect, ...]:
     """Return the effects of a mail on one report, commands first, then the deciding effect; never empty.
 
-    A report that is only linked to is not changed. Without the proof that the policy requires, an effect becomes a
-    suggestion (trust_policy.py).
+    A report that is only linked to is not changed, but for a patch that is said to cure it. Without the proof that the
+    policy requires, an effect becomes a suggestion (trust_policy.py).
     """
-    if standpoint.relation is Relation.LINK:
-        return (NOTHING,)
-    if standpoint.relation is Relation.CULPRIT:
+    if standpoint.relation in (Relation.LINK, Relation.CULPRIT):
         return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch_effects(reading, standpoint)) or (NOTHING,)
-    command_effects = [effect_of(each) for each in reading.commands.good] if reading.may_command else []
-    content_effects = [*_content_effects(reading, standpoint)]
-    effects = (
-        *(_limited_by_policy(each, reading, standpoint, policy, needs_proof=True) for each in command_effects),
-        *(_limited_by_policy(each, reading, standpoint, policy, needs_proof=closes(each)) for each in content_effects),
+    effects = _effects_as_written(reading, standpoint)
+    others = None if reading.others is None else [_effects_as_written(each, standpoint) for each in reading.others]
+    limited = (
+        _limited_by_policy(each, _proof_of(each, reading.trust, standpoint, others), standpoint, policy)
+        for each in effects
     )
-    return effects or (NOTHING,)
+    return tuple(limited) or (NOTHING,)
 
 
-def _limited_by_policy(
-    effect: Effect, reading: Reading, standpoint: Standpoint, policy: str, *, needs_proof: bool
-) -> Effect:
+def _effects_as_written(reading: Reading, standpoint: Standpoint) -> list[Effect]:
+    """Return the effects of what the mail says, as if its writer were proven."""
+    command_effects = [effect_of(each) for each in reading.commands.good] if reading.may_command else []
+    return [*command_effects, *_content_effects(reading, standpoint)]
+
+
+def _proof_of(effect: Effect, trust: Trust, standpoint: Standpoint, others: list[list[Effect]] | None) -> Trust:
+    """Return the proof that the writer meant this effect for this report.
+
+    There is none if only unsigned headers lead to the report. It fails if what is signed leads elsewhere, or says
+    something else when the body is read otherwise. `others`: the effects of the mail's other readings; None if there
+    are too many to tell.
+    """
+    if not trust.proven:
+        return trust
+    if not standpoint.aimed:
+        # Where the thread is signed, it is another one. Where it is not (as by intel.com and suse.cz), nobody knows.
+        elsewhere = standpoint.relation is Relation.TAG or trust.covers("in-reply-to", "references")
+        return Trust(AuthVerdict.FAIL, f"{trust.by}: not for this report") if elsewhere else UNPROVEN
+    agreed = others is not None and all(any(_agree(effect, other) for other in each) for each in others)
+    return trust if agreed else Trust(AuthVerdict.FAIL, f"{trust.by}: how the body is to be read is not signed")
+
+
+def _agree(one: Effect, other: Effect) -> bool:
+    """Whether two effects do the same to a report; a title may be wrapped in one of them."""
+    if (one.kind, one.commit, one.remark) != (other.kind, other.commit, other.remark):
+        return False
+    short, long = sorted((one.title, other.title), key=len)
+    return long == short or (len(short) >= _TITLE and long.startswith(short))
+
+
+def _limited_by_policy(effect: Effect, trust: Trust, standpoint: Standpoint, policy: str) -> Effect:
     """Return the effect, as a suggestion if the policy requires more proof."""
-    if may_act(policy, reading.trust, standpoint.role, needs_proof=needs_proof, by_address=standpoint.by_address):
+    needs_proof = effect.rule.startswith(COMMAND) or closes(effect)
+    if may_act(policy, trust, standpoint.role, needs_proof=needs_proof, by_address=standpoint.by_address):
         return effect
     return replace(effect, mode=Mode.SUGGEST)
 
@@ -75,7 +112,10 @@ def closes(effect: Effect) -> bool:
 
 def _content_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
     if reading.kind is SenderKind.ROBOT:
-        yield from _notice_effects(reading)
+        if standpoint.relation is not Relation.PATCH_THREAD:
+            yield from _notice_effects(reading)
+    elif standpoint.relation in CONTEXT and not (speaks_to(reading, standpoint) or _is_measured(reading)):
+        return  # about the patch, not about the regression
     elif reading.kind is SenderKind.BOT_OPERATOR:
         yield from _operator_effects(reading, standpoint)
     elif reading.kind is SenderKind.PERSON and reading.may_command:
@@ -92,6 +132,8 @@ def _notice_effects(reading: Reading) -> Iterator[Effect]:
 def _patch_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
     """A person replies with a patch, or posts one elsewhere that closes the report; they may ask for a test."""
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not reading.patches:
+        return
+    if not is_candidate_fix(reading, standpoint):
         return
     patch = reading.patches[0]
     rule = _PATCH_RULES.get(standpoint.relation, "patch_in_reply")
@@ -131,9 +173,6 @@ def _prose_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]
     yield from effects
     if deciding.kind is not EventKind.RESPONDED or deciding.mode is Mode.SUGGEST:
         yield answer  # it is a response, whatever becomes of the rest
-    if deciding.rule == "will_look":
-        # A promise to look takes over the next step, whatever the reporter was asked for.
-        yield replace(deciding, kind=EventKind.ANSWERED)
 
 
 def _names_culprit(found: FoundIntent, culprit: str) -> bool:
@@ -217,6 +256,13 @@ def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
     texts = [each.text for each in reading.sentences]
     after = texts[texts.index(outcome.quote) + 1 :][:1] if outcome.quote in texts else []
     return any(_BUT.match(each) for each in after)
+
+
+def _is_measured(reading: Reading) -> bool:
+    """Whether the lab gives the result of a test, in a table or by a trailer."""
+    if reading.kind is not SenderKind.BOT_OPERATOR:
+        return False
+    return holds_table(reading.own_text) or any(each.key == "Tested-by" for each in reading.trailers)
 
 
 def _has_substance(reading: Reading) -> bool:

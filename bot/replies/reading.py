@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from bot.mail import quoting
 from bot.mail.auth.judge import judge
+from bot.mail.auth.other_readings import other_readings
 from bot.mail.auth.verdict import UNPROVEN, Trust
 from bot.mail.bounces import Bounce, read_bounce
 from bot.mail.identity import BotIdentity
@@ -14,7 +15,8 @@ from bot.mail.links import MailLink, find_links
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import Patch, find_patches, posted_title
 from bot.mail.trailers import Trailer, find_trailers, fixed_commits
-from bot.replies.commands.grammar import Commands, find_commands
+from bot.replies.commands.grammar import Commands, find_commands, refused
+from bot.replies.commands.own_lines import without_foreign_lines
 from bot.replies.notices import Notice, find_notice
 from bot.replies.prose.audience import Audience, audience_of
 from bot.replies.prose.sentences import Sentence, own_sentences
@@ -41,7 +43,10 @@ class Reading:
     problems: tuple[str, ...]
     trust: Trust = UNPROVEN
     rules_off: frozenset[str] = frozenset()
+    signed_tags: frozenset[str] = frozenset()  # those in To and Cc, as far as its writer signed them
     bounce: Bounce = field(default_factory=Bounce)  # empty if it is not a bounce
+    # What the mail says if its body is read otherwise, where no signature covers how to read it; None: anything.
+    others: tuple[Reading, ...] | None = ()
 
     @property
     def closes(self) -> tuple[MailLink, ...]:
@@ -80,6 +85,9 @@ def understand(raw: bytes, identity: BotIdentity) -> Reading:
     """Parse and read the bytes of a mail, and verify who wrote it."""
     mail = parse(raw)
     reading = read(mail, identity, judge(raw, mail, identity.trust_anchors))
+    if reading.trust.proven and not reading.trust.covers_body:
+        others = other_readings(raw, mail)
+        reading = replace(reading, others=None if others is None else tuple(read(each, identity) for each in others))
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
 
 
@@ -88,12 +96,15 @@ def read(mail: ParsedMail, identity: BotIdentity, trust: Trust = UNPROVEN) -> Re
     in_context = quoting.lines_in_context(mail.text)
     lines = [line.text for line in in_context]
     own = quoting.own_of(lines)
-    found = find_commands(own, identity.prefix)
+    found = find_commands(without_foreign_lines(own), identity.prefix)
+    if "html_only" in mail.problems:  # in HTML anything may look like a line of the writer
+        found = refused(found, "commands are read from plain text only: send the mail as text/plain")
     problems = list(mail.problems)
     if found.too_many:
         problems.append("too_many_commands")
     problems.extend(f"bad_command, line {bad.line}: {bad.why}" for bad in found.bad)
     tags = (identity.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
+    signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
         mail=mail,
         kind=kind_of(mail, identity),
@@ -108,5 +119,6 @@ def read(mail: ParsedMail, identity: BotIdentity, trust: Trust = UNPROVEN) -> Re
         notice=find_notice(own),
         problems=tuple(problems),
         trust=trust,
+        signed_tags=frozenset(identity.tag_in(address.email) for address in signed) - {""},
         rules_off=identity.rules_off,
     )

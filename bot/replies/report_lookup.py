@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.links import MailLink
+from bot.mail.patches import is_posting
 from bot.replies.effect import Relation, Standpoint
 from bot.replies.reading import Reading
 from bot.replies.sender_kind import SenderKind
 from tracker.domain.events import Role, Verdict
+
+
+class Thread(StrEnum):
+    """The thread that a mail is in, and so are the answers to it."""
+
+    REPORT = "report"  # answers to the report
+    FIX = "fix"  # a patch that closes the report, or names its culprit, and the answers to that patch
+    PATCH = "patch"  # a patch that links to the report
+    NONE = ""  # a mail elsewhere, the answers to which do not concern us
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +40,20 @@ class KnownReport:
     authors: frozenset[str] | None = None
     people: frozenset[str] = frozenset()
     verdict: str = Verdict.REGRESSION
+    verified: frozenset[str] | None = None  # those of them that nobody can have made up; None: all
+    benchmark: str = ""
 
     def standpoint(self, reading: Reading, relation: Relation, identity: BotIdentity) -> Standpoint:
         """Return how a mail relates to this report. A name proves nothing, since anyone can write under it."""
         improvement = self.verdict == Verdict.IMPROVEMENT
         author = reading.mail.author.email
-        known = identity.aliases.of(author) & ((self.authors or frozenset()) | self.people)
+        people = (self.authors or frozenset()) | self.people if self.verified is None else self.verified
+        known = identity.aliases.of(author) & people
         by_address = bool(known) or identity.speaks_for_lab(author)
-        return Standpoint(relation, self.role_of(reading, identity), improvement, self.culprit, by_address)
+        role = self.role_of(reading, identity)
+        return Standpoint(
+            relation, role, improvement, self.culprit, by_address, title=self.title, benchmark=self.benchmark
+        )
 
     def role_of(self, reading: Reading, identity: BotIdentity) -> Role | None:
         """Return the writer's role in this report: author, maintainer (a recipient), lab, machine or third party.
@@ -70,12 +87,21 @@ def person_keys(addresses: Iterable[Address]) -> list[str]:
     return found
 
 
+_RELATIONS = {
+    Thread.REPORT: Relation.THREAD,
+    Thread.FIX: Relation.FIX_THREAD,
+    Thread.PATCH: Relation.PATCH_THREAD,
+}
+_WEAKER = (Relation.LINK, Relation.FIX_THREAD, Relation.PATCH_THREAD)  # than naming the culprit
+
+
 @dataclass(slots=True)
 class KnownReports:
     """The tracked reports by every key that mail can name. Grows as mail is filed."""
 
     reports: dict[str, KnownReport] = field(default_factory=dict)
-    by_message: dict[str, str] = field(default_factory=dict)
+    by_message: dict[str, str] = field(default_factory=dict)  # the mails of reports' threads
+    around: dict[str, tuple[str, Thread]] = field(default_factory=dict)  # the mails of patches' threads
 
     def add(self, report: KnownReport) -> None:
         """Add or update a report."""
@@ -83,37 +109,88 @@ class KnownReports:
         for message_id in report.message_ids:
             self.by_message[message_id] = report.id
 
-    def file(self, message_id: str, report_id: str) -> None:
-        """Record that a mail is in a report's thread, and so are the replies to it."""
-        if message_id:
-            self.by_message.setdefault(message_id, report_id)
+    def file(self, message_id: str, report_id: str, thread: Thread = Thread.REPORT) -> None:
+        """Record the thread that a mail is in, as `thread_for` returns it."""
+        if not message_id:
+            return
+        self.forget(message_id)
+        if thread is Thread.REPORT:
+            self.by_message[message_id] = report_id
+        elif thread is not Thread.NONE:
+            self.around[message_id] = (report_id, thread)
 
-    def file_under(self, message_id: str, report_id: str) -> None:
-        """Move a mail to another report's thread."""
-        self.by_message[message_id] = report_id
+    def forget(self, message_id: str) -> None:
+        """Take a mail out of its thread."""
+        self.by_message.pop(message_id, None)
+        self.around.pop(message_id, None)
 
     def thread_of(self, reading: Reading) -> str:
-        """Return the report whose thread the mail is in, nearest ancestor first; "" for none."""
-        message_ids = (*reading.mail.ancestors, reading.mail.message_id, *reading.bounce.message_ids)
-        return next((self.by_message[each] for each in message_ids if each in self.by_message), "")
+        """Return the report that the mail answers, transitively; "" for none."""
+        report, thread = self._answered(reading)
+        return report if thread is Thread.REPORT else ""
+
+    def _answered(self, reading: Reading) -> tuple[str, Thread]:
+        """Return the report that the nearest known ancestor is filed under, and the thread it is in."""
+        for each in (*reading.mail.ancestors, *reading.bounce.message_ids):
+            if each in self.by_message:
+                return self.by_message[each], Thread.REPORT
+            if each in self.around:
+                return self.around[each]
+        own = self.by_message.get(reading.mail.message_id, "")  # such as our own mail, which is known before it is read
+        return (own, Thread.REPORT) if own else ("", Thread.NONE)
+
+    def thread_for(self, reading: Reading, report_id: str, relation: Relation) -> Thread:
+        """Return the thread that the answers to a mail are in, as far as they are about this report."""
+        if relation in (Relation.TAG, Relation.THREAD) or self.thread_of(reading) == report_id:
+            return Thread.REPORT
+        if relation in (Relation.CLOSES, Relation.CULPRIT, Relation.FIX_THREAD):
+            return Thread.FIX
+        posted = reading.patches or is_posting(reading.mail.subject)  # a cover letter has no diff
+        return Thread.PATCH if posted or relation is Relation.PATCH_THREAD else Thread.NONE
 
     def relations(self, reading: Reading) -> dict[str, Relation]:
-        """Return the reports that a mail is about, and how: by +tag, Closes:, thread or link."""
+        """Return the reports that a mail is about, and how: by +tag, Closes:, thread or link.
+
+        Only links to the mails of a report's own thread count: a commit links to its own posting, too.
+        """
         found: dict[str, Relation] = {}
         for tag in reading.tags:
             if tag in self.reports:
                 found[tag] = Relation.TAG
         for report in self._targets(reading.closes):
-            found[report] = Relation.CLOSES
-        if thread := self.thread_of(reading):
-            found.setdefault(thread, Relation.THREAD)
+            found.setdefault(report, Relation.CLOSES)
+        answered, thread = self._answered(reading)
+        if thread is not Thread.NONE:
+            found.setdefault(answered, _RELATIONS[thread])
         for report in self._targets(reading.links):
             found.setdefault(report, Relation.LINK)
         if reading.kind is SenderKind.PERSON and reading.patches:
             for report in self._culprits(reading):
-                if found.get(report, Relation.LINK) is Relation.LINK:
+                if found.get(report, Relation.LINK) in _WEAKER:
                     found[report] = Relation.CULPRIT
         return found
+
+    def standpoint(self, reading: Reading, report_id: str, relation: Relation, identity: BotIdentity) -> Standpoint:
+        """Return how a mail relates to one of the reports that `relations` returned."""
+        standpoint = self.reports[report_id].standpoint(reading, relation, identity)
+        return replace(standpoint, aimed=self._is_aimed(reading, report_id))
+
+    def _is_aimed(self, reading: Reading, report_id: str) -> bool:
+        """Whether what is signed leads to a report: a tag in To or Cc, the thread, or a line of the body.
+
+        Mail servers and whoever resends a mail write Delivered-To, Bcc and the like, and headers that are not signed.
+        A thread counts if all of it that is known belongs to the report.
+        """
+        mail, trust = reading.mail, reading.trust
+        if report_id in reading.signed_tags:
+            return True
+        if reading.others is not None and all(
+            report_id in self._targets(each.closes) for each in (reading, *reading.others)
+        ):
+            return True
+        answered = mail.in_reply_to if trust.covers("in-reply-to") else ()
+        answered += mail.references if trust.covers("references") else ()
+        return {self.by_message[each] for each in answered if each in self.by_message} == {report_id}
 
     def _culprits(self, reading: Reading) -> Iterator[str]:
         """Yield the reports whose culprit the patch says it fixes or reverts."""

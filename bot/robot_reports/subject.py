@@ -57,3 +57,8 @@ def read_subject(subject: str) -> ReportSubject:
         percent=found["percent"] or "",
         verdict=(found["verdict"] or "").lower(),
     )
+
+
+def benchmark_in(subject: str) -> str:
+    """Return the benchmark that a report's subject names, "will-it-scale" of "will-it-scale.per_thread_ops"."""
+    return read_subject(subject).metric.partition(".")[0]

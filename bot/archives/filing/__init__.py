@@ -12,14 +12,18 @@ from bot.archives.filing.known_reports import add_report, keys_of_culprit, load,
 from bot.mail.identity import BotIdentity
 from bot.outbox.command_answers import answer
 from bot.replies.effect import Effect, Mode, Relation
-from bot.replies.reading import Reading
-from bot.replies.report_lookup import KnownReports
+from bot.replies.reading import Reading, understand
+from bot.replies.report_lookup import KnownReports, Thread
 from bot.replies.sender_kind import SenderKind
+from bot.robot_reports.proof import is_proven
 from bot.robot_reports.report import find_report
 from bot.robot_reports.value import RobotReport
 from tracker.domain.events import EventKind
 from tracker.models import Message, RawMessage, Report
 from tracker.services import event_log, report_summary
+from tracker.services.suggestions import UNVERIFIED_REPORT
+
+MOST_REPORTS = 50  # of one culprit, that are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,14 @@ class MailFiler:
         self._conclusions = Conclusions(identity, now)
         self._with_new_mail: set[int] = set()  # reports with new mail
         self.new_recipients: set[int] = set()  # reports with new recipients
+        self._out_of_order: set[int] = set()  # reports whose culprit was reported earlier, in a mail read later
         self.clear_cache()
 
     def clear_cache(self) -> None:
         """Empty the cache; `load_reports` loads from the database."""
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
-        self._filed: set[str] = set()
+        self._filed: dict[str, str] = {}  # Message-IDs, with the trust of the mail that is filed
         self._bulletins: set[str] = set()  # our own mails that are about no report
 
     def load_reports(self, readings: Sequence[Reading]) -> None:
@@ -58,6 +63,9 @@ class MailFiler:
 
     def refold(self) -> None:
         """Update the cached states; called once per batch."""
+        for report in Report.objects.filter(pk__in=self._out_of_order).order_by("pk"):
+            self._reimport(report)
+        self._out_of_order.clear()
         event_log.refold(self._conclusions.touched)  # reports that were rolled back do not exist, and are not folded
         report_summary.refresh(self._conclusions.touched | self._with_new_mail)
         self._conclusions.touched.clear()
@@ -89,9 +97,9 @@ class MailFiler:
             return Filed()  # so that the real one, which may come later, is not a duplicate
         if reading.kind is SenderKind.SELF and mail.message_id in self._bulletins:
             return Filed()  # it names many reports and belongs to none, and so do replies to it
-        if mail.message_id in self._filed:
+        if mail.message_id in self._filed and not self._makes_way(reading, keep):
             return Filed(mail.message_id, was_known=True)
-        if mail.author.email in self.identity.robots and (robot_report := find_report(mail)):
+        if robot_report := self._report_in(reading):
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
@@ -100,8 +108,28 @@ class MailFiler:
             filed = Filed(mail.message_id)
         else:
             return Filed()
-        self._filed.add(mail.message_id)
+        self._filed[mail.message_id] = reading.trust.verdict
         return filed
+
+    def _report_in(self, reading: Reading) -> RobotReport | None:
+        return find_report(reading.mail) if reading.mail.author.email in self.identity.robots else None
+
+    def _makes_way(self, reading: Reading, keep: Callable[[], RawMessage]) -> bool:
+        """Forget an unproven mail, such as a damaged copy, for a proven one under its Message-ID.
+
+        The same mail acts, in whichever order they come. False if the mail is to be treated as known.
+        """
+        name = reading.mail.message_id
+        if not reading.trust.proven or self._filed[name] == reading.trust.verdict:
+            return False
+        before = Message.objects.filter(message_id=name).exclude(source=keep()).select_related("report").first()
+        if before is None:
+            return False  # the very same mail, which `replay` reads again
+        event_log.forget_mail([name])
+        self._conclusions.touched.add(before.report_id)
+        self.known.forget(name)
+        before.delete()
+        return True
 
     def _file_reply(self, reading: Reading, relations: Mapping[str, Relation], source: RawMessage) -> Filed:
         """File our own mail, a reply, or a mail elsewhere that names a report."""
@@ -117,28 +145,44 @@ class MailFiler:
         return Filed(mail.message_id, is_reply=True)
 
     def file_again(self, reading: Reading) -> None:
-        """Refile a mail now that more is known: under the first report that it is about, and with all its effects."""
+        """Refile a mail now that more is known: under the first report that it is about, and with all its effects.
+
+        A robot's report stays what it is.
+        """
+        if self._report_in(reading):
+            return
         relations = self.known.relations(reading)
         if reading.kind is SenderKind.SELF or not relations:
             return
         first_tag, first_relation = next(iter(relations.items()))
         report = self._rows[first_tag]
         role = self.known.reports[report.tag].role_of(reading, self.identity) or ""
+        thread = self.known.thread_for(reading, report.tag, first_relation)
         message = Message.objects.filter(message_id=reading.mail.message_id)
-        message.exclude(report=report, role=role, relation=first_relation).update(
-            report=report, role=role, relation=first_relation
+        message.exclude(report=report, role=role, relation=first_relation, thread=thread).update(
+            report=report, role=role, relation=first_relation, thread=thread
         )
-        self.known.file_under(reading.mail.message_id, report.tag)
+        self.known.file(reading.mail.message_id, report.tag, thread)
         self._with_new_mail.add(report.pk)
         for tag, relation in relations.items():
             self._conclusions.apply(reading, tag, relation, self.known, self._rows)
 
+    def _reimport(self, report: Report) -> None:
+        """Let the earliest report of a culprit be its headline, whichever of them was read first."""
+        mails = report.messages.exclude(tables=b"").select_related("source").order_by("sent_at", "message_id")
+        readings = [understand(mail.source.raw, self.identity) for mail in mails[:MOST_REPORTS]]
+        found = [(reading, self._report_in(reading)) for reading in readings]
+        policy = self.identity.trust_policy
+        report_import.import_again(
+            report, [(each, is_proven(each, reading, policy), reading.mail.subject) for reading, each in found if each]
+        )
+
     def _add_known(self, report: Report) -> None:
         add_report(self.known, self._rows, report)
 
-    def _store(self, reading: Reading, report: Report, source: RawMessage, relation: str = "") -> Message:
-        mail = reading.mail
-        role = self.known.reports[report.tag].role_of(reading, self.identity)
+    def _store(self, reading: Reading, report: Report, source: RawMessage, relation: Relation | None = None) -> Message:
+        mail, trust = reading.mail, reading.trust
+        thread = self.known.thread_for(reading, report.tag, relation) if relation else Thread.REPORT
         message = Message.objects.create(
             message_id=mail.message_id,
             report=report,
@@ -149,31 +193,39 @@ class MailFiler:
             subject=mail.subject,
             sent_at=mail.date or self.now,
             kind=reading.kind,
-            role=role or "",
-            relation=relation,
-            trust=reading.trust.verdict,
-            trust_by=reading.trust.by[:300],
+            role=self.known.reports[report.tag].role_of(reading, self.identity) or "",
+            relation=relation or "",
+            thread=thread,
+            trust=trust.verdict,
+            trust_by=trust.by[:300],
+            signature="" if trust.covers("message-id") else trust.signature,
             # All text of our own mail is ours, including the tag block that looks like a quote.
             own_text=(mail.text if reading.kind is SenderKind.SELF else reading.own_text)[:100_000],
         )
-        self.known.file(mail.message_id, report.tag)
+        self.known.file(mail.message_id, report.tag, thread)
         self._with_new_mail.add(report.pk)
         return message
 
     def _file_report(self, reading: Reading, robot_report: RobotReport, source: RawMessage) -> Filed:
         """File a robot's report: its culprit's report, its findings, and the event that it was reported. If its culprit
-        or its metric is uncertain, that event is a suggestion, and the report is held until it is accepted.
+        or its metric is uncertain, or its sender not verified, that event is a suggestion, and the report is held until
+        it is accepted.
         """
         mail = reading.mail
-        report, repeated, new_recipients = report_import.report_for(mail, robot_report, self.identity)
+        proven = is_proven(robot_report, reading, self.identity.trust_policy)
+        report, repeated, new_recipients = report_import.report_for(reading, robot_report, self.identity, proven=proven)
         if repeated and new_recipients:
             self.new_recipients.add(report.pk)
         self._add_known(report)
         message = self._store(reading, report, source)
         Message.objects.filter(pk=message.pk).update(tables=report_import.packed(robot_report))
+        if repeated and report.messages.exclude(tables=b"").order_by("-sent_at", "-message_id").first() != message:
+            self._out_of_order.add(report.pk)
         events = report_import.events_of(mail, robot_report, mail.date or self.now)
-        if robot_report.unsure:
-            effect = Effect(EventKind.REPORTED, Mode.SUGGEST, "unsure_report", quote="; ".join(robot_report.unsure))
+        if robot_report.unsure or not proven:
+            rule = "unsure_report" if proven else UNVERIFIED_REPORT
+            reasons = (*robot_report.unsure, *(() if proven else (report_import.UNVERIFIED,)))
+            effect = Effect(EventKind.REPORTED, Mode.SUGGEST, rule, quote="; ".join(reasons))
             for event in events:
                 self._conclusions.suggest(report, event, effect)
         else:

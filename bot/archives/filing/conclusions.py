@@ -14,7 +14,7 @@ from bot.replies.reading import Reading
 from bot.replies.report_lookup import KnownReports
 from bot.replies.to_events import event_of
 from tracker.domain.events import EventData, EventKind
-from tracker.models import Report, Suggestion
+from tracker.models import Decision, Message, Report, Suggestion
 from tracker.services import event_log
 
 
@@ -35,7 +35,9 @@ class Conclusions:
     ) -> None:
         """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
         report = rows[tag]
-        standpoint = known.reports[tag].standpoint(reading, relation, self.identity)
+        standpoint = known.standpoint(reading, tag, relation, self.identity)
+        if standpoint.aimed and self._is_copy(reading):
+            standpoint = replace(standpoint, aimed=False)
         at = reading.mail.date or self.now
         effects = effects_of(reading, standpoint, self.identity.trust_policy)
         has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
@@ -55,21 +57,22 @@ class Conclusions:
                 event_log.correct_role(report, event)
                 self.append(report, [event], effect.quote)
 
+    def _is_copy(self, reading: Reading) -> bool:
+        """Whether the same signed mail was filed before under another Message-ID, which is not signed."""
+        if not reading.trust.signature or reading.trust.covers("message-id"):
+            return False
+        same = Message.objects.filter(signature=reading.trust.signature).order_by("pk")
+        return same.values_list("message_id", flat=True).first() not in (None, reading.mail.message_id)
+
     def suggest(self, report: Report, event: EventData, effect: Effect) -> None:
-        """Store an event as a suggestion, once."""
-        Suggestion.objects.get_or_create(
-            report=report,
-            key=event.key,
-            defaults={
-                **{
-                    name: getattr(event, name)
-                    for name in ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to")
-                },
-                "remark": event.remark,
-                "quote": effect.quote[:2000],
-                "rule": effect.rule,
-            },
-        )
+        """Store an event as a suggestion, once; of the versions of a patch the last one, until somebody has decided."""
+        names = ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to", "remark")
+        values = {name: getattr(event, name) for name in names}
+        values |= {"quote": effect.quote[:2000], "rule": effect.rule}
+        row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
+        later = (event.occurred_at, event.message_id) > (row.occurred_at, row.message_id)
+        if not made and later and row.decision == Decision.OPEN:
+            Suggestion.objects.filter(pk=row.pk).update(**values)
 
     def _sha10_of(self, argument: str, known: KnownReports, rows: Mapping[str, Report]) -> str:
         """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""

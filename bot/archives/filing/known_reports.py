@@ -12,7 +12,8 @@ from django.db.models.functions import Concat, Substr
 
 from bot.archives.prefilter import DIGITS, key_of_commit, key_of_message, key_of_title
 from bot.replies.reading import Reading
-from bot.replies.report_lookup import KnownReport, KnownReports
+from bot.replies.report_lookup import KnownReport, KnownReports, Thread
+from bot.robot_reports.subject import benchmark_in
 from tracker.models import Message, OutgoingMail, PendingReference, Report
 
 Item = TypeVar("Item")
@@ -66,15 +67,21 @@ def patch_keys(reading: Reading) -> list[str]:
     return [key.decode() for key in (*keys, *([key_of_title(reading.reverts)] if reading.reverts else ()))]
 
 
-def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]) -> set[str]:
+def load(
+    known: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]
+) -> dict[str, str]:
     """Add the reports that these mails may be about to `known` and `rows` (by tag), and the ids of our own mails that
-    are about no report to `bulletins`. Returns those of the mails' own ids that are filed already.
+    are about no report to `bulletins`. Returns those of the mails' own ids that are filed already, with their trust.
     """
     names = {name for reading in readings for name in names_in(reading)}
     read: dict[str, int] = {}
+    threads: dict[str, Thread] = {}
+    trust: dict[str, str] = {}
     sent: dict[str, int] = {}
     for chunk in _slices(sorted(names)):
-        read |= dict(Message.objects.filter(message_id__in=chunk).values_list("message_id", "report_id"))
+        columns = ("message_id", "report_id", "thread", "trust")
+        for name, pk, thread, verdict in Message.objects.filter(message_id__in=chunk).values_list(*columns):
+            read[name], threads[name], trust[name] = pk, Thread(thread), verdict
         for name, pk in OutgoingMail.objects.filter(message_id__in=chunk).values_list("message_id", "report_id"):
             if pk is None:
                 bulletins.add(name)
@@ -90,8 +97,8 @@ def load(known: KnownReports, rows: dict[str, Report], readings: Sequence[Readin
             tags[report.pk] = report.tag
     for message_id, pk in filed.items():
         if pk in tags:
-            known.file(message_id, tags[pk])
-    return {reading.mail.message_id for reading in readings} & read.keys()
+            known.file(message_id, tags[pk], threads.get(message_id, Thread.REPORT))
+    return {name: trust[name] for name in (reading.mail.message_id for reading in readings) if name in trust}
 
 
 def add_report(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
@@ -103,9 +110,11 @@ def add_report(known: KnownReports, rows: dict[str, Report], report: Report) -> 
             culprit=report.culprit.sha,
             title=report.culprit.title,
             message_ids=(),
-            authors=frozenset(report.authors),
+            authors=frozenset(report.authors) | report.verified_authors,
             people=frozenset(report.recipients),
             verdict=report.verdict,
+            benchmark=benchmark_in(report.title),
+            verified=None if report.people_verified else report.verified_authors,
         )
     )
 

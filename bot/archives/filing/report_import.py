@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail
+from bot.replies.reading import Reading
 from bot.replies.report_lookup import person_keys
 from bot.replies.to_events import in_mainline_event, reported_event
 from bot.robot_reports.machine import machine_parts
@@ -15,26 +18,39 @@ from bot.robot_reports.table import ReportTable, Value
 from bot.robot_reports.value import RobotReport
 from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
 from tracker.domain.events import EventData, Verdict
-from tracker.models import Finding, Machine, Report
+from tracker.models import Finding, Machine, Report, Scenario
 from tracker.models.git import TreeRole
 from tracker.services import catalog
+from tracker.services.report_summary import clipped
 
 _LONGEST = 400  # characters of a name
 _DOUBTFUL = "the robot's report is doubtful: "
+_UNVERIFIED = "not verified: "
+UNVERIFIED = "nothing proves that the robot sent it"
 
 
-def report_for(mail: ParsedMail, robot_report: RobotReport, identity: BotIdentity) -> tuple[Report, bool, bool]:
+def report_for(
+    reading: Reading, robot_report: RobotReport, identity: BotIdentity, *, proven: bool
+) -> tuple[Report, bool, bool]:
     """Return the culprit's report with this mail's findings, whether it existed, and whether it has new recipients.
 
-    A mail with inconsistencies creates a held report, and adds nothing to an existing one. A mail without any releases
-    a report that was held for inconsistencies, and replaces its numbers.
+    A mail with inconsistencies, or of a sender that is not verified, creates a held report, and adds nothing to an
+    existing one: no people, no findings. A mail without any releases a report that was held for that, and replaces its
+    numbers and its people.
     """
+    mail = reading.mail
     culprit = catalog.commit_for(robot_report.culprit, title=clean_title(robot_report))
     before = Report.objects.filter(culprit=culprit).first()
+    if before and not proven:
+        return before, True, False
+    known = (before.authors, before.recipients) if before else ([], [])
+    if before and not before.people_verified:
+        before.authors, before.recipients, before.people_verified = [], [], True
+        before.save(update_fields=["authors", "recipients", "people_verified"])
     if before and not (before.messages.exists() or before.results.exists()):
         before = None  # a report without any mail or result
-    known = (before.authors, before.recipients) if before else ([], [])
-    people = [address for address in (*mail.to, *mail.cc) if address.email not in identity.robots]
+    sure = proven and not robot_report.unsure
+    authors, people = _people(reading, identity)
     report = catalog.report_for(
         culprit,
         Verdict(robot_report.verdict),
@@ -42,20 +58,47 @@ def report_for(mail: ParsedMail, robot_report: RobotReport, identity: BotIdentit
         subsystem=robot_report.subject.subsystem,
         tree=catalog.tree_for(robot_report.subject.tree),
         branch=robot_report.subject.branch,
-        authors=person_keys(address for address in people if address in mail.to),
+        authors=person_keys(authors),
         recipients=person_keys(people),
     )
-    doubtful = report.held.startswith(_DOUBTFUL)
-    if robot_report.unsure and before is None:
-        report.held = _DOUBTFUL + "; ".join(robot_report.unsure)
-        report.save(update_fields=["held"])
-    if not robot_report.unsure and doubtful:
+    provisional = report.held.startswith((_DOUBTFUL, _UNVERIFIED))
+    if not sure and before is None:
+        report.held = _DOUBTFUL + "; ".join(robot_report.unsure) if proven else _UNVERIFIED + UNVERIFIED
+        report.people_verified = proven
+        report.save(update_fields=["held", "people_verified"])
+    if sure and provisional:
         report.findings.filter(result=None).delete()
         report.held, report.verdict = "", robot_report.verdict
         report.save(update_fields=["held", "verdict"])
-    if not robot_report.unsure or before is None:
+    if sure or before is None:
         add_findings(report, robot_report)
     return report, before is not None, known != (report.authors, report.recipients)
+
+
+def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, str]]) -> None:
+    """Replace what a culprit's report has from mail by what these robot reports say, each with its subject and whether
+    it is proven. The first one that is proven and has no inconsistencies gives the headline, else the first.
+    """
+    sure = [each for each in reports if each[1] and not each[0].unsure]
+    chosen = sure or list(reports[:1])
+    report.findings.filter(result=None).delete()
+    if chosen and not report.results.exists():
+        robot_report, _, title = chosen[0]
+        subject = robot_report.subject
+        report.verdict, report.title, report.subsystem = robot_report.verdict, title, clipped(subject.subsystem)
+        report.tree, report.branch = catalog.tree_for(subject.tree), subject.branch
+        report.save(update_fields=["verdict", "title", "subsystem", "tree", "branch"])
+    for robot_report, *_ in chosen:
+        add_findings(report, robot_report)
+
+
+def _people(reading: Reading, identity: BotIdentity) -> tuple[list[Address], list[Address]]:
+    """Return the authors and all recipients of a robot's report. Of a proven mail, only those whom it signed."""
+    mail, trust = reading.mail, reading.trust
+    to = mail.to if trust.covers("to") or not trust.proven else ()
+    cc = mail.cc if trust.covers("cc") or not trust.proven else ()
+    robots = identity.robots
+    return [each for each in to if each.email not in robots], [each for each in (*to, *cc) if each.email not in robots]
 
 
 def events_of(mail: ParsedMail, robot_report: RobotReport, at: datetime) -> list[EventData]:
@@ -83,7 +126,7 @@ def add_findings(report: Report, robot_report: RobotReport) -> None:
     headline = Finding(
         report=report,
         metric=catalog.metric_for(robot_report.metric),
-        scenario=catalog.scenario_for(robot_report.suite[:_LONGEST], dict(robot_report.test.parameters)),
+        scenario=_scenario(robot_report.suite, robot_report.test.parameters),
         machine=_machine(robot_report.machine, robot_report.test.machine),
         parent=parent,
         base=robot_report.base,
@@ -100,7 +143,7 @@ def add_findings(report: Report, robot_report: RobotReport) -> None:
             Finding(
                 report=report,
                 metric=catalog.metric_for(impact.metric),
-                scenario=catalog.scenario_for(impact.suite[:_LONGEST], dict(impact.parameters)),
+                scenario=_scenario(impact.suite, impact.parameters),
                 machine=_machine(table.axis("tbox_group") if table else "", impact.machine),
                 parent=parent,
                 base=robot_report.base,
@@ -144,3 +187,8 @@ def _machine(name: str, text: str) -> Machine:
         cpu_model=parts.cpu,
         codename=parts.codename,
     )
+
+
+def _scenario(suite: str, parameters: Iterable[tuple[str, str]]) -> Scenario:
+    """Return the scenario, its parameters by name: reports give them in different orders, and any may be read first."""
+    return catalog.scenario_for(suite[:_LONGEST], dict(sorted(parameters)))

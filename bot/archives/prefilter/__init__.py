@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 
 from bot.archives.prefilter import patterns
@@ -25,8 +26,11 @@ _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
 _ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
 _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
-_NAMING = (patterns.MESSAGE_ID, patterns.IN_REPLY_TO, patterns.REFERENCES)
+_ANSWERING = (patterns.IN_REPLY_TO, patterns.REFERENCES)
 _WRAPPED = (patterns.BASE64, patterns.QUOTED_PRINTABLE, patterns.DELSP)  # encodings that may hide words in a body
+_HOSTS = (b"lore.kernel.org/", b"lkml.kernel.org/", b"msgid.link/")
+_LONGEST_HOST = 20  # bytes
+_SPACE = re.compile(rb"[ \t\n]")
 _BEFORE, _AFTER = 40, 700  # bytes around the host of a link that hold all of it
 _LONGEST_FIELD = 64_000  # bytes
 _LINKS = 200
@@ -42,6 +46,17 @@ class Passes(Enum):
     NAMED = 2  # it names a culprit
     REPORT = 3  # it looks like a robot's report
     MAYBE = 4  # it may be about a report, perhaps one that we don't have yet
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What stage one sees of a mail: whether it must be parsed, and the names of all that may make it relevant.
+
+    These are the mails it answers and links to, the commits it says it fixes, and the title it reverts.
+    """
+
+    why: Passes
+    names: list[bytes]
 
 
 class Prefilter:
@@ -61,29 +76,58 @@ class Prefilter:
         be filed only after they are checked. A mail that names only itself waits for nothing, and nothing waits for
         it, so that the same mails are stored wherever a reading is interrupted.
         """
+        raw, found, end = self._scanned(raw)
+        own = _own_ids(raw, found, end)
+        why = self._why(raw, found, end, [*own, *_answered_ids(raw, found, end)])
+        if why is not Passes.NOT and own:
+            if why is not Passes.MAYBE:
+                self.tracked.add(own[0])
+            elif self.names(raw):
+                self.awaited.add(own[0])
+        return why
+
+    def look(self, raw: bytes) -> Look:
+        """Return what `passes` does, and the names in the mail: for an archive with an index, where nothing waits."""
+        raw, found, end = self._scanned(raw)
+        own = _own_ids(raw, found, end)
+        body, in_body = raw, found
+        if b"\0" in raw or not found.keys().isdisjoint(_WRAPPED):
+            body = self._decoded_body(raw, found, end)
+            in_body = self._signs.of(body)
+        names = [*_answered_ids(raw, found, end), *_names_in_body(body, in_body)]
+        subject = _subject(raw, found, end)
+        if b'Revert "' in subject and not _ANSWER.match(subject):
+            names.append(_key_of_title(subject))
+        ours = patterns.OWN in found or patterns.OWN in in_body or patterns.PAGE in in_body
+        if ours or self.tracked.holds_any(names) or self.tracked.holds_any(own):
+            why = Passes.TRACKED
+        else:
+            why = Passes.REPORT if self._may_be_report(raw, found, end) else Passes.NOT
+        if why is not Passes.NOT and own:
+            self.tracked.add(own[0])
+        return Look(why, names)
+
+    def _may_be_report(self, raw: bytes, found: patterns.Found, end: int) -> bool:
+        if patterns.ROBOT not in found or found[patterns.ROBOT][0] >= end:
+            return False
+        return self._reports.may_be_report(b"".join(_values(raw, found, patterns.FROM, end)), raw)
+
+    def _scanned(self, raw: bytes) -> tuple[bytes, patterns.Found, int]:
+        """Return the mail with LF line ends, the patterns in it, and where its header ends."""
         raw = _with_lf_ends(raw)
         found = self._signs.of(raw)
-        end = found[patterns.HEAD_END][0] if patterns.HEAD_END in found else len(raw)
-        ids = _ids(raw, found, end)
-        why = self._why(raw, found, end, ids)
-        if why is not Passes.NOT and (own := _own_id(raw, found, end)):
-            if why is not Passes.MAYBE:
-                self.tracked.add(own)
-            elif self.names(raw):
-                self.awaited.add(own)
-        return why
+        return raw, found, found[patterns.HEAD_END][0] if patterns.HEAD_END in found else len(raw)
 
     def names(self, raw: bytes) -> dict[str, bool]:
         """Return the keys that a mail names, and whether each is its own id: the mails it answers and links to, the
         commits it says it fixes, the title it reverts. {} if it names only itself.
         """
-        raw = _with_lf_ends(raw)
-        found = self._signs.of(raw)
-        end = found[patterns.HEAD_END][0] if patterns.HEAD_END in found else len(raw)
-        own = _own_id(raw, found, end)
+        raw, found, end = self._scanned(raw)
+        own = b"".join(_own_ids(raw, found, end)[:1])
         body = self._decoded_body(raw, found, end)
         links = find_links(body.decode("utf-8", "replace"))
-        keys = [*_ids(raw, found, end), *(key_of_message(link.message_id) for link in links)]
+        answered = _answered_ids(raw, found, end)
+        keys = [*_own_ids(raw, found, end), *answered, *(key_of_message(link.message_id) for link in links)]
         keys += [key_of_commit(sha[1]) for sha in _FIXED.finditer(body)]
         subject = _subject(raw, found, end)
         keys += [_key_of_title(subject)] if b'Revert "' in subject else []
@@ -99,9 +143,9 @@ class Prefilter:
             return Passes.NAMED
         suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
         if patterns.ROBOT in found and found[patterns.ROBOT][0] < end:
-            sender = b"".join(_values(raw, found, patterns.FROM, end))
-            if self._reports.may_be_report(sender, raw):
+            if self._may_be_report(raw, found, end):
                 return Passes.REPORT
+            sender = b"".join(_values(raw, found, patterns.FROM, end))
             # A reply to something that a robot sent or received; but robots reply, too, to patches.
             answers = patterns.IN_REPLY_TO in found and _ANSWER.match(subject) is not None
             suspicious = suspicious or (answers and not self._reports.is_robot(sender))
@@ -136,6 +180,15 @@ class Prefilter:
         return Passes.MAYBE if patterns.COMMAND in found else Passes.NOT
 
 
+def _names_in_body(body: bytes, found: patterns.Found) -> Iterator[bytes]:
+    """Yield the mails that a body links to, and the commits that it says it fixes."""
+    for end in found.get(patterns.LINK, ())[:_LINKS]:
+        yield from _linked(body, end)
+    for end in found.get(patterns.FIXES, ()):
+        if sha := _SHA.match(body, end):
+            yield key_of_commit(sha[1])
+
+
 def key_of_message(message_id: str) -> bytes:
     return message_id.encode("utf-8", "surrogateescape")
 
@@ -165,17 +218,15 @@ def _values(raw: bytes, found: patterns.Found, sign: int, end: int) -> Iterator[
             yield value[0]
 
 
-def _own_id(raw: bytes, found: patterns.Found, end: int) -> bytes:
-    return next((each for value in _values(raw, found, patterns.MESSAGE_ID, end) for each in _ids_in(value)), b"")
+def _own_ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
+    """Return the Message-ID of a mail; hostile mail may have several, of which the first counts."""
+    return [each for value in _values(raw, found, patterns.MESSAGE_ID, end) for each in _ids_in(value)]
 
 
-def _ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
-    """Return the Message-IDs of a mail and of those that it answers."""
-    ids: list[bytes] = []
-    for sign in _NAMING:
-        for value in _values(raw, found, sign, end):
-            ids += _ids_in(value)
-    return ids
+def _answered_ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
+    """Return the Message-IDs of the mails that it answers, each once."""
+    values = (value for sign in _ANSWERING for value in _values(raw, found, sign, end))
+    return list(dict.fromkeys(each for value in values for each in _ids_in(value)))
 
 
 def _ids_in(value: bytes) -> list[bytes]:
@@ -209,6 +260,10 @@ def _with_lf_ends(raw: bytes) -> bytes:
 
 
 def _linked(body: bytes, offset: int) -> Iterator[bytes]:
-    """Return the keys of mails that a link leads to, parsed from a window around `offset`."""
-    window = body[max(0, offset - _BEFORE) : offset + _AFTER].decode("utf-8", "replace").replace("\ufffd", " ")
-    return (key_of_message(link.message_id) for link in find_links(clean(window)) if link.message_id)
+    """Return the keys of mails that a link leads to, parsed from a window around `offset`, the end of a host."""
+    if not body[max(0, offset - _LONGEST_HOST) : offset].lower().endswith(_HOSTS):
+        return iter(())  # git.kernel.org and the like
+    end = _SPACE.search(body, offset, offset + _AFTER)
+    window = body[max(0, offset - _BEFORE) : end.start() if end else offset + _AFTER]
+    text = window.decode("utf-8", "replace").replace("\ufffd", " ")
+    return (key_of_message(link.message_id) for link in find_links(clean(text)) if link.message_id)

@@ -1,6 +1,7 @@
 """Open archives: detect the format of a path or URL, and return sources of raw mail, each with a cursor.
 
-To add a format: a file with a class like `Source`, a line in `open_sources`, a test in tests/bot/test_archives.py.
+To add a format: a file with a class like `Source`, a line in `open_sources`, a test in
+tests/bot/archives/test_archives.py.
 """
 
 from __future__ import annotations
@@ -63,6 +64,16 @@ class Source(Protocol):
 def printable(path: Path) -> str:
     """Return a path as text that can be shown and stored, whatever its bytes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def shown(name: str) -> str:
+    """Return what `open_sources` is given as it may be stored and shown: without a password."""
+    if "://" not in name:
+        return printable(Path(name).resolve()) if name != "-" else name
+    try:
+        return _on_a_server(name).name
+    except Unreadable:
+        return f"{name.partition('://')[0][:20]}://…"
 
 
 def open_sources(name: str) -> list[Source]:

@@ -12,7 +12,7 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -22,6 +22,7 @@ from bot.archives.checkpoint import ReadCheckpoint
 from bot.archives.sources.raw import LIMIT, RawMail
 from bot.errors import Unreadable
 from bot.git import repository as git
+from bot.processes import end_with_parent
 from tracker.domain.english import counted
 
 _SLICE = 256  # mails named to the unpacker at once
@@ -66,6 +67,14 @@ class EpochSource:
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         return read_epoch(self.epoch, ReadCheckpoint.parse(cursor).newest, goal)
 
+    def count(self, cursor: str) -> int:
+        """Return the number of mails up to a cursor."""
+        return ReadCheckpoint.parse(cursor).count
+
+    def at(self, positions: Sequence[str]) -> Iterator[RawMail]:
+        """Yield the mails at these positions once more."""
+        return read_commits(self.epoch, positions)
+
     def after(self, cursor: str, position: str, seen: int) -> str:
         return str(ReadCheckpoint.parse(cursor).to(position, seen))
 
@@ -105,17 +114,29 @@ def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Iterator[Ra
         reading.end()
 
 
+def read_commits(epoch: Path, commits: Sequence[str]) -> Iterator[RawMail]:
+    """Yield the mails that these commits added, in this order."""
+    for start in range(0, len(commits), _SLICE):
+        reading = _Reading(epoch, commits=commits[start : start + _SLICE])
+        try:
+            yield from reading.mails()
+        finally:
+            reading.end()
+
+
 class _Reading:
     """The processes of one pass: a `git log` that names mails, and the unpacker that it feeds."""
 
-    def __init__(self, epoch: Path, since: str, until: str) -> None:
+    def __init__(self, epoch: Path, since: str = "", until: str = "", commits: Sequence[str] = ()) -> None:
         self.epoch, self.since = epoch, since
         # A file, since a pipe that is not read would fill up and block git.
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
-        span = [until, f"^{since}"] if since else [until]
-        form = ("--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=%H")
+        span = ["--reverse", until, f"^{since}"] if since else ["--reverse", until]
+        span = ["--no-walk=unsorted", *commits] if commits else span
+        form = ("--raw", "--no-abbrev", "--no-renames", "--format=%H")
         self.log = self._start("log", *form, *span, "--")
-        self.unpacker = self._start("cat-file", "--batch", "--buffer")
+        # Mails are rarely deltas of each other: the usual cache of 96 MB only costs.
+        self.unpacker = self._start("-c", "core.deltaBaseCacheLimit=4m", "cat-file", "--batch", "--buffer")
         try:
             fcntl.fcntl(_pipe(self.unpacker.stdout), _SET_PIPE_SIZE, _PIPE)
         except OSError:
@@ -133,6 +154,7 @@ class _Reading:
                 stderr=self.errors,
                 env=git.ENVIRONMENT,
                 bufsize=1 << 18,
+                preexec_fn=end_with_parent,
             )
         except FileNotFoundError as missing:
             raise Unreadable("git is not installed: install the package git") from missing

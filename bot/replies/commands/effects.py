@@ -20,6 +20,7 @@ COMMANDED: dict[Word, EventKind] = {
     Word.ASSIGN: EventKind.ASSIGNED,
     Word.REMIND_OFF: EventKind.REMINDERS_OFF,
 }
+COMMAND = "command_"  # what the rules of commands begin with
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 
 
@@ -29,7 +30,7 @@ def effect_of(command: Command) -> Effect:
     return Effect(
         COMMANDED[command.word],
         Mode.AUTO,
-        f"command_{command.word.replace(' ', '_')}",
+        COMMAND + command.word.replace(" ", "_"),
         quote=f"{command.word} {text}".strip(),
         title=text if command.word in _IN_TITLE else "",
         remark="" if command.word in _IN_TITLE else text,

@@ -86,6 +86,12 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     return Commands(tuple(good), tuple(bad))
 
 
+def refused(commands: Commands, why: str) -> Commands:
+    """Return the commands with none of them valid, each with the same error message for the writer."""
+    bad = tuple(BadCommand(f"{each.word.value} {each.argument}".strip(), why, each.line) for each in commands.good)
+    return Commands((), (*bad, *commands.bad), commands.too_many)
+
+
 def _read(text: str, line: int, foreign: bool, written: str) -> Command | BadCommand | None:
     if not text:
         return None if foreign else BadCommand("", "no command after the prefix", line)

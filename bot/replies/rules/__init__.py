@@ -2,8 +2,8 @@
 
 One file per theme, in the notation of phrases.py; docs/reading.md is generated from them (`make reading`), one row per
 `Rule`. The first matching rule with an effect decides what the mail does; others only suggest.
-To add a rule: a `Rule` in the file of its theme, sample sentences in tests/bot/test_rules.py, then `make reading`,
-which measures it on the labelled threads. Never add a rule for one known mail.
+To add a rule: a `Rule` in the file of its theme, sample sentences in tests/bot/replies/test_rules.py, then
+`make reading`, which measures it on the labelled threads. Never add a rule for one known mail.
 """
 
 from __future__ import annotations

@@ -36,6 +36,12 @@ domain with a known key, an `Authentication-Results` header of a trusted server 
 server accepted the mail, or a developer signature (patatt) with a key in the keyring. An unsigned mail from a domain
 that is known to sign counts as failed.
 
+A proof covers the headers that were signed. What needs proof must be aimed at a report by signed `To`, `Cc`,
+`In-Reply-To` or `References`, or by a `Closes:` line of the body; `Delivered-To` and the like aim nothing. If
+`Content-Type` is not signed, a mail does only what its body says however it is read. A signing domain counts for
+addresses of its own organisation, by the Public Suffix List. Copies of one signed mail act once. A robot's report
+without proof is held, or suggested for a report that exists; it adds neither people nor findings.
+
 **If a rule is wrong**, switch it off by name (`PERFWORK_RULES_OFF`; any rule in the first two tables). The review
 queue shows how people decided on suggestions.
 

@@ -1,0 +1,317 @@
+"""The two stages of reading: the prefilter loses nothing relevant, and the order of reading has no influence."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.archives import batch
+from bot.archives.filing import MailFiler, known_reports
+from bot.archives.prefilter import Passes, Prefilter, key_of_commit, key_of_title
+from bot.archives.prefilter.decode_body import decode_body
+from bot.archives.prefilter.key_set import KeySet
+from bot.archives.sources.mbox import read_mbox
+from bot.archives.sources.public_inbox import read_epoch
+from bot.archives.sources.raw import RawMail
+from bot.archives.tally import ReadTally
+from bot.mail.identity import BotIdentity
+from bot.mail.message import parse
+from bot.replies.reading import read
+from bot.robot_reports.report import find_report
+from tests.bot.robot_reports.test_robot_reports import INVENTED
+from tracker.domain.events import Verdict
+from tracker.models import Event, Message, PendingReference, Report, Suggestion
+from tracker.services import catalog
+
+BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
+
+
+def stored() -> dict[str, Any]:
+    """All that reading mail leaves, by names and not by numbers."""
+    return {
+        "reports": sorted(Report.objects.values_list("culprit__sha", "state", "status", "decided_by", "awaited")),
+        "messages": sorted(Message.objects.values_list("message_id", "report__culprit__sha", "kind", "role")),
+        "events": sorted(Event.objects.values_list("report__culprit__sha", "key", "kind", "role", "quote")),
+        "suggestions": sorted(Suggestion.objects.values_list("report__culprit__sha", "key", "quote")),
+    }
+
+
+def take_all(mails: list[RawMail], identity: BotIdentity, now: datetime, size: int = 7) -> ReadTally:
+    """Read mails as a worker would, in small batches, in one transaction."""
+    prefilter = Prefilter(known_reports.tracked_keys(), identity, known_reports.awaited_keys())
+    filer = MailFiler(identity, now)
+    tally = ReadTally()
+    for start in range(0, len(mails), size):
+        passed = [batch.Passed(mail, prefilter.passes(mail.raw)) for mail in mails[start : start + size]]
+        tally += batch.take([each for each in passed if each.why is not Passes.NOT], None, filer, prefilter)
+    return tally
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdentity, now: datetime) -> None:
+    mails = list(read_mbox(shared / "threads-dev.mbox"))
+    seen: list[dict[str, Any]] = []
+    for seed in range(6):
+        order = list(mails)
+        random.Random(seed).shuffle(order)
+        if seed == 0:
+            order = mails
+        if seed == 1:
+            order = mails[::-1]
+        with transaction.atomic():
+            take_all(order, lkp, now, size=1 if seed == 2 else 7)
+            seen.append(stored())
+            transaction.set_rollback(True)
+    assert len(seen[0]["messages"]) == 82
+    for other in seen[1:]:
+        assert other == seen[0]
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_stage_one_loses_nothing_that_parsing_everything_finds(
+    shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime
+) -> None:
+    """A real list: what the prefilter drops names nothing that is tracked once all of it is read."""
+    subprocess.run(
+        ["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", tmp_path / "0"], check=True
+    )
+    mails = list(read_epoch(tmp_path / "0"))
+    take_all(mails, lkp, now, size=500)
+    filer = MailFiler(lkp, now)
+    prefilter = Prefilter(known_reports.tracked_keys(), lkp)
+    passed = [mail for mail in mails if prefilter.passes(mail.raw) is not Passes.NOT]
+    relevant = []
+    for start in range(0, len(mails), 500):
+        readings = [read(parse(mail.raw), lkp) for mail in mails[start : start + 500]]
+        filer.load_reports(readings)
+        relevant += [
+            mail.position
+            for mail, reading in zip(mails[start : start + 500], readings, strict=True)
+            if filer.concerns(reading)
+        ]
+    assert len(relevant) >= 15
+    assert set(relevant) <= {mail.position for mail in passed}
+    assert len(passed) < 200  # of 6,014
+
+
+@pytest.mark.django_db
+def test_no_query_for_mail_that_does_not_concern_us(now: datetime) -> None:
+    prefilter = Prefilter([b"known@x"], BOT)
+    mail = b"From: a@b\nTo: c@d\nMessage-ID: <x@y>\nSubject: lunch\nReferences: <o@p>\n\nat noon? https://lore.kernel.org/r/z@z\n"
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        assert [prefilter.passes(mail) for _ in range(100)] == [Passes.NOT] * 100
+    assert len(queries) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_a_batch_costs_a_constant_number_of_queries_but_for_what_it_files(
+    shared: Path, lkp: BotIdentity, now: datetime
+) -> None:
+    mails = list(read_mbox(shared / "threads-dev.mbox"))
+    take_all(mails, lkp, now)
+    prefilter, filer = Prefilter(known_reports.tracked_keys(), lkp), MailFiler(lkp, now)
+    for chunk in (mails[:10], mails):
+        with CaptureQueriesContext(connection) as queries:
+            tally = batch.take(
+                [batch.Passed(mail, prefilter.passes(mail.raw)) for mail in chunk], None, filer, prefilter
+            )
+        assert tally.known == len(chunk)
+        savepoints = [each for each in queries if "SAVEPOINT" in each["sql"]]
+        assert len(queries) - len(savepoints) <= 8
+
+
+# --- the pure parts ---
+
+
+@given(st.lists(st.binary(max_size=12), max_size=60), st.lists(st.binary(max_size=12), max_size=20))
+def test_a_key_set_holds_what_a_set_holds(keys: list[bytes], others: list[bytes]) -> None:
+    half = len(keys) // 2
+    held = KeySet(keys[:half])
+    for key in keys[half:]:
+        held.add(key)
+    for key in (*keys, *others):
+        assert (key in held) is (key in set(keys))
+
+
+def test_a_key_set_grows_past_its_first_size() -> None:
+    held = KeySet(b"%d@x" % number for number in range(30_000))
+    for number in range(30_000, 40_000):
+        held.add(b"%d@x" % number)
+    assert all(b"%d@x" % number in held for number in range(40_000))
+    assert not any(b"%d@y" % number in held for number in range(40_000))
+    assert len(held) == 40_000
+
+
+@pytest.mark.parametrize(
+    ("subject", "tracked"),
+    [
+        ("[PATCH v2 1/3] mm: walk cold folios first", False),
+        ('[PATCH]\n Revert "mm: walk cold\n folios first"', True),
+        ("Re: [PATCH] mm: walk cold folios first", False),
+        ('[PATCH] Revert "mm: walk cold folios first"', True),
+        ("=?utf-8?q?Revert_=22mm=3A_walk_cold_folios_first=22?=", True),
+        ("mm: walk cold folios last", False),
+    ],
+)
+def test_titles_in_subjects(subject: str, tracked: bool) -> None:
+    prefilter = Prefilter([key_of_title("mm: walk cold folios first")], BOT)
+    assert (prefilter.passes(f"Message-ID: <1@x>\nSubject: {subject}\n\nhi".encode()) is Passes.NAMED) is tracked
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("\nFixes: 3b1f0c9d2e44 (\"mm: walk\")\n", Passes.NAMED),
+        ("\nFixes: commit 3B1F0C9D2E44\n", Passes.NAMED),
+        ("\nfixes:\n  3b1f0c9d2e44\n", Passes.NAMED),
+        ("\nFixes: 3b1f0c0000 (\"mm: other\")\n", Passes.NOT),
+        ("\n> Fixes: nothing\n", Passes.NOT),
+        ("\n#lkp fix: something\n", Passes.MAYBE),
+        ("\nsee #lkp\n", Passes.NOT),
+        ("\nReported-by: a robot <lkp@intel.com>\n", Passes.NOT),
+        ("\nReported-by: a robot <lkp@intel.com>\nCloses: https://lore.kernel.org/oe-kbuild-all/1@x/\n", Passes.NOT),
+        ("\nReported-by: a robot <lkp@intel.com>\nCloses: https://lore.kernel.org/oe-lkp/1@x/\n", Passes.MAYBE),
+        ("\n> kernel test robot noticed a -12.4% regression of x on:\n", Passes.MAYBE),
+        ("\nwe noticed a problem\n", Passes.NOT),
+        ("\nReported-by: Perfwork <perfbot+7d3e91c0a45b28f6@bot.example.org>\n", Passes.TRACKED),
+        ("\nReported-by: Perfwork <perfbot+7d3e91c0a45b28f6@other.example>\n", Passes.NOT),
+    ],
+)  # fmt: skip
+def test_signs_in_bodies(body: str, why: Passes) -> None:
+    prefilter = Prefilter([key_of_commit("3b1f0c9d2e440000")], BOT)
+    assert prefilter.passes(b"Message-ID: <1@x>\nSubject: a\n\n" + body.encode()) is why
+
+
+@given(st.binary(max_size=600))
+def test_stage_one_takes_any_bytes(raw: bytes) -> None:
+    assert Prefilter([b"known@x"], BOT).passes(raw) in Passes
+
+
+@given(st.binary(max_size=300), st.booleans(), st.booleans(), st.booleans())
+def test_any_body_is_brought_into_the_clear(body: bytes, quoted: bool, base64: bool, delsp: bool) -> None:
+    assert isinstance(decode_body(body, quoted=quoted, base64=base64, delsp=delsp), bytes)
+
+
+@given(st.binary(max_size=200))
+def test_the_message_ids_of_stage_one_are_those_of_the_parser(value: bytes) -> None:
+    """Whatever stands in a References field, each id that the parser finds in it is found by stage one."""
+    raw = b"Message-ID: <1@x>\nReferences: " + value.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n\nhi\n"
+    for message_id in parse(raw).references:
+        if message_id.isascii():
+            assert Prefilter([message_id.encode()], BOT).passes(raw) is Passes.TRACKED
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_two_workers_that_file_report_and_reply_at_the_same_moment(
+    shared: Path, lkp: BotIdentity, now: datetime
+) -> None:
+    """Neither saw what the other filed: whoever ends last brings them together."""
+    mails = list(read_mbox(shared / "threads-dev.mbox"))
+    reports = [mail for mail in mails if find_report(parse(mail.raw))]
+    blind = Prefilter([], lkp)
+    take_all(reports, lkp, now)
+    passed = [batch.Passed(mail, Passes.MAYBE) for mail in mails if mail not in reports]
+    with_keys = [each for each in passed if blind.names(each.mail.raw)]
+    batch.store_pending(with_keys, None, MailFiler(lkp, now), blind, ReadTally())
+    assert (
+        batch.claim_pending(MailFiler(lkp, now), Prefilter(known_reports.tracked_keys(), lkp)).replies
+        == len(with_keys)
+        == 64
+    )
+
+
+@pytest.mark.parametrize(("root", "passes"), [("", Passes.NOT), ("In-Reply-To: <z@x>\n", Passes.MAYBE)])
+def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotIdentity, root: str, passes: Passes) -> None:
+    """Else the answers would be kept or not by where a reading was broken off."""
+    head = "From: Kim <kim@dev.example>\nMessage-ID: <a@x>\nSubject: foo: -12.4% regression\n"
+    prefilter = Prefilter((), lkp)
+    assert prefilter.passes(f"{head}{root}\nIt is slow.\n".encode()) is Passes.MAYBE
+    answer = b"From: Lee <lee@dev.example>\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\nSubject: Re: foo\n\nIs it?\n"
+    assert prefilter.passes(answer) is passes
+
+
+@pytest.mark.django_db
+def test_a_fix_waits_for_the_report_of_a_lab(lkp: BotIdentity, now: datetime) -> None:
+    """A patch is read before a lab has bisected what it mends; the report comes by no mail."""
+    patch = (
+        "From: Dana <dana@dev.example>\nMessage-ID: <fix@dev.example>\nSubject: [PATCH] mm: mend the walk\n\n"
+        'Fixes: 3b1f0c9d2e44 ("mm: walk cold folios first")\nReported-by: robot <lkp@intel.com>\n'
+        "Closes: https://lore.kernel.org/oe-lkp/1-lkp@intel.com\n"
+        "---\n--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
+    )
+    assert take_all([RawMail(patch.encode(), "1")], lkp, now).pending == 1
+    culprit = catalog.commit_for("3b1f0c9d2e440000000000000000000000000000", title="mm: walk cold folios first")
+    report = catalog.report_for(culprit, Verdict.REGRESSION)
+    filer = MailFiler(lkp, now)
+    prefilter = Prefilter(known_reports.tracked_keys(), lkp)
+    assert batch.claim_pending(filer, prefilter).replies == 1
+    suggestion = Suggestion.objects.get(report=report)
+    assert (suggestion.kind, suggestion.rule, suggestion.title) == (
+        "fix_proposed",
+        "patch_names_culprit",
+        "mm: mend the walk",
+    )
+    assert batch.claim_pending(filer, prefilter).replies == 0
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: BotIdentity, now: datetime) -> None:
+    mails = list(read_mbox(shared / "threads-dev.mbox"))
+    reports = [mail for mail in mails if find_report(parse(mail.raw))]
+    replies = [mail for mail in mails if mail not in reports]
+    tally = take_all(replies, lkp, now)
+    assert (tally.reports, tally.replies) == (0, 0)
+    assert tally.pending == len(replies)
+    waiting = PendingReference.objects.count()
+    take_all(replies, lkp, now)
+    assert PendingReference.objects.count() == waiting
+    assert take_all(reports, lkp, now).replies == len(replies) == 64
+    assert not PendingReference.objects.filter(own=True).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_a_report_that_is_repeated_often_costs_no_more_each_time(
+    lkp: BotIdentity, now: datetime, django_assert_max_num_queries: Any
+) -> None:
+    """Anybody can send a mail in a robot's name, and as often as he likes."""
+    texts = [INVENTED.replace("202603110412", f"{number:012}") for number in range(120)]
+    mails = [RawMail(text.encode("latin-1"), str(number)) for number, text in enumerate(texts)]
+    take_all(mails[:20], lkp, now, size=20)
+    with django_assert_max_num_queries(3600):
+        take_all(mails[20:], lkp, now, size=100)
+    assert Report.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_names_past_all_measure_harm_their_own_mail_only(lkp: BotIdentity, now: datetime) -> None:
+    wide = "".join(chr(0x1F300 + number % 700) for number in range(880))
+    report = INVENTED.encode("latin-1")
+    answers = [
+        f"From: Dana <dana@dev.example>\nMessage-ID: <{number}@x>\nIn-Reply-To: <{RID}>\n{extra}Subject: re\n\nhi\n"
+        for number, extra in enumerate(["", f"References: <{wide}@x> <{RID}>\n", f"Message-ID: <{wide}@y>\n", ""])
+    ]
+    long_names = INVENTED.replace("lkp-icl-2sp2", "m" * 6000).replace("202603110412", "202603110413")
+    mails = [report, *(each.encode() for each in answers), long_names.encode("latin-1")]
+    tally = take_all([RawMail(raw, str(number)) for number, raw in enumerate(mails)], lkp, now, size=10)
+    assert Message.objects.filter(message_id__in=["0@x", "3@x"]).count() == 2
+    assert tally.reports == 2
+
+
+RID = "202603110412.3b1f0c9d-lkp@intel.com"

@@ -1,0 +1,134 @@
+"""Which mails speak to a regression, and which patches may cure it: a table, and stories of threads around a report."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.mail.identity import BotIdentity
+from bot.replies.aboutness import cures, is_backport, is_candidate_fix, is_in_series, speaks_to
+from bot.replies.effect import Relation, Standpoint
+from bot.replies.reading import Reading, understand
+from tracker.domain.events import Role
+
+ROBOT = "lkp@robot.example"
+IDENTITY = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({ROBOT}), trust_policy="open")
+TITLE = "mm/vmscan: walk cold folios first"
+DIFF = "--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
+
+
+def mail(subject: str, text: str) -> Reading:
+    head = f"From: Dana Brook <dana@dev.example>\nSubject: {subject}\nMessage-ID: <1@dev.example>\n\n"
+    return understand((head + text).encode(), IDENTITY)
+
+
+def standpoint(relation: Relation) -> Standpoint:
+    return Standpoint(relation, Role.AUTHOR, title=TITLE, benchmark="will-it-scale")
+
+
+@pytest.mark.parametrize(
+    ("subject", "backport", "in_series"),
+    [
+        ("[PATCH 6.6.y 3/7] mm: a title", True, True),
+        ("[PATCH AUTOSEL 5.10 04/11] mm: a title", True, True),
+        ("[PATCH 5.15 123/456] mm: a title", True, True),
+        ("[PATCH OLK-5.10] mm: a title", True, False),
+        ("[PATCH stable v6.1] mm: a title", True, False),
+        ("[PATCH v3 2/5] mm: a title", False, True),
+        ("Re: [PATCH v3 2/5] mm: a title", False, False),
+        ("[PATCH 1/1] mm: a title", False, False),
+        ("[PATCH v2.1] mm: a title", True, False),
+        ("[PATCH for-6.7 1/2] mm: a title", False, True),
+        ("[PATCH 6.7-rc3] mm: a title", False, False),
+        ("[PATCH] mm: 5.10 is not here", False, False),
+        ("[linus:master] [mm] 8d59d2214c: vm-scalability.throughput -36.6% regression", False, False),
+    ],
+)
+def test_what_a_subject_says_of_its_patch(subject: str, backport: bool, in_series: bool) -> None:
+    assert (is_backport(subject), is_in_series(subject)) == (backport, in_series)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This fixes the regression that the robot found.",
+        "v3: resolve the will-it-scale regression",
+        "Reduce the 12.4% regression by half.",
+        "With it the regression is gone.",
+        "This should address the aim7.jobs-per-min regression.",
+        "The regression in fallocate1 disappears.",
+    ],
+)
+def test_a_cure(text: str) -> None:
+    assert cures(mail("[PATCH] mm: a title", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Testing results below show no significant regressions.",
+        "All regressions seem to be minimal, and within the normal variance.",
+        "These tests detected a 25.9% regression before for a change in this path.",
+        "This patch was tested to make sure no significant regressions are introduced.",
+        "Fix a lock. It shows no regression.",
+        "",
+    ],
+)
+def test_no_cure(text: str) -> None:
+    assert not cures(mail("[PATCH] mm: a title", text))
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "relation", "expected"),
+    [
+        ("Re: [mm] 3b1f0c9d2e: -12.4% regression", "Try this.", Relation.THREAD, True),
+        (
+            "Re: [PATCH v2 3/5] mm/vmscan: walk cold folios first",
+            "Try this.",
+            Relation.THREAD,
+            True,
+        ),
+        ("[PATCH] mm: keep folios warm", "Why.", Relation.CLOSES, True),
+        ("[PATCH] mm: keep folios warm", "Why.", Relation.CULPRIT, True),
+        ("[PATCH v2 1/5] mm: count", "Why.", Relation.THREAD, False),
+        ("[PATCH v2 2/5] mm: count", "Cures the regression by half.", Relation.THREAD, True),
+        (f"[PATCH v4] {TITLE}", "Why.", Relation.CLOSES, False),
+        (f"[PATCH v4] {TITLE}", "v4: fixed the regression", Relation.CLOSES, True),
+        ("[PATCH 6.6.y] mm: keep folios warm", "This fixes the regression.", Relation.CLOSES, False),
+        ("[PATCH 2/3] mm: count", "Why.", Relation.FIX_THREAD, False),
+        ("[PATCH v2] mm: keep folios warm", "This fixes the regression.", Relation.FIX_THREAD, True),
+        ("[PATCH] mm: something else", "See the link.", Relation.LINK, False),
+        ("[PATCH] mm: something else", "This fixes the regression in the link.", Relation.LINK, True),
+    ],
+)
+def test_candidate_fixes(subject: str, text: str, relation: Relation, expected: bool) -> None:
+    assert is_candidate_fix(mail(subject, f"{text}\n---\n{DIFF}"), standpoint(relation)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Acked-by: Dana Brook <dana@dev.example>", False),
+        ("Nice work.", False),
+        ("> this fixes the regression\n\nNice work.", False),  # quoted
+        ("I don't think that this regression can be ignored.", True),
+        ("Does will-it-scale still show it?", True),
+        ("What did the kernel test robot run?", True),
+    ],
+)
+def test_what_speaks_to_a_regression(text: str, expected: bool) -> None:
+    assert speaks_to(mail("Re: [PATCH] mm: keep folios warm", text), standpoint(Relation.FIX_THREAD)) is expected
+
+
+@given(st.text(max_size=300), st.text(st.characters(codec="utf-8"), max_size=2000))
+def test_junk_is_answered(subject: str, text: str) -> None:
+    reading = mail(" ".join(subject.split()).encode("ascii", "ignore").decode(), text)
+    assert cures(reading) in (True, False)
+    assert is_backport(subject) in (True, False)
+    assert is_in_series(subject) in (True, False)
+
+
+@pytest.mark.parametrize("word", ["fix the ", "regression ", "fix regressio ", "a, "])
+def test_a_long_text_is_searched_in_time(word: str) -> None:
+    assert cures(mail("[PATCH] mm: a title", word * 20_000)) in (True, False)

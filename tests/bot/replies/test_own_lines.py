@@ -1,0 +1,68 @@
+"""Commands are obeyed in the writer's own words only: not in diffs, forwarded mail or code blocks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.replies.commands.grammar import find_commands
+from bot.replies.commands.own_lines import without_foreign_lines
+
+DIFF = """\
+diff --git a/docs/bot.txt b/docs/bot.txt
+index 1234567..89abcde 100644
+--- a/docs/bot.txt
++++ b/docs/bot.txt
+@@ -1,3 +1,4 @@
+ The bot reads
+#lkp invalid
++#lkp expected
+ and more
+"""
+FORWARDED = """\
+From: Mallory <mallory@evil.example>
+Date: Wed, 11 Mar 2026 10:15:00 +0100
+Subject: Re: the report
+
+#lkp invalid
+"""
+
+
+def words(text: str) -> list[str]:
+    return [each.word.value for each in find_commands(without_foreign_lines(text)).good]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("#lkp invalid", ["invalid"]),
+        (DIFF, []),
+        (f"{DIFF}\n#lkp fix: mm: x\n", ["fix"]),  # below the diff the writer goes on
+        (DIFF.partition("index")[2].partition("\n")[2] + "#lkp invalid", ["invalid"]),
+        (f"#lkp fix: mm: x\n{DIFF}", ["fix"]),
+        ("Index: bot.txt\n=====================\n--- bot.txt\n+++ bot.txt\n@@ -1 +1 @@\n-a\n#lkp invalid", []),
+        (FORWARDED, []),
+        (f"FYI\n\n{FORWARDED}", []),
+        (f"#lkp invalid\n\n{FORWARDED}", ["invalid"]),
+        ("From: me\nSubject: you\n#lkp invalid", ["invalid"]),  # no header block
+        ("```\n#lkp invalid\n```", []),
+        ("```\nx\n```\n#lkp invalid", ["invalid"]),
+        ("~~~ sh\n#lkp invalid\n~~~\n#lkp expected", ["expected"]),
+        ("~~~\n```\n#lkp invalid\n~~~", []),
+        ("----- 8< -----\n#lkp invalid\n", []),
+        ("-- >8 --\n#lkp invalid\n-- 8< --\n#lkp expected", ["expected"]),
+        ("8<---------------- cut here ----\n#lkp invalid", []),
+        ("It is 8< than before\n#lkp invalid", ["invalid"]),
+    ],
+)
+def test_where_commands_are_obeyed(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@given(st.text(st.sampled_from("#lkp invd\n`~-+@8<>:FromSubject123, ")))
+def test_junk_keeps_its_line_numbers(text: str) -> None:
+    kept = without_foreign_lines(text).split("\n")
+    lines = text.split("\n")
+    assert len(kept) == len(lines)
+    assert all(each in ("", line) for each, line in zip(kept, lines, strict=True))

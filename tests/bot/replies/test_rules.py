@@ -1,0 +1,282 @@
+"""The rules for plain English: sentences that they match, similar sentences that they must not match, and junk."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.mail.identity import BotIdentity
+from bot.mail.message import parse
+from bot.mail.quoting import lines_in_context
+from bot.replies.effect import Effect, Mode, Relation, Standpoint, name_of
+from bot.replies.effects import effects_of
+from bot.replies.lab_answers import candidate_helps, holds_table
+from bot.replies.meaning import intents_of
+from bot.replies.prose.courtesy import has_content
+from bot.replies.prose.sentences import own_sentences
+from bot.replies.reading import Reading, read
+from bot.replies.rules import OPERATORS, RULES, Rule
+from bot.replies.rules.phrases import expression
+from tracker.domain.events import Role
+
+LAB = BotIdentity(
+    address="perfbot@bot.example.org", robots=frozenset({"lab@lab.example"}), operators=frozenset({"olga@lab.example"})
+)
+DEVELOPER = "From: Dana Brook <dana@dev.example>\nTo: Olga Lind <olga@lab.example>\nCc: Lee Park <lee@dev.example>\n"
+OPERATOR = "From: Olga Lind <olga@lab.example>\nTo: Dana Brook <dana@dev.example>\n"
+
+
+def reading(text: str, head: str = DEVELOPER) -> Reading:
+    return read(parse(f"{head}Message-ID: <a@b.example>\n\n{text}\n".encode()), LAB)
+
+
+def effect(text: str, head: str = DEVELOPER, role: Role = Role.AUTHOR, *, improvement: bool = False) -> Effect:
+    if head is OPERATOR:
+        role = Role.REPORTER
+    return effects_of(reading(text, head), Standpoint(Relation.THREAD, role, improvement), "open")[0]
+
+
+def effect_text(text: str, head: str = DEVELOPER, role: Role = Role.AUTHOR, *, improvement: bool = False) -> str:
+    found = effect(text, head, role, improvement=improvement)
+    return f"{name_of(found)} {found.mode}"
+
+
+SAYS = {
+    "I've dropped this patch from my tree for now.": "dropped auto",
+    "We decided to drop the patch.": "dropped auto",
+    "This patch has been dropped.": "dropped auto",
+    "Okay, let's just revert it.": "dropped suggest",
+    "I reverted the commit locally and the number came back.": "dropped suggest",
+    "Lee, could you please drop this patch from -next?": "dropped suggest",
+    "I'll get a fix out tomorrow.": "working auto",
+    "I will send a v2 shortly.": "working auto",
+    "I'm working on a fix.": "working auto",
+    "Will fix.": "working auto",
+    "If it is real, I will send a patch.": "working suggest",
+    "This should be fixed by commit 3b1f0c9d2e44 in mainline.": "fix_proposed suggest",
+    "I've sent a patch for that already.": "fix_proposed suggest",
+    "The fix was merged into the mm tree yesterday.": "fix_queued suggest",
+    "Applied, thanks!": "fix_queued suggest",
+    "This is expected, we do more work now.": "wontfix suggest",
+    "Fine, we can live with that.": "wontfix suggest",
+    "I don't think we should care about this benchmark.": "wontfix suggest",
+    "This looks like noise to me.": "disputed suggest",
+    "I can't reproduce this on my machine.": "disputed suggest",
+    "I don't see how this commit could cause that.": "disputed suggest",
+    "Could you please run the test again with this commit reverted?": "needs_info auto",
+    "Please share the config.": "needs_info auto",
+    "Which file system was that run on?": "needs_info auto",
+    "The reproducer fails on Debian.": "needs_info suggest",
+    "I'll take a look.": "responded auto",
+    "It is the lock.": "responded auto",
+    "With that patch applied the regression is gone here.": "fix_confirmed suggest",
+}
+TRAPS = {
+    "The commit dropped the trylock flag.": "responded auto",
+    "I haven't dropped it.": "responded auto",
+    "Did you drop the patch?": "responded auto",
+    "Is this expected?": "responded auto",
+    "That is not expected at all.": "responded auto",
+    "I won't send a patch for it.": "wontfix suggest",
+    "Lee said that it is fixed in v2.": "responded auto",
+    "We expected the cache to help here.": "responded auto",
+    "It has not been merged into any tree.": "responded auto",
+    "Lee, could you test this on your box?": "responded auto",
+    "Why don't we take the lock earlier?": "responded auto",
+    "Thanks!": "none none",
+    "Hi Olga,\n\nthank you for the report.\n\nBest regards,\nDana": "none none",
+}
+LAB_SAYS = {
+    "the regression is gone with your patch.": "fix_confirmed auto",
+    "we confirmed the patch fixes the regression.": "fix_confirmed auto",
+    "the regression is gone, but another one shows up.": "fix_confirmed suggest",
+    "the regression is gone.\n\nHowever, we see another one.": "fix_confirmed suggest",
+    "if the patch fixes the regression, please let us know.": "none none",
+    "your patch doesn't help.": "fix_failed auto",
+    "the performance is partially recovered.": "fix_failed auto",
+    "the patch failed to build.": "fix_failed suggest",
+    "we rebuilt and the regression is still reproducible.": "info_provided auto",
+    "sorry, this was a false positive.": "invalid auto",
+    "it's not a false positive.": "none none",
+    "we will test it and let you know.": "none none",
+    "thanks a lot!": "none none",
+    "it does not regress any more with your patch.": "info_provided auto",
+    "we tested the patch, and it did not show any regression.": "info_provided auto",
+    "we did fix a mistake in the config of that machine.": "info_provided auto",
+    "the regression is gone with the patch, and it did not cost anything.": "fix_confirmed suggest",
+    "Tested-by: Olga Lind <olga@lab.example>": "fix_confirmed auto",
+}
+
+
+@pytest.mark.parametrize("text", SAYS)
+def test_what_developers_say(text: str) -> None:
+    assert effect_text(text) == SAYS[text]
+
+
+@pytest.mark.parametrize("text", TRAPS)
+def test_what_only_looks_like_it(text: str) -> None:
+    assert effect_text(text) == TRAPS[text]
+
+
+@pytest.mark.parametrize("text", LAB_SAYS)
+def test_what_the_lab_says(text: str) -> None:
+    assert effect_text(text, OPERATOR) == LAB_SAYS[text]
+
+
+def test_an_answer_below_the_question() -> None:
+    assert effect_text("> Which disk is that?\n\nit's an NVMe device.", OPERATOR) == "info_provided auto"
+    assert (
+        effect_text("> Which disk is that?\n\nit's an NVMe device. do you need more?", OPERATOR)
+        == "info_provided suggest"
+    )
+
+
+def test_a_patch_of_a_person_acts_and_a_debug_patch_does_not() -> None:
+    diff = "diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n-a\n+b\n"
+    assert effect_text(f"Can you try this?\n\n{diff}") == "fix_proposed auto"
+    assert effect_text(f"Please run with this debug patch.\n\n{diff}") == "fix_proposed suggest"
+    assert effect_text(f"With the change below it is gone.\n\n{diff}", OPERATOR) == "fix_proposed suggest"
+    effects = effects_of(reading(f"Can you test this?\n\n{diff}"), Standpoint(Relation.THREAD, Role.AUTHOR), "open")
+    assert [each.kind for each in effects] == ["fix_proposed", "test_asked"]
+
+
+def test_what_a_third_party_says_decides_nothing() -> None:
+    assert effect_text("It is the lock.", role=Role.THIRD_PARTY) == "none none"
+    assert effect_text("This is expected.", role=Role.THIRD_PARTY) == "none none"
+    assert effect_text("I've dropped this patch.", role=Role.THIRD_PARTY) == "dropped suggest"
+
+
+def test_a_doubt_beside_a_question_is_suggested_and_the_silence_is_over_all_the_same() -> None:
+    effects = effects_of(
+        reading("This looks like noise.\nCan you rerun it?"), Standpoint(Relation.THREAD, Role.AUTHOR), "open"
+    )
+    assert [(each.kind, each.mode) for each in effects] == [
+        *(("asked", Mode.AUTO), ("disputed", Mode.SUGGEST), ("responded", Mode.AUTO))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "sha"),
+    [
+        ('It should be fixed by the commit "mm: memcg: add padding".', "mm: memcg: add padding", ""),
+        ('This should be fixed by 3b1f0c9d2e44 ("mm/vmscan: stop it").', "mm/vmscan: stop it", "3b1f0c9d2e44"),
+        ('I\'ve sent a patch "[PATCH v2] xfs: fix the lock" for that.', "xfs: fix the lock", ""),
+        ("This should be fixed by the commit 3b1f0c9d2e44.", "", "3b1f0c9d2e44"),
+        ("This should be fixed by the patch of 20260311.", "", ""),
+    ],
+)
+def test_the_commit_that_is_named_as_the_fix(text: str, title: str, sha: str) -> None:
+    found = effect(text)
+    assert (found.kind, found.title, found.remark) == ("fix_proposed", title, sha)
+
+
+def test_the_culprit_is_no_fix_of_its_own() -> None:
+    standpoint = Standpoint(Relation.THREAD, Role.AUTHOR, culprit="3b1f0c9d2e44" + "0" * 28)
+    reply = reading("What was broken before was fixed by commit 3b1f0c9d2e44.")
+    assert [each.rule for each in effects_of(reply, standpoint, "open")] == ["reply_of_author"]
+
+
+def test_improvements() -> None:
+    assert effect_text("Nice, that was the goal.", improvement=True) == "improvement_ack auto"
+    assert effect_text("That is suspicious, we must have lost a flush.", improvement=True) == "responded suggest"
+
+
+def test_a_rule_can_be_switched_off() -> None:
+    off = replace(LAB, rules_off=frozenset({"expected"}))
+    mail = parse(f"{DEVELOPER}Message-ID: <a@b>\n\nThis is expected.\n".encode())
+    found = effects_of(read(mail, off), Standpoint(Relation.THREAD, Role.AUTHOR), "open")
+    assert [each.rule for each in found] == ["reply_of_author"]
+
+
+def test_sentences_of_the_prose_alone() -> None:
+    text = (
+        "On Mon, Lee wrote:\n> what is it?\n\nIt is the lock, e.g. in mm/.\nThat one.\n\n  1234   +5%  1300  a.b\n"
+        "\tif (x)\n\nMaybe.\n\n---8<---\nFrom: Dana <d@x>\nSubject: [PATCH] x\n\nThis fixes it.\n"
+    )
+    found = own_sentences(lines_in_context(text))
+    assert [each.text for each in found] == ["It is the lock, e.g. in mm/.", "That one.", "Maybe."]
+    assert found[0].below == "what is it?"
+
+
+def test_the_notation() -> None:
+    pattern = re.compile(expression(["a|b … c? d*", "^ first last $"]), re.I)
+    assert pattern.search("b one two dog")
+    assert pattern.search("A c, dish")
+    assert not pattern.search("a one two three four dog")
+    assert pattern.search('"first" last.')
+    assert not pattern.search("the first last")
+
+
+TABLE = """\
+94b7e5bf09b08aa4 98c9daf5ae6be008f78c07b744b 6df13230b612af81ce04f20bb37
+---------------- --------------------------- ---------------------------
+         %stddev     %change         %stddev     %change         %stddev
+             \\          |                \\          |                \\
+     76.42           +15.1%      87.99 ±  3%     +14.9%      88.18 ±  3%  uptime.boot
+    778685           -29.4%     549435           {left}%     698378        aim7.jobs-per-min
+      0.10 ±  9%    +900.0%       1.00            +0.0%       1.00        perf-profile.a
+"""
+
+
+def test_a_comparison_of_a_candidate_is_read_by_its_numbers() -> None:
+    assert effect_text("here is the data.\n\n" + TABLE.format(left="-0.3"), OPERATOR) == "fix_confirmed suggest"
+    assert effect_text("here is the data.\n\n" + TABLE.format(left="-28.9"), OPERATOR) == "fix_failed suggest"
+    assert effect_text("the regression is gone.\n\n" + TABLE.format(left="-28.9"), OPERATOR) == "fix_confirmed auto"
+    two = "  1553377            +0.7%    1564776        fsmark.app_overhead"
+    assert effect_text(f"here is the data.\n\n{two}", OPERATOR) == "info_provided auto"
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "1 +1.2.3% 1 ", "1 +1% 1 +1% 1 a.\n", "±", "1" * 20 + " ", "\n "])
+def test_tables_of_junk_are_read_in_no_time(piece: str) -> None:
+    started = time.process_time()
+    text = "a" + piece * (1_000_000 // len(piece)) + "a"
+    assert candidate_helps(text) in (None, True, False)
+    holds_table(text)
+    has_content(text, ["Dana"])
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_megabyte_of_its_worst_takes_a_rule_no_second(rule: Rule) -> None:
+    """A mail of a megabyte has at most MAX_SENTENCES sentences of MAX_LENGTH letters; each may be a rule's worst."""
+    pieces = [f"{word} " for phrase in rule.cue.phrases for word in re.findall(r"[a-z']{2,}", phrase)[:6]] or ["word "]
+    worst = 0.0
+    for piece in {*pieces[:40], "".join(pieces), "".join(pieces[::-1]), "x " * 8 + pieces[0]}:
+        text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
+        started = time.process_time()
+        sentences = own_sentences(lines_in_context(text.replace("x x x x", "x x x x.")))
+        for sentence in sentences:
+            rule.matches(sentence)
+        worst = max(worst, time.process_time() - started)
+    assert worst < 1
+
+
+@given(st.text(max_size=2000))
+def test_junk_means_something_or_nothing(text: str) -> None:
+    for head in (DEVELOPER, OPERATOR):
+        mail = reading(text.encode("utf-8", "replace").decode(), head)
+        assert intents_of(mail) == intents_of(mail)
+        assert effects_of(mail, Standpoint(Relation.THREAD, Role.AUTHOR))
+
+
+WORDS = sorted({word for rule in RULES for phrase in rule.cue.phrases for word in phrase.split() if word.isalpha()})
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=60))
+def test_a_salad_of_cues(words: list[str]) -> None:
+    for head in (DEVELOPER, OPERATOR):
+        effects = effects_of(reading(" ".join(words), head), Standpoint(Relation.THREAD, Role.AUTHOR), "open")
+        assert sum(each.mode is Mode.AUTO for each in effects) <= 3
+        closing = {"expected", "invalid", "duplicate"}
+        acts = {str(each.kind) for each in effects if each.mode is Mode.AUTO}
+        assert head is OPERATOR or not acts & closing
+
+
+def test_the_labs_rules_are_its_own() -> None:
+    assert {rule.by for rule in OPERATORS} == {"operator"}
