@@ -6,6 +6,7 @@
 #   make up            web server, worker and scheduler, configured by the environment
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills archive readings at fifty random moments, and compares the results
+#   make orders        reads the same mails in twenty orders, batches and archives, and compares the databases
 #   make crash-test    kills sending workers: 200 times on each database and broker, and between every two statements
 #   make bench         the benchmarks
 #   make golden        rewrites the twelve mails of tests/mail/composed with the current code
@@ -24,7 +25,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick fuzz crash crash-test bench golden maintainers reading format lint types rooms settings
+.PHONY: help demo up test quick fuzz crash orders crash-test bench golden maintainers reading format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -88,25 +89,30 @@ settings: $(VENV)/dev.stamp
 up: $(VENV)/run.stamp
 	@$(RUN) manage.py up --bind $(BIND)
 
+FUZZED := bot/mail bot/robot_reports bot/archives bot/results bot/compose bot/replies/test_rules.py bot/replies/test_reply_fuzz.py \
+ bot/outbox/test_rates.py bot/git/test_maintainers.py bot/upstream/test_commit_messages.py bot/test_explain.py \
+ $(addprefix tracker/test_,evidence.py index.py studies.py) tracker/domain tracker/documents/test_document.py
 fuzz: $(VENV)/dev.stamp
-	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz tests/tracker/test_status.py tests/tracker/test_versions.py \
-	 tests/tracker/test_significance.py tests/tracker/test_directions.py tests/bot/test_ingest*.py $(addprefix tests/tracker/test_,evidence.py document.py index.py studies.py) \
-	 $(addprefix tests/bot/test_,addresses.py reading_mail.py robot_reports.py robot_accuracy.py archives.py stages.py stage_one.py epochs.py compose.py recipients.py maintainers.py lint.py guard.py policy.py bounces.py rates.py round_trip.py explain.py odd_mail.py rules.py reply_fuzz.py trust.py commit_messages.py)
+	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz $(addprefix tests/,$(FUZZED))
 
 crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py
 
+orders: $(VENV)/dev.stamp
+	@PERFWORK_ORDERS=20 $(RUN) -m pytest -q -n 2 tests/bot/archives/test_any_order.py
+
 crash-test: $(VENV)/dev.stamp
 	@$(RUN) -m tests.crash
+	@$(RUN) -m tests.crash.several --mails 10000
 
 bench: $(VENV)/dev.stamp
-	@for bench in accuracy robot_mail ingest archive upstream maintainers outbox pages comparisons; do $(RUN) benchmarks/$$bench.py || exit 1; done
+	@for bench in accuracy whole_archive robot_mail ingest archive upstream maintainers outbox pages comparisons; do $(RUN) benchmarks/$$bench.py || exit 1; done
 
 golden: $(VENV)/dev.stamp
 	@$(RUN) -m tests.composed
 
 maintainers: $(VENV)/dev.stamp
-	@PERFWORK_COMMITS=200 $(RUN) -m pytest -q -rs tests/bot/test_maintainers.py -k get_maintainer
+	@PERFWORK_COMMITS=200 $(RUN) -m pytest -q -rs tests/bot/git/test_maintainers.py -k get_maintainer
 
 reading: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/reading.py

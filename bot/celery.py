@@ -6,16 +6,35 @@ import os
 
 from celery import Celery
 from django.conf import settings
+from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
+
+QUEUES = ("mail", "results", "archives", "git", "web")
+ROUTES = {
+    "send_mail": "mail",
+    "send_links": "web",  # somebody waits at a page
+    "take_results": "results",
+    "read_archives": "archives",
+    "read_archive": "archives",
+    "clone_epochs": "git",
+    "track_trees": "git",
+    "track_tree": "git",
+}
 
 app = Celery("perfwork")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.update(
-    task_acks_late=True,
+    # Acknowledged when it begins: a lost task is enqueued again at the next beat, and RabbitMQ closes the channel of a
+    # worker that has not acknowledged a task for half an hour (its consumer_timeout).
+    task_acks_late=False,
     task_ignore_result=True,
-    task_soft_time_limit=3600,
-    task_time_limit=3700,
+    task_soft_time_limit=1500,
+    task_time_limit=1560,
+    # A queue for each kind of waiting: mail must never stand behind a fetch from a server that hangs.
+    task_queues=[Queue(name) for name in QUEUES],
+    task_default_queue="mail",
+    task_routes={task: {"queue": queue} for task, queue in ROUTES.items()},
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
@@ -24,6 +43,7 @@ app.conf.update(
 app.autodiscover_tasks(["bot"])
 
 # A lost task is enqueued again at the next beat, so that one older than a beat can expire.
+app.conf.beat_scheduler = "bot.scheduler:LeasedScheduler"
 app.conf.beat_schedule = {
     name: {
         "task": name,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -22,7 +23,6 @@ from bot.git.repository import is_repository
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.identity import BotIdentity
 from bot.mail.mailmap import Aliases, read_mailmap
-from bot.outbox.bulletins import BulletinConfig
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.recovery import RecoveryPolicy
 from bot.outbox.sender import SendConfig
@@ -34,6 +34,9 @@ from bot.replies.rules import RULES
 from tracker.models import Tree
 from tracker.services.catalog import tree_for
 from tracker.services.report_summary import refresh
+
+if TYPE_CHECKING:  # documents and their formats take 40 ms to import, which `read` and `send` do without
+    from bot.outbox.bulletins import BulletinConfig
 
 TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@example.org>\r\n\r\nA mail.\r\n"
 TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role
@@ -98,6 +101,8 @@ def compose_config() -> ComposeConfig:
 def bulletin_config() -> BulletinConfig:
     """Return the bulletin config: identity, compose config and lists (by default, our own list)."""
     lists = settings.PERFWORK_BULLETINS or [each for each in [settings.PERFWORK_LIST_ADDRESS] if each]
+    from bot.outbox.bulletins import BulletinConfig
+
     return BulletinConfig(bot_identity(), compose_config(), tuple(address.lower() for address in lists))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from bot.replies.report_lookup import KnownReport, KnownReports, person_keys
 from bot.replies.sender_kind import SenderKind
 from bot.replies.to_events import event_of, reported_event
 from bot.robot_reports.as_json import report_json
+from bot.robot_reports.proof import is_proven
 from bot.robot_reports.report import clean_title, find_report
 from bot.robot_reports.value import RobotReport
 from tracker.domain.events import EventData, Verdict
@@ -51,10 +52,11 @@ def explain(
     }
     input_reports: dict[str, _InputReport] = {}
     for number, robot_report in reports.items():
-        _track(known_reports, parsed[number], robot_report)
+        proven = is_proven(robot_report, readings[number], identity.trust_policy)
+        _track(known_reports, parsed[number], robot_report, proven=proven)
         input_report = input_reports.setdefault(robot_report.culprit, _InputReport(Verdict(robot_report.verdict)))
         event = reported_event(parsed[number], parsed[number].date or _EPOCH)
-        if not robot_report.unsure:
+        if proven and not robot_report.unsure:
             input_report.acted.append(event)
         input_report.accepted.append(event)
     objects = [
@@ -74,9 +76,18 @@ def _report_in(mail: ParsedMail, identity: BotIdentity) -> RobotReport | None:
     return find_report(mail) if ours or mail.author.email in identity.robots else None
 
 
-def _track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotReport) -> None:
-    """Track a report of the input; a second mail about a culprit joins the first."""
+def _track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotReport, *, proven: bool) -> None:
+    """Track a report of the input; a second mail about a culprit joins the first. Its people join if it is proven.
+
+    People of a mail that is not proven have no rights, and none beside those of one that is (DESIGN rule 8).
+    """
     before = known_reports.reports.get(robot_report.culprit)
+    verified = before.verified if before else frozenset()
+    if before and not proven:
+        known_reports.add(replace(before, message_ids=(*before.message_ids, mail.message_id)))
+        return
+    if before and verified is not None:  # whatever it said
+        before = replace(before, authors=frozenset(), people=frozenset())
     known_reports.add(
         KnownReport(
             id=robot_report.culprit,
@@ -86,6 +97,7 @@ def _track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotRep
             authors=frozenset(person_keys(mail.to)) | (before.authors or frozenset() if before else frozenset()),
             people=frozenset(person_keys((*mail.to, *mail.cc))) | (before.people if before else frozenset()),
             verdict=before.verdict if before else robot_report.verdict,
+            verified=None if proven else frozenset(),
         )
     )
 
@@ -103,7 +115,7 @@ def _explain_one(
     effects: tuple[Effect, ...] = (NOTHING,)
     standpoint = Standpoint(Relation.THREAD)
     for report_id, relation in relations.items():
-        report_standpoint = known_reports.reports[report_id].standpoint(reading, relation, identity)
+        report_standpoint = known_reports.standpoint(reading, report_id, relation, identity)
         report_effects = effects_of(reading, report_standpoint, identity.trust_policy)
         if not effects[0].kind:
             effects, standpoint = report_effects, report_standpoint

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import signal
@@ -12,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
+from bot.processes import end_with_parent
+
 log = logging.getLogger(__name__)
 _STABLE_AFTER = 10.0  # seconds; a process that lived longer is restarted at once
 _LONGEST_WAIT = 30.0
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(slots=True)
@@ -28,11 +28,6 @@ class Child:
     started: float = 0.0
     deaths: int = 0
     not_before: float = field(default=0.0)
-
-
-def _die_with_parent() -> None:
-    """Make Linux send SIGTERM to this child when the supervisor dies, even by SIGKILL (prctl(2))."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Supervisor:
@@ -68,7 +63,7 @@ class Supervisor:
             child.not_before = now + wait
             log.warning("%s exited with %s; restarting in %.1f s", child.name, code, wait)
         if child.process is None and now >= child.not_before:
-            child.process = subprocess.Popen(child.command, preexec_fn=_die_with_parent, start_new_session=True)
+            child.process = subprocess.Popen(child.command, preexec_fn=end_with_parent, start_new_session=True)
             child.started = now
             log.info("%s runs as process %d", child.name, child.process.pid)
 

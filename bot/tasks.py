@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from celery import shared_task
 from django.conf import settings
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
-from bot.archives.reading import read_source
-from bot.archives.sources import open_sources
-from bot.archives.sources.mirror import refresh
+from bot.archives.mirrors import MirrorPatience, read_mirror
+from bot.archives.sources.mirror import CLONING, clone_following
 from bot.config import (
     bot_identity,
     bulletin_config,
@@ -35,6 +35,7 @@ from bot.outbox.sender import ENDS_A_ROUND, send_due
 from bot.outbox.sign_in_mail import mail_links
 from bot.results.drop_directory import take_dropped
 from bot.upstream.tracking.follow import Patience, follow
+from tracker.services.clock import database_now
 
 SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
 log = logging.getLogger(__name__)
@@ -68,39 +69,52 @@ def take_results() -> int:
 
 @shared_task(name="read_archives")
 def read_archives() -> None:
-    """Enqueue a task for every archive; an epoch or a list is an archive of its own."""
-    for index, archive in enumerate(settings.PERFWORK_ARCHIVES):
-        try:
-            if settings.PERFWORK_FETCH:
-                refresh(Path(archive))
-        except (Unreadable, OSError) as error:
-            log.error("%s", error)
-            continue  # a stale archive must not count as read: it may lack a copy that resolves a doubt
-        try:
-            for number, _ in enumerate(open_sources(archive)):
-                read_archive.delay(index, number)  # by number: a URL may hold a password, to be kept off the broker
-        except (Unreadable, OSError) as error:
-            log.error("%s", error)
+    """Enqueue a task for every archive, so that a hanging server blocks no other archive."""
+    for index, _ in enumerate(settings.PERFWORK_ARCHIVES):
+        _enqueue(read_archive, index)  # by number: a URL may hold a password, to be kept off the broker
 
 
 @shared_task(name="read_archive")
-def read_archive(index: int, number: int) -> None:
-    """Read new mail of one archive, unless another worker does. Errors are logged, and affect no other archive."""
+def read_archive(index: int) -> None:
+    """Fetch and read one archive, unless another worker does. Errors are stored, and affect no other archive."""
+    interval = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
+    fetching = settings.PERFWORK_ARCHIVE_PATIENCE if settings.PERFWORK_FETCH else None
+    patience = MirrorPatience(fetching, _lease(), interval, settings.PERFWORK_FETCH_PATIENCE)
     try:
-        read_source(
-            open_sources(settings.PERFWORK_ARCHIVES[index])[number], bot_identity(), timezone.now(), lease=_lease()
-        )
+        address = settings.PERFWORK_ARCHIVES[index]
+        found = read_mirror(address, bot_identity(), timezone.now(), patience)
     except Busy as busy:
         log.info("%s", busy)
-    except (Unreadable, OSError, IndexError, OperationalError) as error:
+    except (IndexError, OperationalError) as error:
         log.error("%s", error)  # the next task retries
+    else:
+        if found.error:
+            log.error("%s", found.error)
+        if found.has_next:
+            _enqueue(clone_epochs, index)
+
+
+@shared_task(name="clone_epochs", soft_time_limit=CLONING, time_limit=CLONING + 600)
+def clone_epochs(index: int) -> None:
+    """Clone the new epochs of an archive, which may take hours; the archive is read meanwhile."""
+    try:
+        clone_following(Path(settings.PERFWORK_ARCHIVES[index]))
+    except Busy as busy:
+        log.info("%s", busy)
+    except (Unreadable, OSError, IndexError) as error:
+        log.error("%s", error)
+
+
+def _enqueue(task: Any, *arguments: Any) -> None:
+    """Enqueue a task that the next beat would enqueue again: after that it is of no use."""
+    task.apply_async(arguments, expires=max(10.0, settings.PERFWORK_PERIOD))
 
 
 @shared_task(name="track_trees")
 def track_trees() -> None:
     """Enqueue a task for every tree, so that a hanging server blocks no other tree."""
     for name in settings.PERFWORK_TREES:
-        track_tree.delay(name)
+        _enqueue(track_tree, name)
 
 
 @shared_task(name="track_tree")
@@ -119,10 +133,20 @@ def track_tree(name: str) -> None:
         log.error("%s", error)
 
 
+@shared_task(name="send_links")
+def send_links() -> int:
+    """Mail the sign-in links that somebody waits for at a page. Return how many; `send_mail` sends what is left."""
+    try:
+        return mail_links(configured_transport(), bot_identity(), timezone.now(), send_config().signing)
+    except ValueError as invalid:
+        log.info("%s", invalid)
+        return 0
+
+
 @shared_task(name="send_mail", soft_time_limit=900, time_limit=960)
 def send_mail() -> int:
     """Send approved mail that is due for SENDING seconds; enqueue itself again if more is due. Return how many."""
-    now = timezone.now()
+    now = database_now()
     recovery.sweep(now)
     recovery.resolve(recovery_policy(), now)
     if not settings.PERFWORK_SENDING:
@@ -141,5 +165,5 @@ def send_mail() -> int:
         log.error("sending stopped: %s", error)
         return 0
     if statuses and not ENDS_A_ROUND & statuses.keys() and has_due(timezone.now()) and not is_busy():
-        send_mail.delay()
+        _enqueue(send_mail)
     return statuses.total()

@@ -83,6 +83,6 @@ def mail_server(mood: Any, **options: Any) -> Iterator[Server]:
     controller = Controller(mood, hostname="127.0.0.1", port=free_port(), **options)
     controller.start()
     try:
-        yield Server("127.0.0.1", controller.port, timeout=5)
+        yield Server("127.0.0.1", controller.port, timeout=20)
     finally:
         controller.stop()

@@ -16,6 +16,7 @@ from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.commits import LogCommit, parse_timestamp
 from bot.git.graph import Graph
+from bot.processes import end_with_parent
 
 _FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
 _PROGRESS_EVERY = 2000
@@ -77,7 +78,9 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
     pipe = subprocess.PIPE
     with (
         tempfile.TemporaryFile() as stderr,  # an unread pipe would block git once it is full
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env=_ENVIRONMENT) as running,
+        subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=stderr, env=_ENVIRONMENT, preexec_fn=end_with_parent
+        ) as running,
     ):
         timer = threading.Timer(TIMEOUT, running.kill)
         timer.start()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from bot.errors import Unreadable
+from bot.processes import end_with_parent
 
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -64,6 +65,7 @@ def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 
             stderr=pipe,
             env=ENVIRONMENT,
             start_new_session=True,
+            preexec_fn=end_with_parent,
         )
     except FileNotFoundError as missing:
         raise Unreadable("git is not installed: install the package git") from missing
@@ -105,6 +107,7 @@ def pipe(
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=ENVIRONMENT,
+            preexec_fn=end_with_parent,
         ) as producer,
     ):
         try:
@@ -114,6 +117,7 @@ def pipe(
                 capture_output=True,
                 env=ENVIRONMENT,
                 timeout=timeout,
+                preexec_fn=end_with_parent,
             )
             producer.wait(timeout)
         except subprocess.TimeoutExpired as error:

@@ -30,7 +30,7 @@ def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None
     if wish is None:
         delivery_failures.clear_bounce(author, at)
         return
-    proven = reading.trust.verdict is AuthVerdict.PASS
+    proven = reading.trust.proven and _is_wished_in_every_reading(wish, reading, identity)
     if wish is MailWish.COME_BACK and not (proven or identity.trust_policy == "open"):
         rows = Correspondent.objects.filter(address=author, since__lt=at)
         rows.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
@@ -42,6 +42,11 @@ def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None
     if not new:  # an older mail that is read late changes nothing, and an operator's stop is final
         older = Correspondent.objects.filter(pk=row.pk, since__lt=at).exclude(mailing=Mailing.STOPPED)
         older.exclude(mailing=mailing).update(**values)
+
+
+def _is_wished_in_every_reading(wish: MailWish, reading: Reading, identity: BotIdentity) -> bool:
+    """Return whether nobody can have made this wish of a signed mail by changing how its body is read."""
+    return reading.others is not None and all(wish_of(each, identity) is wish for each in reading.others)
 
 
 def _is_list(address: str, identity: BotIdentity) -> bool:

@@ -24,6 +24,7 @@ from bot.outbox.signing import Signing
 from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, Transport
 from tracker.models import OutgoingMail
 from tracker.services import mail_transitions
+from tracker.services.clock import database_now
 from tracker.services.outgoing import record_sent
 
 BATCH = 100
@@ -59,11 +60,11 @@ def send_due(transport: Transport, config: SendConfig) -> Counter[SendStatus]:
     until, by = time.monotonic() + config.run, worker()
     statuses: Counter[SendStatus] = Counter()
     recorded = 0
-    recovery.sweep(timezone.now())
+    recovery.sweep(database_now())
     try:
         while not mail_transitions.stopped():
             limit = BATCH if statuses or not config.run else 1  # one mail first, to find out whether the server is up
-            batch = claim_due(timezone.now(), config.lease, limit, by, config.rates)
+            batch = claim_due(database_now(), config.lease, limit, by, config.rates)
             outcome = _send(batch, transport, config, until, by)
             statuses += outcome
             if statuses.total() - recorded >= RECORD_EVERY:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,20 @@ from bot.results.formats import perf_bisect_result as perf
 HEAD = 20_000  # bytes read to detect a file's format
 
 
+def reason_of(error: OSError | RuntimeError) -> str:
+    """Return why a path can't be read. Python up to 3.12 raises RuntimeError for a symbolic link loop."""
+    if isinstance(error, RuntimeError) or error.errno == errno.ELOOP:
+        return "a symbolic link loop"
+    return error.strerror or str(error)
+
+
 def check_inside(path: Path, top: Path) -> None:
     """Raise RejectedInput if a path leads out of `top` by a symbolic link, or is not a file or directory."""
     try:
         real = path.resolve(strict=True)
         kind = real.stat().st_mode
-    except RuntimeError:  # a symbolic link loop
-        raise RejectedInput(str(path), "a symbolic link loop") from None
-    except OSError as error:
-        raise RejectedInput(str(path), error.strerror or str(error)) from None
+    except (OSError, RuntimeError) as error:
+        raise RejectedInput(str(path), reason_of(error)) from None
     if not real.is_relative_to(top.resolve()):
         raise RejectedInput(str(path), f"a symbolic link that leads out of {top}: copy the file there")
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from bot.results.bisect_result import Result
 from bot.results.errors import RejectedInput
-from bot.results.files import HEAD, head_of, read_text, text
+from bot.results.files import HEAD, head_of, read_text, reason_of, text
 from bot.results.formats import bisect_log, kcidb, lkp, lkp_roots, perf_release_result
 from bot.results.formats import perf_bisect_result as perf
 from bot.results.formats.limits import checked, checked_release
@@ -77,10 +77,8 @@ def read_path(path: Path) -> Iterator[Input]:
     """Yield every result in a file or below a directory, in order of name."""
     try:
         yield from _directory(path) if path.is_dir() else _file(path, path.resolve().parent)
-    except RuntimeError:
-        yield _rejected(str(path), "a symbolic link loop")
-    except OSError as error:
-        yield _rejected(str(path), error.strerror or str(error))
+    except (OSError, RuntimeError) as error:
+        yield _rejected(str(path), reason_of(error))
 
 
 def _directory(top: Path) -> Iterator[Input]:

@@ -11,7 +11,7 @@ from bot.archives.replay import replay_all
 from bot.mail.addresses import Address
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.identity import BotIdentity
-from tests.bot.test_trust import DKIM, RECORD, signed
+from tests.bot.mail.test_trust import DKIM, RECORD, signed
 from tests.world import DANA, World, message_id, state
 from tracker.models import Decision, Message, Report, Suggestion
 from tracker.services.suggestions import decide

@@ -14,6 +14,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from bot.demo.catcher import Catcher
 from bot.demo.inbox import DemoInbox
 from bot.demo.tree import DemoTree
 from bot.mail.identity import BotIdentity
+from tests.bot.mail.test_trust import RECORD, signed
 from tests.conftest import ROOT
 from tests.world import DANA, START, World
 
@@ -56,8 +58,8 @@ def free_port() -> int:
 class Running:
     """`up` as a process, with everything it talks to."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, **settings: str) -> None:
+        self.directory, self.settings = directory, settings
         self.inbox = DemoInbox(directory / "inbox")
         self.tree = DemoTree(directory / "linux.git")
         self.mail = Slow(self.inbox)
@@ -85,6 +87,7 @@ class Running:
             "PERFWORK_LEASE": "5",
             "PERFWORK_ARCHIVES": str(self.inbox.path),
             "PERFWORK_TREES": f"linus={self.tree.path}",
+            **self.settings,
         }
 
     def page(self, path: str) -> str:
@@ -130,6 +133,38 @@ def running(tmp_path: Path) -> Iterator[Running]:
     process.end()
 
 
+def test_a_whole_report_without_a_click(tmp_path: Path, identity: BotIdentity) -> None:
+    """A result goes in, the mail leaves, a signed reply comes back, git has the fix, and the table says fixed."""
+    running = Running(tmp_path, PERFWORK_TRUST="verified")
+    try:
+        world = World(tmp_path / "pen", identity)
+        world.git, world.now = running.tree, START
+        culprit = world.commit("mm/vmscan: walk cold folios first")
+        world.tag("v9.1-rc1")
+        running.wait("the front page", lambda: "Perfwork" in running.page("/"))
+        with closing(sqlite3.connect(tmp_path / "db.sqlite3", timeout=30)) as database:
+            key = ("s1._domainkey.dev.example", RECORD, START.isoformat())
+            database.execute("INSERT INTO tracker_signingkey (name, record, fetched_at) VALUES (?, ?, ?)", key)
+            database.commit()
+        running.drop("1.json", world.result(culprit, "mm/vmscan: walk cold folios first"))
+        running.wait("the mail", lambda: running.mail.received)
+        running.wait("its delivery", lambda: [state for state, _ in running.outbox()] == ["sent"])
+        ((_, message_id),) = running.outbox()
+        reply = world.mail(DANA, "It is the lock.\n\n#lkp fix: mm/vmscan: take the lock later\n", to=message_id)
+        running.inbox.add(signed(reply))
+        running.wait("the fix", lambda: "a fix is proposed" in running.page("/v9.1/"))
+        closes = f"Closes: https://lore.kernel.org/r/{message_id}\n"
+        world.commit("mm/vmscan: take the lock later", f'Fixes: {culprit[:12]} ("mm/vmscan: walk")\n{closes}')
+        world.tag("v9.1-rc2")
+        running.wait("the end", lambda: "fixed in v9.1-rc2" in running.page("/v9.1/"))
+        page = running.page(f"/report/{culprit}/")
+        assert "verified by dkim dev.example" in page
+        assert "said by" not in page  # nobody clicked
+        assert len(running.mail.received) == 1
+    finally:
+        running.end()
+
+
 def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running, identity: BotIdentity) -> None:
     world = World(running.directory / "pen", identity)  # only to write results and letters with
     world.git, world.now = running.tree, START
@@ -169,7 +204,7 @@ def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> No
         demo = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + 3 * PATIENCE  # it tells its whole story first
-        while log.read_text().count("runs as process") < 4:  # up, and its three
+        while log.read_text().count("runs as process") < 5:  # up, and its four
             assert demo.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.2)
@@ -184,7 +219,7 @@ def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> No
 
 
 def test_it_ends_together(running: Running) -> None:
-    running.wait("all three", lambda: running.log.read_text().count("runs as process") == 3)
+    running.wait("all four", lambda: running.log.read_text().count("runs as process") == 4)
     children = [int(pid) for pid in re.findall(r"runs as process (\d+)", running.log.read_text())]
     running.wait("the front page", lambda: "Perfwork" in running.page("/"))
     running.process.send_signal(signal.SIGTERM)

@@ -34,6 +34,7 @@ from tests.conftest import ROOT
 from tests.mail_server import free_port
 from tests.needs import SERVERS, need
 from tests.outbox import reloaded, send
+from tests.stories.test_hanging_servers import hang_for_all
 from tests.world import DANA, World, status_text
 from tracker.models import Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState
 
@@ -128,6 +129,10 @@ def rabbitmq() -> Iterator[str]:
     with rabbit(directory) as url:
         yield url
     shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_an_approved_mail_leaves_while_list_servers_hang(tmp_path: Path, rabbitmq: str) -> None:
+    hang_for_all(tmp_path, rabbitmq)
 
 
 def test_nudges_over_rabbitmq_and_a_worker_that_is_killed(tmp_path: Path, rabbitmq: str) -> None:

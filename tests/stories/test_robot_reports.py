@@ -13,7 +13,7 @@ from bot.archives.reading import read_source
 from bot.archives.sources import open_sources
 from bot.archives.tally import ReadTally
 from bot.mail.identity import BotIdentity
-from tests.bot.test_robot_reports import INVENTED
+from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.models import Decision, Finding, Report, Suggestion
 from tracker.services import suggestions
 

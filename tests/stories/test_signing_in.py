@@ -183,7 +183,7 @@ def test_what_everybody_reads_signs_nobody_in(db: None, address: str) -> None:
         message_id="m", report=report, source=source, author_email=address, kind="person", trust="pass"
     )
     assert sign_in_links.request_link(address, "", datetime.now(UTC)) is None
-    assert permit_of(User(username="x", email=address))(report) is None
+    assert permit_of(User.objects.create(username="x", email=address))(report) is None
 
 
 def test_a_from_line_alone_makes_nobody_known(db: None) -> None:

@@ -16,7 +16,11 @@ pytestmark = pytest.mark.slow
 AGAIN = (
     *("tests/stories/test_the_desk.py", "tests/stories/test_signing_in.py", "tests/tracker/test_paging.py"),
     *("tests/tracker/test_filters.py", "tests/tracker/test_by_hand.py"),
-    *("tests/tracker/test_index.py", "tests/tracker/test_release_report.py", "tests/stories/test_bulletins.py"),
+    *(
+        "tests/tracker/test_index.py",
+        "tests/tracker/documents/test_release_report.py",
+        "tests/stories/test_bulletins.py",
+    ),
 )
 
 

@@ -116,7 +116,7 @@ def test_suggestions_are_paged_and_the_page_costs_the_same(
         for number in range(130)
     )
     Archive.objects.bulk_create(Archive(path=f"/lists/{number}") for number in range(120))
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         page = client.get("/inbox/").content.decode()
     assert ("words 129" in page, "words 79" in page) == (True, False)
     older = Suggestion.objects.order_by("-pk")[49].pk
@@ -132,7 +132,8 @@ def test_each_archive_says_how_reading_goes(world: World, client: Client, now: d
     row = Archive.objects.get()
     assert (row.seen, row.kept) == (1, 1)
     assert row.newest_at
-    Archive.objects.update(read_at=row.newest_at + timedelta(hours=3), error="it can't be had; fetch it again")
+    newest = timezone.now() - timedelta(hours=3, minutes=5)  # the lag counts to now, whenever it was read
+    Archive.objects.update(newest_at=newest, read_at=newest, error="it can't be had; fetch it again")
     page = client.get("/inbox/").content.decode()
     assert "3 h" in page
     assert "fetch it again" in page

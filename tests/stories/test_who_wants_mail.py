@@ -9,7 +9,7 @@ import pytest
 from bot.mail.addresses import Address
 from bot.outbox.composer import compose_due
 from bot.outbox.context.policy_context import excluded_addresses
-from tests.bot.test_bounces import POSTFIX, RETURNED
+from tests.bot.mail.test_bounces import POSTFIX, RETURNED
 from tests.mail_server import Moody, mail_server
 from tests.outbox import claim, reloaded, send
 from tests.world import DANA, LEE, World, message_id

@@ -50,7 +50,12 @@ RELEASED = {
 }
 # The cycle after the last of them, so that what is reported today stands in a table.
 CURRENT = "v6.19"
-GROUPS = ("triager", "operator")  # their rights: tracker/services/accounts/roles.py
+# The models that each group may change. The pages ask for these permissions: tracker/services/accounts/roles.py.
+GROUPS = {
+    "triager": ("report", "suggestion"),
+    "operator": ("report", "suggestion", "outgoingmail", "basketentry"),
+}
+NAMES = {"outgoingmail": "outgoing mail", "basketentry": "basket entry"}
 
 
 def number(version):
@@ -65,11 +70,24 @@ def seed(apps, schema_editor):
         at = datetime.fromisoformat(day).replace(tzinfo=UTC, hour=23, minute=59)
         release.objects.get_or_create(version=version, defaults={"number": number(version), "released_at": at})
     release.objects.get_or_create(version=CURRENT, defaults={"number": number(CURRENT)})
-    group = apps.get_model("auth", "Group")
-    for name in GROUPS:
-        group.objects.get_or_create(name=name)
+    content_type, permission, group = (
+        apps.get_model(*each) for each in (("contenttypes", "ContentType"), ("auth", "Permission"), ("auth", "Group"))
+    )
+    for name, models in GROUPS.items():
+        row, _ = group.objects.get_or_create(name=name)
+        for model in models:  # Django itself creates permissions only when all migrations have run
+            kind, _ = content_type.objects.get_or_create(app_label="tracker", model=model)
+            described = {"name": f"Can change {NAMES.get(model, model)}"}
+            right, _ = permission.objects.get_or_create(
+                content_type=kind, codename=f"change_{model}", defaults=described
+            )
+            row.permissions.add(right)
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tracker", "0001_schema"), ("auth", "0012_alter_user_first_name_max_length")]
+    dependencies = [
+        ("tracker", "0001_schema"),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("contenttypes", "0002_remove_content_type_name"),
+    ]
     operations = [migrations.RunPython(seed, migrations.RunPython.noop)]

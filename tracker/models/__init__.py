@@ -2,7 +2,7 @@
 
 from tracker.models.accounts import Correspondent, Mailing, SavedView, SignIn, SigningKey
 from tracker.models.git import Commit, Landing, Tree
-from tracker.models.mail import Archive, Message, PendingReference, RawMessage
+from tracker.models.mail import Archive, ArchiveNames, ArchivePositions, Message, Mirror, PendingReference, RawMessage
 from tracker.models.measurements import (
     Kernel,
     Machine,
@@ -21,6 +21,7 @@ from tracker.models.outbox import (
     OutgoingState,
     Purpose,
     SendingStop,
+    ServiceLease,
     TokenBucket,
 )
 from tracker.models.releases import Parameter, Release, ReleaseCandidate, ReportHighlight, Suite, TextRevision
@@ -30,6 +31,8 @@ from tracker.models.studies import BasketEntry, Study, StudyKernel, StudyKind
 
 __all__ = [
     "Archive",
+    "ArchiveNames",
+    "ArchivePositions",
     "BasketEntry",
     "BisectResult",
     "Commit",
@@ -48,6 +51,7 @@ __all__ = [
     "Measurement",
     "Message",
     "Metric",
+    "Mirror",
     "NoiseHistory",
     "OutgoingMail",
     "OutgoingState",
@@ -65,6 +69,7 @@ __all__ = [
     "SavedView",
     "Scenario",
     "SendingStop",
+    "ServiceLease",
     "SignIn",
     "SigningKey",
     "StableSeries",

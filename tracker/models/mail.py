@@ -10,6 +10,19 @@ from tracker.models.base import NamedLease
 from tracker.models.reports import Report
 
 
+class Mirror(NamedLease):
+    """A configured archive (PERFWORK_ARCHIVES): an inbox with its epochs, a mailbox, a folder on a server."""
+
+    path = models.TextField(unique=True, help_text="without a password")
+    tried_at = models.DateTimeField(null=True, blank=True, help_text="when it was last fetched and read, or tried to")
+    error = models.TextField(blank=True, help_text="why it could not be opened, fetched or read, and what to do")
+    failing_since = models.DateTimeField(null=True, blank=True)
+    failures = models.PositiveIntegerField(default=0, help_text="attempts since then: each waits longer")
+
+    def __str__(self) -> str:
+        return self.path
+
+
 class Archive(NamedLease):
     """A public-inbox epoch, an mbox or a Maildir. `cursor` is the position, in the reader's own format."""
 
@@ -20,9 +33,40 @@ class Archive(NamedLease):
     seen = models.PositiveBigIntegerField(default=0, help_text="mails read from it")
     kept = models.PositiveBigIntegerField(default=0, help_text="mails from it that were filed or wait for their report")
     newest_at = models.DateTimeField(null=True, blank=True, help_text="date of the last mail read")
+    searched = models.JSONField(
+        default=dict, blank=True, help_text="the last message, report and sent mail whose names were searched in it"
+    )
 
     def __str__(self) -> str:
         return self.path
+
+
+class ArchivePositions(models.Model):
+    """Where the mails of an archive are, from number `first` on: commits, with spaces between."""
+
+    archive = models.ForeignKey(Archive, on_delete=models.CASCADE, related_name="positions")
+    first = models.PositiveBigIntegerField()
+    positions = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["archive", "first"], name="positions_of_an_archive")]
+
+    def __str__(self) -> str:
+        return f"{self.archive} from {self.first}"
+
+
+class ArchiveNames(models.Model):
+    """A slice of the index of the names in an archive's mails (bot/archives/name_index.py)."""
+
+    archive = models.ForeignKey(Archive, on_delete=models.CASCADE, related_name="names")
+    slice = models.PositiveSmallIntegerField()
+    entries = models.BinaryField()
+
+    class Meta:
+        indexes = [models.Index(fields=["archive", "slice"])]
+
+    def __str__(self) -> str:
+        return f"{self.archive}, slice {self.slice}"
 
 
 PEOPLE = ("person", "bot_operator")  # the kinds of mail written by people
@@ -64,8 +108,16 @@ class Message(models.Model):
     kind = models.TextField(help_text="who wrote it: a person, ourselves, a robot, …")
     role = models.TextField(blank=True)
     relation = models.TextField(blank=True, help_text="how it relates to the report: in its thread, by a link, …")
+    thread = models.TextField(
+        blank=True, default="report", help_text="the thread that its answers are in: of the report, a fix or a patch"
+    )
     trust = models.TextField(blank=True, help_text="whether its author is verified: pass, fail or none")
     trust_by = models.TextField(blank=True, help_text="what verified it: DKIM of a domain, a trusted server, a key")
+    signature = models.TextField(
+        blank=True,
+        db_index=True,
+        help_text="identifies the signature if it does not cover the Message-ID: copies have the same one",
+    )
     tables = models.BinaryField(
         default=b"", help_text="the tables of a robot's report (tracker/domain/comparison_tables.py)"
     )

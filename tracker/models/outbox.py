@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from tracker.models.base import Lease
+from tracker.models.base import Lease, NamedLease
 from tracker.models.reports import Report
 
 
@@ -189,3 +189,12 @@ class SendingStop(models.Model):
 
     def __str__(self) -> str:
         return f"stopped by {self.by}"
+
+
+class ServiceLease(NamedLease):
+    """Something that one process at a time does: the scheduler."""
+
+    name = models.TextField(unique=True)
+
+    def __str__(self) -> str:
+        return self.name

@@ -79,6 +79,9 @@ class Report(ReportSummary):
     branch = models.TextField(blank=True)
     authors = models.JSONField(default=list, blank=True, help_text="addresses and names of the culprit's author")
     recipients = models.JSONField(default=list, blank=True, help_text="addresses and names of its recipients")
+    people_verified = models.BooleanField(
+        default=True, help_text="whether these people come from git, from a lab's result or from a verified mail"
+    )
 
     held = models.TextField(blank=True, help_text="why it is held: an operator has to check it first")
 
@@ -98,6 +101,15 @@ class Report(ReportSummary):
     changed_at = models.DateTimeField(null=True, blank=True)
 
     objects = NaturalManager["Report"]()
+
+    @property
+    def verified_authors(self) -> frozenset[str]:
+        """The authors that nobody can have made up: git's, and those of a verified report."""
+        return frozenset(self.authors if self.people_verified else ()) | ({self.author} - {""})
+
+    @property
+    def verified_recipients(self) -> frozenset[str]:
+        return frozenset(self.recipients if self.people_verified else ())
 
     class Meta:
         constraints = [

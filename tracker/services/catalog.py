@@ -80,8 +80,14 @@ def tree_for(name: str, url: str = "") -> Tree | None:
     return tree
 
 
-def machine_for(name: str, **fields: object) -> Machine:
-    return Machine.objects.get_or_create(name=name or "unknown", defaults=fields)[0]
+def machine_for(name: str, description: str = "", **parts: object) -> Machine:
+    """Find or create a machine. `parts`: what the description says. Of several descriptions the longest one counts."""
+    facts = {"description": description, **parts}
+    machine, made = Machine.objects.get_or_create(name=name or "unknown", defaults=facts)
+    known = machine.description
+    if not made and known and (len(description), description) > (len(known), known):  # a lab's own has none
+        Machine.objects.filter(pk=machine.pk).update(**facts)
+    return machine
 
 
 def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, suite: str = "") -> Metric:

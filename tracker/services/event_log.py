@@ -47,7 +47,7 @@ def rejected_keys(report: Report, message_id: str) -> set[str]:
     return set(decided.filter(decision__in=(Decision.REJECTED, Decision.CHANGED)).values_list("key", flat=True))
 
 
-def forget_mail(message_ids: models.QuerySet[Any]) -> None:
+def forget_mail(message_ids: models.QuerySet[Any] | Sequence[str]) -> None:
     """Delete what was concluded from these mails, which are about to be read again (DESIGN rule 1).
 
     What a user said or decided is kept.

@@ -21,6 +21,7 @@ from tracker.domain import versions
 from tracker.domain.events import OPEN
 from tracker.domain.report_state.state import Fix, ReportState
 from tracker.domain.report_state.text import status_text
+from tracker.domain.scale import scale
 from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries
 from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
@@ -82,15 +83,10 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
     '1,0|20'
     """
     sides = [_thinned(side) for side in (old, new)]
-    every = [each for side in sides for each in side]
-    if not all(sides):
+    y = scale([each for side in sides for each in side], HEIGHT, 0)
+    if not all(sides) or y is None:
         return ""
-    low, high = min(every), max(every)
-    size = high - low
-    if not math.isfinite(size):
-        return ""
-    heights = ((round(HEIGHT * ((high - each) / size)) if size else HEIGHT // 2 for each in side) for side in sides)
-    return "|".join(",".join(map(str, side)) for side in heights)
+    return "|".join(",".join(str(y(each)) for each in side) for side in sides)
 
 
 def _thinned(samples: Sequence[float]) -> Sequence[float]:

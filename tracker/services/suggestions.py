@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from tracker.domain.events import EventData, EventKind
-from tracker.models import Decision, Event, RuleRecord, Suggestion
+from tracker.models import Decision, Event, Report, RuleRecord, Suggestion
 from tracker.services import event_log
 
 # The kinds of event that a suggestion may be changed to: what a mail can mean.
@@ -30,6 +30,7 @@ OTHERS = (
 )
 
 
+UNVERIFIED_REPORT = "unverified_report"  # accepted, its recipients are the people of the report
 _OF_A_FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED})
 
 
@@ -53,6 +54,8 @@ def decide(
         value = replace(value, kind=instead, remark="", title=value.title if instead in _OF_A_FIX else "")
     value = replace(value, key=_key(suggestion, value))
     event_log.record([event_log.event_row(suggestion.report, value, now, suggestion.quote)])
+    if decision == Decision.ACCEPTED:
+        _vouch(suggestion, True)
     _count(suggestion.rule, decision, 1)
     return True
 
@@ -64,6 +67,8 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
     before = decided.values_list("decision", flat=True).first()
     if before is None or not decided.update(decision=Decision.OPEN, decided_by="", decided_at=None):
         return False
+    if before == Decision.ACCEPTED:
+        _vouch(suggestion, False)
     event = _events(suggestion).order_by("-pk").first()
     if event:
         undone = EventData(
@@ -76,6 +81,12 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
         event_log.record([event_log.event_row(suggestion.report, undone, now)])
     _count(suggestion.rule, before, -1)
     return True
+
+
+def _vouch(suggestion: Suggestion, verified: bool) -> None:
+    """Whoever accepts that a robot sent a report vouches for the people whom it names."""
+    if suggestion.rule == UNVERIFIED_REPORT and suggestion.kind == EventKind.REPORTED:
+        Report.objects.filter(pk=suggestion.report_id).update(people_verified=verified)
 
 
 def _key(suggestion: Suggestion, value: EventData) -> str:

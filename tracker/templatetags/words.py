@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from urllib.parse import quote
 
 import nh3
 from django import template
 from django.template import engines
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from tracker.charts.sparkline import paths
 from tracker.domain import formats
 from tracker.models import Finding
 from tracker.pages.reports.headline import headline
 from tracker.pages.triage.controls import Controls
 from tracker.pages.triage.query import TriageQuery
-from tracker.pages.triage.rows import TriageRow, paths
+from tracker.pages.triage.rows import TriageRow
 from tracker.services.report_summary import spark
 
 register = template.Library()
@@ -136,4 +137,4 @@ def dots(finding: Finding) -> SafeString:
 @register.filter
 def page_of(name: str, kind: str) -> str:
     """Return the path of the page of a metric, machine, subsystem or author, its name quoted."""
-    return f"/{kind}/{quote(name, safe='')}/"
+    return reverse("thing", args=[kind, name])

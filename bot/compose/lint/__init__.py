@@ -2,7 +2,7 @@
 
 The mail is parsed as its recipients will, and compared with what it should say. To add a check: write a generator
 that takes a `LintContext` and yields sentences in every_mail.py or reports.py, name it in `CHECKS` there, and add a
-seeded fault to tests/bot/test_lint.py.
+seeded fault to tests/bot/compose/test_lint.py.
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: Tru
     signatures = [value for name, value in headers if name == "x-developer-signature"]
     if not anchors.keyring or len(signatures) != 1 or not _ED25519.search(signatures[0]):
         return UNPROVEN
-    signed = _SIGNED.search(signatures[0])
-    if not {name.strip().lower() for name in (signed[1] if signed else "").split(":")} >= _MUST_SIGN:
+    found_names = _SIGNED.search(signatures[0])
+    signed = frozenset(name.strip().lower() for name in (found_names[1] if found_names else "").split(":"))
+    if not signed >= _MUST_SIGN:
         return UNPROVEN
     try:
         found = patatt.validate_message(raw, [anchors.keyring])
@@ -35,7 +36,7 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: Tru
         if (identity or "").lower() != address.lower():
             continue
         if result == patatt.RES_VALID:
-            return Trust(AuthVerdict.PASS, f"patatt {algorithm} {address}")
+            return Trust(AuthVerdict.PASS, f"patatt {algorithm} {address}", signed)
         if result == patatt.RES_BADSIG:
             return Trust(AuthVerdict.FAIL, f"patatt {algorithm} {address}")
     return UNPROVEN

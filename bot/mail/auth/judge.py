@@ -11,7 +11,7 @@ from bot.mail.auth.developer_signature import signed_by_developer
 from bot.mail.auth.dkim import is_signed_for, verified_by_dkim
 from bot.mail.auth.server_results import verified_by_server
 from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust, joined
 from bot.mail.headers import to_text
 from bot.mail.message import MAX_BYTES, ParsedMail, without_frame
 
@@ -21,8 +21,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def judge(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     """Return whether the author of a mail is verified. Never raises.
 
-    Any proof that passes counts. Without one: FAIL if a proof fails, or if the domain is known to sign and the mail
-    has no signature. Headers that parsers may read differently prove nothing.
+    Any proof that passes counts, for the headers that it covers. Without one: FAIL if a proof fails, or if the domain
+    is known to sign and the mail has no signature. Headers that parsers may read differently prove nothing.
     """
     address = mail.author.email
     if not address or len(raw) > MAX_BYTES:
@@ -37,10 +37,10 @@ def judge(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
         verified_by_dkim(raw, headers, address, at, anchors),
         verified_by_server(headers, address, anchors),
     )
-    proven = next((each for each in found if each.proven), None)
-    failed = next((each for each in found if each.verdict is AuthVerdict.FAIL), None)
-    if proven or failed:
-        return proven or failed or UNPROVEN
+    if (proven := joined(found)).proven:
+        return proven
+    if failed := next((each for each in found if each.verdict is AuthVerdict.FAIL), None):
+        return failed
     domain = address.rpartition("@")[2]
     if anchors.signs(domain) and not is_signed_for(address, headers, anchors):
         return Trust(AuthVerdict.FAIL, f"unsigned, though {domain} signs its mail")

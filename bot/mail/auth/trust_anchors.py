@@ -5,6 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache, lru_cache
+
+from publicsuffixlist import PublicSuffixList
+
+
+@lru_cache(maxsize=4096)
+def organisational_domain(domain: str) -> str:
+    """Return the registered domain that a domain belongs to, by the Public Suffix List; "" for a public suffix."""
+    try:
+        return _suffixes().privatesuffix(domain.encode("ascii").decode()) or ""
+    except UnicodeError:
+        return ""  # in a header a domain is ASCII, as registered
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()
 
 
 def no_keys(name: str) -> str | None:
@@ -27,11 +44,15 @@ class TrustAnchors:
     warm: Callable[[Iterable[bytes], datetime], int] = lambda raws, now: 0
 
     def aligned(self, address: str, domain: str) -> bool:
-        """Whether a domain may sign for an address: its own, a parent or a subdomain, or one in `signers`.
+        """Whether a domain may sign for an address: one of the same organisation, or one in `signers`.
 
-        Relaxed alignment (RFC 7489 section 3.1.1) without a public suffix list, so a parent needs two labels.
+        Relaxed alignment (RFC 7489 section 3.1.1): both have the same organisational domain, which is one label more
+        than a public suffix. A public suffix ("co.uk", "github.io") signs for nobody below it.
         """
         own, domain = address.rpartition("@")[2].lower(), domain.lower().rstrip(".")
         if domain in self.signers.get(address.lower(), ()):
             return True
-        return own == domain or (own.endswith(f".{domain}") and domain.count(".") >= 1) or domain.endswith(f".{own}")
+        if own == domain:
+            return bool(own)
+        organisation = organisational_domain(own)
+        return bool(organisation) and organisation == organisational_domain(domain)

@@ -162,7 +162,11 @@ def _decode_part(part: Part, problems: list[str]) -> str:
 
 def _payload(part: Part) -> bytes:
     """Return the bytes of a part, not decoded."""
-    return str(part.get_payload()).encode("ascii", "surrogateescape")
+    text = str(part.get_payload())
+    try:
+        return text.encode("ascii", "surrogateescape")
+    except UnicodeEncodeError:  # bytes that no encoder leaves: the parser has decoded them
+        return text.encode(_charset(part), "replace")
 
 
 def _charset(part: Part) -> str:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from argparse import ArgumentParser
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError
+from django.db import OperationalError, connections
 from django.utils import timezone
 
 from bot.archives.missing import missing_parents
-from bot.archives.reading import read_source
+from bot.archives.reading import has_names_to_search, read_source
 from bot.archives.sources import Source, open_sources, thread_source
 from bot.archives.sources.mirror import refresh
 from bot.archives.tally import ReadTally
@@ -25,6 +24,7 @@ from bot.config import bot_identity
 from bot.errors import Busy, Unreadable
 from bot.progress import counting
 from tracker.domain.english import counted
+from tracker.models import Archive
 
 
 class Command(BaseCommand):
@@ -66,6 +66,8 @@ class Command(BaseCommand):
             if source not in exclusive:
                 self._try(partial(self._read, source))
         self._in_parallel(exclusive, options["jobs"])
+        if len(sources) > 1:
+            self._search_again(sources)
         if self.codes:
             total = len(sources) + self.codes.count(os.EX_NOINPUT)
             code = os.EX_TEMPFAIL if os.EX_TEMPFAIL in self.codes else self.codes[0]
@@ -78,6 +80,9 @@ class Command(BaseCommand):
         except (Busy, OperationalError) as error:
             self.codes.append(os.EX_TEMPFAIL)
             self.stderr.write(self.style.ERROR(str(error)))
+        except BrokenExecutor:
+            self.codes.append(os.EX_TEMPFAIL)
+            self.stderr.write(self.style.ERROR("a process that read an archive was killed; the next run goes on there"))
         except (Unreadable, OSError) as error:
             self.codes.append(code)
             self.stderr.write(self.style.ERROR(str(error)))
@@ -88,21 +93,45 @@ class Command(BaseCommand):
             tally = read_source(source, bot_identity(), timezone.now(), progress, again=self.again)
         self.stdout.write(summary(source, tally))
 
-    def _in_parallel(self, sources: list[Source], jobs: int) -> None:
-        """Read each source in its own process, `jobs` at a time; leases keep them apart."""
-        with ThreadPoolExecutor(jobs) as pool:
-            for done in pool.map(self._read_in_process, sources):
-                self.stdout.write(done.stdout, ending="")
-                self.stderr.write(done.stderr, ending="")
-                if done.returncode:
-                    self.codes.append(done.returncode)
+    def _search_again(self, sources: list[Source]) -> None:
+        """Search each archive for what was filed from the ones after it, until nothing more is found."""
+        self.again = False
+        found = True
+        while found:
+            found = False
+            for source in sources:
+                archive = Archive.objects.filter(path=source.name).first()
+                if archive and has_names_to_search(source, archive):
+                    tally = self._try(partial(read_source, source, bot_identity(), timezone.now()))
+                    if tally and tally.kept:
+                        found = True
+                        self.stdout.write(summary(source, tally))
 
-    def _read_in_process(self, source: Source) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "read", *(["--again"] if self.again else [])]
-        if "://" in source.address:  # it may contain a password, and command lines are visible to all users
-            environment = {**os.environ, "PERFWORK_ARCHIVES": source.address}
-            return subprocess.run(command, env=environment, capture_output=True, text=True)
-        return subprocess.run([*command, "--", source.address], capture_output=True, text=True)
+    def _in_parallel(self, sources: list[Source], jobs: int) -> None:
+        """Read sources with news in processes, `jobs` at a time; leases keep them apart. A quiet one costs no process.
+
+        The processes are forks, which have all code loaded. No connection to the database may be shared with them.
+        """
+        busy = [source for source in sources if self.again or self._try(partial(self._has_news, source))]
+        connections.close_all()
+        with ProcessPoolExecutor(max(1, min(jobs, len(busy))), get_context("fork")) as pool:
+            for source, done in [(each, pool.submit(_read_alone, each, again=self.again)) for each in busy]:
+                tally = self._try(done.result)
+                if tally is not None:
+                    self.stdout.write(summary(source, tally))
+
+    def _has_news(self, source: Source) -> bool:
+        """Whether a source must be read; a quiet one is recorded as read."""
+        archive = Archive.objects.filter(path=source.name).first()
+        if archive is None or not source.is_done(archive.cursor, source.goal()) or has_names_to_search(source, archive):
+            return True
+        self._read(source)  # which finds nothing to do
+        return False
+
+
+def _read_alone(source: Source, *, again: bool) -> ReadTally:
+    """Read a source in a process of its own."""
+    return read_source(source, bot_identity(), timezone.now(), again=again)
 
 
 def summary(source: Source, tally: ReadTally) -> str:

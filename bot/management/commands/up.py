@@ -19,7 +19,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
-        parser.add_argument("--workers", type=int, default=2, help="number of worker processes")
+        parser.add_argument(
+            "--workers", type=int, default=2, help="number of worker processes, for mail and for archives each"
+        )
 
     def handle(self, *, bind: str, workers: int, **options: Any) -> None:
         call_command("migrate", verbosity=0)
@@ -33,15 +35,24 @@ class Command(BaseCommand):
         Supervisor(commands(bind, workers)).run()
 
 
+EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
+
+
+def _of(processes: int) -> list[str]:
+    return ["--concurrency", str(processes)]
+
+
 def commands(bind: str, workers: int) -> dict[str, list[str]]:
-    """Return the commands of the three processes, by name."""
+    """Return the commands of the processes, by name. Mail has workers of its own: it never waits for a fetch."""
     celery = [sys.executable, "-m", "celery", "-A", "bot", "--quiet"]
+    worker = [*celery, "worker", "--loglevel", "WARNING", "--without-gossip"]
     return {
         "web": [
             *(sys.executable, "-m", "gunicorn", "tracker.wsgi", "--bind", bind, "--workers", "2", "--threads", "4"),
             *("--log-level", "warning", "--worker-tmp-dir", "/dev/shm"),
         ],
-        "worker": [*celery, "worker", "--concurrency", str(workers), "--loglevel", "WARNING", "--without-gossip"],
+        "worker": [*worker, "--queues", "mail,results,web", "--hostname", "mail@%h", *_of(workers)],
+        "fetcher": [*worker, "--queues", "archives,git", "--hostname", "archives@%h", *_of(workers + EXTRA_FETCHERS)],
         "scheduler": [
             *(*celery, "beat", "--loglevel", "WARNING", "--pidfile="),
             *("--schedule", str(settings.VAR / "beat-schedule")),

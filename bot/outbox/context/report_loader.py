@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
-from typing import Any
 
 from django.db.models import Q
 from django.urls import reverse
@@ -17,11 +15,9 @@ from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.patch_mail import PatchMails
 from bot.results.bisect_result import MeasurementData
-from bot.results.formats import lkp, perf_bisect_result
-from bot.results.recognise import reread
+from bot.results.stored_result import ResultDetails, details_of, remeasured
 from tracker.domain.english import counted
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.keys import scenario_key
 from tracker.domain.statistics.significance import grade, overlap
 from tracker.models import BisectResult, Finding, Machine, Report
 
@@ -34,7 +30,7 @@ def report_data(report: Report, identity: BotIdentity, config: ComposeConfig, pa
     """Return the content of a report's mail, its headline first; LookupError if all findings are held."""
     findings = findings_of(report)
     head = _leading(findings)
-    payload = _payload(head.result)
+    result = details_of(head.result.format, head.result.payload) if head.result else ResultDetails()
     culprit, parent = report.culprit, head.parent
     trailers = tuple((tag, value) for tag, value in culprit.trailers)
     seen = touched(config.trees, culprit.sha)
@@ -53,20 +49,18 @@ def report_data(report: Report, identity: BotIdentity, config: ComposeConfig, pa
         parent_sha=parent.sha if parent else "",
         parent_title=parent.title if parent else "",
         base=head.base,
-        good=_name_of(payload.get("good")),
-        bad=_name_of(payload.get("bad")),
-        bisect_steps=len(_part(payload, "bisect").get("steps", ())),
+        good=result.good,
+        bad=result.bad,
+        bisect_steps=result.bisect_steps,
         verdict=Verdict(report.verdict),
         findings=_fitting(values_of(findings)),
-        build=_build(payload),
+        build=BuildInfo(**result.build),
         authored_at=culprit.authored_at,
         responsible=seen.responsible,
-        rechecks=tuple(
-            RecheckInfo(each["ref"], each["state"]) for each in _part(payload, "bisect").get("rechecks", ())
-        ),
-        test_text=_part(payload, "test").get("description", ""),
-        test_url=_part(payload, "test").get("url", ""),
-        artifacts=tuple((each["name"], each["url"]) for each in payload.get("artifacts", ()) if "url" in each),
+        rechecks=tuple(RecheckInfo(ref, state) for ref, state in result.rechecks),
+        test_text=result.test_text,
+        test_url=result.test_url,
+        artifacts=result.artifacts,
         raw=identity.base_url + reverse("api-result", args=[head.result_id]) if head.result_id else "",
     )
 
@@ -147,15 +141,9 @@ def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
     if row is None:
         return None
     head = headline_of(report)
-    data = reread(row.format, row.payload, str(row))
-    if sha not in (data.bad.sha, data.culprit.sha if data.culprit else ""):
-        return None  # a recheck without numbers
-    for run in data.runs:
-        if (scenario_key(run.suite, run.params), run.machine.id) == (head.scenario.key, head.machine.name):
-            for each in run.measurements:
-                if each.metric == head.metric.name:
-                    return _remeasured(each, head)
-    return None
+    where = (head.scenario.key, head.machine.name, head.metric.name)
+    found = remeasured(row.format, row.payload, sha, *where)
+    return _remeasured(found, head) if found else None
 
 
 def _named(result: str) -> BisectResult | None:
@@ -201,33 +189,3 @@ def machine_text(machine: Machine) -> str:
         f"{machine.memory_bytes >> 30} GiB RAM" if machine.memory_bytes else "",
     ]
     return machine.description or ", ".join(part for part in parts if part)
-
-
-def _payload(result: BisectResult | None) -> dict[str, Any]:
-    """Return the result in our own format, as far as it can be converted."""
-    if result is None:
-        return {}
-    payload: dict[str, Any] = json.loads(result.payload)
-    if result.format == perf_bisect_result.FORMAT:
-        return payload
-    if result.format == lkp.FORMAT:
-        job = _part(_part(payload, "culprit"), "job")
-        names = {"kconfig": "kconfig", "compiler": "compiler", "rootfs": "rootfs"}
-        build = {own: job[name] for own, name in names.items() if isinstance(job.get(name), str)}
-        return {"build": build, "artifacts": []}
-    return {}
-
-
-def _part(payload: Any, name: str) -> dict[str, Any]:
-    part = payload.get(name) if isinstance(payload, dict) else None
-    return part if isinstance(part, dict) else {}
-
-
-def _build(payload: Mapping[str, Any]) -> BuildInfo:
-    build = _part(payload, "build")
-    return BuildInfo(**{name: build.get(name, "") for name in BuildInfo.__dataclass_fields__})
-
-
-def _name_of(commit: Any) -> str:
-    fields = commit if isinstance(commit, dict) else {}
-    return str(fields.get("describe") or str(fields.get("sha", ""))[:10])

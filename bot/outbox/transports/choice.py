@@ -11,7 +11,6 @@ from bot.outbox.transports.maildir import MaildirTransport
 from bot.outbox.transports.port import Transport
 from bot.outbox.transports.sendmail import SendmailTransport
 from bot.outbox.transports.smtp import Server, SmtpTransport
-from bot.outbox.transports.web_endpoint import WebTransport
 
 _SMTP = ("smtp", "smtp+tls", "smtp+ssl")
 EXPECTED = "smtp://, smtp+tls://, smtp+ssl://, sendmail://, maildir:// or b4+https://"
@@ -32,6 +31,9 @@ def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: f
     if scheme == "maildir" and _path(url):
         return MaildirTransport(Path(_path(url)))
     if scheme in ("b4+https", "b4+http") and urlsplit(url).hostname:
+        # Here, since `requests` takes 30 ms to import, in every command and for every mail that is piped in.
+        from bot.outbox.transports.web_endpoint import WebTransport
+
         return WebTransport(url.removeprefix("b4+"), timeout)
     raise ValueError(f"EMAIL_URL: expected {EXPECTED}")
 

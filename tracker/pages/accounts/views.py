@@ -21,7 +21,6 @@ from tracker.services.accounts import sign_in_links
 from tracker.services.enqueue import enqueue
 
 MOST_VIEWS = 50  # per user
-BACKEND = "tracker.services.accounts.backend.Backend"
 
 
 @never_cache
@@ -30,7 +29,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         address = cleaned(request.POST, "address", 254)
         if sign_in_links.request_link(address, client_address(request), timezone.now()):
-            enqueue("send_mail")
+            enqueue("send_links")
         return render(request, "accounts/link_sent.html", {"address": address})
     return render(request, "accounts/sign_in.html")
 
@@ -50,7 +49,7 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
     user = sign_in_links.use(link, timezone.now())
     if user is None:
         return render(request, "accounts/link_expired.html", status=410)
-    login(request, user, backend=BACKEND)
+    login(request, user)
     return redirect("releases")
 
 

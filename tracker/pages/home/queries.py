@@ -12,8 +12,9 @@ from datetime import datetime
 from django.core.cache import cache
 from django.db.models import Count, F, Q
 
+from tracker.charts.cycle import CycleChart, chart
 from tracker.domain.events import OPEN, State, Verdict
-from tracker.domain.release_cycle import CycleChart, CyclePoint, CycleStep, ReportSpan, chart, points, steps, upcoming
+from tracker.domain.release_cycle import CyclePoint, CycleStep, ReportSpan, points, steps, upcoming
 from tracker.models import Release, ReleaseCandidate, Report
 from tracker.pages.triage.counts import KEEP, stamp, stamped
 from tracker.services.report_summary import ReleaseCalendar

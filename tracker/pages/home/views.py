@@ -7,8 +7,11 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from tracker.pages.home import queries
+from tracker.services.accounts.roles import SEND
+from tracker.services.faults import faults
 
 
 def releases(request: HttpRequest) -> HttpResponse:
-    """Show the current cycle, then every other release with its counts."""
-    return render(request, "home/releases.html", {"page": queries.home_page(timezone.now())})
+    """Show the current cycle, then every other release with its counts; operators also see what does not work."""
+    context = {"page": queries.home_page(timezone.now()), "faults": faults() if request.user.has_perm(SEND) else []}
+    return render(request, "home/releases.html", context)

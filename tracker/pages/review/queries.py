@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
 from tracker.domain.report_state.text import status_text
-from tracker.models import Archive, Decision, Event, Message, PendingReference, RawMessage, RuleRecord, Suggestion, Tree
+from tracker.models import (
+    Archive,
+    Decision,
+    Event,
+    Message,
+    Mirror,
+    PendingReference,
+    RawMessage,
+    RuleRecord,
+    Suggestion,
+    Tree,
+)
 from tracker.pages.review.excerpt import Excerpt, excerpt
+from tracker.services.faults import failing
 
 PAGE = 100  # rows per section
 COUNTED = 100_000  # the newest mails in quarantine
@@ -35,7 +47,7 @@ class ArchiveRow:
 
     archive: Archive
     quarantined: int
-    lag: timedelta | None  # from the newest mail to the last read
+    lag: timedelta | None  # since the newest mail that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +59,13 @@ class Inbox:
     quarantine: Sequence[RawMessage]
     older_quarantine: int | None
     archives: Sequence[ArchiveRow]
+    failing: Sequence[Mirror]  # configured archives that can't be opened, fetched or read
     trees: Sequence[Tree]
     rules: Sequence[RuleRecord]
     has_pending_mail: bool  # whether mail waits for a report that has not been seen
 
 
-def inbox(suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
+def inbox(now: datetime, suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
     """Return the newest rows of each section, or those before a key."""
     suggestions = Suggestion.objects.filter(decision=Decision.OPEN).prefetch_related("report__culprit").order_by("-pk")
     quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")
@@ -66,7 +79,8 @@ def inbox(suggestions_before: int | None = None, quarantine_before: int | None =
         open_suggestions[SUGGESTIONS - 1].pk if len(open_suggestions) > SUGGESTIONS else None,
         quarantined[:PAGE],
         quarantined[PAGE - 1].pk if len(quarantined) > PAGE else None,
-        _archives(),
+        _archives(now),
+        list(failing()),
         list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
         list(RuleRecord.objects.all()[:PAGE]),
         PendingReference.objects.filter(own=True).exists(),
@@ -90,16 +104,15 @@ def _row(suggestion: Suggestion, message: Message | None, events: list[EventData
     return SuggestionRow(suggestion, context, message, new_status, new_status != suggestion.report.status)
 
 
-def _archives() -> list[ArchiveRow]:
+def _archives(now: datetime) -> list[ArchiveRow]:
     # Counted in Python: GROUP BY archive would make the database scan every stored mail.
     held = RawMessage.objects.exclude(error="").order_by("-pk").values_list("archive_id", flat=True)
     quarantined = Counter(held[:COUNTED])
     return [
-        ArchiveRow(each, quarantined[each.pk], _lag(each)) for each in Archive.objects.order_by("path")[: PAGE * 10]
+        ArchiveRow(each, quarantined[each.pk], _lag(each, now))
+        for each in Archive.objects.order_by("path")[: PAGE * 10]
     ]
 
 
-def _lag(archive: Archive) -> timedelta | None:
-    if archive.read_at is None or archive.newest_at is None:
-        return None
-    return max(timedelta(0), archive.read_at - archive.newest_at)
+def _lag(archive: Archive, now: datetime) -> timedelta | None:
+    return max(timedelta(0), now - archive.newest_at) if archive.newest_at else None

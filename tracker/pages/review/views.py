@@ -27,7 +27,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         keys[name] = int(text) if text else None
     may_decide = request.user.has_perm(DECIDE)
     context = {
-        "page": queries.inbox(keys["suggestions"], keys["quarantine"]),
+        "page": queries.inbox(timezone.now(), keys["suggestions"], keys["quarantine"]),
         "others": suggestions.OTHERS,
         "may_decide": may_decide,
         "last": Suggestion.objects.filter(pk=request.session.get("decided", 0)).first() if may_decide else None,

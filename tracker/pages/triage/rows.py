@@ -9,6 +9,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from tracker.charts.sparkline import described, paths
 from tracker.domain import formats
 from tracker.domain.events import CLOSED, Verdict
 
@@ -20,7 +21,6 @@ COLUMNS = (
     *("culprit__sha", "culprit__title"),
 )
 TITLE = 300  # characters of a title; the report's page shows all of it
-_STEP, _DOT = 3, 2  # of the sparkline: one sample every 3 units, the first 2 from the edge
 _MARKS: Mapping[str, str] = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
 
 
@@ -94,7 +94,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         good=good,
         bad=bad,
         width=width,
-        samples=_samples(values["spark"]),
+        samples=described(values["spark"]),
         scenario=values["scenario"],
         suite=values["suite"],
         machine=values["machine"],
@@ -117,26 +117,3 @@ def _title(values: Mapping[str, Any]) -> str:
     """Return the title to show: the given one, the commit's, or the end of the mail's subject."""
     title: str = values["given_title"] or values["culprit__title"] or values["title"].rpartition(": ")[2]
     return title[:TITLE]
-
-
-def paths(spark: str) -> tuple[str, str, int]:
-    """Return the two sides of a sparkline as SVG paths of dots, and its width; empty without samples.
-
-    >>> paths("17,18|3")
-    ('M2 19h0M5 20h0', 'M11 5h0', 12)
-    """
-    if not spark:
-        return "", "", 0
-    old, new = (side.split(",") for side in spark.split("|"))
-    good = "".join(f"M{_DOT + _STEP * number} {int(each) + _DOT}h0" for number, each in enumerate(old))
-    start = _DOT + _STEP * (len(old) + 1)
-    bad = "".join(f"M{start + _STEP * number} {int(each) + _DOT}h0" for number, each in enumerate(new))
-    return good, bad, start + _STEP * len(new) - _DOT
-
-
-def _samples(spark: str) -> str:
-    """Return the sparkline's text alternative."""
-    if not spark:
-        return ""
-    old, new = (side.count(",") + 1 for side in spark.split("|"))
-    return f"{old} before, {new} after"

@@ -1,9 +1,9 @@
-"""Roles: the permissions of each group. Anybody may read; admins are superusers, who may do everything."""
+"""Who may change what: the permissions that pages ask for, and the role in which somebody changes a report.
+
+Anybody may read. The groups triager and operator have these permissions (0002_seed); superusers may do everything.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
@@ -16,10 +16,6 @@ CHANGE_REPORTS = "tracker.change_report"
 DECIDE = "tracker.change_suggestion"
 CHANGE_BASKET = "tracker.change_basketentry"
 SEND = "tracker.change_outgoingmail"
-ROLES: Mapping[str, frozenset[str]] = {
-    "triager": frozenset({CHANGE_REPORTS, DECIDE}),
-    "operator": frozenset({CHANGE_REPORTS, DECIDE, SEND, CHANGE_BASKET, "tracker.pages.release_report"}),
-}
 
 
 def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
@@ -32,19 +28,10 @@ def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
     address = address if is_of_a_person(address) else "nobody's"
 
     def permit(report: Report) -> Role | None:
-        if address in report.authors:
+        if address in report.verified_authors:
             return Role.AUTHOR
         if everything:
             return Role.REPORTER
-        return Role.MAINTAINER if address in report.recipients else None
+        return Role.MAINTAINER if address in report.verified_recipients else None
 
     return permit
-
-
-def granted(rows: list[Any]) -> frozenset[str]:
-    """Return the permissions of a user, from the joined rows of the user and their roles."""
-    found: set[str] = set()
-    for row in rows:
-        found |= ROLES.get(row.role or "", frozenset())
-        found |= {f"{app}.{code}" for app, code in ((row.app, row.code), (row.own_app, row.own_code)) if code}
-    return frozenset(found)

@@ -1,0 +1,476 @@
+"""The report mail: the content of its first screen and below, and that hostile values cannot break it."""
+
+from __future__ import annotations
+
+import email.policy
+import re
+import shlex
+from dataclasses import replace
+from email import message_from_bytes
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.compose.conventions import Attached, Conventions, SubjectForm
+from bot.compose.mail import ComposedMail, to_bytes
+from bot.compose.report.first_screen import height
+from bot.compose.report.report_data import BuildInfo, FindingData, RecheckInfo
+from bot.compose.report.report_mail import compose
+from bot.compose.report.subject import report_subject
+from bot.compose.report.warnings import warnings_of
+from bot.mail.addresses import Address
+from bot.mail.message import parse
+from bot.mail.subsystem import subsystem_of
+from tests.conftest import NOW
+from tests.report_data import BOT, FINDING, REPORT, SLOWER
+from tracker.domain.events import Grade, Verdict
+from tracker.domain.metrics.glossary import ENTRIES, in_words, meaning
+
+
+def sent(conventions: Conventions = Conventions(), **changes: Any) -> tuple[ComposedMail, str]:  # noqa: B008
+    mail = compose(replace(REPORT, **changes), BOT, NOW, "", conventions)
+    return mail, to_bytes(mail).decode()
+
+
+def screen(mail: ComposedMail) -> str:
+    """What a terminal of 24 lines and 78 columns shows first."""
+    shown = [line[at : at + 78] for line in mail.body.splitlines() for at in range(0, max(1, len(line)), 78)]
+    return "\n".join(shown[:24])
+
+
+# --- the subject ---
+
+
+@pytest.mark.parametrize(
+    ("title", "change", "verdict", "expected"),
+    [
+        ("mm/vmscan: walk", -12.44, Verdict.REGRESSION, "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression"),
+        ("mm/vmscan: walk", 136.14, Verdict.IMPROVEMENT, "[LKP] [mm/vmscan] 3b1f0c9d2e: 136.1% improvement"),
+        ("net/relay: spin", 32.49, Verdict.REGRESSION, "[LKP] [net/relay] 3b1f0c9d2e: 32.5% regression"),
+        ("no prefix here", -0.04, Verdict.REGRESSION, "[LKP] 3b1f0c9d2e: -0.0% regression"),
+        ("mm: a", None, Verdict.REGRESSION, "[LKP] [mm] 3b1f0c9d2e: regression"),
+    ],
+)
+def test_subjects(title: str, change: float | None, verdict: Verdict, expected: str) -> None:
+    assert report_subject(title, REPORT.sha, change, verdict) == expected
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        (SubjectForm.SEED, "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression"),
+        (SubjectForm.METRIC, "[LKP] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression"),
+        (SubjectForm.TREE, "[linus:master] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression"),
+    ],
+)
+def test_the_forms_of_a_subject(form: SubjectForm, expected: str) -> None:
+    assert sent(Conventions(subject=form))[0].subject == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "subsystem"),
+    [
+        ("mm: slub: add missing TID bump in kmem_cache_alloc_bulk()", "mm"),
+        ("perf/x86/amd: Constrain Large Increment per Cycle events", "perf/x86/amd"),
+        ('Revert "mm/vmscan: walk cold folios first"', "mm/vmscan"),
+        ('Revert "Revert "net: a""', "net"),
+        ("[PATCH v3 2/7] ext4: a", "ext4"),
+        ("drm/i915: a: b", "drm/i915"),
+        ("Linux 9.1-rc1", ""),
+        ("See https://x: it is no prefix", ""),
+        ("", ""),
+    ],
+)
+def test_subsystems(title: str, subsystem: str) -> None:
+    assert subsystem_of(title) == subsystem
+
+
+# --- the first screen ---
+
+
+def test_the_first_screen_answers_what_readers_ask() -> None:
+    mail, raw = sent(rechecks=(RecheckInfo("v9.1-rc4", "still-bad"), RecheckInfo("v9.1-rc3", "good-after-revert")))
+    for answer in (
+        "a -12.4% regression of vm-scan.ops_per_sec",
+        f"commit: {REPORT.sha}",
+        "184200 -> 161290 1/s, -12.4% (95% CI -13.1 to -11.8%)",
+        "work completed per second; in 1/s, higher is better",
+        "vm-scan on lab7-m1: 64 CPUs",
+        'its parent aaaaaaaaaa ("mm: prepare"), on top of v9.1-rc1',
+        "6 + 5 runs; spread 3.2% and 0.4%; p < 0.0001; 11.3x the usual noise",
+        "here (1.1%)",
+        "v9.1-rc1 (good) to v9.1-rc2 (bad) in 7 steps; good with it",
+        "still bad on v9.1-rc4",
+        "also:      1 regression; the worst:",
+        "   +22.0%  vm-scan.p99_ms",
+        "reproduce: no script was provided; see the parameters below",
+        'just reply to all in plain words; "#lkp fix: <title>" also works',
+    ):
+        assert answer in screen(mail), answer
+    assert mail.message_id == "202611211200.7d3e91c0-perfbot@bot.example.org"
+    assert f"| Closes: https://lore.kernel.org/r/{mail.message_id}" in mail.body
+    assert "Auto-Submitted: auto-generated" in raw
+    assert "Reply-To: Perfwork <perfbot+7d3e91c0a45b28f6@bot.example.org>" in raw
+
+
+def others(number: int) -> tuple[FindingData, ...]:
+    return tuple(replace(SLOWER, metric=f"vm-scan.p{each}_ms", change_pct=float(each)) for each in range(1, number))
+
+
+def test_however_much_there_is_to_tell_the_way_to_answer_is_on_the_first_screen() -> None:
+    long_one = replace(
+        FINDING,
+        machine_text="8 sockets of an " + "exceedingly long-named " * 9 + "CPU",
+        metric="vm-scan." + "m" * 60,
+        overlap=True,
+        unit="u" * 40,
+    )
+    mail, _ = sent(
+        title="mm/vmscan: " + "walk " * 14,
+        parent_title="a title " * 30,
+        findings=(long_one, *others(40)),
+        rechecks=tuple(RecheckInfo(f"v9.1-rc{each}-" + "x" * 30, "still-bad") for each in range(9)),
+        artifacts=(("reproduce.sh", "https://lab.example/" + "x" * 200),),
+    )
+    assert "answer:    just reply to all" in screen(mail)
+    assert "also:      39 regressions" in screen(mail)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (8.84, "an 8.8% regression of"),
+        (11.0, "an 11.0% regression of"),
+        (80.0, "an 80.0%"),
+        (1.1, "a 1.1%"),
+        (-8.84, "a -8.8% regression of"),
+        (None, "a regression of"),
+    ],
+)
+def test_the_first_sentence_is_english(change: float | None, words: str) -> None:
+    mail, _ = sent(findings=(replace(FINDING, change_pct=change),))
+    assert f"Perfwork noticed {words}" in mail.body
+
+
+@pytest.mark.parametrize(
+    ("metric", "suite", "says"),
+    [
+        ("fsmark.app_overhead", "fsmark", "microseconds that fs_mark spends outside of the file system's calls"),
+        ("aim7.jobs-per-min", "aim7", "mixed jobs that AIM's load completes per minute"),
+        ("will-it-scale.per_process_ops", "will-it-scale", "system call loop, per process"),
+        ("stress-ng.link.ops_per_sec", "stress-ng", "iterations of that stressor per second of real time"),
+        ("fio.write_iops", "fio-basic", "reads or writes that fio completes per second"),
+        ("demo.p95_ms", "demo", "latency percentile: all but the slowest few per cent"),
+        ("perf-profile.self.cycles-pp.x", "vm-scan", "share of the sampled CPU time"),
+        ("demo.widgets", "demo", ""),
+    ],
+)
+def test_what_a_metric_is(metric: str, suite: str, says: str) -> None:
+    assert says in meaning(metric, suite)
+    assert bool(says) == bool(meaning(metric, suite))
+
+
+def test_every_metric_gets_some_words() -> None:
+    assert in_words("demo.widgets", "", "unknown", "demo") == ("a number reported by demo; direction unknown")
+    assert in_words("x.elapsed_time", "s", "lower") == "real time that the test took; in s, lower is better"
+    assert all(entry.description and not entry.description.endswith(".") for entry in ENTRIES)
+
+
+# --- what must be said plainly ---
+
+DEBUG = BuildInfo(kconfig="x86_64-rhel-9.4-kasan")
+PROFILE = replace(
+    FINDING,
+    metric="perf-profile.self.cycles-pp.shrink_folio_list",
+    unit="",
+    direction="unknown",
+    verdict=Grade.UNKNOWN,
+    change_pct=24.0,
+    old_mean=12.1,
+    new_mean=15.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"build": DEBUG}, "the config enables a sanitizer (kasan)"),
+        ({"build": BuildInfo(cmdline="ro slub_debug=FZ quiet")}, "the kernel's command line enables memory debugging"),
+        ({"build": BuildInfo(kconfig="x86_64-debug")}, "the config enables debug options (debug)"),
+        ({"findings": (replace(FINDING, noise_pct=9.2),)}, "known to be noisy here: 9.2% from run to run"),
+        ({"findings": (replace(FINDING, noise_pct=None, old_stddev_pct=8.0),)}, "vary a lot (8.0%)"),
+        ({"findings": (replace(FINDING, overlap=True),)}, "the ranges of the two sides overlap"),
+        (
+            {"findings": (replace(FINDING, verdict=Grade.NOT_TESTABLE),)},
+            "not tested for significance: only one run per side",
+        ),
+        (
+            {"findings": (FINDING, replace(SLOWER, verdict=Grade.IMPROVEMENT))},
+            "the results are mixed: 1 regression, 1 improvement",
+        ),
+        (
+            {"findings": (replace(FINDING, change_pct=-4.0), replace(PROFILE, new_mean=12.3))},
+            "this may be an effect of code or data alignment",
+        ),
+    ],
+)
+def test_doubts_stand_on_the_first_screen(changes: dict[str, Any], words: str) -> None:
+    mail, _ = sent(**changes)
+    assert words in " ".join(screen(mail).split())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"build": BuildInfo(kconfig="x86_64-rhel-9.4", compiler="gcc-12", cmdline="ro quiet")},
+        {"build": BuildInfo(kconfig="x86_64-rhel-9.4-debuginfo")},
+        {"build": BuildInfo(cmdline="debug apic=debug kfence.sample_interval=0 page_poison=0 slub_debug=-")},
+        {"findings": (replace(FINDING, change_pct=-4.0), PROFILE)},  # the profile shows where
+        {"findings": (FINDING, *others(9), replace(SLOWER, verdict=Grade.IMPROVEMENT))},
+    ],
+)
+def test_no_doubt_is_made_up(changes: dict[str, Any]) -> None:
+    assert warnings_of(replace(REPORT, **changes)) == ()
+    assert "but: " not in sent(**changes)[0].body
+
+
+def test_every_doubt_is_said_once() -> None:
+    noisy = replace(FINDING, noise_pct=9.2, overlap=True)
+    mail, _ = sent(build=DEBUG, findings=(noisy,))
+    assert "caveat:    the config enables a sanitizer (kasan); other kernels may behave" in screen(mail)
+    assert "\nPlease note: this metric is known to be noisy here: 9.2% from run to run.\n" in mail.body
+    assert "\nPlease note: the ranges of the two sides overlap.\n" in mail.body
+    assert mail.body.count("Please note") == 2
+
+
+def test_below_the_worst_stands_nothing_that_got_better() -> None:
+    better = replace(FINDING, metric="vm-scan.median", verdict=Grade.IMPROVEMENT, change_pct=40.0)
+    shown = screen(sent(findings=(FINDING, SLOWER, better))[0])
+    assert "also:      1 regression, 1 improvement; the worst:\n              +22.0%  vm-scan.p99_ms\nrepr" in shown
+    assert "1 improvement; the largest:\n              +40.0%  vm-scan.median" in screen(
+        sent(findings=(FINDING, better))[0]
+    )
+
+
+def test_what_moved_in_an_unknown_direction_is_not_nothing() -> None:
+    unclear = replace(FINDING, metric="vm-scan.widgets", direction="unknown", verdict=Grade.UNKNOWN, change_pct=300.0)
+    assert "also:      1 of unknown direction, in the tables below" in screen(sent(findings=(FINDING, unclear))[0])
+    assert "also:      no other significant change" in screen(sent(findings=(FINDING, PROFILE))[0])
+    many = (*others(13), *(replace(unclear, metric=f"vmstat.m{each}") for each in range(250)))
+    untested = replace(SLOWER, metric="vm-scan.x", verdict=Grade.NOT_TESTABLE)
+    shown = screen(sent(findings=(FINDING, *many, untested))[0])
+    expected = (
+        "also:      12 regressions, 250 of unknown direction, 1 not tested for\n           significance; the worst:\n"
+    )
+    assert expected in shown
+
+
+# --- below it ---
+
+
+def test_it_is_text_of_78_columns_but_for_what_must_not_be_broken() -> None:
+    long_one = replace(
+        FINDING,
+        machine_text="8 sockets of an " + "exceedingly long-named " * 9 + "CPU",
+        params={"test": "one" * 30},
+        metric="vm-scan." + "m" * 60,
+    )
+    mail, _ = sent(parent_title="a title " * 30, findings=(long_one,))
+    prose, _, tables = mail.body.partition("Details are as below")
+    allowed = ("commit: ", "http", "| Closes:", "| Reported-by:", "\ttest: ", "Perfwork noticed ", "test machine: ")
+    assert [line for line in prose.splitlines() if len(line) > 78 and not line.startswith(allowed)] == []
+    assert long_one.metric in tables
+
+
+def test_tables_are_those_of_the_lists() -> None:
+    mail, _ = sent(findings=(FINDING, SLOWER, PROFILE, replace(FINDING, metric="vm-scan.idle%", old_mean=3.0)))
+    rows = mail.body.partition("-" * 27 + "\n")[2].split("\n")[2:6]
+    assert rows == [
+        "      3.00 ±  3%   +161287.0    161290        vm-scan.idle%",
+        "    184200 ±  3%      -12.4%    161290        vm-scan.ops_per_sec",
+        "      3.10 ±  3%      +22.0%     3.782        vm-scan.p99_ms",
+        "     12.10 ±  3%        +2.9     15.00        perf-profile.self.cycles-pp.shrink_folio_list",
+    ]
+    assert "    +2.9   12.1 ->  15.0  shrink_folio_list (self)" in mail.body
+
+
+def test_other_tests_stand_in_the_box_that_readers_of_reports_know() -> None:
+    elsewhere = replace(FINDING, suite="fsmark", metric="fsmark.files_per_sec", params={"fs": "xfs"}, change_pct=-31.0)
+    mail, _ = sent(findings=(FINDING, elsewhere))
+    assert "| testcase: change | fsmark: fsmark.files_per_sec -31.0% regression        |" in mail.body
+    assert "| test parameters  | fs=xfs " in mail.body
+    assert "    -31.0%  fsmark.files_per_sec" in screen(mail)
+
+
+def test_an_improvement_is_shorter_and_has_no_tag_block() -> None:
+    better = replace(FINDING, verdict=Grade.IMPROVEMENT, change_pct=12.0)
+    mail, _ = sent(verdict=Verdict.IMPROVEMENT, findings=(better,), test_text="it scans")
+    assert mail.subject.endswith(": 12.0% improvement")
+    assert "Reported-by" not in mail.body
+    assert "reproduce:" not in mail.body
+    assert "it scans" not in mail.body
+    assert "fix:" not in mail.body
+    assert "answer:    not needed; replies are read" in screen(mail)
+    assert len(mail.body.splitlines()) < len(sent(test_text="it scans")[0].body.splitlines())
+
+
+def test_regzbot_is_told_of_regressions_where_that_is_wanted() -> None:
+    conventions = Conventions(regzbot="regressions@lists.example.org")
+    mail, _ = sent(conventions)
+    assert f"\n#regzbot introduced: {REPORT.sha}\n" in mail.body
+    assert "regressions@lists.example.org" in [each.email for each in mail.cc]
+    better, _ = sent(conventions, verdict=Verdict.IMPROVEMENT)
+    assert "regzbot" not in better.body
+    assert "regressions@lists.example.org" not in better.envelope
+
+
+@pytest.mark.parametrize(
+    ("template", "artifacts", "words"),
+    [
+        ("", (), "no script was provided; see the parameters below"),
+        ("", (("repro.sh", "https://lab.example/repro.sh"),), "curl -sO https://lab.example/repro.sh && sh repro.sh"),
+        ("", (("x/job.yaml", "https://lab.example/j.yaml"),), "curl -sO https://lab.example/j.yaml && lkp run j.yaml"),
+        ("", (("dmesg.xz", "https://lab.example/d"),), "no script was provided; see the parameters below"),
+        ("", (("repro.sh", "javascript:alert(1)"),), "no script was provided; see the parameters below"),
+        ("lab run {suite} {params}", (), "lab run vm-scan nr_task=50% test=anon-cold"),
+        ("lab run {sha} on {machine}", (), f"lab run {REPORT.sha} on lab7-m1"),
+        ("", (("repro.sh", f"https://lab.example/{'x' * 99}/repro.sh"),), "see the command below"),
+    ],
+)
+def test_one_command_to_reproduce(template: str, artifacts: tuple[tuple[str, str], ...], words: str) -> None:
+    mail, _ = sent(Conventions(reproduce=template), artifacts=artifacts)
+    assert f"reproduce: {words}" in " ".join(screen(mail).split())
+
+
+def test_a_command_that_is_wrapped_is_one_command_still() -> None:
+    mail, _ = sent(Conventions(reproduce="lab run {suite} {params} --kernel {sha}"))
+    shown = mail.body.partition("reproduce: ")[2].partition("\nanswer:")[0]
+    assert shown.split("\n")[0].endswith(" \\")
+    assert shlex.split(shown.replace("\\\n", "")) == [
+        "lab",
+        "run",
+        "vm-scan",
+        "nr_task=50%",
+        "test=anon-cold",
+        "--kernel",
+        REPORT.sha,
+    ]
+
+
+def test_a_long_command_stands_whole_below() -> None:
+    command = "lab run {suite} " + "--with-an-option " * 12
+    mail, _ = sent(Conventions(reproduce=command))
+    assert "reproduce: see the command below" in screen(mail)
+    assert f"\nto reproduce: lab run vm-scan {'--with-an-option ' * 12}".rstrip() + "\n" in mail.body
+
+
+def test_a_test_without_parameters_has_no_heading_for_them() -> None:
+    assert "parameters:" not in sent(findings=(replace(FINDING, params={}),))[0].body
+
+
+def test_a_parameter_breaks_out_of_no_shell() -> None:
+    odd = replace(FINDING, params={"test": "$(rm -rf ~); `id`"}, suite="a'; id; '")
+    mail, _ = sent(Conventions(reproduce="lab run {suite} {params}"), findings=(odd,))
+    assert """lab run 'a'"'"'; id; '"'"'' 'test=$(rm -rf ~); `id`'""" in mail.body
+
+
+def test_attachments_only_where_they_are_asked_for() -> None:
+    assert "multipart" not in sent()[1]
+    conventions = Conventions(attach=frozenset(Attached), reproduce="lab run {suite}")
+    message = message_from_bytes(sent(conventions)[1].encode(), policy=email.policy.default)
+    files = {part.get_filename(): part.get_content() for part in message.iter_attachments()}
+    assert files["reproduce.sh"].replace("\r", "") == "#!/bin/sh\nlab run vm-scan\n"
+    assert "suite: vm-scan\n" in files["job.yaml"].replace("\r", "")
+    body = message.get_body()
+    assert body
+    assert body.get_content().startswith("Hello,\r\n")
+
+
+def test_the_same_report_at_the_same_time_is_the_same_bytes() -> None:
+    assert sent() == sent()
+
+
+# --- hostile values ---
+
+PIECES = [
+    *"ab :<>@,;\"'\r\n\t\x00\u202e\u2028é=?%{}[]|",
+    "\nBcc: evil@x.example\n",
+    "=?utf-8?q?a?=",
+    "=?utf-8?q?x_=3Cevil=40x.example=3E?= ",
+    "{{ report.sha }}",
+    "\r\n\r\n",
+]
+HOSTILE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
+HEADERS = {
+    *("Message-ID", "Date", "From", "Reply-To", "To", "Cc", "Subject", "Auto-Submitted", "X-Perfwork-Report"),
+    *("Content-Type", "Content-Transfer-Encoding", "MIME-Version", "List-Unsubscribe"),
+}
+
+
+@pytest.mark.slow
+@given(name=HOSTILE, title=HOSTILE, metric=HOSTILE, param=HOSTILE, machine=HOSTILE, tree=HOSTILE)
+def test_nothing_breaks_out_of_a_header(
+    name: str, title: str, metric: str, param: str, machine: str, tree: str
+) -> None:
+    finding = replace(FINDING, metric=metric, params={param: param}, machine=machine, machine_text=machine, suite=param)
+    report = replace(
+        REPORT, author=Address(name, "dana@dev.example"), title=title, findings=(finding,), tree=tree, branch=param
+    )
+    for form in SubjectForm:
+        raw = to_bytes(compose(report, BOT, NOW, "", Conventions(subject=form)))
+        message = message_from_bytes(raw, policy=email.policy.default)
+        assert set(message.keys()) <= HEADERS
+        assert len(message.get_all("To", [])) == len(message.get_all("Subject", [])) == 1
+        assert [each.email for each in parse(raw).to] == ["dana@dev.example"]
+        assert "evil@x.example" not in [each.email for each in parse(raw).recipients]
+        assert not set(parse(raw).subject) & set("\u202e\u2028\r\n\x00")
+        assert "evil@x.example" not in message["To"].addresses[0].display_name or "evil@x.example" in name
+
+
+def test_an_encoded_word_in_a_name_stays_what_it_looks_like() -> None:
+    trap = "=?utf-8?q?Linus_=3Ctorvalds=40kernel.example=3E?="
+    _, raw = sent(author=Address(trap, "dana@dev.example"), title=f"mm: {trap}")
+    message = message_from_bytes(raw.encode(), policy=email.policy.default)
+    assert "Linus <" not in str(message["To"])
+    assert parse(raw.encode()).to[0].name == trap.replace("=?", "= ?")
+    assert "Linus <" not in str(message["Subject"])
+
+
+def test_three_hundred_recipients_are_one_header_of_forty() -> None:
+    trailers = tuple(("Cc", f'"Person, {number}" <p{number}@dev.example>') for number in range(300))
+    _, raw = sent(trailers=trailers)
+    message = message_from_bytes(raw.encode(), policy=email.policy.default)
+    assert len(message.get_all("Cc", [])) == 1
+    assert len(message["Cc"].addresses) == 39
+    assert message["Cc"].addresses[1].display_name == "Person, 0"
+    assert max(map(len, raw.partition("\r\n\r\n")[0].split("\r\n"))) <= 998
+
+
+def test_encoded_words_are_short_enough_for_every_reader() -> None:
+    """RFC 2047 section 2: 75 letters."""
+    _, raw = sent(author=Address("Дмитрий Константинопольский-Преображенский", "dana@dev.example"), title="mm: ä" * 30)
+    words = re.findall(r"=\?[^?\s]+\?[bq]\?[^?\s]*\?=", raw.partition("\r\n\r\n")[0], re.I)
+    assert len(words) >= 2
+    assert max(map(len, words)) <= 75
+
+
+def test_a_share_is_told_in_points_and_in_per_cent() -> None:
+    idle = replace(FINDING, metric="mpstat.idle%", unit="%", old_mean=20.0, new_mean=17.49, change_pct=-12.55)
+    assert "measured:  20.00 -> 17.49 %, -2.5 points, -12.6% (95% CI -13.1 to" in sent(findings=(idle,))[0].body
+
+
+def test_what_was_not_tested_is_not_nothing() -> None:
+    other = replace(SLOWER, verdict=Grade.NOT_TESTABLE, suite="fsmark")
+    assert "also:      1 not tested for significance" in screen(sent(findings=(FINDING, other))[0])
+
+
+def test_dates_are_those_of_composition() -> None:
+    _, raw = sent()
+    assert "Date: Sat, 21 Nov 2026 12:00:00 +0000" in raw
+
+
+def test_a_long_line_takes_more_of_the_screen() -> None:
+    assert height(["", "a", "a" * 78, "a" * 79, "a" * 200]) == 8

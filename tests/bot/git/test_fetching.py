@@ -1,0 +1,184 @@
+"""Fetching mirrors, whatever kind of clone they are; if a server hangs, the existing commits are walked."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from bot.errors import Busy, Unreadable
+from bot.git import repository as git
+from bot.git.fetch import fetch
+from bot.git.refs import read_refs
+from bot.leases import acquire
+from bot.processes import process_name
+from bot.tasks import track_tree
+from bot.upstream.tracking.follow import Patience, follow
+from tests.linux import Linux
+from tests.world import World
+from tracker.models import Release, Tree
+from tracker.models.git import TreeRole
+
+TIMEOUT = 20.0
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Linux:
+    tree = Linux(tmp_path / "upstream.git")
+    tree.commit("Linux 9.0")
+    tree.tag("v9.0")
+    return tree
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """A git server that takes the call and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"git://127.0.0.1:{server.getsockname()[1]}/linux.git"
+
+
+def clone(upstream: Linux, repository: Path, *kind: str) -> Path:
+    subprocess.run(["git", "clone", "--quiet", *kind, upstream.path, repository], check=True, env=git.ENVIRONMENT)
+    return repository
+
+
+@pytest.mark.parametrize("kind", [("--mirror",), ("--bare",), ()], ids=["mirror", "bare", "with a work tree"])
+def test_every_kind_of_clone_follows_its_remote(upstream: Linux, tmp_path: Path, kind: tuple[str, ...]) -> None:
+    repository = clone(upstream, tmp_path / "clone", *kind)
+    before = upstream.head("master")
+    dropped = upstream.commit("mm: a")
+    upstream.tag("v9.1-rc1")
+    assert fetch(repository, TIMEOUT)
+    refs = read_refs(repository)
+    assert list(refs.followed("", every=False).values()) == [dropped]
+    assert [tag.name for tag in refs.versions] == ["v9.0", "v9.1-rc1"]
+    upstream.point("master", before)
+    instead = upstream.commit("mm: b")
+    upstream("tag", "-f", "-a", "-m", "moved", "v9.1-rc1", instead)
+    upstream.point("topic", instead)
+    assert fetch(repository, TIMEOUT)
+    refs = read_refs(repository)
+    assert list(refs.followed("", every=False).values()) == [instead]
+    assert refs.versions[-1].commit == instead
+    assert list(refs.followed("topic", every=True).values()) == [instead]
+    upstream("update-ref", "-d", "refs/heads/topic")
+    assert fetch(repository, TIMEOUT)
+    assert not read_refs(repository).followed("topic", every=True)
+
+
+def test_the_owner_of_a_clone_keeps_his_own_branches_and_tags(upstream: Linux, tmp_path: Path) -> None:
+    repository = clone(upstream, tmp_path / "clone")
+    git.run(repository, "tag", "v9.0-mine")
+    git.run(repository, "branch", "wip")
+    upstream.commit("mm: a")
+    assert fetch(repository, TIMEOUT)
+    kept = git.run(repository, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags").decode().split()
+    assert sorted(kept) == ["master", "v9.0", "v9.0-mine", "wip"]
+    assert set(read_refs(repository).branches) == {"refs/remotes/origin/master"}
+
+
+def test_a_tree_without_a_remote_is_walked_as_it_is(upstream: Linux) -> None:
+    assert not fetch(upstream.path, TIMEOUT)
+
+
+def test_a_server_that_hangs_is_given_up_with_all_that_git_started(
+    upstream: Linux, tmp_path: Path, silent_server: str
+) -> None:
+    repository = clone(upstream, tmp_path / "clone", "--mirror")
+    git.run(repository, "config", "remote.origin.url", silent_server)
+    start = time.monotonic()
+    with pytest.raises(Unreadable, match="git fetch took more than 1 s"):
+        fetch(repository, 1.0)
+    assert time.monotonic() - start < 10
+    assert not any(silent_server in command for command in running_commands())
+
+
+def running_commands() -> Iterator[str]:
+    """The command lines of all processes, from proc(5): a bare machine has no ps."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            yield file.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+
+
+def test_what_is_there_is_walked_though_it_can_not_be_fetched(
+    db: None, world: World, upstream: Linux, tmp_path: Path
+) -> None:
+    repository = clone(upstream, tmp_path / "clone", "--mirror")
+    git.run(repository, "config", "remote.origin.url", str(tmp_path / "gone.git"))
+    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(repository))
+    _, error = follow(tree, world.identity, world.now, Patience(TIMEOUT, timedelta(seconds=9)))
+    assert error.startswith(f"linus: {repository}: git fetch: fatal:")
+    assert "\n" not in error
+    assert Tree.objects.get().error == error
+    assert Release.objects.filter(version="v9.0").exists()
+    git.run(repository, "config", "remote.origin.url", str(upstream.path))
+    assert follow(tree, world.identity, world.now, Patience(TIMEOUT, timedelta(seconds=9)))[1] == ""
+    assert Tree.objects.get().error == ""
+
+
+def test_one_worker_at_a_time(db: None, world: World, upstream: Linux) -> None:
+    tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(upstream.path))
+    acquire(tree, timedelta(minutes=5))
+    with pytest.raises(Busy, match="linus: another worker"):
+        follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))
+    Tree.objects.update(holder="elsewhere 1 1")
+    with pytest.raises(Busy):
+        follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))
+    host = process_name(os.getpid()).rsplit(" ", 2)[0]
+    Tree.objects.update(holder=f"{host.replace(host.split()[1], 'another-boot')} 1 0")  # of the same name
+    with pytest.raises(Busy):
+        follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))
+    Tree.objects.update(holder=f"{host} 1 0")
+    follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))  # who held it has died
+    assert Tree.objects.get().lease_until is None
+
+
+def test_a_task_logs_its_trouble_and_goes_on(db: None, settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    settings.PERFWORK_TREES = {"linus": "/nowhere"}
+    track_tree("linus")
+    assert "linus: /nowhere: not a git repository" in caplog.text
+    assert "not a git repository" in Tree.objects.get().error
+
+
+def test_names_that_are_none_of_ours_are_refused(db: None, settings: Any) -> None:
+    settings.PERFWORK_TREES = {"linus": "/nowhere"}
+    with pytest.raises(CommandError, match=r"mm: not in PERFWORK_TREES \(linus\)"):
+        call_command("track", "mm")
+    settings.PERFWORK_TREES = {}
+    with pytest.raises(CommandError, match="no tree to track"):
+        call_command("track")
+
+
+def test_roles_and_branches_come_from_the_settings(db: None, settings: Any, upstream: Linux) -> None:
+    upstream.point("for-next", upstream.head("master"))
+    settings.PERFWORK_TREES = {"tip": f"{upstream.path}#for-*", "linux-6.6.y": str(upstream.path)}
+    settings.PERFWORK_TREE_ROLES = {"tip": "next"}
+    call_command("track")
+    assert dict(Tree.objects.values_list("name", "role")) == {"tip": "next", "linux-6.6.y": "stable"}
+    assert Tree.objects.get(name="tip").branches == "for-*"
+    settings.PERFWORK_TREE_ROLES = {}
+    call_command("track", "--again", "--no-fetch")
+
+
+def test_the_worker_does_not_ask_a_server_every_minute(
+    db: None, settings: Any, upstream: Linux, tmp_path: Path
+) -> None:
+    repository = clone(upstream, tmp_path / "clone", "--mirror")
+    settings.PERFWORK_TREES = {"linus": str(repository)}
+    track_tree("linus")
+    upstream.commit("mm: a")
+    upstream.tag("v9.0.1")
+    track_tree("linus")
+    assert [tag.name for tag in read_refs(repository).versions] == ["v9.0"]
+    settings.PERFWORK_FETCH_EVERY = 0.0
+    track_tree("linus")
+    assert [tag.name for tag in read_refs(repository).versions] == ["v9.0", "v9.0.1"]

@@ -1,0 +1,146 @@
+"""MAINTAINERS: who maintains a file; compared with get_maintainer.pl on Debian's kernel."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.git.maintainers import Duty, Maintainers
+from bot.mail.mailmap import read_mailmap
+from tests.debian_kernel import DebianKernel
+from tests.needs import kernel_source, need
+
+TEXT = """\
+List of maintainers
+===================
+
+.. note:: F: is a file, and this line is none.
+
+Maintainers List
+----------------
+
+EXAMPLE ALLOCATOR
+M:	Andrea Vale <andrea@dev.example>
+M:	"Lane, Bo" <bo@dev.example>
+R:	Chris Dell <chris@dev.example>
+L:	linux-mm@lists.example
+L:	private@lists.example (subscribers-only)
+L:	careful@lists.example (moderated for non-subscribers)
+S:	Maintained
+F:	include/linux/sl?b*.h
+F:	mm/sl?b*
+
+EXAMPLE DRIVERS
+M:	Andrea Vale <andrea@home.example>
+M:	Eli Ford <eli@dev.example>
+F:	drivers/example/
+F:	drivers/plain
+F:	Documentation/*/example.rst
+X:	drivers/example/secret/
+N:	[^a-z]exmp
+
+EXAMPLE KEYS
+M:	Gil Hart <gil@dev.example>
+K:	\\bexample_register\\b
+K:	(broken
+
+THE REST
+M:	The Boss <boss@dev.example>
+L:	linux-kernel@vger.kernel.org
+F:	*
+F:	*/
+"""
+KNOWN = Maintainers(TEXT)
+MM = ["andrea@dev.example", "bo@dev.example", "chris@dev.example", "linux-mm@lists.example", "careful@lists.example"]
+
+
+def who(*files: str, changed: str = "") -> list[str]:
+    return [each.address.email for each in KNOWN.of(files, changed)]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("mm/slub.c", MM),
+        ("mm/slab_common.c", MM),
+        ("mm/slow/slub.c", []),
+        ("include/linux/slab.h", MM),
+        ("drivers/example/a/b.c", ["andrea@home.example", "eli@dev.example"]),
+        ("drivers/example/secret/b.c", []),
+        ("drivers/plain/core.c", ["andrea@home.example", "eli@dev.example"]),
+        ("drivers/plainer", ["andrea@home.example", "eli@dev.example"]),  # so get_maintainer.pl has it: a beginning
+        ("drivers/plainer/core.c", []),
+        ("Documentation/mm/example.rst", ["andrea@home.example", "eli@dev.example"]),
+        ("Documentation/mm/deep/example.rst", []),
+        ("arch/arm/exmp_a.c", ["andrea@home.example", "eli@dev.example"]),
+        ("arch/arm/aexmp.c", []),
+        ("Makefile", []),
+        ("", []),
+    ],
+)
+def test_who_looks_after_a_file(path: str, expected: list[str]) -> None:
+    assert who(path) == expected
+
+
+def test_each_person_and_each_address_once_by_the_nearest_section() -> None:
+    assert who("mm/slub.c", "drivers/example/a.c") == [*MM, "eli@dev.example"]
+
+
+def test_lines_that_a_change_touches_name_people_too() -> None:
+    assert who("Makefile", changed="\texample_register(dev);") == ["gil@dev.example"]
+    assert who("Makefile", changed="\texample_registered(dev);") == []
+
+
+def test_what_somebody_is_there() -> None:
+    found = KNOWN.of(["mm/slub.c"])
+    assert [str(each) for each in found][1:4] == [
+        "maintainer of EXAMPLE ALLOCATOR",
+        "reviewer of EXAMPLE ALLOCATOR",
+        "list of EXAMPLE ALLOCATOR",
+    ]
+    assert found[1].address.name == "Lane, Bo"
+    assert found[3].duty is Duty.LIST
+
+
+def test_a_mailmap_knows_better_addresses() -> None:
+    proper = read_mailmap("Andrea Vale <andrea@new.example> <andrea@dev.example>").proper
+    assert KNOWN.of(["mm/slub.c"], "", proper)[0].address.email == "andrea@new.example"
+
+
+PIECES = [*"ab/*?[]().\\\n\t: ", "F:\t", "X:\t", "N:\t", "K:\t", "M:\t", "L:\t", "SECTION\n", "x@dev.example", "(a+)+$"]
+
+
+@given(text=st.lists(st.sampled_from(PIECES), max_size=60).map("".join), path=st.text("ab/.", max_size=20))
+def test_a_file_of_junk_names_whom_it_likes(text: str, path: str) -> None:
+    for each in Maintainers(text).of([path], "aaaaaaaa!"):
+        assert "@" in each.address.email
+
+
+@pytest.mark.parametrize("evil", ["N:\t(a+)+$", "K:\t(a|aa)+$", "F:\t" + "*a" * 30 + "b", "F:\t" + "a" * 100_000])
+def test_no_pattern_takes_long(evil: str) -> None:
+    """A tree is somebody else's: its regexes are looked for in linear time, or not at all."""
+    known = Maintainers(f"EVIL\nM:\tx@dev.example\n{evil}\n")
+    known.of(["a" * 4000 + "!"], "a" * 500_000 + "!")
+
+
+@pytest.mark.slow
+def test_as_get_maintainer_has_it(tmp_path: Path) -> None:
+    """Commits of invented files against the script itself, each asked once; `make maintainers` compares 200."""
+    need("linux-source")
+    tarball = kernel_source()
+    assert tarball
+    kernel = DebianKernel(tmp_path, tarball)
+    known, proper = Maintainers(kernel.maintainers), read_mailmap(kernel.mailmap).proper
+    assert len(known) > 1000
+    named = 0
+    for commit in kernel.commits(int(os.environ.get("PERFWORK_COMMITS", "25"))):
+        ours = {each.address.email for each in known.of(commit.files, commit.line, proper)}
+        # A report goes to LKML anyway; the script names it for every file, as the list of THE REST.
+        lkml = {"linux-kernel@vger.kernel.org"}
+        assert ours - lkml == kernel.script_recipients(commit) - lkml, commit
+        named += len(ours)
+    assert named > 50

@@ -1,0 +1,169 @@
+"""Bounces: the failed recipients and the server's reason, in the formats of various mail systems."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.mail.bounces import Bounce, read_bounce
+from bot.mail.identity import BotIdentity
+from tracker.services.outgoing.delivery_failures import is_dead
+
+RETURNED = "202609011200.7d3e91c0-perfbot@bot.example.org"
+POSTFIX = f"""\
+Return-Path: <>
+Date: Tue, 1 Sep 2026 12:01:00 +0000 (UTC)
+From: MAILER-DAEMON@mx.example.org (Mail Delivery System)
+Subject: Undelivered Mail Returned to Sender
+To: perfbot+7d3e91c0a45b28f6.123456789abc@bot.example.org
+Auto-Submitted: auto-replied
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary="A.1/mx"
+Message-Id: <bounce-1@mx.example.org>
+
+--A.1/mx
+Content-Type: text/plain; charset=us-ascii
+
+This is the mail system at host mx.example.org.
+
+<dana@dev.example>: host mail.dev.example[192.0.2.1] said: 550 5.1.1
+    <dana@dev.example>: Recipient address rejected: User unknown (in reply to RCPT TO command)
+
+--A.1/mx
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.org
+
+Final-Recipient: rfc822; dana@dev.example
+Original-Recipient: rfc822;Dana@dev.example
+Action: failed
+Status: 5.1.1
+Remote-MTA: dns; mail.dev.example
+Diagnostic-Code: smtp; 550 5.1.1 <dana@dev.example>: Recipient address rejected: User unknown
+
+Final-Recipient: rfc822; lee@dev.example
+Action: failed
+Status: 5.7.1
+Diagnostic-Code: smtp; 554 5.7.1 looks like spam
+
+--A.1/mx
+Content-Type: text/rfc822-headers
+
+Message-ID: <{RETURNED}>
+Subject: [LKP] a regression
+
+--A.1/mx--
+"""
+DELAYED = POSTFIX.replace("Action: failed", "Action: delayed").replace("Status: 5", "Status: 4")
+EXIM = f"""\
+From: Mail Delivery System <Mailer-Daemon@mx.example.net>
+To: perfbot@bot.example.org
+Subject: Mail delivery failed: returning message to sender
+X-Failed-Recipients: dana@dev.example
+Message-Id: <bounce-2@mx.example.net>
+
+This message was created automatically by mail delivery software.
+
+A message that you sent could not be delivered to one or more of its
+recipients. This is a permanent error. The following address(es) failed:
+
+  dana@dev.example
+    Unrouteable address
+
+------ This is a copy of the message, including all the headers. ------
+
+Message-ID: <{RETURNED}>
+Subject: [LKP] a regression
+"""
+QMAIL = f"""\
+From: MAILER-DAEMON@mx.example.com
+To: perfbot@bot.example.org
+Subject: failure notice
+Message-Id: <bounce-3@mx.example.com>
+
+Hi. This is the qmail-send program at mx.example.com.
+I'm afraid I wasn't able to deliver your message to the following addresses.
+This is a permanent error; I've given up. Sorry it didn't work out.
+
+<dana@dev.example>:
+Sorry, no mailbox here by that name. (#5.1.1)
+
+--- Below this line is a copy of the message.
+
+Return-Path: <perfbot@bot.example.org>
+Message-ID: <{RETURNED}>
+Subject: [LKP] a regression
+"""
+
+
+def test_a_delivery_status_tells_of_each_in_the_servers_words() -> None:
+    bounce = read_bounce(POSTFIX.encode())
+    assert bounce.failed == {
+        "dana@dev.example": "5.1.1 550 5.1.1 <dana@dev.example>: Recipient address rejected: User unknown",
+        "lee@dev.example": "5.7.1 554 5.7.1 looks like spam",
+    }
+    assert bounce.message_ids == (RETURNED,)
+    assert [is_dead(reason) for reason in bounce.failed.values()] == [True, False]
+
+
+def test_a_delay_is_no_failure() -> None:
+    bounce = read_bounce(DELAYED.encode())
+    assert bounce.failed == {}
+    assert bounce.delayed == {"dana@dev.example", "lee@dev.example"}
+
+
+@pytest.mark.parametrize("form", [EXIM, QMAIL])
+def test_forms_of_before_the_standard(form: str) -> None:
+    for text in (form, form.replace("\n", "\r\n")):
+        bounce = read_bounce(text.encode())
+        assert list(bounce.failed) == ["dana@dev.example"]
+        assert bounce.message_ids == (RETURNED,)
+
+
+@given(st.binary(max_size=3000))
+def test_junk_is_no_bounce(junk: bytes) -> None:
+    read_bounce(junk)
+
+
+@given(st.integers(0, len(POSTFIX) - 1), st.binary(max_size=20), st.integers(0, 300))
+def test_a_broken_bounce_breaks_nothing(at: int, junk: bytes, gone: int) -> None:
+    raw = POSTFIX.encode()
+    bounce = read_bounce(raw[:at] + junk + raw[at + gone :])
+    assert isinstance(bounce, Bounce)
+    assert len(bounce.failed) <= 3
+
+
+@pytest.mark.parametrize(
+    ("reason", "dead"),
+    [
+        ("550 5.1.1 no such user", True),
+        ("550 5.1.10 null MX", True),
+        ("5.2.1 mailbox disabled", True),
+        ("550 User unknown", True),
+        ("550 No such user here", True),
+        ("550 5.1.8 bad address of the sender", False),  # our fault, not his
+        ("550 5.7.1 user unknown to our filter", False),
+        ("552 5.2.2 mailbox full", False),
+        ("554 we do not like it", False),
+        ("451 4.1.1 try again", False),
+        ("550 no", False),
+        ("", False),
+    ],
+)
+def test_who_is_dead(reason: str, dead: bool) -> None:
+    assert is_dead(reason) is dead
+
+
+def test_a_return_path_names_a_report_and_one_of_its_mails() -> None:
+    bot = BotIdentity(address="perfbot@bot.example.org")
+    path = bot.return_path("7d3e91c0a45b28f6", RETURNED)
+    assert path.startswith("perfbot+7d3e91c0a45b28f6.")
+    assert path != replace(bot, secret=b"another").return_path("7d3e91c0a45b28f6", RETURNED)
+    assert bot.tag_in(path) == "7d3e91c0a45b28f6"
+    assert len(bot.mark_in(path)) == 12
+    assert bot.is_own(path)
+    for other in ("perfbot+7d3e91c0a45b28f6@bot.example.org", path.replace("bot.example", "evil.example"), "", "@"):
+        assert bot.mark_in(other) == ""

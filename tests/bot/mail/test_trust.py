@@ -1,0 +1,284 @@
+"""Who wrote a mail: signatures with test keys, forged ones, and the headers of trusted servers."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dkim
+import patatt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nacl.signing import SigningKey
+
+from bot.mail.auth.dkim import CLOCK
+from bot.mail.auth.judge import judge
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
+from bot.mail.message import parse
+from bot.replies.trust_policy import may_act
+from tracker.domain.events import Role
+
+SENT = datetime(2026, 3, 11, 9, 15, tzinfo=UTC).timestamp()
+SECRET = SigningKey(b"\x07" * 32)
+RECORD = f"v=DKIM1; k=ed25519; p={base64.b64encode(bytes(SECRET.verify_key)).decode()}"
+KEYS = {"s1._domainkey.dev.example": RECORD}
+DKIM = TrustAnchors(key=KEYS.get, signs=lambda domain: domain == "dev.example")
+PLAIN = b"""\
+From: Dana Brook <dana@dev.example>
+To: perfbot@bot.example.org
+Date: Wed, 11 Mar 2026 10:15:00 +0100
+Message-ID: <a@dev.example>
+In-Reply-To: <report@bot.example.org>
+Subject: Re: the report
+
+It is the lock.
+"""
+SIGNED_HEADERS = [b"from", b"to", b"cc", b"date", b"message-id", b"subject", b"in-reply-to", b"references"]
+
+
+def signed(mail: bytes = PLAIN, domain: bytes = b"dev.example", **options: object) -> bytes:
+    """The mail with a DKIM signature above it."""
+    options.setdefault("include_headers", SIGNED_HEADERS)
+    secret = base64.b64encode(bytes(SECRET))
+    token = CLOCK.at.set(SENT)  # the signature tells when it was made
+    try:
+        made = dkim.sign(mail, b"s1", domain, secret, signature_algorithm=b"ed25519-sha256", **options)
+    finally:
+        CLOCK.at.reset(token)
+    return made.replace(b"\r\n", b"\n") + mail
+
+
+def verdict(raw: bytes, anchors: TrustAnchors = DKIM) -> AuthVerdict:
+    return judge(raw, parse(raw), anchors).verdict
+
+
+@pytest.mark.parametrize("frame", [b"", b"\n\n", b"\xef\xbb\xbf", b"From dana Wed Mar 11 10:15:00 2026\n"])
+def test_what_a_mailbox_puts_above_the_head_takes_no_proof_away(frame: bytes) -> None:
+    assert verdict(frame + signed()) is AuthVerdict.PASS
+
+
+def test_a_signature_of_the_writers_domain_proves_him() -> None:
+    found = judge(signed(), parse(signed()), DKIM)
+    assert (found.verdict, found.by) == (AuthVerdict.PASS, "dkim dev.example")
+    assert found.covers("to", "cc", "in-reply-to", "references", "message-id")
+    assert not found.covers_body  # Content-Type was not signed: whoever resends the mail may add one
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (signed().replace(b"the lock", b"the luck"), AuthVerdict.FAIL),
+        (signed().replace(b"dana@", b"lee@"), AuthVerdict.FAIL),
+        (PLAIN, AuthVerdict.FAIL),  # the domain signs, and this is not signed
+        (PLAIN.replace(b"dev.example>\nTo", b"elsewhere.example>\nTo"), AuthVerdict.NONE),
+        (signed(domain=b"evil.example"), AuthVerdict.FAIL),  # a domain that may not speak for hers
+        (b"From: Lee <lee@dev.example>\n" + signed(), AuthVerdict.NONE),  # which of the two writes?
+        (signed(include_headers=[b"from", b"subject"]), AuthVerdict.NONE),  # its date says when it was said
+        (b"In-Reply-To: <other@x>\n" + signed(), AuthVerdict.NONE),
+        (b"Message-ID: <other@x>\n" + signed(), AuthVerdict.NONE),
+        (b"X-A: b\nFrom : Lee <lee@dev.example>\n" + signed(), AuthVerdict.NONE),
+        (b"X-A: b\rFrom: Lee <lee@dev.example>\r\r" + signed(), AuthVerdict.NONE),
+        (signed().replace(b"Subject:", b"some junk\nSubject:"), AuthVerdict.NONE),
+        (signed(PLAIN.replace(b"<dana@dev.example>", b"<dana@dev.example>, lee@dev.example")), AuthVerdict.NONE),
+        (signed(length=True) + b"\n#lkp invalid\n", AuthVerdict.NONE),  # only the beginning is signed
+        (signed().replace(b"s=s1", b"s=s2"), AuthVerdict.NONE),  # a key that nobody knows
+    ],
+)
+def test_what_is_not_proven(raw: bytes, expected: AuthVerdict) -> None:
+    assert verdict(raw) is expected
+
+
+def test_a_signature_that_has_expired_since_was_good_when_the_mail_was_sent() -> None:
+    made = signed()
+    assert f"t={int(SENT)}".encode() in made
+    at = CLOCK.at.set(SENT - 10 * 24 * 3600)  # made ten days after the mail says that it was sent
+    assert CLOCK.time() == SENT - 10 * 24 * 3600
+    CLOCK.at.reset(at)
+    assert verdict(made) is AuthVerdict.PASS
+    late = PLAIN.replace(b"11 Mar 2026", b"1 Mar 2026")
+    assert verdict(signed(late)) is AuthVerdict.FAIL
+
+
+def test_people_may_sign_with_another_domain_of_theirs() -> None:
+    raw = signed(domain=b"dev.example", mail=PLAIN.replace(b"dana@dev.example", b"dana@kernel.example"))
+    assert verdict(raw) is AuthVerdict.NONE
+    hers = TrustAnchors(key=KEYS.get, signers={"dana@kernel.example": frozenset({"dev.example"})})
+    assert verdict(raw, hers) is AuthVerdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("address", "domain", "expected"),
+    [
+        ("a@dev.example", "dev.example", True),
+        ("a@mail.dev.example", "dev.example", True),
+        ("a@dev.example", "mail.dev.example", True),
+        ("a@dev.example", "example", False),
+        ("a@mail.dev.example", "list.dev.example", True),  # one organisation
+        ("a@dev.co.uk", "co.uk", False),  # public suffixes
+        ("a@mail.dev.co.uk", "dev.co.uk", True),
+        ("a@one.github.io", "github.io", False),
+        ("a@one.github.io", "two.github.io", False),
+        ("a@github.io", "github.io", True),
+        ("a@dev.example", "", False),
+        ("a@d\u00e9v.example", "example", False),
+        ("a@notdev.example", "dev.example", False),
+    ],
+)
+def test_alignment(address: str, domain: str, expected: bool) -> None:
+    assert TrustAnchors().aligned(address, domain) is expected
+
+
+SERVER = TrustAnchors(servers=frozenset({"mx.list.example", ".archive.example"}))
+OUTSIDE = b"Received: from mail.dev.example (mail.dev.example [192.0.2.7])\n\tby mx.list.example with ESMTPS\n"
+INSIDE = b"Received: from localhost (localhost [127.0.0.1]) by mx.list.example with ESMTP\n"
+GOOD = b"Authentication-Results: mx.list.example; dkim=pass (2048-bit key) header.d=dev.example header.i=@dev.example\n"
+DMARC = b"Authentication-Results: mx.list.example;\n\tdmarc=pass (p=none) header.from=dev.example\n"
+AR = b"Authentication-Results: mx.list.example; "
+NAMELESS = b"Received: from a1.archive.example ([192.0.2.7]) by mx.list.example with ESMTP\n"
+COMMENTED = b"Authentication-Results: mx.list.example; dkim=pass (header.d=dev.example) header.d=evil.example\n"
+STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (GOOD + OUTSIDE, AuthVerdict.PASS),
+        (INSIDE + GOOD + OUTSIDE, AuthVerdict.PASS),
+        (DMARC + OUTSIDE, AuthVerdict.PASS),
+        (
+            b"Received: from mx.list.example (mx.list.example [192.0.2.1]) by a1.archive.example\n" + GOOD + OUTSIDE,
+            AuthVerdict.PASS,
+        ),
+        # Forged: written by the sender below the line with which the server took the mail in.
+        (OUTSIDE + GOOD, AuthVerdict.NONE),
+        (OUTSIDE + GOOD + OUTSIDE, AuthVerdict.NONE),
+        (OUTSIDE.replace(b"from mail.dev.example", b"from [127.0.0.1]") + GOOD + OUTSIDE, AuthVerdict.NONE),
+        (STRANGER + GOOD + OUTSIDE, AuthVerdict.NONE),  # it came past somebody whom we don't trust
+        (GOOD, AuthVerdict.NONE),  # no server took it in
+        (GOOD.replace(b"mx.list", b"mx.evil") + OUTSIDE, AuthVerdict.NONE),
+        (GOOD.replace(b"header.d=dev", b"header.d=evil") + OUTSIDE, AuthVerdict.NONE),
+        (DMARC.replace(b"from=dev", b"from=evil") + OUTSIDE, AuthVerdict.NONE),
+        (COMMENTED + OUTSIDE, AuthVerdict.NONE),
+        (DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, AuthVerdict.FAIL),
+        (GOOD + DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE, AuthVerdict.FAIL),
+        # What the sender chose himself: his envelope, his local part, his comments, his name for himself.
+        (
+            AR + b'spf=pass smtp.mailfrom="x; dmarc=pass header.from=dev.example"@evil.example\n' + OUTSIDE,
+            AuthVerdict.NONE,
+        ),
+        (AR + b"dkim=pass header.i=header.d=dev.example@evil.example\n" + OUTSIDE, AuthVerdict.NONE),
+        (
+            AR + b"dkim=fail ((x); dkim=pass header.d=dev.example (y)) header.d=evil.example\n" + OUTSIDE,
+            AuthVerdict.NONE,
+        ),
+        (NAMELESS + GOOD + OUTSIDE, AuthVerdict.NONE),
+        (NAMELESS.replace(b" ([192.0.2.7])", b"") + GOOD + OUTSIDE, AuthVerdict.NONE),
+    ],
+)
+def test_results_of_a_trusted_server_count_where_only_it_can_have_put_them(head: bytes, expected: AuthVerdict) -> None:
+    assert verdict(head + PLAIN, SERVER) is expected
+
+
+SPF = AR + b"spf=pass smtp.mailfrom=dana@dev.example;\n dmarc=pass header.from=dev.example\n"
+NAMED = AR + b'dkim=pass header.d=dev.example header.b="@"\n'
+
+
+def b_of(raw: bytes) -> bytes:
+    """The first eight characters of a signature, as a server names it (RFC 6008)."""
+    return b"".join(raw.rpartition(b" b=")[2].split())[:8]
+
+
+ONLY_SUBJECT = signed(include_headers=[b"from", b"date", b"subject"])
+
+
+@pytest.mark.parametrize(
+    ("raw", "covered"),
+    [
+        (OUTSIDE + PLAIN, ""),
+        (GOOD + OUTSIDE + PLAIN, ""),  # the signature is gone: nobody knows what it covered
+        (GOOD + OUTSIDE + ONLY_SUBJECT, "subject"),
+        (GOOD + OUTSIDE + signed(), "subject to in-reply-to"),
+        (GOOD + OUTSIDE + signed(length=True), ""),
+        # Of two signatures by one domain the server may have meant either.
+        (GOOD + OUTSIDE + ONLY_SUBJECT[: -len(PLAIN)] + signed(), "subject"),
+        (
+            NAMED.replace(b"@", b_of(signed())) + OUTSIDE + ONLY_SUBJECT[: -len(PLAIN)] + signed(),
+            "subject to in-reply-to",
+        ),
+        (NAMED.replace(b"@", b_of(ONLY_SUBJECT)) + OUTSIDE + ONLY_SUBJECT[: -len(PLAIN)] + signed(), "subject"),
+        (NAMED.replace(b"@", b"other") + OUTSIDE + signed(), ""),
+        (DMARC + OUTSIDE + PLAIN, ""),  # by a signature, or by where it came from
+        (SPF + OUTSIDE + PLAIN, "subject to in-reply-to content-type"),
+        (SPF.replace(b"mailfrom=dana@dev", b"mailfrom=x@evil") + OUTSIDE + PLAIN, ""),
+    ],
+)
+def test_what_a_server_found_valid_covers_what_the_signature_says(raw: bytes, covered: str) -> None:
+    found = judge(raw, parse(raw), SERVER)
+    names = ("subject", "to", "in-reply-to", "content-type")
+    assert [name for name in names if found.covers(name)] == covered.split()
+
+
+def test_a_server_that_found_a_part_valid_proves_nothing() -> None:
+    assert verdict(GOOD + OUTSIDE + signed(length=True) + b"\n#lkp invalid\n", SERVER) is AuthVerdict.NONE
+
+
+def test_a_developers_key(tmp_path: Path) -> None:
+    keyring = tmp_path / "keys"
+    key_dir = keyring / "ed25519" / "dev.example" / "dana"
+    key_dir.mkdir(parents=True)
+    (key_dir / "default").write_bytes(base64.b64encode(bytes(SECRET.verify_key)))
+    (tmp_path / "secret").write_bytes(base64.b64encode(bytes(SECRET)))
+    config = {"signingkey": f"ed25519:{tmp_path}/secret", "identity": "dana@dev.example", "selector": "default"}
+    raw = patatt.rfc2822_sign(PLAIN, config)
+    hers = TrustAnchors(keyring=str(keyring))
+    found = judge(raw, parse(raw), hers)
+    assert (found.verdict, found.by) == (AuthVerdict.PASS, "patatt ed25519 dana@dev.example")
+    assert found.covers("from", "subject", "message-id")
+    assert not found.covers("in-reply-to")
+    assert not found.covers("to")
+    assert verdict(raw.replace(b"the lock", b"the luck"), hers) is AuthVerdict.FAIL
+    assert verdict(raw.replace(b"From: Dana Brook <dana@", b"From: Lee <lee@"), hers) is AuthVerdict.NONE
+    assert verdict(raw, TrustAnchors(keyring=str(tmp_path / "none"))) is AuthVerdict.NONE
+    assert verdict(raw.replace(b"a=ed25519", b"a=openpgp"), hers) is AuthVerdict.NONE  # would start another program
+
+
+PROVEN, CONTRADICTED = Trust(AuthVerdict.PASS, "dkim x"), Trust(AuthVerdict.FAIL, "dkim x")
+
+
+@pytest.mark.parametrize(
+    ("policy", "trust", "role", "open_move", "close"),
+    [
+        ("open", UNPROVEN, Role.THIRD_PARTY, True, True),
+        ("open", CONTRADICTED, Role.AUTHOR, True, True),
+        ("verified", PROVEN, Role.AUTHOR, True, True),
+        ("verified", UNPROVEN, Role.AUTHOR, True, False),
+        ("verified", CONTRADICTED, Role.AUTHOR, False, False),
+        ("maintainers", PROVEN, Role.MAINTAINER, True, True),
+        ("maintainers", PROVEN, Role.THIRD_PARTY, False, False),
+        ("maintainers", UNPROVEN, Role.AUTHOR, False, False),
+        ("maintainers", PROVEN, None, False, False),
+        ("verified", PROVEN, Role.THIRD_PARTY, True, False),  # proven, and nobody here
+    ],
+)
+def test_the_policies(policy: str, trust: Trust, role: Role | None, open_move: bool, close: bool) -> None:
+    assert may_act(policy, trust, role, needs_proof=False) is open_move
+    assert may_act(policy, trust, role, needs_proof=True) is close
+
+
+NAMES = [b"DKIM-Signature", b"Authentication-Results", b"Received", b"X-Developer-Signature"]
+
+
+def test_a_proven_address_under_a_borrowed_name_closes_nothing() -> None:
+    assert may_act("verified", PROVEN, Role.AUTHOR, needs_proof=False, by_address=False)
+    assert not may_act("verified", PROVEN, Role.AUTHOR, needs_proof=True, by_address=False)
+    assert not may_act("maintainers", PROVEN, Role.AUTHOR, needs_proof=False, by_address=False)
+
+
+@given(st.binary(max_size=300), st.sampled_from(NAMES))
+def test_junk_proves_nothing_and_raises_nothing(junk: bytes, name: bytes) -> None:
+    raw = name + b": " + junk + b"\n" + PLAIN
+    anchors = TrustAnchors(SERVER.servers, {}, "/nonexistent", lambda key: junk.decode("latin-1"))
+    assert judge(raw, parse(raw), anchors).verdict is not AuthVerdict.PASS

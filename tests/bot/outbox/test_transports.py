@@ -1,0 +1,478 @@
+"""All transports: what is known of a mail after each possible failure of a server, a program or a disk."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socketserver
+import ssl
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.smtp import AuthResult
+
+from bot.outbox.signing import PatattKey
+from bot.outbox.transports.choice import transport_of
+from bot.outbox.transports.maildir import MaildirTransport
+from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, Transport
+from bot.outbox.transports.sendmail import SendmailTransport
+from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.outbox.transports.web_endpoint import WebTransport
+from tests.mail_server import Moody, free_port, mail_server
+from tests.needs import need
+
+DANA, LEE = "dana@dev.example", "lee@dev.example"
+RAW = (
+    b"Message-ID: <1@bot.example.org>\r\nFrom: perfbot@bot.example.org\r\nTo: dana@dev.example\r\n"
+    b"Cc: lee@dev.example\r\nSubject: a regression\r\n\r\nIt is slower.\r\n.a line with a dot\r\n"
+)
+ENVELOPE = Envelope("1@bot.example.org", "perfbot+1@bot.example.org", (DANA, LEE), RAW)
+
+
+def yes() -> bool:
+    return True
+
+
+def sent_by(transport: Transport, envelope: Envelope = ENVELOPE, confirm: Any = yes) -> SendOutcome:
+    outcome = transport.send(envelope, confirm)
+    transport.close()
+    return outcome
+
+
+# --- SMTP ---
+
+
+def test_the_bytes_arrive_as_they_are_over_one_connection() -> None:
+    mood = Moody()
+    with mail_server(mood) as server:
+        transport = SmtpTransport(server)
+        for _ in range(3):
+            assert transport.send(ENVELOPE, yes) == SendOutcome(SendStatus.SENT, "taken")
+        transport.close()
+    assert mood.taken == [RAW] * 3
+    assert mood.reached == [[DANA, LEE]] * 3
+    assert mood.senders == ["perfbot+1@bot.example.org"] * 3
+    assert mood.sessions == 1
+
+
+def test_it_says_its_name() -> None:
+    mood = Moody()
+    with mail_server(mood) as server:
+        sent_by(SmtpTransport(Server(server.host, server.port, ehlo="perf.example.org")))
+    assert mood.greeted == ["perf.example.org"]
+
+
+def test_eight_bits_and_smtputf8_are_asked_for_only_where_they_are_needed() -> None:
+    mood = Moody()
+    envelopes = [
+        ENVELOPE,
+        Envelope("2@x", ENVELOPE.sender, (DANA,), RAW + "±\r\n".encode()),
+        Envelope("3@x", ENVELOPE.sender, ("dörte@dev.example",), RAW),
+    ]
+    with mail_server(mood, enable_SMTPUTF8=True) as server:
+        transport = SmtpTransport(server)
+        for envelope in envelopes:
+            assert transport.send(envelope, yes).status is SendStatus.SENT
+        transport.close()
+    assert mood.options == [[], ["BODY=8BITMIME"], ["SMTPUTF8"]]
+    assert mood.reached[2] == ["dörte@dev.example"]
+
+
+def test_an_address_that_the_server_cannot_take_is_said_and_keeps_no_other_back() -> None:
+    mood = Moody()
+    with mail_server(mood, enable_SMTPUTF8=False) as server:
+        transport = SmtpTransport(server)
+        outcome = transport.send(Envelope("3@x", ENVELOPE.sender, ("dörte@dev.example", DANA), RAW), yes)
+        assert outcome.status is SendStatus.SENT
+        assert list(outcome.refused) == ["dörte@dev.example"]
+        assert transport.send(ENVELOPE, yes).status is SendStatus.SENT
+        transport.close()
+    assert mood.reached == [[DANA], [DANA, LEE]]
+
+
+def test_who_is_refused_and_who_must_wait_is_told_apart() -> None:
+    mood = Moody()
+    mood.rcpt = {DANA: "550 5.1.1 no such user", LEE: "451 4.7.1 greylisted"}
+    envelope = Envelope("1@x", ENVELOPE.sender, (DANA, LEE, "kim@dev.example"), RAW)
+    with mail_server(mood) as server:
+        outcome = sent_by(SmtpTransport(server), envelope)
+    assert outcome == SendOutcome(
+        SendStatus.SENT, "taken", {DANA: "550 5.1.1 no such user"}, {LEE: "451 4.7.1 greylisted"}
+    )
+    assert mood.reached == [["kim@dev.example"]]
+
+
+@pytest.mark.parametrize(
+    ("dana", "lee", "status"),
+    [
+        ("550 no", "550 no", SendStatus.REFUSED),
+        ("550 no", "451 later", SendStatus.LATER),
+        ("421 closing", "250 fine", SendStatus.LATER),
+    ],
+)
+def test_refused_by_all(dana: str, lee: str, status: SendStatus) -> None:
+    mood = Moody()
+    mood.rcpt = {DANA: dana, LEE: lee}
+    with mail_server(mood) as server:
+        transport = SmtpTransport(server)
+        assert transport.send(ENVELOPE, yes).status is status
+        mood.rcpt = {}
+        assert transport.send(ENVELOPE, yes).status is SendStatus.SENT  # the connection, or a new one, carries the next
+        transport.close()
+    assert len(mood.taken) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("451 later", SendStatus.LATER),
+        ("554 no", SendStatus.REFUSED),
+        ("421 closing", SendStatus.LATER),
+        ("299 odd", SendStatus.IN_DOUBT),
+    ],
+)
+def test_the_answer_to_the_last_dot(answer: str, status: SendStatus) -> None:
+    mood = Moody()
+    mood.answer = answer
+    with mail_server(mood) as server:
+        assert sent_by(SmtpTransport(server)) == SendOutcome(status, expected_reply(answer, status))
+
+
+def expected_reply(answer: str, status: SendStatus) -> str:
+    return f"the server answered the last dot with: {answer}" if status is SendStatus.IN_DOUBT else answer
+
+
+def test_it_vanishes_behind_the_last_dot() -> None:
+    mood = Moody()
+    mood.vanish = True
+    with mail_server(mood) as server:
+        outcome = sent_by(SmtpTransport(server))
+    assert outcome.status is SendStatus.IN_DOUBT
+    assert len(mood.taken) == 1
+
+
+def test_it_never_answers_the_last_dot() -> None:
+    mood = Moody()
+    mood.stall = 3
+    with mail_server(mood) as server:
+        outcome = sent_by(SmtpTransport(Server(server.host, server.port, timeout=0.3)))
+    assert outcome.status is SendStatus.IN_DOUBT
+    assert "timed out" in outcome.reply
+
+
+def test_a_mail_that_must_not_go_after_all_does_not() -> None:
+    mood = Moody()
+    with mail_server(mood) as server:
+        transport = SmtpTransport(server)
+        assert transport.send(ENVELOPE, lambda: False).status is SendStatus.NOT_NOW
+        assert transport.send(ENVELOPE, yes).status is SendStatus.SENT
+        transport.close()
+    assert len(mood.taken) == 1
+
+
+class Cut(socketserver.StreamRequestHandler):
+    """A server that hangs up when it has read so many bytes; `server.taken` is what it would deliver."""
+
+    left = 0
+
+    def line(self) -> bytes:
+        found = b""
+        while not found.endswith(b"\n"):
+            if self.left <= 0:
+                raise ConnectionResetError
+            byte = self.rfile.read(1)
+            if not byte:
+                raise ConnectionResetError
+            self.left -= 1
+            found += byte
+        return found
+
+    def handle(self) -> None:
+        server: Any = self.server
+        self.left = server.cut
+        try:
+            self.dialogue(server)
+        except ConnectionResetError:
+            self.connection.setsockopt(*_RESET)
+
+    def dialogue(self, server: Any) -> None:
+        self.wfile.write(b"220 hello\r\n")
+        while command := self.line():
+            if not command.upper().startswith(b"DATA"):
+                self.wfile.write(b"250 fine\r\n")
+                continue
+            self.wfile.write(b"354 go on\r\n")
+            while self.line() != b".\r\n":
+                pass
+            server.taken += 1
+            if self.left <= 0:
+                raise ConnectionResetError
+            self.wfile.write(b"250 taken\r\n")
+
+
+_RESET = (1, 13, b"\1\0\0\0\0\0\0\0")  # SOL_SOCKET, SO_LINGER of no seconds: hang up without a word
+
+
+@pytest.mark.slow
+def test_it_hangs_up_at_any_byte() -> None:
+    """Before the last dot, nothing is taken and the mail goes again; once the dot is on its way, it is never sent
+    again by itself.
+    """
+    with socketserver.TCPServer(("127.0.0.1", 0), Cut) as server:
+        any_server: Any = server
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        statuses: dict[SendStatus, int] = {}
+        for cut in range(500):
+            any_server.cut, any_server.taken = cut, 0
+            dotted: list[int] = []
+
+            def confirm(dotted: list[int] = dotted) -> bool:
+                dotted.append(1)
+                time.sleep(0.004)  # as long as a database takes
+                return True
+
+            where = Server("127.0.0.1", server.server_address[1], timeout=5, ehlo="me")
+            status = sent_by(SmtpTransport(where), confirm=confirm).status
+            statuses[status] = statuses.get(status, 0) + 1
+            assert (
+                status in (SendStatus.SENT, SendStatus.IN_DOUBT) if any_server.taken else status is not SendStatus.SENT
+            ), cut
+            if not dotted:
+                assert not any_server.taken
+                assert status in (SendStatus.NO_SERVER, SendStatus.LATER), cut
+        server.shutdown()
+    assert set(statuses) == {SendStatus.NO_SERVER, SendStatus.LATER, SendStatus.IN_DOUBT, SendStatus.SENT}
+    assert statuses[SendStatus.IN_DOUBT] < 10  # only around the dot
+
+
+def test_a_connection_that_was_closed_for_its_idleness_costs_nothing() -> None:
+    first, second = Moody(), Moody()
+    with mail_server(first) as server:
+        transport = SmtpTransport(server)
+        assert transport.send(ENVELOPE, yes).status is SendStatus.SENT
+    with mail_server_at(second, server.port):
+        assert transport.send(ENVELOPE, yes).status is SendStatus.SENT
+        transport.close()
+    assert len(first.taken) == len(second.taken) == 1
+
+
+@contextmanager
+def mail_server_at(mood: Moody, port: int) -> Iterator[None]:
+    from aiosmtpd.controller import Controller
+
+    controller = Controller(mood, hostname="127.0.0.1", port=port)
+    controller.start()
+    yield
+    controller.stop()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    need("openssl")
+    """A certificate for localhost that the client trusts."""
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost"]
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run([*made, *names, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context
+
+
+def logs_in(server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> AuthResult:
+    return AuthResult(success=(data.login, data.password) == (b"bot", b"p@ss"), handled=False)
+
+
+def test_starttls_and_a_password(certificate: ssl.SSLContext) -> None:
+    mood = Moody()
+    options = {"tls_context": certificate, "authenticator": logs_in, "auth_required": True, "require_starttls": True}
+    with mail_server(mood, **options) as server:
+        right = transport_of(f"smtp+tls://bot:p%40ss@localhost:{server.port}")
+        wrong = transport_of(f"smtp+tls://bot:wrong@localhost:{server.port}")
+        assert sent_by(right) == SendOutcome(SendStatus.SENT, "taken")
+        refused = sent_by(wrong)
+    assert refused.status is SendStatus.NO_SERVER  # a wrong setting is no mail's fault
+    assert "535" in refused.reply
+    assert "wrong" not in refused.reply
+
+
+def test_tls_from_the_first_byte(certificate: ssl.SSLContext) -> None:
+    mood = Moody()
+    with mail_server(mood, ssl_context=certificate) as server:
+        assert sent_by(transport_of(f"smtp+ssl://localhost:{server.port}")).status is SendStatus.SENT
+    assert mood.taken == [RAW]
+
+
+def test_a_server_whose_name_is_not_proven_gets_nothing(
+    certificate: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
+    mood = Moody()
+    with mail_server(mood, tls_context=certificate) as server:
+        outcome = sent_by(transport_of(f"smtp+tls://localhost:{server.port}"))
+    assert outcome.status is SendStatus.NO_SERVER
+    assert "CERTIFICATE_VERIFY_FAILED" in outcome.reply
+    assert not mood.taken
+
+
+def test_nobody_there() -> None:
+    outcome = sent_by(SmtpTransport(Server("127.0.0.1", free_port(), timeout=1)))
+    assert outcome.status is SendStatus.NO_SERVER
+
+
+# --- sendmail ---
+
+
+def program(directory: Path, script: str) -> SendmailTransport:
+    file = directory / "sendmail"
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return SendmailTransport(str(file), timeout=2)
+
+
+def test_sendmail_gets_the_envelope_and_the_bytes(tmp_path: Path) -> None:
+    outcome = sent_by(program(tmp_path, f'printf "%s\\n" "$@" >{tmp_path}/args; cat >{tmp_path}/mail'))
+    assert outcome.status is SendStatus.SENT
+    assert (tmp_path / "mail").read_bytes() == RAW.replace(b"\r\n", b"\n")
+    arguments = (tmp_path / "args").read_text().split()
+    assert arguments == ["-oi", "-f", ENVELOPE.sender, "--", DANA, LEE]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        ("cat >/dev/null; echo later >&2; exit 69", SendStatus.LATER),
+        ("cat >/dev/null; echo queued, perhaps >&2; exit 75", SendStatus.IN_DOUBT),
+        ("sleep 20 & exec sleep 20", SendStatus.IN_DOUBT),
+        ("cat >/dev/null; echo no such user >&2; exit 67", SendStatus.REFUSED),
+        ("cat >/dev/null; kill -9 $$", SendStatus.IN_DOUBT),
+        ("exec sleep 20", SendStatus.IN_DOUBT),
+    ],
+)
+def test_sendmail_fails(tmp_path: Path, script: str, status: SendStatus) -> None:
+    assert sent_by(program(tmp_path, script)).status is status
+
+
+def test_sendmail_that_is_not_there_and_mail_that_must_not_go(tmp_path: Path) -> None:
+    assert sent_by(SendmailTransport(str(tmp_path / "none"))).status is SendStatus.NO_SERVER
+    transport = program(tmp_path, f"cat >{tmp_path}/mail")
+    assert sent_by(transport, confirm=lambda: False).status is SendStatus.NOT_NOW
+    assert not (tmp_path / "mail").exists()
+
+
+# --- Maildir ---
+
+
+def test_a_maildir_holds_a_mail_once(tmp_path: Path) -> None:
+    transport = MaildirTransport(tmp_path / "box")
+    assert sent_by(transport, confirm=lambda: False).status is SendStatus.NOT_NOW
+    assert [sent_by(transport).status for _ in range(2)] == [SendStatus.SENT] * 2
+    (mail,) = [each for each in (tmp_path / "box").rglob("*") if each.is_file()]
+    assert mail.parent.name == "new"
+    head, _, body = mail.read_bytes().partition(b"\n\n")
+    assert head.splitlines()[:3] == [
+        b"Return-Path: <perfbot+1@bot.example.org>",
+        b"Delivered-To: dana@dev.example",
+        b"Delivered-To: lee@dev.example",
+    ]
+    assert body == b"It is slower.\n.a line with a dot\n"
+
+
+def test_a_maildir_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "box").write_text("a file")
+    assert sent_by(MaildirTransport(tmp_path / "box")).status is SendStatus.NO_SERVER
+
+
+# --- b4's web endpoint ---
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """What b4's server does with a submission, as far as a client sees it."""
+
+    def do_POST(self) -> None:
+        server: Any = self.server
+        server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        if server.answer is None:
+            self.connection.close()
+            return
+        code, body = server.answer
+        self.send_response(code)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Any]:
+    server: Any = HTTPServer(("127.0.0.1", 0), Endpoint)
+    server.requests, server.answer = [], (200, b'{"result": "success", "message": "Sent 1 message"}')
+    server.url = f"b4+http://127.0.0.1:{server.server_address[1]}/submit"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def signed() -> Envelope:
+    seed = base64.b64encode(bytes(range(32))).decode()
+    return Envelope(
+        ENVELOPE.message_id, ENVELOPE.sender, ENVELOPE.recipients, PatattKey("a@b.example", "", seed).sign(RAW)
+    )
+
+
+def test_the_web_endpoint_takes_signed_mail(endpoint: Any, signed: Envelope) -> None:
+    assert sent_by(transport_of(endpoint.url), signed) == SendOutcome(SendStatus.SENT, "Sent 1 message")
+    (request,) = endpoint.requests
+    assert request["action"] == "receive"
+    (mail,) = request["messages"]
+    assert "X-Developer-Signature: v=1; a=ed25519-sha256" in mail
+    assert "\r" not in mail
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ((200, b'{"result": "error", "message": "no such key"}'), SendStatus.REFUSED),
+        ((503, b"busy"), SendStatus.LATER),
+        ((404, b"what?"), SendStatus.REFUSED),
+        ((302, b""), SendStatus.REFUSED),
+        ((500, b"oops"), SendStatus.IN_DOUBT),
+        ((200, b"<html>"), SendStatus.IN_DOUBT),
+        ((200, b"[1]"), SendStatus.IN_DOUBT),
+        (None, SendStatus.IN_DOUBT),
+    ],
+)
+def test_the_web_endpoint_answers_otherwise(endpoint: Any, signed: Envelope, answer: Any, status: SendStatus) -> None:
+    endpoint.answer = answer
+    assert sent_by(transport_of(endpoint.url), signed).status is status
+
+
+def test_what_the_web_endpoint_cannot_do_is_said_before_it_is_asked(endpoint: Any, signed: Envelope) -> None:
+    assert "signed mail only" in sent_by(transport_of(endpoint.url)).reply
+    fewer = Envelope(signed.message_id, signed.sender, (DANA,), signed.raw)
+    assert "lee@dev.example must not get it" in sent_by(transport_of(endpoint.url), fewer).reply
+    assert sent_by(transport_of(endpoint.url), signed, lambda: False).status is SendStatus.NOT_NOW
+    assert not endpoint.requests
+    assert sent_by(WebTransport(f"http://127.0.0.1:{free_port()}/"), signed).status is SendStatus.NO_SERVER
+
+
+def test_urls_name_transports(tmp_path: Path) -> None:
+    assert transport_of("sendmail://") == SendmailTransport("/usr/sbin/sendmail")
+    assert transport_of("sendmail:///opt/msmtp", timeout=5) == SendmailTransport("/opt/msmtp", 5)
+    assert transport_of(f"maildir://{tmp_path}") == MaildirTransport(tmp_path)
+    assert isinstance(transport_of("b4+https://lkml.kernel.org/_b4_submit"), WebTransport)
+    assert os.EX_TEMPFAIL == 75  # what sendmail programs say for "later"

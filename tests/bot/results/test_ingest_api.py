@@ -1,0 +1,144 @@
+"""`POST /api/v1/results`: authorisation, responses, and the Location header."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from bot.web import results
+from tests.world import World
+from tracker.models import BisectResult, Finding
+
+TOKEN = "a-secret-of-our-lab"
+URL = "/api/v1/results"
+
+
+@pytest.fixture(autouse=True)
+def _installation(settings: Any, tmp_path: Path) -> None:
+    settings.PERFWORK_API_TOKENS = ["another-secret-of-a-lab", TOKEN]
+    settings.PERFWORK_DROP = tmp_path / "drop"
+
+
+def post(client: Client, body: object, token: str = TOKEN) -> Any:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return client.post(URL, raw, content_type="application/json", headers={"Authorization": f"Bearer {token}"})
+
+
+def test_new_then_known_then_in_conflict(world: World, client: Client) -> None:
+    result = world.result("b" * 40, "mm: a")
+    first = post(client, result)
+    assert first.status_code == 202
+    answer = first.json()
+    assert (answer["status"], answer["producer"], answer["id"]) == ("new", "lab", "lab-bbbbbbbb")
+    assert answer["report"] == f"/report/{'b' * 40}/"
+    assert first["Location"] == answer["location"]
+    known = post(client, result)
+    assert (known.status_code, known["Location"]) == (200, first["Location"])
+    other = post(client, {**result, "machine": {"id": "lab7-m1", "cpus": 65}})
+    assert other.status_code == 409
+    assert other.json()["faults"] == [{"pointer": "/machine/cpus", "why": "differs"}]
+    assert BisectResult.objects.count() == 1
+
+
+def test_the_location_tells_what_was_found(world: World, client: Client) -> None:
+    shown = client.get(post(client, world.result("b" * 40, "mm: a"))["Location"]).json()
+    (finding,) = shown["findings"]
+    assert (finding["metric"], finding["verdict"], finding["headline"]) == ("vm-scan.ops_per_sec", "regression", True)
+    assert finding["change_pct"] == pytest.approx(-30.0)
+    low, high = finding["interval_pct"]
+    assert low < -30 < high
+    assert finding["p_value"] < 0.001
+    assert (finding["old"]["runs"], finding["new"]["runs"]) == (3, 3)
+    missing = client.get("/api/v1/results/999")
+    assert (missing.status_code, missing.json()) == (404, {"error": "there is no such result"})
+    assert "there is no such result" in client.get("/results/999/").content.decode()
+
+
+def test_every_fault_is_told_with_its_pointer(world: World, client: Client, tmp_path: Path) -> None:
+    result = world.result("b" * 40, "mm: a", machine={"id": "", "cpus": 0})
+    del result["tree"]
+    answer = post(client, result)
+    assert answer.status_code == 400
+    assert [fault["pointer"] for fault in answer.json()["faults"]] == ["", "/machine/cpus", "/machine/id"]
+    (kept,) = (tmp_path / "drop" / "refused").glob("*.json")
+    assert json.loads(kept.read_bytes()) == result
+    assert "'tree' is a required property" in kept.with_name(kept.name + ".reason").read_text()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff\xfe", b"[" * 5000, b'{"a": NaN}', b"null", b'"\\ud800"'])
+def test_junk_is_refused_in_json(db: None, client: Client, body: bytes) -> None:
+    answer = post(client, body)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("body")
+
+
+def test_several_at_once_are_told_of_each(world: World, client: Client) -> None:
+    good = [world.result(digit * 40, "mm: a", id=digit) for digit in "bc"]
+    lines = b"\n".join(json.dumps(each).encode() for each in [*good, {"schema": "other"}]) + b"\n"
+    answer = post(client, lines)
+    assert answer.status_code == 400
+    assert [each.get("status", "refused") for each in answer.json()["results"]] == ["new", "new", "refused"]
+    assert post(client, good).status_code == 200  # the same two, as an array
+
+
+def test_a_held_result_says_so(world: World, client: Client) -> None:
+    result = world.result("b" * 40, "mm: a")
+    result["first_bad"]["is_merge"] = True
+    assert post(client, result).json()["held"] == ["the culprit is a merge commit"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer wrong-secret-of-a-lab"},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": "Bearer schlüssel-von-uns"},
+    ],
+)
+def test_strangers_are_turned_away(db: None, client: Client, headers: dict[str, str]) -> None:
+    answer = client.post(URL, b"{}", content_type="application/json", headers=headers)
+    assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
+    assert not BisectResult.objects.exists()
+
+
+def test_without_a_token_set_nothing_is_taken(db: None, client: Client, settings: Any) -> None:
+    settings.PERFWORK_API_TOKENS = []
+    assert post(client, {}, token="").status_code == 403
+    assert client.get(URL).status_code == 405
+
+
+def test_a_body_too_large_is_not_read(db: None, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "MAX_BYTES", 100)
+    answer = post(client, b"{" + b" " * 200 + b"}")
+    assert answer.status_code == 413
+    assert "expected at most 100 bytes" in answer.json()["error"]
+
+
+def test_the_pages_of_results(world: World, client: Client, django_assert_num_queries: Any) -> None:
+    many = [world.result(f"{n:040x}", "mm: a", id=f"r{n}") for n in range(1, 151)]
+    world.ingest(*many)
+    row = BisectResult.objects.get(external_id="r150")
+    with django_assert_num_queries(1):
+        first = client.get("/results/").content.decode()
+    assert first.count("<tr>") == 101  # with the head
+    older = first.partition("before=")[2].partition('"')[0]
+    assert client.get(f"/results/?before={older}").content.decode().count("<tr>") == 51
+    with django_assert_num_queries(2):
+        page = client.get(f"/results/{row.pk}/").content.decode()
+    assert "vm-scan.ops_per_sec" in page
+    assert client.get(f"/results/{row.pk}.json").json()["id"] == "r150"
+    assert client.get("/results/?held=1").content.decode().count("<tr>") == 0
+    assert Finding.objects.count() == 150
+
+
+@pytest.mark.parametrize("query", ["outcome=good", "before=x", "before=-1", "before=9999999999999999999999"])
+def test_a_wrong_question_is_named(db: None, client: Client, query: str) -> None:
+    answer = client.get(f"/results/?{query}")
+    assert answer.status_code == 400
+    assert answer.content.decode().startswith(query.partition("=")[0])

@@ -1,0 +1,239 @@
+"""Storing results: all or nothing, once, in few queries, with two concurrent workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DataError, IntegrityError, connection
+
+from bot.results.bisect_result import Result
+from bot.results.errors import Conflict, RejectedInput
+from bot.results.intake import take_in
+from bot.results.recognise import ADAPTERS, read_path, reread
+from bot.results.storage import bisect_results
+from bot.results.storage.bisect_results import Receipt, Taken, take_all
+from tests.conftest import ROOT
+from tests.world import World
+from tracker.models import BisectResult, Commit, Finding, NoiseHistory, Report
+
+
+def results(world: World, count: int, measurements: int = 1) -> list[Result]:
+    data = []
+    for number in range(count):
+        one = world.result(f"{number + 1:040x}", f"mm: change {number}", id=f"r{number}")
+        headline = one["measurements"][0]
+        one["measurements"] += [
+            {**headline, "metric": f"vm-scan.m{n}_per_sec", "role": "kpi"} for n in range(measurements - 1)
+        ]
+        data.append(one)
+    file = world.directory / "many.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in data))
+    return [each.result for each in read_path(file) if each.result]
+
+
+def test_four_queries_a_result_are_many(world: World) -> None:
+    """The budget is four a result, amortised; a batch of two hundred takes a few dozen for all of them."""
+    many = results(world, 200, measurements=20)
+    queries = 0
+
+    def count(execute: Any, *arguments: Any) -> Any:
+        nonlocal queries
+        queries += 1
+        return execute(*arguments)
+
+    with connection.execute_wrapper(count):
+        take_all(many, world.now, {})
+    assert Finding.objects.count() == 4000
+    assert queries < 60
+    queries = 0
+    with connection.execute_wrapper(count):
+        take_all([replace(each, id=f"again-{each.id}") for each in many], world.now, {})
+    assert queries < 60  # further results for known culprits
+    queries = 0
+    with connection.execute_wrapper(count):
+        take_all(many, world.now, {})
+    assert queries < 10  # all known
+
+
+def test_one_alone_takes_few_queries_too(world: World) -> None:
+    (one,) = results(world, 1, measurements=20)
+    queries = 0
+
+    def count(execute: Any, *arguments: Any) -> Any:
+        nonlocal queries
+        queries += 1
+        return execute(*arguments)
+
+    with connection.execute_wrapper(count):
+        take_all([one], world.now, {})
+    assert queries < 43
+
+
+def test_a_batch_tells_of_each_in_its_order(world: World) -> None:
+    one, two, three = results(world, 3)
+    changed = replace(two, payload=two.payload.replace("change 1", "change one"))
+    answers = take_all([one, two, two, changed, three], world.now, {})
+    kinds = [each.taken if isinstance(each, Receipt) else type(each) for each in answers]
+    assert kinds == [Taken.NEW, Taken.NEW, Taken.DUPLICATE, Conflict, Taken.NEW]
+    conflict = answers[3]
+    assert isinstance(conflict, Conflict)
+    assert conflict.faults == (("/first_bad/subject", "differs"),)
+
+
+def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One result that the database can't hold harms none of the others."""
+    many = results(world, 3)
+    original = bisect_results.store_new
+
+    def hostile(batch: list[Result], *rest: Any) -> None:
+        original(batch, *rest)
+        if any(each.id == "r1" for each in batch):
+            raise DataError("integer out of range\nmore words")
+
+    monkeypatch.setattr(bisect_results, "store_new", hostile)
+    one, two, three = take_all(many, world.now, {})
+    assert isinstance(one, Receipt)
+    assert isinstance(three, Receipt)
+    assert isinstance(two, RejectedInput)
+    assert str(two) == "the database can't store it: integer out of range"
+    assert sorted(BisectResult.objects.values_list("external_id", flat=True)) == ["r0", "r2"]
+    assert Report.objects.count() == Finding.objects.count() == 2  # nothing half-written
+
+
+def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = bisect_results.store_new
+    collisions = iter([IntegrityError("somebody made this machine"), None])
+
+    def collide(*arguments: Any) -> None:
+        original(*arguments)
+        if error := next(collisions, None):
+            raise error
+
+    monkeypatch.setattr(bisect_results, "store_new", collide)
+    (answer,) = take_all(results(world, 1), world.now, {})
+    assert isinstance(answer, Receipt)
+    assert answer.taken is Taken.NEW
+    assert (BisectResult.objects.count(), Finding.objects.count()) == (1, 1)
+
+
+def test_what_nobody_can_take_is_not_tried_for_ever(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+
+    def fail(*arguments: Any) -> None:
+        nonlocal tries
+        tries += 1
+        raise IntegrityError("always")
+
+    monkeypatch.setattr(bisect_results, "store_new", fail)
+    with pytest.raises(IntegrityError):
+        take_all(results(world, 1), world.now, {})
+    assert tries == bisect_results._TRIES
+
+
+def test_a_commit_known_by_its_beginning_gets_its_whole_sha(world: World) -> None:
+    Commit.objects.create(sha="b" * 12, title="mm: a, as an old report told it")
+    world.ingest(world.result("b" * 40, "mm: a"))
+    commit = Commit.objects.get(sha="b" * 40)
+    assert commit.title == "mm: a, as an old report told it"
+    assert commit.author_email == "dana@dev.example"
+    assert not Commit.objects.filter(sha="b" * 12).exists()
+
+
+def test_the_numbers_of_the_shared_data_are_those_of_a_hand(world: World, shared: Path) -> None:
+    """example.json: means 3002/3 and 2102.5/3. lkp-result: means 1010.5 and 688.125, as its own avg.json says."""
+    paths = [shared / "bisect-result" / "example.json", shared / "lkp-result"]
+    answers = [answer for path in paths for answer in take_in(read_path(path), [], world.now)]
+    assert [answer.rejection for answer in answers] == [None, None]
+    found = {(each.metric.name, each.scenario.params.get("test", "")): each for each in Finding.objects.all()}
+    widgets, p95 = found["demo.widgets_per_sec", "widgets"], found["demo.p95_ms", "widgets"]
+    assert widgets.change_pct_raw == pytest.approx(100 * (2102.5 / 3002 - 1))  # -29.963 %
+    assert (widgets.verdict, widgets.change_pct) == ("regression", widgets.change_pct_raw)
+    assert widgets.old_stddev_pct == pytest.approx(100 * (38 / 3 / 3) ** 0.5 / (3002 / 3))
+    assert p95.change_pct_raw == pytest.approx(100 * (18.4 / 12.3 - 1))  # +49.593 %, and less is better
+    assert (p95.verdict, p95.change_pct) == ("regression", -(p95.change_pct_raw or 0))
+    lkp = found["demo.widgets_per_sec", ""]
+    assert lkp.change_pct_raw == pytest.approx(100 * (688.125 - 1010.5) / 1010.5)  # -31.903 %
+    assert lkp.old_stddev_pct == pytest.approx(100 * 17.124543789543708 / 1010.5)
+    assert lkp.new_stddev_pct == pytest.approx(100 * 22.029454714086775 / 688.125)
+    still = found["demo.time.elapsed_time", ""]
+    assert (still.change_pct_raw, still.verdict) == (0.0, "not significant")
+    assert Report.objects.get().findings.filter(headline=True).get() == widgets
+
+
+def test_every_stored_payload_is_understood_again(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"))
+    row = BisectResult.objects.get()
+    assert row.format in ADAPTERS
+    again = reread(row.format, row.payload, "stored")
+    assert (again.producer, again.id, again.payload) == (row.producer, row.external_id, row.payload)
+
+
+# --- two processes at once ---
+
+
+def ingest_twice(file: Path, **env: str) -> list[subprocess.CompletedProcess[str]]:
+    """The same file, ingested by two processes at the same time."""
+    command = [sys.executable, "manage.py", "ingest", str(file), "-v0"]
+    environment = {**os.environ, **env}
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
+    running = [
+        subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    return [subprocess.CompletedProcess(command, each.wait(), *each.communicate()) for each in running]
+
+
+def exported(**env: str) -> Iterator[dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "export", "findings"],
+        cwd=ROOT,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return (json.loads(line) for line in done.stdout.splitlines())
+
+
+def two_at_once(world: World, count: int, **env: str) -> None:
+    results(world, count, measurements=3)
+    processes = ingest_twice(world.directory / "many.jsonl", PERFWORK_VAR=str(world.directory / "var"), **env)
+    assert [each.returncode for each in processes] == [0, 0], processes
+    assert [each.stderr for each in processes] == ["", ""]
+    output = " ".join(each.stdout for each in processes)
+    new = sum(
+        int(word) for word, what in zip(output.split(), output.split()[1:], strict=False) if what.startswith("new")
+    )
+    duplicate = sum(
+        int(word)
+        for word, what in zip(output.split(), output.split()[1:], strict=False)
+        if what.startswith("duplicate")
+    )
+    assert (new, duplicate) == (count, count), output
+    rows = list(exported(PERFWORK_VAR=str(world.directory / "var"), **env))
+    assert len(rows) == 3 * count
+    assert len({(row["report"], row["metric"]) for row in rows}) == 3 * count
+
+
+@pytest.mark.slow
+def test_two_processes_take_the_same_results_once_on_sqlite(world: World) -> None:
+    two_at_once(world, 1000)
+
+
+@pytest.mark.slow
+def test_two_processes_take_the_same_results_once_on_postgresql(world: World, postgres: str) -> None:
+    two_at_once(world, 1000, DATABASE_URL=postgres)
+
+
+def test_the_noise_of_a_place_is_kept_once(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"), world.result("c" * 40, "mm: b", id="2"))
+    history = NoiseHistory.objects.get()
+    assert history.degrees == 8

@@ -1,0 +1,287 @@
+"""References in commit messages, in all their forms; and that the prefilter misses none that the full parser finds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.git.commits import LogCommit
+from bot.git.inspection import inspect
+from bot.mail.identity import BotIdentity
+from bot.upstream.matching import Context, Seen, match_all
+from bot.upstream.references import MAX_NAMED, find_references
+from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport
+from tests.kernel import Kernel, closes
+from tests.world import DANA, LEE, START, World, message_id, state
+from tracker.domain.events import Part
+from tracker.models import Landing, Report
+
+US = BotIdentity(
+    address="perfbot@bot.example.org", base_url="https://perf.example.org", robots=frozenset({"lkp@robots.example"})
+)
+SHA, FIX = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d", "f" * 20 + "0" * 20
+ID = "202609.a+b/c-1@robots.example"
+TAG = "7d3e91c0a45b28f6"
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://lore.kernel.org/r/x.1@dev.example",
+        "https://lore.kernel.org/oe-lkp/x.1@dev.example/",
+        "https://lore.kernel.org/all/x.1@dev.example/T/#u",
+        "https://lore.kernel.org/lkml/x.1%40dev.example/raw",
+        "http://lkml.kernel.org/r/x.1@dev.example",
+        "https://patch.msgid.link/x.1@dev.example",
+        "<https://lore.kernel.org/r/x.1@dev.example>",
+        "https://lore.kernel.org/r/x.1@dev.example.",
+        "lore.kernel.org/r/x.1@dev.example",
+        "https://lore.kernel.org/r/\n x.1@dev.example",
+        "\n https://lore.kernel.org/r/x.1@dev.example",
+    ],
+)
+@pytest.mark.parametrize("key", ["Closes", "Link", "closes", "LINK"])
+def test_a_mail_by_any_form_of_its_link(key: str, link: str) -> None:
+    named = find_references(f"mm: a\n\nText.\n\n{key}: {link}\nSigned-off-by: {DANA}\n", US)
+    assert [mail for mail, _ in named.mails] == ["x.1@dev.example"]
+    tracked = Tracked(mails={"x.1@dev.example": 1})
+    assert tracked.prefilter(())(b"0 a@b", f"mm: a\n\n{key}: {link}\n".encode())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Closes: https://evil.example/r/x.1@dev.example",
+        "Closes: https://evil.example/?https://lore.kernel.org/r/x.1@dev.example",
+        "Closes: https://lore.kernel.org.evil.example/r/x.1@dev.example",
+        "Closes: https://bugzilla.kernel.org/show_bug.cgi?id=1",
+        "    Closes: https://lore.kernel.org/r/x.1@dev.example",
+        "> Closes: https://lore.kernel.org/r/x.1@dev.example",
+        "See https://lore.kernel.org/r/x.1@dev.example",
+    ],
+)
+def test_what_closes_nothing(line: str) -> None:
+    assert find_references(f"mm: a\n\n{line}\n", US).mails == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "reverts", "title"),
+    [
+        (f'Revert "mm: a"\n\nThis reverts commit {SHA}.', [SHA], "mm: a"),
+        (f'Reapply "mm: a"\n\nThis reverts commit\n{SHA[:12]}, since it was right.', [SHA[:12]], "mm: a"),
+        (f"mm: undo\n\nThis reverts the commit {SHA.upper()[:16]} (mm: a)", [SHA[:16]], ""),
+        (f'Revert "Revert "mm: a""\n\nThis reverts commit {SHA}.', [SHA], 'Revert "mm: a"'),
+        (
+            'Revert "a very long title that somebody\n wrapped"\n\nIt is slow.',
+            [],
+            "a very long title that somebody wrapped",
+        ),
+        (f"mm: a\n\nIt converts commit {SHA}.", [], ""),
+    ],
+)
+def test_reverts(message: str, reverts: list[str], title: str) -> None:
+    named = find_references(message, US)
+    assert ([sha for sha, _ in named.reverts], named.reverted_title) == (reverts, title)
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (f"commit {SHA} upstream.", True),
+        (f"Commit {SHA} upstream", True),
+        (f"[ Upstream commit {SHA} ]", True),
+        (f"(cherry picked from commit {SHA})", True),
+        (f"This follows commit {SHA} upstream.", False),
+        (f"commit {SHA}", False),
+    ],
+)
+def test_where_a_commit_comes_from(line: str, found: bool) -> None:
+    assert [sha for sha, _ in find_references(f"mm: a\n\n{line}\n\nText.\n", US).upstream] == ([SHA] if found else [])
+
+
+def test_trailers_count_once_and_above_and_below_dashes() -> None:
+    line = f'Fixes: {SHA[:12]} ("mm: a\n title")'
+    named = find_references(f"mm: b\n\n---\n{line}\n{line}\n--\nfixes: {SHA[:12]}\n", US)
+    assert [sha for sha, _ in named.fixes] == [SHA[:12]]
+    many = "".join(f"Fixes: {number:012x}\n" for number in range(1000))
+    assert len(find_references(f"mm: b\n\n{many}", US).fixes) == MAX_NAMED
+
+
+def test_our_own_marks() -> None:
+    message = f"mm: b\n\nReported-by: Perfwork <perfbot+{TAG}@bot.example.org>\nCloses: https://perf.example.org/report/{SHA[:12]}/\n"
+    assert [page for page, _ in find_references(message, US).pages] == [SHA[:12], TAG]
+    forged = message.replace("bot.example.org", "evil.example").replace("perf.example.org", "evil.example")
+    assert find_references(forged, US).pages == ()
+
+
+# --- the quick look ---
+
+PIECES = st.sampled_from(
+    [
+        f"Closes: https://lore.kernel.org/oe-lkp/{ID.replace('/', '%2F')}/",
+        f"Link: https://lore.kernel.org/r/{ID}",
+        "Link: https://lore.kernel.org/r/\n  " + ID,
+        f"Reported-by: Perfwork <PerfBot+{TAG}@bot.example.org>",
+        f"Closes: https://perf.example.org/report/{TAG}",
+        f'Fixes: {SHA[:7]} ("mm: the culprit")',
+        f"FIXES:   commit {SHA[:12].upper()} (mm)",
+        f"This reverts commit {FIX[:12]}.",
+        f"commit {SHA} upstream.",
+        f"(cherry picked from commit {FIX})",
+        f"[ Upstream commit {SHA} ]",
+        "Reported-by: robot <lkp@robots.example>",
+        "Signed-off-by: Dana Brook <dana@dev.example>",
+        "Link: https://lore.kernel.org/r/nothing@else.example",
+        "Fixes: 0123456789ab",
+        "---",
+        "\u00e9\u4e2d \u0130",
+    ]
+)
+TITLES = st.sampled_from(
+    [
+        *("mm: the culprit", "mm:  the  culprit", "MM: The Culprit", "mm: the\n culprit", 'Revert "mm: the culprit"'),
+        *(
+            "mm: the fix",
+            "[PATCH v2] mm: the fix",
+            'Reapply "mm: the fix"',
+            'Revert "Revert "mm: the fix""',
+            "net: other",
+        ),
+    ]
+)
+
+
+def followed() -> Tracked:
+    tracked = Tracked(mails={ID: 1}, pages={TAG: 1})
+    authors = frozenset({"dana@dev.example"})
+    tracked.follow(
+        TrackedReport(1, SHA, "mm: the culprit", authors, START, authored=(1_700_000_000, "dana@dev.example"))
+    )
+    tracked.relate(FIX, Related(1, Part.FIX, title="mm: an old fix"))
+    tracked.expect(Expected(1, "[PATCH] mm: the fix", None, "fix mm: the fix"))
+    return tracked
+
+
+@settings(max_examples=400)
+@given(
+    title=TITLES,
+    pieces=st.lists(PIECES | st.text(max_size=30), max_size=6),
+    author=st.sampled_from([(1_700_000_000, "Dana@dev.example"), (1_700_000_001, "dana@dev.example"), (0, "")]),
+)
+def test_the_quick_look_overlooks_nothing(title: str, pieces: list[str], author: tuple[int, str]) -> None:
+    message = "\n".join([title, "", *pieces]).replace("\0", "") + "\n"
+    seconds, email = author
+    tracked = followed()
+    passed = tracked.prefilter(("perfbot+", "perf.example.org/r"))(f"{seconds} {email}".encode(), message.encode())
+    commit = LogCommit(
+        sha="e" * 40,
+        parents=(),
+        at=START,
+        authored_at=datetime.fromtimestamp(seconds, UTC),
+        author_email=email.lower(),
+        author_name="",
+        title=" ".join(message.lstrip("\n").partition("\n\n")[0].split()),
+    )
+    context = Context(tracked, US.robots, {"e" * 40: "patch", SHA: "patch"})
+    if match_all([Seen(commit, find_references(message, US))], context):
+        assert passed
+
+
+@given(st.text(max_size=2000))
+def test_junk_names_nothing_and_raises_nothing(text: str) -> None:
+    named = find_references(text, US)
+    assert all(len(quote) <= 500 for pairs in (named.mails, named.fixes) for _, quote in pairs)
+
+
+# --- commits that git would mend, on a real repository ---
+
+
+def test_hostile_commits_harm_nobody(kernel: Kernel) -> None:
+    """Broken encodings, empty and huge messages, dates of 1970 and 2106, odd people, a thousand trailers."""
+    report = kernel.merged()
+    closes = f"Closes: https://lore.kernel.org/r/{message_id(report)}".encode()
+    evil = type(DANA)("x\x01\x02\x1b[31m", "a\x7fb c@d")
+    write = kernel.git.write
+    head = kernel.git.head("master")
+    for message, more in [
+        (b"", {}),
+        (b"\n\n\n", {}),
+        (b"mm: \xff\xfe broken\n\n\xc3\x28 text\n", {}),
+        (b"mm: \xe4 latin\n\ntext \xdf\n", {"encoding": "iso-8859-1"}),
+        (b"mm: unknown\n\ntext\n", {"encoding": "klingon"}),
+        (b"mm: huge\n\n" + b"x" * (1 << 20) + b"\n" + b"y " * (1 << 19), {}),
+        (b"mm: old\n\n", {"raw_dates": (0, 0)}),
+        (b"mm: late\n\n", {"raw_dates": (4_294_967_295, 4_294_967_295)}),
+        (b"mm: beyond\n\n", {"raw_dates": (99_999_999_999_999, 99_999_999_999_999)}),
+        (b"mm: who\n\n", {"author": evil}),
+        (b"mm: trailers\n\n" + b"Fixes: 1234567\n" * 1000, {}),
+        (b"x" * 100_000, {}),
+    ]:
+        head = write(message, [head], **more)  # type: ignore[arg-type]
+    fix = write(
+        b"mm: \xff the fix\n\n" + b"z" * (1 << 20) + b"\n\n" + closes + b"\n", [head], raw_dates=(0, 4_294_967_295)
+    )
+    kernel.git.tag("v9.1-rc2")
+    kernel.walk("linus")
+    assert state(report) == "fixed"
+    assert Landing.objects.get(commit__sha=fix).tag == "v9.1-rc2"
+    assert report.events.get(kind="fix_landed").occurred_at <= kernel.world.now
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_a_commit_without_a_date(kernel: Kernel, root: bool) -> None:
+    report = kernel.merged()
+    head = kernel.git.head("master")
+    lines = [f"tree {kernel.git('rev-parse', 'master^{tree}')}", *([] if root else [f"parent {head}"])]
+    lines += ["author D <d@x> 1788220800 +0000", "committer K <k@x>", "", "mm: charge once", "", closes(report), ""]
+    content = "\n".join(lines).encode()
+    broken = kernel.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=content)
+    kernel.git.merge("Merge it", broken)
+    kernel.git.tag("v9.1-rc2")
+    kernel.walk("linus")
+    assert (state(report), Report.objects.get(pk=report.pk).fix_sha) == ("fixed", broken)
+
+
+def test_a_message_may_hold_any_control_letter(kernel: Kernel) -> None:
+    sha = kernel.git.write(b"mm: \x01 a\n\n\x02 text \x00 cut\n", [kernel.git.head("master")], {"a.c": b"int a;\n"})
+    seen = inspect([kernel.git.path], [sha])[sha]
+    assert (seen.title, seen.author_email, bool(seen.patch_id), seen.no_op) == ("mm: \x01 a", DANA.email, True, False)
+
+
+def test_two_reports_that_begin_alike(kernel: Kernel) -> None:
+    """Seven digits may mean two culprits: then nobody knows, whatever the robot's credit says."""
+    one, two = kernel.report("1234567" + "a" * 33, "mm: a"), kernel.report("1234567" + "b" * 33, "mm: b")
+    kernel.git.commit("mm: fix", f"Fixes: 1234567\nReported-by: robot <{next(iter(kernel.world.identity.robots))}>")
+    kernel.git.commit(
+        "mm: fix b", f"Fixes: 1234567bbbbb\nReported-by: robot <{next(iter(kernel.world.identity.robots))}>"
+    )
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert [state(each) for each in (one, two)] == ["no_response", "fixed"]
+    assert {each.rule for each in one.suggestions.all()} == {"fixes_alone"}
+
+
+def test_one_commit_closes_several_reports(kernel: Kernel) -> None:
+    reports = [kernel.report(f"{number}" * 40, f"mm: {number}") for number in (1, 2, 3)]
+    body = "\n".join(f"Closes: https://lore.kernel.org/r/{message_id(each)}" for each in reports)
+    kernel.git.commit("mm: fix all", body, author=LEE)
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert set(Report.objects.values_list("state", flat=True)) == {"fixed"}
+
+
+def test_the_culprits_own_link_to_the_thread_fixes_nothing(kernel: Kernel, world: World) -> None:
+    """The robot answered to the patch itself, so that its thread is the report's."""
+    sha = kernel.git.commit("mm: a", "Link: https://lore.kernel.org/r/the-patch@dev.example", on="0day")
+    report = kernel.report(sha, "mm: a")
+    kernel.world.post(
+        DANA, "v2.", subject="[PATCH v2] mm: a", to=message_id(report), message_id="the-patch@dev.example"
+    )
+    kernel.world.read()
+    kernel.git.pick(sha, on="master")
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert not report.events.filter(kind="fix_landed").exists()

@@ -1,0 +1,274 @@
+"""Commits that move: from linux-next to mainline, rebased, dropped, reverted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.errors import Busy
+from bot.upstream import walk
+from bot.upstream.tracking.follow import Patience, follow
+from tests.kernel import ROBOT, TITLE, Kernel, closes
+from tests.world import message_id, state, status_text
+from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
+from tracker.services import suggestions
+
+# --- landings -----------------------------------------------------------------------------------
+
+
+def test_merged_after_a_candidate_until_the_next_one_has_it(kernel: Kernel) -> None:
+    kernel.git.tag("v9.1-rc3")
+    topic = kernel.git.commit(TITLE, on="topic", parents=[kernel.git.head("master")])
+    report = kernel.report(topic)
+    kernel.walk("linus")
+    assert status_text(report) == "currently not merged, no response from author yet"
+    merge = kernel.git.merge("Merge branch 'topic'", "topic")
+    merged_at = kernel.git.now
+    kernel.walk("linus")
+    assert status_text(report) == "merged after v9.1-rc3, no response from author yet"
+    landing = Landing.objects.get()
+    assert (landing.tag, landing.after, landing.merge, landing.merged_at) == ("", "v9.1-rc3", merge, merged_at)
+    kernel.git.commit("Linux 9.1-rc4")
+    kernel.git.tag("v9.1-rc4")
+    kernel.walk("linus")
+    assert status_text(report) == "merged at v9.1-rc4, no response from author yet"
+    landing.refresh_from_db()
+    assert (landing.tag, landing.merge, landing.merged_at) == ("v9.1-rc4", merge, merged_at)
+    assert Event.objects.get(report=report, kind="landed").commit == topic
+
+
+def test_in_next_since_a_day_then_in_the_mainline(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE, on="next")
+    kernel.git.tag("next-20260910", "next")
+    report = kernel.report(sha)
+    kernel.walk("linus", "next")
+    assert status_text(report) == "currently not merged, in linux-next since next-20260910, no response from author yet"
+    kernel.git.merge("Merge mm", "next")
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus", "next")
+    assert status_text(report) == "merged at v9.1-rc1, no response from author yet"
+
+
+def test_next_is_rebuilt_every_day_and_the_first_day_counts(kernel: Kernel) -> None:
+    first = kernel.git.commit(TITLE, on="next")
+    kernel.git.tag("next-20260910", "next")
+    report = kernel.report(first)
+    kernel.walk("next")
+    for day in ("next-20260911", "next-20260914"):
+        kernel.git.point("next", kernel.git.head("master"))
+        kernel.git.commit(f"Add the tree of {day}", on="next")
+        again = kernel.git.pick(first, on="next")
+        kernel.git.tag(day, "next")
+        kernel.walk("next")
+        assert again != first
+        assert (
+            status_text(report)
+            == "currently not merged, in linux-next since next-20260910, no response from author yet"
+        )
+    assert not Event.objects.filter(kind="gone").exists()
+    assert not Suggestion.objects.exists()
+
+
+def test_what_leaves_next_without_the_mainline_is_gone_and_may_come_back(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE, on="next")
+    kernel.git.tag("next-20260910", "next")
+    report = kernel.report(sha)
+    kernel.walk("linus", "next")
+    kernel.git.point("next", kernel.git.head("master"))
+    kernel.git.commit("net: another tree", on="next")
+    kernel.git.tag("next-20260911", "next")
+    kernel.walk("linus", "next")
+    assert (
+        status_text(report)
+        == "currently not merged, gone from linux-next since next-20260911, no response from author yet"
+    )
+    suggestion = Suggestion.objects.get()
+    assert (suggestion.kind, suggestion.rule, suggestion.commit) == ("dropped", "left_next", sha)
+    assert suggestion.quote == f"{sha[:12]} gone from linux-next since next-20260911"
+    kernel.git.pick(sha, on="next")
+    kernel.git.tag("next-20260915", "next")
+    kernel.walk("linus", "next")
+    assert "in linux-next since next-20260915" in status_text(report)
+
+
+def test_a_culprit_that_is_gone_is_dropped_by_a_click(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE, on="next")
+    kernel.git.tag("next-20260910", "next")
+    report = kernel.report(sha)
+    kernel.walk("next")
+    kernel.git.point("next", kernel.git.head("master"))
+    kernel.walk("next")
+    assert suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    assert state(report) == "dropped"
+
+
+def test_a_deleted_tag_takes_its_landings_back(kernel: Kernel) -> None:
+    report = kernel.merged()
+    fix = kernel.git.commit("mm: charge once", f"Closes: https://lore.kernel.org/r/{message_id(report)}")
+    kernel.git.tag("v9.1-rc2")
+    kernel.walk("linus")
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    kernel.git.untag("v9.1-rc2")
+    kernel.walk("linus")
+    assert status_text(report) == "merged at v9.1-rc1, the fix has been merged after v9.1-rc1"
+    assert Event.objects.get(kind="reversed").quote == "v9.1-rc2 no longer has it"
+    kernel.git.tag("v9.1-rc2")
+    kernel.walk("linus")
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
+    assert Landing.objects.get(commit__sha=fix).tag == "v9.1-rc2"
+
+
+def test_a_forced_push_takes_back_what_was_merged(kernel: Kernel) -> None:
+    before = kernel.git.head("master")
+    report = kernel.report(kernel.git.commit(TITLE))
+    kernel.walk("linus")
+    assert status_text(report) == "merged after v9.0, no response from author yet"
+    kernel.git.point("master", before)
+    kernel.git.commit("net: instead")
+    kernel.walk("linus")
+    assert status_text(report) == "currently not merged, no response from author yet"
+    assert Landing.objects.get().gone_at
+
+
+def test_a_maintainer_rebases_his_fix(kernel: Kernel) -> None:
+    report = kernel.merged()
+    base = kernel.git.head("mm")
+    body = f"Closes: https://lore.kernel.org/r/{message_id(report)}"
+    first = kernel.git.commit("mm: charge once", body, on="mm")
+    kernel.walk("mm")
+    assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
+    kernel.git.point("mm", base)
+    kernel.git.commit("mm: another", on="mm")
+    kernel.git.pick(first, on="mm")
+    kernel.walk("mm")
+    assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
+    kernel.git.point("mm", base)
+    kernel.walk("mm")
+    assert (state(report), status_text(report)) == ("fix_proposed", "merged at v9.1-rc1, the fix is gone from mm")
+    kernel.git.pick(first, on="mm")
+    kernel.walk("mm")
+    assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
+
+
+def test_a_commit_that_came_by_another_branch_is_not_overlooked(kernel: Kernel) -> None:
+    """What stands on a branch that nobody follows is new when it is merged."""
+    report = kernel.merged()
+    kernel.git.commit("mm: charge once", f"Closes: https://lore.kernel.org/r/{message_id(report)}", on="mm")
+    kernel.walk("linus")
+    assert state(report) == "no_response"
+    kernel.git.merge("Merge mm", "mm")
+    kernel.git.tag("v9.1-rc2")
+    kernel.walk("linus")
+    assert state(report) == "fixed"
+
+
+def test_a_question_about_a_dropped_culprit_ends_when_it_lands(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE, on="next")
+    kernel.git.tag("next-20260910", "next")
+    report = kernel.report(sha)
+    kernel.walk("linus", "next")
+    kernel.git.point("next", kernel.git.head("master"))
+    kernel.git.commit("net: another tree", on="next")
+    kernel.git.tag("next-20260911", "next")
+    kernel.walk("linus", "next")
+    assert Suggestion.objects.get().rule == "left_next"
+    kernel.git.merge("Merge it all the same", sha)
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus", "next")
+    assert not Suggestion.objects.exists()
+    assert status_text(report) == "merged at v9.1-rc1, no response from author yet"
+
+
+def test_what_was_dropped_by_a_click_and_lands_is_open_again(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE, on="next")
+    kernel.git.tag("next-20260910", "next")
+    report = kernel.report(sha)
+    kernel.walk("linus", "next")
+    kernel.git.point("next", kernel.git.head("master"))
+    kernel.walk("linus", "next")
+    suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    assert state(report) == "dropped"
+    kernel.git.now = kernel.world.now
+    kernel.git.merge("Merge it all the same", sha)
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert status_text(report) == "merged at v9.1-rc1, no response from author yet"
+
+
+def test_a_tag_that_comes_late_is_the_first_one_all_the_same(kernel: Kernel) -> None:
+    report = kernel.report(kernel.git.commit(TITLE))
+    candidate = kernel.git.head("master")
+    kernel.git.commit("Linux 9.1-rc4")
+    kernel.git.tag("v9.1-rc4")
+    kernel.walk("linus")
+    assert status_text(report) == "merged at v9.1-rc4, no response from author yet"
+    kernel.git.tag("v9.1-rc3", candidate)
+    kernel.walk("linus")
+    assert status_text(report) == "merged at v9.1-rc3, no response from author yet"
+
+
+def test_a_tag_and_its_branch_are_taken_back_at_once(kernel: Kernel) -> None:
+    before = kernel.git.head("master")
+    report = kernel.merged()
+    kernel.git.untag("v9.1-rc1")
+    kernel.git.point("master", before)
+    kernel.git.commit("net: instead")
+    kernel.walk("linus")
+    assert status_text(report) == "currently not merged, no response from author yet"
+
+
+def test_a_branch_that_is_rewound_and_merged_anew(kernel: Kernel) -> None:
+    base = kernel.git.head("master")
+    sha = kernel.git.commit(TITLE, on="topic", parents=[base])
+    kernel.report(sha)
+    kernel.git.merge("Merge 1", "topic")
+    kernel.walk("linus")
+    kernel.git.point("master", base)
+    kernel.git.commit("net: before it")
+    merge = kernel.git.merge("Merge 2", "topic")
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert Landing.objects.get(commit__sha=sha).merge == merge
+
+
+def test_tags_that_are_no_versions_name_nothing(kernel: Kernel) -> None:
+    parent = kernel.git.commit("mm: prepare")
+    kernel.git.tag("v9-odd-build")
+    kernel.git.tag("v9.1,odd")
+    report = kernel.report(kernel.git.commit(TITLE), parent={"sha": parent, "subject": "mm: prepare"})
+    kernel.walk("linus")
+    assert status_text(report) == "merged after v9.0, no response from author yet"
+    assert {finding.base for finding in report.findings.all()} == {"v9.0"}
+
+
+def test_a_worker_that_lost_its_tree_stores_nothing(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one took over while it walked, and knows more."""
+    report = kernel.merged()
+    tree = Tree.objects.get(name="linus")
+    kernel.git.commit("mm: charge once", closes(report))
+    original_walk = walk.walk
+
+    def slow(*arguments: Any) -> walk.Walked:
+        walked = original_walk(*arguments)
+        Tree.objects.update(holder="elsewhere 1 1")
+        monkeypatch.undo()
+        return walked
+
+    monkeypatch.setattr(walk, "walk", slow)
+    with pytest.raises(Busy, match="another worker took over"):
+        follow(tree, kernel.world.identity, kernel.world.now, Patience(None, timedelta(minutes=5)))
+    assert state(report) == "no_response"
+
+
+def test_a_culprit_of_ten_digits_is_known_by_all_of_them(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE)
+    report = kernel.report(sha)
+    Commit.objects.filter(sha=sha).update(sha=sha[:10])
+    body = f"Fixes: {sha[:12]} (mm)\nReported-by: robot <{ROBOT}>"
+    kernel.git.commit("mm: charge once", body)
+    kernel.git.tag("v9.1-rc1")
+    kernel.walk("linus")
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc1"
+    assert Report.objects.get(pk=report.pk).culprit.sha == sha

@@ -1,0 +1,128 @@
+"""A stranger posts as the robot: nothing that exists changes, and nobody gains a right."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from bot.mail.addresses import Address
+from bot.mail.identity import BotIdentity
+from tests.bot.mail.test_trust import DKIM, RECORD, signed
+from tests.bot.robot_reports.test_robot_reports import INVENTED
+from tests.world import World, state
+from tracker.models import Decision, Message, Report, Suggestion
+from tracker.services.accounts.roles import permit_of
+from tracker.services.suggestions import decide
+
+pytestmark = pytest.mark.django_db
+MALLORY = Address("Mallory", "mallory@evil.example")
+ROBOT = "robot@lab.example"
+SIGNED = [b"from", b"to", b"cc", b"date", b"subject", b"message-id", b"in-reply-to", b"references", b"content-type"]
+SIGNED += [b"content-transfer-encoding", b"mime-version"]
+
+
+@pytest.fixture(params=["verified", "maintainers"])
+def world(request: pytest.FixtureRequest, tmp_path: Path, identity: BotIdentity) -> World:
+    anchors = replace(DKIM, key=lambda name: RECORD, signs=lambda domain: domain == "lab.example")
+    policy = replace(identity, trust_policy=request.param, trust_anchors=anchors, robots=frozenset({ROBOT}))
+    return World(tmp_path, policy)
+
+
+def report_mail(world: World, to: str, name: str) -> bytes:
+    """A robot's report about the culprit of the invented one, sent by the robot's address."""
+    text = INVENTED.replace("From: kernel test robot <lkp@intel.com>", f"From: robot <{ROBOT}>")
+    head, _, body = text.partition("\n\n")
+    head = re.sub(r"(?m)^(?:To|Cc|Message-ID): .*\n", "", head + "\n")
+    return f"To: {to}\nMessage-ID: <{name}@lab.example>\n{head}\n{body}".encode()
+
+
+def real_report(world: World, signed_headers: list[bytes] = SIGNED) -> bytes:
+    """The robot's own report, to the author alone."""
+    raw = report_mail(world, "Dana <dana@dev.example>", "real")
+    return signed(raw, b"lab.example", include_headers=signed_headers)
+
+
+def read(world: World, raw: bytes, name: str) -> None:
+    file = world.directory / f"{name}.eml"
+    file.write_bytes(raw)
+    world.read(file)
+
+
+def test_a_strangers_report_adds_nobody_to_a_report(world: World) -> None:
+    read(
+        world,
+        real_report(world),
+        "real",
+    )
+    report = Report.objects.get()
+    before = (report.authors, report.recipients, report.state, report.findings.count(), report.held)
+    assert before[0] == ["dana@dev.example"]
+    read(world, report_mail(world, str(MALLORY), "forged"), "forged")
+    command = world.mail(MALLORY, "#lkp invalid", to="forged@lab.example")
+    read(world, signed(command, b"evil.example", include_headers=SIGNED), "command")
+    report = Report.objects.get()
+    assert (report.authors, report.recipients, report.state, report.findings.count(), report.held) == before
+    assert Message.objects.get(author_email=MALLORY.email).role == "third_party"
+    assert permit_of(User.objects.create(username="m", email=MALLORY.email))(report) is None
+    assert Suggestion.objects.get(kind="reported").message_id == "forged@lab.example"
+
+
+def test_a_strangers_report_of_a_new_culprit_is_held_and_gives_no_rights(world: World) -> None:
+    read(world, report_mail(world, str(MALLORY), "forged"), "forged")
+    report = Report.objects.get()
+    assert (report.held, report.people_verified) == ("not verified: nothing proves that the robot sent it", False)
+    command = world.mail(MALLORY, "#lkp invalid", to="forged@lab.example")
+    read(world, signed(command, b"evil.example", include_headers=SIGNED), "command")
+    assert state(report) == "no_response" or state(report) == "responded"
+    assert permit_of(User.objects.create(username="m", email=MALLORY.email))(report) is None
+    # The robot's own report comes: its people are those of the report, and no others.
+    read(
+        world,
+        real_report(world),
+        "real",
+    )
+    report = Report.objects.get()
+    assert (report.held, report.authors, report.people_verified) == ("", ["dana@dev.example"], True)
+    assert report.state != "invalid"
+
+
+def test_a_strangers_report_adds_nothing_to_one_without_any_mail(world: World) -> None:
+    """As those are that came from a fixture."""
+    read(world, real_report(world), "real")
+    Message.objects.all().delete()
+    before = Report.objects.get()
+    read(world, report_mail(world, str(MALLORY), "forged"), "forged")
+    after = Report.objects.get()
+    same = ("authors", "recipients", "people_verified", "held", "state")
+    assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
+
+
+def test_a_strangers_report_under_the_same_message_id_keeps_the_robots_out_of_nothing(world: World) -> None:
+    read(world, report_mail(world, str(MALLORY), "real"), "forged")
+    assert not Report.objects.get().people_verified
+    read(world, real_report(world), "real")
+    report = Report.objects.get()
+    assert (report.held, report.authors, report.people_verified) == ("", ["dana@dev.example"], True)
+    assert Message.objects.get().trust == "pass"
+    assert list(report.events.values_list("kind", flat=True).order_by("kind")) == ["landed", "reported"]
+    assert not Suggestion.objects.exists()
+    assert report.findings.count() == 2
+
+
+def test_who_accepts_a_held_report_vouches_for_its_people(world: World) -> None:
+    read(world, report_mail(world, "Dana <dana@dev.example>", "old"), "old")
+    report = Report.objects.get()
+    dana = User.objects.create(username="d", email="dana@dev.example")
+    assert permit_of(dana)(report) is None
+    assert decide(Suggestion.objects.get(kind="reported"), Decision.ACCEPTED, "mira", world.now)
+    assert permit_of(dana)(Report.objects.get()) == "author"
+
+
+def test_a_recipient_that_the_robot_did_not_sign_is_none(world: World) -> None:
+    raw = real_report(world, [each for each in SIGNED if each != b"cc"])
+    read(world, b"Cc: Mallory <mallory@evil.example>\n" + raw, "real")
+    assert Report.objects.get().recipients == ["dana@dev.example"]

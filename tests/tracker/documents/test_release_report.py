@@ -1,0 +1,314 @@
+"""The release report of v5.6 from the fixture, section by section, compared with the published one.
+
+DEVIATIONS lists all differences and their reasons; everything else must be identical.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.conftest import NOW
+from tracker.documents import markdown, text
+from tracker.documents.blocks import Block, Bullets, ChartBlock, Document, Facts, Heading, Paragraph, TableBlock
+from tracker.models import Kernel, Machine, Measurement, Release, Report, ReportHighlight, TextRevision
+from tracker.pages.release_report.queries import document
+
+DEVIATIONS = {
+    "order": "the introduction announces merged changes before parameters, its body has them the other way: ours too",
+    "counts": "24 regressions and 19 improvements are claimed, but its own table has 23 and 20: ours are counted",
+    "typo": "'merged at at v5.6-rc2' has one word too many",
+    "stop": "four of its statuses end with a full stop, the others with none: ours never",
+    "twice": "fda31c5029 is said to be merged in one table and not merged in the other: ours says merged in both",
+    "verdict": "'136.1% of hackbench.throughput' leaves out whether that is better: ours says which",
+    "nr_threads": "the detail of 0ddad21d3e tells nr_threads twice, 100% and 50%: ours has the one of the table",
+    "heading": "the detail of 361fdccf21 stands under the scenario of another commit: ours is headed by its own",
+    "indicator": "and under the indicator of that other commit",
+    "own words": "descriptions of suites and parameters are texts of our own",
+    "no requirement": "parameters of which it says 'no requirement' are not told of a test: ours leaves them out",
+    "machines": "its list omits the machines of its own comparison: ours has them behind the eight of the list",
+}
+
+
+@pytest.fixture
+def source(shared: Path) -> dict[str, Any]:
+    return json.loads((shared / "v5.6-report.json").read_text())  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def v5_6(v5_6_loaded: None, db: None) -> Release:
+    return Release.objects.get(version="v5.6")
+
+
+@pytest.fixture
+def report(v5_6: Release) -> Document:
+    return document(v5_6, "0-Day CI", NOW)
+
+
+def section(report: Document, number: str) -> list[Block]:
+    """The blocks below the heading of this number, up to the next one of its level."""
+    found: list[Block] = []
+    level = 0
+    for block in report.blocks:
+        if isinstance(block, Heading):
+            if block.number == number:
+                level = block.level
+                continue
+            if level and block.level <= level:
+                break
+        if level:
+            found.append(block)
+    assert found, number
+    return found
+
+
+def only(blocks: list[Block], kind: type) -> Any:
+    (found,) = [block for block in blocks if isinstance(block, kind)]
+    return found
+
+
+def text_of(blocks: list[Block]) -> str:
+    return "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
+
+
+def test_the_title_and_the_sections(report: Document, source: dict[str, Any]) -> None:
+    assert report.title == source["title"]
+    assert report.aside == f"{source['release']}, released {source['release_date']}; as of 2026-11-21"
+    announced = [str(item).partition(", ")[2] for item in only(section(report, "1"), Bullets).items]
+    published = [each.partition(", ")[2].replace("’", "'") for each in source["intro_sections"]]
+    assert sorted(announced) == sorted(published)
+    assert announced[:2] == [published[1], published[0]], DEVIATIONS["order"]
+    assert announced[2:] == published[2:]
+    numbers = [each.number for each in report.blocks if isinstance(each, Heading) and each.level == 2]
+    assert numbers == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_the_glossary(report: Document, source: dict[str, Any]) -> None:
+    rows = only(section(report, "2"), TableBlock).rows
+    assert [row[:2] for row in rows] == [
+        (each["classification"], each["name"]) for each in source["parameter_glossary"]
+    ]
+    assert len(rows) == 15
+    for row, each in zip(rows, source["parameter_glossary"], strict=True):
+        assert row[2] != each["description"], DEVIATIONS["own words"]
+        assert len(row[2]) > 15
+
+
+def compare_rows(table: TableBlock, published: list[dict[str, Any]], *, with_base: bool) -> None:
+    ours = {cells[1].url.split("/")[2]: cells for cells in table.rows}  # type: ignore[union-attr]
+    assert len(table.rows) == len(published)
+    assert sorted(str(cells[0]) for cells in table.rows) == [str(cells[0]) for cells in table.rows]
+    for each in published:
+        cells = [str(cell) for cell in ours[each["short_sha"]]]
+        scenario = ", ".join(f"{name}: {value}" for name, value in each["scenario"].items())
+        assert cells[:4] == [each["indicator"], each["report"], scenario, each["machine"]]
+        if with_base:
+            assert cells[4] == each["base"]
+        status = each["status_text"].removesuffix(".")  # "stop"
+        if each["short_sha"] == "fda31c5029":
+            status = "merged at v5.6-rc4"  # "twice"
+        assert cells[-1] == status.replace("at at", "at")  # "typo"
+
+
+def test_the_release_test(report: Document, source: dict[str, Any]) -> None:
+    found = section(report, "3")
+    claims = source["claims"]["release_test"]
+    assert f"{claims['regression']} regressions and {claims['improvement']} improvements" in text_of(found)
+    compare_rows(only(section(report, "3.1"), TableBlock), source["release_test"], with_base=True)
+
+
+def test_the_shift_left_table(report: Document, source: dict[str, Any]) -> None:
+    claims, counted = source["claims"]["shift_left"], source["counted"]["shift_left"]
+    assert claims != counted
+    content = text_of(section(report, "4"))
+    assert f"{counted['regression']} regressions and {counted['improvement']} improvements" in content, DEVIATIONS[
+        "counts"
+    ]
+    compare_rows(only(section(report, "4.1"), TableBlock), source["shift_left"], with_base=False)
+
+
+def test_the_details(report: Document, source: dict[str, Any]) -> None:
+    numbered = [(f"3.{n}", each) for n, each in enumerate(source["release_details"], 2)]
+    numbered += [(f"4.{n}", each) for n, each in enumerate(source["shift_left_details"], 2)]
+    assert len(numbered) == 7
+    headings = {each.number: each for each in report.blocks if isinstance(each, Heading)}
+    for number, each in numbered:
+        indicator, _, heading = headings[number].text.partition(", ")
+        if each["commit"] == "361fdccf21":
+            assert (indicator, heading) == ("will-it-scale.per_process_ops", "process getppid1"), DEVIATIONS["heading"]
+        else:
+            assert (indicator, heading) == (each["heading_indicator"], each["heading_scenario"])
+        blocks = section(report, number)
+        described, sentence = (block.text for block in blocks if isinstance(block, Paragraph))
+        assert len(described) > 60
+        assert described != each["description"]
+        word = "improvement" if each["percent"] > 0 else "regression"
+        assert sentence == each["sentence"].replace("% of", f"% {word} of"), DEVIATIONS["verdict"]
+        facts = {name: str(value) for name, value in only(blocks, Facts).pairs}
+        scenario = [pair for pair in each["scenario_pairs"] if [each["commit"], pair[1]] != ["0ddad21d3e", "100%"]]
+        assert facts == {
+            "Correlated commit": f'{each["correlated_sha"]} "{each["title"]}"',
+            "Branch": each["branch"],
+            "Report": each["report"],
+            "Test scenario": ", ".join(f"{name}: {value}" for name, value in scenario),
+            "Test machine": each["machine"],
+            "Status": each["status_text"].removesuffix("."),
+        }
+
+
+def test_the_comparison(report: Document, source: dict[str, Any]) -> None:
+    published = source["release_comparison"]
+    suites = list(dict.fromkeys(each["suite"] for each in published))
+    assert (len(published), len(suites)) == (20, 9)
+    assert "20 tests of 9 suites" in text_of(section(report, "5"))
+    blocks = [block for block in section(report, "5") if not (isinstance(block, Heading) and block.level == 3)]
+    starts = [index for index, block in enumerate(blocks) if isinstance(block, Heading)]
+    assert len(starts) == 20
+    for each, start in zip(published, starts, strict=True):
+        heading, machine, params, sentence, chart = blocks[start : start + 5]
+        assert isinstance(heading, Heading)
+        assert heading.text == f"{each['suite']} Test {each['test_no']}"
+        assert isinstance(machine, Facts)
+        assert dict(machine.pairs) == {name: str(value) for name, value in each["machine"].items()}
+        assert isinstance(params, Facts)
+        assert dict(params.pairs) == each["parameters"], DEVIATIONS["no requirement"]
+        assert isinstance(sentence, Paragraph)
+        assert sentence.text == f"{each['text']}."
+        assert isinstance(chart, ChartBlock)
+        assert [bar.value for bar in chart.bars.bars] == ["100.0", f"{100 + each['change_pct']:.1f}"]
+    numbered = [each for each in report.blocks if isinstance(each, Heading) and each.number.startswith("5.")]
+    assert [each.text for each in numbered] == suites
+
+
+def test_the_machines(report: Document, source: dict[str, Any]) -> None:
+    found = [dict(block.pairs) for block in section(report, "6") if isinstance(block, Facts)]
+    names = ("model", "brand", "cpu_number", "memory")
+    listed = [{name: str(each[name]) for name in names} for each in source["test_machines"]]
+    assert len(listed) == 8
+    ours = [box for box in found if "name" not in box]
+    silent = text_of(section(report, "6"))
+    assert "No hardware details are known of" in silent
+    assert "lkp-csl-2sp5" in silent
+    assert sorted(ours, key=str) == sorted(listed, key=str)
+    compared = [each["machine"] for each in source["release_comparison"]]
+    rest = {json.dumps({name: str(value) for name, value in each.items()}, sort_keys=True) for each in compared}
+    behind = [{name: value for name, value in box.items() if name != "name"} for box in found if "name" in box]
+    assert sorted(json.dumps(each, sort_keys=True) for each in behind) == sorted(rest), DEVIATIONS["machines"]
+    families = [each.text for each in report.blocks if isinstance(each, Heading) and each.number.startswith("6.")]
+    assert families[:6] == list(dict.fromkeys(each["group"] for each in source["test_machines"]))
+
+
+def test_each_form_tells_all_of_it(v5_6: Release, report: Document, client: Client) -> None:
+    page = client.get("/v5.6/report/").content.decode()
+    plain = client.get("/v5.6/report.txt").content.decode()
+    marked = client.get("/v5.6/report.md").content.decode()
+    today = document(v5_6, "0-Day CI", timezone.now())
+    assert plain == text.render(today, "http://127.0.0.1:8000")
+    assert marked == markdown.render(today, "http://127.0.0.1:8000")
+    data = json.loads(client.get("/v5.6/report.json").content)
+    tables = [block for block in data["blocks"] if block["kind"] == "table"]
+    assert [len(table["rows"]) for table in tables] == [15, 11, 43]
+    for form in (page, plain, marked):
+        assert form.count("/report/") >= 54 + 7
+        for sha in ("52262ee567", "361fdccf21"):
+            assert sha in form
+    assert max(map(len, plain.splitlines())) <= text.WIDTH
+    assert page.count('<svg class="bars"') == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("form", "first"), [("txt", "0-Day CI Linux"), ("md", "# 0-Day CI"), ("html", "<!doctype html>")]
+)
+def test_the_command(v5_6: Release, form: str, first: str) -> None:
+    out = io.StringIO()
+    call_command("report", "v5.6", format=form, stdout=out)
+    assert out.getvalue().startswith(first)
+    assert "19 improvements" not in out.getvalue()
+    with pytest.raises(CommandError, match="unknown release"):
+        call_command("report", "v9.9")
+
+
+def test_a_report_gets_a_section_of_its_own_and_loses_it(v5_6: Release, client: Client) -> None:
+    toni = User.objects.create_user("toni", "toni@lab.example", "x")
+    client.force_login(toni)
+    form = {"version": "v5.6", "report": "8019ad13ef", "heading": "futexes"}
+    assert client.post("/write/detail/", form).status_code == 403
+    toni.groups.add(Group.objects.get(name="triager"))
+    for _ in range(2):  # once more changes nothing
+        assert client.post("/write/detail/", form).status_code == 302
+        assert "will-it-scale.per_process_ops, futexes" in client.get("/v5.6/report.txt").content.decode()
+    assert "Remove</button>" in client.get("/report/8019ad13ef/").content.decode()
+    assert client.post("/write/detail/", {**form, "away": "1"}).status_code == 302
+    assert "futexes" not in client.get("/v5.6/report.txt").content.decode()
+    assert "Highlight</button>" in client.get("/report/8019ad13ef/").content.decode()
+
+
+def test_prose_is_written_with_history(v5_6: Release, client: Client) -> None:
+    toni = User.objects.create_user("toni", "toni@lab.example", "x")
+    client.force_login(toni)
+    data = {"version": "v5.6", "name": "introduction", "text": "A **calm** release. <script>alert(1)</script>"}
+    assert client.post("/write/report/", data).status_code == 403
+    toni.groups.add(Group.objects.get(name="triager"))
+    assert client.post("/write/report/", data).status_code == 302
+    assert client.post("/write/report/", {**data, "text": "A **quiet** release."}).status_code == 302
+    assert client.post("/write/report/", {**data, "text": "A **quiet** release."}).status_code == 302  # nothing new
+    page = client.get("/v5.6/report/?edit=introduction").content.decode()
+    assert "A <strong>quiet</strong> release." in page
+    assert "A **calm** release. &lt;script&gt;" in page
+    assert "builds, boots and measures" not in page  # ours gives way
+    assert "A **quiet** release." in client.get("/v5.6/report.md").content.decode()
+    assert [(row.by, row.text[:9]) for row in TextRevision.objects.order_by("pk")] == [
+        ("toni", "A **calm*"),
+        ("toni", "A **quiet"),
+    ]
+    assert client.post("/write/report/", {**data, "text": ""}).status_code == 302
+    assert "builds, boots and measures" in client.get("/v5.6/report/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/v9.9/report/", 404), ("/v9.9/report.txt", 404), ("/v5.6/report.pdf", 404), ("/v5.6/report/?edit=x", 400)],
+)
+def test_what_is_not_there(v5_6: Release, client: Client, path: str, status: int) -> None:
+    assert client.get(path).status_code == status
+
+
+def test_a_release_that_was_never_measured(v5_6: Release, client: Client) -> None:
+    page = client.get("/v6.1/report.txt").content.decode()
+    assert "no measurements of v6.1 yet" in page
+    assert "None." in page
+
+
+def test_the_newest_candidate_stands_for_a_release_in_the_making(v5_6: Release, client: Client) -> None:
+    Measurement.objects.filter(kernel__name="v5.6").delete()
+    Kernel.objects.filter(name="v5.6").update(name="v5.6-rc7")
+    assert "How v5.6-rc7 compares with v5.5" in client.get("/v5.6/report.txt").content.decode().replace("\n", " ")
+
+
+def test_as_many_queries_whatever_there_is(v5_6: Release, client: Client) -> None:
+    def query_count() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get("/v5.6/report/").status_code == 200
+        return len(queries)
+
+    few = query_count()
+    assert few <= 20
+    for report in Report.objects.all():
+        ReportHighlight.objects.get_or_create(release=v5_6, report=report)
+    for row in Measurement.objects.filter(kernel__name="v5.6"):
+        machine = Machine.objects.create(name=f"another {row.pk}", cpus=row.pk)
+        Measurement.objects.create(
+            kernel=row.kernel, scenario=row.scenario, machine=machine, metric=row.metric, role=row.role, mean=1.0
+        )
+    assert query_count() == few

@@ -1,0 +1,162 @@
+"""Parts of a report's page: the chart of the bisection, mails with their readings, a machine's track record."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.charts.bisection import chart, groups_of, measured_later, read_payload
+from tracker.charts.sparkline import paths
+from tracker.domain.track_record import Past, record
+from tracker.pages.reports.exports import as_mbox
+from tracker.pages.reports.thread import passages
+from tracker.services.report_summary import HEIGHT, spark, urgency
+from tracker.templatetags.words import as_markdown
+
+STEPS = {
+    "bisect": {"steps": [{"sha": "a" * 40, "verdict": "bad", "samples": [8.0]}, {"sha": "b" * 40, "verdict": "skip"}]}
+}
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_a_bisection_is_drawn_in_its_order() -> None:
+    later = measured_later("c" * 10, "m", [{"metric": "other", "new": 1}, {"metric": "m", "new": 9.5, "verdict": "x"}])
+    groups = groups_of([10, 10.2], [8.1, 8.2], STEPS, later)
+    assert [(group.name, group.verdict) for group in groups] == [
+        ("parent", "good"),
+        ("a" * 10, "bad"),
+        ("culprit", "bad"),
+        ("c" * 10, "good"),
+    ]
+    drawn = chart(groups, "1/s")
+    assert drawn is not None
+    assert drawn.description.startswith(
+        "Samples in 1/s: parent (good): mean 10.1 (n = 2); aaaaaaaaaa (bad): mean 8 (n = 1); "
+    )
+    assert [column.x for column in drawn.columns] == sorted(column.x for column in drawn.columns)
+    assert drawn.columns[0].mean < drawn.columns[2].mean  # more is higher up
+    assert drawn.grid[0][1] == "8"
+    assert chart(groups[:1]) is None
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["steps", "sha", "samples", "x"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON, st.lists(st.floats(), max_size=60), st.lists(st.floats(), max_size=60))
+def test_any_payload_is_drawn_or_not(bisect: Any, good: list[float], bad: list[float]) -> None:
+    drawn = chart(groups_of(good, bad, {"bisect": bisect}, measured_later("x", "m", [bisect])))
+    if drawn:
+        assert all(0 <= y <= drawn.height for column in drawn.columns for _, y in column.dots)
+    assert read_payload("{") == {}
+    assert read_payload("[1]") == {}
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=30), st.lists(st.floats(allow_nan=False), max_size=30))
+def test_a_little_chart_stays_in_its_frame(old: list[float], new: list[float]) -> None:
+    made = spark(old, new)
+    heights = [int(each) for side in made.split("|") for each in side.split(",") if each]
+    assert all(0 <= each <= HEIGHT for each in heights)
+    good, bad, width = paths(made)
+    assert (bool(good), bool(bad), width > 0) == (bool(made),) * 3
+
+
+@given(st.booleans(), st.floats(allow_nan=False), st.none() | st.datetimes(timezones=st.just(UTC)))
+def test_urgency_fits_its_column_and_blocking_comes_first(
+    blocks: bool, weight: float, last_reply: datetime | None
+) -> None:
+    found = urgency(blocks, weight, last_reply)
+    assert 0 <= found < 1 << 63
+    assert urgency(True, 0, DAY) > urgency(False, weight, last_reply)
+
+
+def test_urgency_goes_by_effect_then_by_silence() -> None:
+    assert urgency(False, 3.0, DAY) > urgency(False, 2.5, None)
+    assert urgency(False, 3.0, DAY) > urgency(False, 3.0, DAY + timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "quotes", "marked"),
+    [
+        ("I can reproduce it.", ["can reproduce"], ["can reproduce"]),
+        ("I can\nreproduce it.", ["can reproduce"], ["can\nreproduce"]),
+        ("one two three", ["two", "one two"], ["one two"]),
+        ("one two one", ["one", "one"], ["one"]),
+        ("a.c abc", ["abc"], ["abc"]),
+        ("nothing", ["else", ""], []),
+    ],
+)
+def test_the_words_that_were_relied_on_are_marked(text: str, quotes: list[str], marked: list[str]) -> None:
+    found = passages(text, quotes)
+    assert [each.text for each in found if each.marked] == marked
+    assert "".join(each.text for each in found) == text
+
+
+@given(st.text(), st.lists(st.text(max_size=5), max_size=4))
+def test_no_letter_of_a_mail_is_lost(text: str, quotes: list[str]) -> None:
+    assert "".join(each.text for each in passages(text, quotes)) == text
+
+
+def test_an_mbox_can_be_read_again() -> None:
+    mails = [b"Subject: a\r\n\r\nFrom here\r\n>From there\r\n", b"Subject: b\n\nx"]
+    made = b"".join(as_mbox(mails))
+    assert made.count(b"From mboxrd@z") == 2
+    assert b"\n>From here\n>>From there\n\n" in made
+
+
+def test_notes_are_markdown_and_nothing_else() -> None:
+    assert as_markdown("**yes** [it](https://x.example)") == (
+        '<p><strong>yes</strong> <a href="https://x.example" rel="noopener noreferrer">it</a></p>'
+    )
+    for bad in (
+        "<script>alert(1)</script>",
+        "![x](http://x/y.png)",
+        "[x](javascript:alert(1))",
+        "<img src=x onerror=y>",
+    ):
+        made = as_markdown(bad)
+        assert set(re.findall(r"<(\w+)", made)) <= {"p", "a"}, bad  # what was a tag is text
+        assert not re.search(r"<[^>]*(?:javascript|onerror)", made), bad
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", ["[", "[a](", "![a](", "<a ", "*a ", "> ", "- ", "`", "\n- "])
+def test_a_note_takes_no_longer_than_its_length(piece: str) -> None:
+    begin = time.process_time()
+    as_markdown(piece * (20_000 // len(piece)))
+    assert time.process_time() - begin < 20  # another library took a minute
+
+
+def test_a_record_says_how_it_went() -> None:
+    def past(state: str, release: str = "v5.6", answer: float | None = None, verdict: str = "regression") -> Past:
+        at = DAY + timedelta(days=answer) if answer is not None else None
+        return Past(release, state, verdict, DAY, at, 3.0)
+
+    track_record = record(
+        [
+            past("fixed", answer=1),
+            past("invalid", answer=3),
+            past("no_response"),
+            past("disputed", "v5.7", answer=8),
+            past("no_action", verdict="improvement"),
+        ]
+    )
+    total = track_record.total
+    assert (total.reports, total.regressions, total.improvements, total.open, total.fixed) == (5, 4, 1, 2, 1)
+    assert (total.false, total.ended, total.false_pct) == (2, 3, pytest.approx(200 / 3))
+    assert (total.answer, total.slow_answer, total.answered_pct) == (timedelta(days=3), timedelta(days=8), 75.0)
+    assert total.noise == 3.0
+    assert [each.name for each in track_record.by_release] == ["v5.7", "v5.6"]
+    empty = record([]).total
+    assert (empty.answer, empty.slow_answer, empty.answered_pct, empty.false_pct, empty.noise) == (None,) * 5

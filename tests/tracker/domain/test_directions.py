@@ -1,0 +1,92 @@
+"""Directions and units of metrics: names with the expected values, and the wording of real reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.domain.metrics.direction import RULES, direction_of, rule_of
+from tracker.domain.metrics.units import unit_of
+
+CASES = [
+    ("aim7.jobs-per-min", "higher", "jobs/min"),
+    ("boot-time.boot", "lower", ""),
+    ("cyclictest.max", "lower", ""),
+    ("demo.p95_ms", "lower", "ms"),
+    ("demo.time.elapsed_time", "lower", "s"),
+    ("demo.widgets_per_sec", "higher", "widgets/s"),
+    ("filebench.sum_bytes_mb/s", "higher", "MB/s"),
+    ("fio.latency_4ms%", "unknown", "%"),
+    ("fio.read_bw_MBps", "higher", "MB/s"),
+    ("fio.read_clat_99%_us", "lower", "us"),
+    ("fio.write_iops", "higher", "IOPS"),
+    ("fsmark.app_overhead", "lower", ""),
+    ("fsmark.files_per_sec", "higher", "files/s"),
+    ("ftq.noise.50%", "lower", "%"),
+    ("fwq.fwq.med", "lower", ""),
+    ("hackbench.throughput", "higher", ""),
+    ("kbuild.real_time_per_iteration", "lower", ""),
+    ("lmbench3.PIPE.latency.us", "lower", "us"),
+    ("lmbench3.TCP.socket.bandwidth.64B.MB/sec", "higher", "MB/s"),
+    ("mpstat.cpu.all.sys%", "unknown", "%"),
+    ("netperf.Throughput_Mbps", "higher", "Mbit/s"),
+    ("perf-profile.children.cycles-pp.do_syscall_64", "unknown", ""),
+    ("perf-stat.i.cache-misses", "unknown", ""),
+    ("pts.frames_per_second", "higher", "frames/s"),
+    ("schbench.99.0th%_us", "lower", "us"),
+    ("sockperf.tcp.avg_latency_ns", "lower", "ns"),
+    ("stress-ng.msg.ops_per_sec", "higher", "ops/s"),
+    ("unixbench.score", "higher", ""),
+    ("vm-scalability.median", "higher", ""),
+    ("widget.median", "unknown", ""),
+    ("will-it-scale.per_process_ops", "higher", "ops/s"),
+    ("will-it-scale.time.user_time", "unknown", ""),
+    ("", "unknown", ""),
+    ("plain", "unknown", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "direction", "unit"), CASES)
+def test_what_a_name_says(name: str, direction: str, unit: str) -> None:
+    assert (direction_of(name), unit_of(name)) == (direction, unit)
+
+
+def test_a_suite_with_dots_is_told() -> None:
+    assert direction_of("a.b.throughput", "a.b") == "higher"
+    assert direction_of("fwq.1.med", "fwq.1") == "unknown"
+
+
+def test_every_line_says_how_it_knows_and_is_used() -> None:
+    used = {id(rule_of(name)) for name, _, _ in CASES}
+    used |= {
+        id(rule_of(name))
+        for name in ("will-it-scale.workload", "x.ns_per_op", "x.page_faults", "x.joules", "x.duration")
+    }
+    for rule in RULES:
+        assert rule.why, rule
+        assert id(rule) in used, f"no case for {rule}"
+
+
+def test_the_table_agrees_with_the_words_of_real_reports(shared: Path) -> None:
+    """A robot's verdict and the metric's own movement tell the direction that the lab believes in."""
+    data = json.loads((shared / "reports-dev.json").read_text())
+    reports = data if isinstance(data, list) else data["reports"]
+    checked = 0
+    for report in reports:
+        raw = report.get("change_pct_raw")
+        if not raw:
+            continue
+        higher = (report["verdict"] == "improvement") == (raw > 0)
+        assert direction_of(report["metric"]) == ("higher" if higher else "lower"), report["metric"]
+        checked += 1
+    assert checked > 40
+
+
+@given(st.text(max_size=400), st.text(max_size=30))
+def test_any_name_has_an_answer(name: str, suite: str) -> None:
+    assert direction_of(name, suite) in ("higher", "lower", "unknown")
+    assert isinstance(unit_of(name), str)

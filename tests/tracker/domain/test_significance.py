@@ -1,0 +1,167 @@
+"""From samples to grades: the statistics compared with scipy and numpy, and their invariants."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bot.results.bisect_result import MeasurementData
+from tracker.domain.events import Grade, Verdict
+from tracker.domain.statistics.change import better_pct, change_pct, verdict_of
+from tracker.domain.statistics.samples import SampleSummary, summarise
+from tracker.domain.statistics.significance import Graded, Noise, effect, grade, grade_all, overlap, welch
+
+GOOD, BAD = (1001.0, 998.0, 1003.0), (702.0, 699.5, 701.0)
+
+
+def compared(old: tuple[float, ...], new: tuple[float, ...]) -> MeasurementData:
+    return MeasurementData("m", "", "unknown", "kpi", summarise(old), summarise(new), old, new)
+
+
+@pytest.mark.slow
+def test_the_numbers_of_the_example_by_hand() -> None:
+    shown = grade(compared(GOOD, BAD), "higher")
+    # means 1000.667 and 700.833; squares of the distances 12.667 and 3.167, over n - 1 = 2: variances 6.333, 1.583
+    assert shown.change_pct == pytest.approx(100 * (700.8333333 - 1000.6666667) / 1000.6666667)
+    t = (700.8333333333 - 1000.6666666667) / math.sqrt(6.333333333 / 3 + 1.583333333 / 3)
+    assert t == pytest.approx(-184.6, abs=0.1)
+    freedom = (6.33333 / 3 + 1.58333 / 3) ** 2 / ((6.33333 / 3) ** 2 / 2 + (1.58333 / 3) ** 2 / 2)
+    from scipy.stats import t as students
+
+    assert shown.p_value == pytest.approx(2 * students.sf(-t, freedom), rel=1e-4)
+    assert shown.verdict is Grade.REGRESSION
+    assert shown.low_pct is not None
+    assert shown.high_pct is not None
+    assert shown.low_pct < -29.96 < shown.high_pct
+
+
+number = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
+samples = st.lists(number, min_size=2, max_size=12)
+
+
+@given(samples, samples)
+def test_welch_is_scipys(old: list[float], new: list[float]) -> None:
+    from scipy.stats import ttest_ind
+
+    assume(len(set(old)) > 1 or len(set(new)) > 1)
+    ours = welch([(summarise(old), summarise(new))])[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # scipy doubts itself where values are nearly the same
+        theirs = float(ttest_ind(old, new, equal_var=False).pvalue)
+    assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+@given(samples, samples)
+def test_means_and_spreads_say_the_same_as_their_samples(old: list[float], new: list[float]) -> None:
+    sides = [SampleSummary(float(np.mean(each)), float(np.std(each)), len(each)) for each in (old, new)]
+    ours, theirs = welch([(summarise(old), summarise(new))])[0], welch([(sides[0], sides[1])])[0]
+    assert (ours is None) == (theirs is None)
+    if ours is not None and min(np.std(old), np.std(new)) > 1e-3:
+        assert theirs == pytest.approx(ours, abs=1e-6)
+
+
+@given(samples, samples)
+def test_the_verdict_turns_exactly_when_the_direction_turns(old: list[float], new: list[float]) -> None:
+    higher, lower, unknown = (grade(compared(tuple(old), tuple(new)), each) for each in ("higher", "lower", "unknown"))
+    turned = {Grade.REGRESSION: Grade.IMPROVEMENT, Grade.IMPROVEMENT: Grade.REGRESSION}
+    assert lower.verdict is turned.get(higher.verdict, higher.verdict)
+    assert unknown.verdict is (Grade.UNKNOWN if higher.verdict in turned else higher.verdict)
+    assert (higher.change_pct, higher.p_value, higher.low_pct) == (lower.change_pct, lower.p_value, lower.low_pct)
+    if higher.better_pct is not None:
+        assert lower.better_pct == -higher.better_pct
+    assert unknown.better_pct is None
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6), samples)
+def test_no_number_breaks_it(old: list[float], new: list[float]) -> None:
+    (shown,) = grade_all([compared(tuple(old), tuple(new))], ["higher"])
+    for value in (shown.change_pct, shown.p_value, shown.low_pct, shown.high_pct):
+        assert value is None or math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ((1000.0,), (700.0,), Grade.NOT_TESTABLE),
+        ((1000.0, 1001.0), (700.0,), Grade.NOT_TESTABLE),
+        ((1000.0, 900.0, 1100.0), (990.0, 1050.0, 930.0), Grade.NOT_SIGNIFICANT),
+        ((5.0, 5.0, 5.0), (5.0, 5.0, 5.0), Grade.NOT_SIGNIFICANT),
+        ((5.0, 5.0, 5.0), (6.0, 6.0, 6.0), Grade.IMPROVEMENT),
+        ((0.0, 0.0, 0.0), (6.0, 6.1, 6.2), Grade.IMPROVEMENT),
+    ],
+)
+def test_grades(old: tuple[float, ...], new: tuple[float, ...], expected: Grade) -> None:
+    assert grade(compared(old, new), "higher").verdict is expected
+
+
+def test_a_change_from_zero_is_no_percentage() -> None:
+    shown = grade(compared((0.0, 0.0, 0.0), (6.0, 6.1, 6.2)), "higher")
+    assert (shown.change_pct, shown.better_pct, shown.low_pct, shown.high_pct) == (None, None, None, None)
+
+
+def test_a_spread_that_was_not_told_can_not_be_tested() -> None:
+    measurement = MeasurementData(
+        "m", "", "unknown", "kpi", SampleSummary(100.0, None, 5), SampleSummary(90.0, None, 5)
+    )
+    assert grade(measurement, "higher") == Graded(Grade.NOT_TESTABLE, -10.0, -10.0, None)
+
+
+def test_changes_are_measured_from_the_size_of_the_parent() -> None:
+    assert change_pct(-10, -5) == 50  # it rose, though the quotient fell
+    assert change_pct(0, 3) is None
+    assert better_pct(-12.0, "lower") == 12.0
+    assert verdict_of(10, 20, "lower") is Verdict.REGRESSION
+    assert verdict_of(10, 10, "lower") is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("count", "tolerance"), [(3, 0.35), (8, 0.25), (300, 0.15)])
+def test_the_interval_is_the_percentile_bootstrap(count: int, tolerance: float) -> None:
+    from scipy.stats import bootstrap
+
+    random = np.random.default_rng(7)
+    for sign in (1, -1):
+        old, new = (sign * random.normal(mean, 4.0, count) for mean in (100.0, 93.0))
+        ours = grade(compared(tuple(old.tolist()), tuple(new.tolist())), "higher")
+
+        def change(a: np.ndarray, b: np.ndarray, axis: int) -> np.ndarray:
+            return 100 * (b.mean(axis) - a.mean(axis)) / np.abs(a.mean(axis))
+
+        theirs = bootstrap((old, new), change, method="percentile", n_resamples=9999, rng=1).confidence_interval
+        width = theirs.high - theirs.low
+        assert ours.low_pct == pytest.approx(theirs.low, abs=tolerance * width)
+        assert ours.high_pct == pytest.approx(theirs.high, abs=tolerance * width)
+
+
+def test_the_interval_of_the_same_samples_is_always_the_same() -> None:
+    alone = grade(compared(GOOD, BAD), "higher")
+    three = [compared((1.0, 2.0, 4.0), (3.0, 4.0, 5.0)), compared(GOOD, BAD), compared(BAD, GOOD)]
+    among = grade_all(three, ["higher"] * 3)[1]
+    assert (alone.low_pct, alone.high_pct) == pytest.approx((among.low_pct, among.high_pct))
+
+
+def test_an_effect_is_told_in_times_the_usual_noise() -> None:
+    # Two sides of three runs: variances 1 and 4 around 100, so relative squares 2·1e-4 + 2·4e-4 over 4 degrees.
+    history = Noise().plus(summarise((99.0, 100.0, 101.0))).plus(summarise((98.0, 100.0, 102.0)))
+    assert history.pct == pytest.approx(100 * math.sqrt(10e-4 / 4))
+    assert effect(-12.0, history) == pytest.approx(12.0 / history.pct)
+    assert effect(-12.0, Noise()) is None
+    assert Noise().plus(SampleSummary(100.0, None, 5)) == Noise()
+    assert Noise().plus(SampleSummary(100.0, 1.0, 1)) == Noise()
+
+
+@given(samples, samples)
+def test_ranges_overlap_when_neither_side_is_wholly_above_the_other(old: list[float], new: list[float]) -> None:
+    apart = all(a < b for a in old for b in new) or all(a > b for a in old for b in new)
+    assert overlap(old, new) is not apart
+
+
+@given(samples)
+def test_a_side_is_what_numpy_says(values: list[float]) -> None:
+    side = summarise(values)
+    assert side.mean == pytest.approx(float(np.mean(values)), abs=1e-6)
+    assert side.stddev == pytest.approx(float(np.std(values)), abs=1e-6)
