@@ -31,7 +31,7 @@ def make(number: int, at: datetime, first: int = 0, lines: int = 30) -> None:
 
 def _make(numbers: range, at: datetime, lines: int) -> None:
     commits = Commit.objects.bulk_create(Commit(sha=f"{each + 1:040x}", title=f"mm: {each}") for each in numbers)
-    summary = report_summary.state_columns(fold(Verdict.REGRESSION, []))
+    summary = report_summary.state_columns(fold(Verdict.REGRESSION, []), followed=False)
     reports = Report.objects.bulk_create(
         Report(culprit=commit, tag=tag_of(commit.sha), verdict=Verdict.REGRESSION, **summary) for commit in commits
     )

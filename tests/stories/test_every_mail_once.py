@@ -32,7 +32,7 @@ from tracker.models import Archive, Correspondent, DeliveryFailure, Mailing, Out
 from tracker.services import mail_transitions
 
 S = OutgoingState
-NO_RESPONSE = "currently not merged, no response from author yet"
+NO_RESPONSE = "no response from author yet"
 
 
 def compose(world: World, number: int = 1) -> list[OutgoingMail]:

@@ -65,7 +65,7 @@ def test_from_a_report_to_the_release_that_fixes_it(
     lab.world.inbox.add(bytes(mail.raw))  # the list's copy
     lab.read()
     report = Report.objects.get()
-    assert status_text(report) == "currently not merged, no response from author yet"
+    assert status_text(report) == "no response from author yet"
 
     lab.track()
     assert "linus: 1 landing, 1 event" in capsys.readouterr().out

@@ -46,7 +46,7 @@ def test_a_reminder_that_waits_is_cancelled_when_somebody_answers(world: World) 
     (mail,) = mails(report)
     assert (mail.state, mail.reason) == (
         OutgoingState.CANCELLED,
-        "no longer due: currently not merged, the author has responded",
+        "no longer due: the author has responded",
     )
 
 

@@ -72,7 +72,7 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
     assert (failure.address, failure.by, failure.dead) == ("lee@dev.example", "bounce", True)
     assert "unknown user" in failure.words
     assert Correspondent.objects.get(address="lee@dev.example").mailing == Mailing.BOUNCING
-    assert status_text(mail.report) == "currently not merged, no response from author yet"
+    assert status_text(mail.report) == "no response from author yet"
     assert len(mta.mails("dana")) == len(mta.mails("list")) == 1
 
 

@@ -48,6 +48,34 @@ def shown(client: Client) -> list[str]:
 
 
 @pytest.mark.django_db
+def test_whom_the_robot_wrote_to_is_the_author(
+    tmp_path: Path, robots: BotIdentity, now: datetime, client: Client
+) -> None:
+    read(tmp_path, robots, now, INVENTED)
+    assert "Dana Brook &lt;dana@dev.example&gt;" in client.get(f"/report/{SHA}/").content.decode()
+    assert SHA in client.get("/author/dana@dev.example/").content.decode()
+    assert Report.objects.get().author == "dana@dev.example"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_first_of_two_reports_names_the_author(
+    tmp_path: Path, robots: BotIdentity, now: datetime, turned: bool
+) -> None:
+    dated = [(INVENTED, "Wed, 11 Mar 2026 04:12:00 +0800"), (AGAIN, "Thu, 19 Mar 2026 04:12:00 +0800")]
+    first, second = (mail.replace("\nSubject:", f"\nDate: {date}\nSubject:", 1) for mail, date in dated)
+    mails = [first, second.replace("Dana Brook <dana@dev.example>", "Lee Park <lee@dev.example>")]
+    read(tmp_path, robots, now, *(reversed(mails) if turned else mails))
+    assert Report.objects.get().author == "dana@dev.example"
+
+
+@pytest.mark.django_db
+def test_a_list_is_no_author(tmp_path: Path, robots: BotIdentity, now: datetime) -> None:
+    read(tmp_path, robots, now, INVENTED.replace("Dana Brook <dana@dev.example>", "<linux-mm@kvack.org>"))
+    assert Report.objects.get().author == ""
+
+
+@pytest.mark.django_db
 def test_a_doubtful_report_waits_for_the_operator(
     tmp_path: Path, robots: BotIdentity, now: datetime, client: Client
 ) -> None:

@@ -46,21 +46,21 @@ def status(report: Report) -> str:
 @pytest.mark.parametrize(
     ("kind", "argument", "sentence"),
     [
-        (H.RESPONDED, "", "currently not merged, the author has responded"),
-        (H.WORKING, "", "currently not merged, the author is working on it"),
-        (H.ASKED, "", "currently not merged, more information was asked for"),
-        (H.DISPUTED, "", "currently not merged, the report is disputed"),
-        (H.FIX_PROPOSED, "mm: charge once", "currently not merged, a fix is proposed"),
-        (H.FIX_CONFIRMED, "mm: charge once", "currently not merged, a fix is proposed and confirmed"),
-        (H.FIX_QUEUED, "akpm", "currently not merged, a fix is queued in akpm"),
-        (H.FIX_LANDED, "v5.6-rc4", "currently not merged, the regression has been fixed in v5.6-rc4"),
-        (H.FIX_LANDED, "", "currently not merged, the regression has been fixed"),
-        (H.DROPPED, "", "currently not merged, the commit has been dropped"),
-        (H.EXPECTED, "", "currently not merged, the regression is expected"),
-        (H.INVALID, "", "currently not merged, the report was withdrawn"),
-        (H.DUPLICATE, "ABCDEF0123456", "currently not merged, a duplicate of abcdef0123"),
-        (H.DISAPPEARED, "v5.6-rc5", "currently not merged, but the regression has disappeared in v5.6-rc5"),
-        (H.NOTED, "cache  align\nissue", "currently not merged, cache align issue"),
+        (H.RESPONDED, "", "the author has responded"),
+        (H.WORKING, "", "the author is working on it"),
+        (H.ASKED, "", "more information was asked for"),
+        (H.DISPUTED, "", "the report is disputed"),
+        (H.FIX_PROPOSED, "mm: charge once", "a fix is proposed"),
+        (H.FIX_CONFIRMED, "mm: charge once", "a fix is proposed and confirmed"),
+        (H.FIX_QUEUED, "akpm", "a fix is queued in akpm"),
+        (H.FIX_LANDED, "v5.6-rc4", "the regression has been fixed in v5.6-rc4"),
+        (H.FIX_LANDED, "", "the regression has been fixed"),
+        (H.DROPPED, "", "the commit has been dropped"),
+        (H.EXPECTED, "", "the regression is expected"),
+        (H.INVALID, "", "the report was withdrawn"),
+        (H.DUPLICATE, "ABCDEF0123456", "a duplicate of abcdef0123"),
+        (H.DISAPPEARED, "v5.6-rc5", "but the regression has disappeared in v5.6-rc5"),
+        (H.NOTED, "cache  align\nissue", "cache align issue"),
     ],
 )
 def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, argument: str, sentence: str) -> None:
@@ -77,7 +77,7 @@ def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, arg
         False,
     )
     assert report_actions.undo(BATCH, "lee", NOW, anybody) == [report.pk]
-    assert status(report) == "currently not merged, no response from author yet"
+    assert status(report) == "no response from author yet"
     assert report_actions.undo(BATCH, "lee", NOW, anybody) == []
     reversal = Event.objects.get(kind="reversed")
     assert (reversal.actor, reversal.reverses) == ("lee", f"hand:{BATCH}")
@@ -149,7 +149,7 @@ def test_who_saw_an_older_state_changes_nothing_and_is_told(report: Report) -> N
     outcome = report_actions.change(old, act(H.WORKING, batch="b" * 12), anybody)
     assert (outcome.changed, [each.pk for each in outcome.overtaken]) == ([], [report.pk])
     assert "0 reports changed. 0000000002 was changed in the meantime, so this action was not" in outcome.summary()
-    assert "now: currently not merged, the report is disputed" in outcome.summary()
+    assert "now: the report is disputed" in outcome.summary()
     assert Event.objects.count() == 1
 
 

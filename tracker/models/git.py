@@ -23,6 +23,9 @@ class Commit(models.Model):
     title = models.TextField(blank=True)
     author_name = models.TextField(blank=True)
     author_email = models.TextField(blank=True, db_index=True)
+    author_from_report = models.BooleanField(
+        default=False, help_text="whether the author is only known as the person whom the report mail was sent to"
+    )
     authored_at = models.DateTimeField(null=True, blank=True)
     trailers = models.JSONField(default=list, blank=True, help_text="[[tag, value], …] of the commit message")
     patch_message_id = models.TextField(blank=True, db_index=True, help_text="the mail that carried it as a patch")

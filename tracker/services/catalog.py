@@ -23,7 +23,7 @@ from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, T
 from tracker.models.git import TreeRole
 from tracker.models.measurements import Direction, DirectionBy
 from tracker.services import bulk
-from tracker.services.report_summary import clipped, refresh
+from tracker.services.report_summary import clipped, mainline_followed, refresh
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
 
@@ -130,7 +130,7 @@ def report_for(
             "tag": tag_of(culprit.sha),
             "verdict": verdict,
             "state": initial.state,
-            "status": status_text(initial),
+            "status": status_text(initial, mainline_followed=mainline_followed()),
             "awaited": initial.awaited,
             "title": title,
             "subsystem": subsystem,
@@ -256,7 +256,7 @@ def commits(given: Iterable[Commit]) -> dict[str, Commit]:
     rows |= _by_beginning(by_sha.keys() - rows.keys())
     changed = [row for sha, row in rows.items() if _fill(row, by_sha[sha])]
     if changed:
-        Commit.objects.bulk_update(changed, ["sha", *_COMMIT_FIELDS], batch_size=50)
+        Commit.objects.bulk_update(changed, ["sha", *_COMMIT_FIELDS, "author_from_report"], batch_size=50)
         refresh(Report.objects.filter(culprit__in=changed).values_list("pk", flat=True))
     return rows | _ensure("sha", {sha: each for sha, each in by_sha.items() if sha not in rows})
 
@@ -275,6 +275,8 @@ def _by_beginning(shas: Collection[str]) -> dict[str, Commit]:
 
 def _fill(row: Commit, source: Commit) -> bool:
     """Fill empty fields of `row`. Returns whether there were any to fill."""
+    if row.author_from_report and source.author_email:  # a lab or git knows better
+        row.author_name, row.author_email, row.author_from_report = "", "", False
     changed = [name for name in _COMMIT_FIELDS if getattr(source, name) and not getattr(row, name)]
     for name in changed:
         setattr(row, name, getattr(source, name))

@@ -22,7 +22,7 @@ from tracker.domain.events import OPEN
 from tracker.domain.report_state.state import Fix, ReportState
 from tracker.domain.report_state.text import status_text
 from tracker.domain.scale import scale
-from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries
+from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries, Tree
 from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
 from tracker.services import bulk
@@ -168,11 +168,16 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
 
 
 def write_states(
-    reports: Iterable[Report], states: Mapping[int, ReportState], changed_at: Mapping[int, datetime | None]
+    reports: Iterable[Report],
+    states: Mapping[int, ReportState],
+    changed_at: Mapping[int, datetime | None],
+    *,
+    followed: bool,
 ) -> list[int]:
     """Write the columns of these folded states where they differ; returns the keys of the reports whose state changed.
 
-    `changed_at`: when the last event of each happened. The caller has locked the reports.
+    `changed_at`: when the last event of each happened; `followed`: see `mainline_followed`. The caller has locked the
+    reports.
     """
     changed: list[Report] = []
     moved: list[int] = []
@@ -180,7 +185,7 @@ def write_states(
     for report in reports:
         before, summary = ([getattr(report, name) for name in names] for names in (STATE_COLUMNS, FOLLOWING_COLUMNS))
         timing = (report.reported_at, report.cycle)
-        for name, value in state_columns(states[report.pk]).items():
+        for name, value in state_columns(states[report.pk], followed).items():
             setattr(report, name, value)
         report.changed_at = changed_at[report.pk]
         timing_changed = timing != (report.reported_at, report.cycle)
@@ -202,14 +207,22 @@ def _merged_after_candidate(state: ReportState) -> versions.Version | None:
     return after if after and after.is_candidate else None
 
 
-def state_columns(state: ReportState) -> Mapping[str, object]:
-    """Return the report's columns from its folded state."""
+WALKED_MAINLINES = Tree.objects.filter(role=TreeRole.MAINLINE, walked_at__isnull=False)
+
+
+def mainline_followed() -> bool:
+    """Whether a mainline tree was ever walked, so that a commit without a landing is known not to be merged."""
+    return WALKED_MAINLINES.exists()
+
+
+def state_columns(state: ReportState, followed: bool) -> Mapping[str, object]:
+    """Return the report's columns from its folded state. `followed`: see `mainline_followed`."""
     landed = versions.parse(state.landing) or _merged_after_candidate(state)
     fix = state.fix or Fix()
     return {
         "given_title": state.title,
         "state": state.state,
-        "status": status_text(state),
+        "status": status_text(state, mainline_followed=followed),
         "decided_by": state.decided_by,
         "awaited": state.awaited,
         "landing": state.landing,

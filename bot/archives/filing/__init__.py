@@ -8,7 +8,7 @@ from datetime import datetime
 
 from bot.archives.filing import about_our_mail, report_import
 from bot.archives.filing.conclusions import Conclusions
-from bot.archives.filing.known_reports import add_report, keys_of_culprit, load, names_in, patch_keys
+from bot.archives.filing.known_reports import add_report, commit_keys, keys_of_culprit, load, names_in
 from bot.mail.identity import BotIdentity
 from bot.outbox.command_answers import answer
 from bot.replies.effect import Effect, Mode, Relation
@@ -74,7 +74,7 @@ class MailFiler:
     def missing_keys(self, reading: Reading) -> list[str]:
         """Return the keys that a mail names and we don't have: mails it answers or links to, what its patch fixes."""
         mails = [name for name in names_in(reading) if name not in self.known.by_message]
-        commits = patch_keys(reading)
+        commits = commit_keys(reading)
         if commits:
             reports = self.known.reports.values()
             culprits = {key.decode() for each in reports for key in keys_of_culprit(each.culprit, each.title)}
@@ -174,7 +174,9 @@ class MailFiler:
         found = [(reading, self._report_in(reading)) for reading in readings]
         policy = self.identity.trust_policy
         report_import.import_again(
-            report, [(each, is_proven(each, reading, policy), reading.mail.subject) for reading, each in found if each]
+            report,
+            [(each, is_proven(each, reading, policy), reading) for reading, each in found if each],
+            self.identity,
         )
 
     def _add_known(self, report: Report) -> None:

@@ -60,6 +60,7 @@ class _Batch:
         self._replaced: list[int] = []  # ids of findings replaced by those of a result that is not held
         self._former_headlines: list[int] = []  # ids of findings that are no longer the headline
         self._changed: dict[int, Report] = {}
+        self._mainline_followed = report_summary.mainline_followed()
         self._outdated: set[int] = set()  # reports whose unsent mail must be composed again
 
     def store(
@@ -106,7 +107,7 @@ class _Batch:
             tag=tag_of(owner.sha),
             verdict=verdict,
             state=initial_state.state,
-            status=status_text(initial_state),
+            status=status_text(initial_state, mainline_followed=self._mainline_followed),
             awaited=initial_state.awaited,
             subsystem=report_summary.clipped(subsystem_of(owner.title)),
             tree=self.catalog.trees.get(result.tree),

@@ -19,14 +19,14 @@ from bot.upstream import landing_rows, walk
 from bot.upstream.landings import LandingState, landing_states, revised
 from bot.upstream.matching import Context, Match, Seen, lookalikes, match_all
 from bot.upstream.report_events import View
-from bot.upstream.tracking import bases, recording, stable
+from bot.upstream.tracking import authors, bases, recording, stable
 from bot.upstream.tracking.loading import Loaded, load_tracked
 from bot.upstream.walk import Route, Walked
 from bot.upstream.walk_checkpoint import load_checkpoint
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
 from tracker.models import Commit, Release, ReleaseCandidate, Report, Tree
-from tracker.services import locks
+from tracker.services import bulk, event_log, locks
 from tracker.services.locks import Lock
 from tracker.services.report_summary import ReleaseCalendar, refresh, refresh_since
 
@@ -76,13 +76,17 @@ def track(
     walked = _walk(route, loaded, known, identity, progress)
     matches = _match(walked.seen, loaded, identity, repository, others)
     update = _TreeUpdate(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
-    found = bases.find(repository, route.refs)
+    found, written_by = bases.find(repository, route.refs), authors.find(repository)
     with transaction.atomic():
         locks.take(Lock.TREE_WALK)
         check_lease()
         events = update.store(route)
         bases.store(found)
+        authors.store(written_by)
         Tree.objects.filter(pk=tree.pk).update(cursor=next_checkpoint.dump(), walked_at=now)
+        if route.role is TreeRole.MAINLINE and tree.walked_at is None:  # from now on "not merged" is known
+            for part in bulk.in_parts(Report.objects.filter(landing="").values_list("pk", flat=True)):
+                event_log.refold(part)
     tree.cursor = next_checkpoint.dump()
     return TrackTally(sum(1 for state in update.changed.values() if state.is_present), events)
 

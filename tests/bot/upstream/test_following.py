@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from bot.demo.story import DANA
 from bot.errors import Busy
 from bot.upstream import walk
 from bot.upstream.tracking.follow import Patience, follow
 from tests.kernel import ROBOT, TITLE, Kernel, closes
 from tests.world import message_id, state, status_text
+from tracker.domain.events import Verdict
 from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
-from tracker.services import suggestions
+from tracker.services import catalog, suggestions
 
 # --- landings -----------------------------------------------------------------------------------
 
@@ -37,6 +39,26 @@ def test_merged_after_a_candidate_until_the_next_one_has_it(kernel: Kernel) -> N
     landing.refresh_from_db()
     assert (landing.tag, landing.merge, landing.merged_at) == ("v9.1-rc4", merge, merged_at)
     assert Event.objects.get(report=report, kind="landed").commit == topic
+
+
+def test_nothing_is_said_of_landing_until_a_mainline_tree_was_walked(kernel: Kernel) -> None:
+    report = kernel.report(kernel.git.commit(TITLE, on="mm"))
+    kernel.walk("mm")
+    assert status_text(report) == "no response from author yet"
+    kernel.walk("linus")
+    assert status_text(report) == "currently not merged, no response from author yet"
+
+
+def test_git_knows_better_than_a_mail_who_wrote_the_culprit(kernel: Kernel) -> None:
+    sha = kernel.git.commit(TITLE)
+    culprit = Commit(sha=sha, author_name="Lee Park", author_email="lee@dev.example", author_from_report=True)
+    culprit.save()
+    report = catalog.report_for(culprit, Verdict.REGRESSION, authors=["lee@dev.example", "lee park"])
+    kernel.walk("linus")
+    report.refresh_from_db()
+    assert (report.author, report.culprit.title) == (DANA.email, TITLE)
+    assert report.authors == sorted([DANA.email, DANA.name.lower(), "lee@dev.example", "lee park"])
+    assert not report.culprit.author_from_report
 
 
 def test_in_next_since_a_day_then_in_the_mainline(kernel: Kernel) -> None:
@@ -63,10 +85,7 @@ def test_next_is_rebuilt_every_day_and_the_first_day_counts(kernel: Kernel) -> N
         kernel.git.tag(day, "next")
         kernel.walk("next")
         assert again != first
-        assert (
-            status_text(report)
-            == "currently not merged, in linux-next since next-20260910, no response from author yet"
-        )
+        assert status_text(report) == "in linux-next since next-20260910, no response from author yet"
     assert not Event.objects.filter(kind="gone").exists()
     assert not Suggestion.objects.exists()
 

@@ -31,7 +31,7 @@ def events_of(*steps: tuple[EventKind, dict[str, str]] | EventKind) -> list[Even
 
 
 def text_of(*steps: tuple[EventKind, dict[str, str]] | EventKind, verdict: Verdict = Verdict.REGRESSION) -> str:
-    return status_text(fold(verdict, events_of(*steps)))
+    return status_text(fold(verdict, events_of(*steps)), mainline_followed=True)
 
 
 RC1 = (H.LANDED, {"tag": "v5.6-rc1"})
@@ -244,7 +244,9 @@ def test_what_one_mail_takes_back_comes_before_what_it_goes_on_with() -> None:
 def test_every_state_can_be_reached_and_has_a_phrase() -> None:
     assert {step.to for step in STEPS.values() if step.to} | {State.NO_RESPONSE, State.NO_ACTION} == set(State)
     for state in set(State) - {State.NO_ACTION}:
-        assert status_text(ReportState(Verdict.REGRESSION, state)) != "currently not merged", state
+        assert status_text(ReportState(Verdict.REGRESSION, state), mainline_followed=True) != "currently not merged", (
+            state
+        )
 
 
 TAGS = st.sampled_from(["", "v5.6-rc1", "v5.6-rc2", "v5.6", "v5.7-rc1"])
@@ -282,7 +284,7 @@ def test_the_order_of_learning_does_not_matter(
     shuffled = list(events)
     chance.shuffle(shuffled)
     assert fold(verdict, shuffled) == fold(verdict, events)
-    assert status_text(fold(verdict, shuffled))
+    assert status_text(fold(verdict, shuffled), mainline_followed=False)
 
 
 @given(

@@ -6,26 +6,28 @@ from tracker.domain.events import State, Verdict
 from tracker.domain.report_state.state import ReportState
 
 
-def status_text(report_state: ReportState) -> str:
+def status_text(report_state: ReportState, *, mainline_followed: bool) -> str:
     """Return the status text, as in the v5.6 report: "merged at v5.6-rc6, the regression has been fixed in v5.6-rc6".
 
     Where it was merged, what became of it, and the remark. A remark replaces a complaint about silence, which an
-    improvement's status text never has.
+    improvement's status text never has. "currently not merged" is only said if a mainline tree is followed: without
+    one nobody looked.
     """
     silent = report_state.state in (State.NO_RESPONSE, State.NO_ACTION) and report_state.remark
-    parts = [_landing_text(report_state), "" if silent else _outcome_text(report_state), report_state.remark]
-    return ", ".join(part for part in parts if part)
+    landing = _landing_text(report_state, "currently not merged" if mainline_followed else "")
+    parts = [landing, "" if silent else _outcome_text(report_state), report_state.remark]
+    return ", ".join(part for part in parts if part) or "reported"
 
 
-def _landing_text(report_state: ReportState) -> str:
+def _landing_text(report_state: ReportState, not_merged: str) -> str:
     """Return where the culprit is: "merged at v5.6-rc6", or how close to that."""
     if report_state.landing:
         return f"merged at {report_state.landing}"
     if report_state.merged:
         return f"merged after {report_state.merged_after}" if report_state.merged_after else "merged in the mainline"
-    if report_state.in_next:
-        return f"currently not merged, in linux-next since {report_state.in_next}"
-    return "currently not merged" + (f", gone from linux-next since {report_state.gone}" if report_state.gone else "")
+    in_next = f"in linux-next since {report_state.in_next}" if report_state.in_next else ""
+    gone = f"gone from linux-next since {report_state.gone}" if report_state.gone else ""
+    return ", ".join(part for part in (not_merged, in_next or gone) if part)
 
 
 def _outcome_text(report_state: ReportState) -> str:

@@ -24,6 +24,7 @@ from tracker.models import (
 )
 from tracker.pages.review.excerpt import Excerpt, excerpt
 from tracker.services.faults import failing
+from tracker.services.report_summary import mainline_followed
 
 PAGE = 100  # rows per section
 COUNTED = 100_000  # the newest mails in quarantine
@@ -94,12 +95,13 @@ def _rows(suggestions: Sequence[Suggestion]) -> list[SuggestionRow]:
     events: dict[int, list[EventData]] = {each.report_id: [] for each in suggestions}
     for event in Event.objects.filter(report__in=events):
         events[event.report_id].append(event.value())
-    return [_row(each, messages.get(each.message_id), events[each.report_id]) for each in suggestions]
+    followed = mainline_followed()
+    return [_row(each, messages.get(each.message_id), events[each.report_id], followed) for each in suggestions]
 
 
-def _row(suggestion: Suggestion, message: Message | None, events: list[EventData]) -> SuggestionRow:
+def _row(suggestion: Suggestion, message: Message | None, events: list[EventData], followed: bool) -> SuggestionRow:
     folded = fold(Verdict(suggestion.report.verdict), [*events, suggestion.value()])
-    new_status = status_text(folded)
+    new_status = status_text(folded, mainline_followed=followed)
     context = excerpt(message.own_text if message else "", suggestion.quote)
     return SuggestionRow(suggestion, context, message, new_status, new_status != suggestion.report.status)
 
