@@ -15,6 +15,7 @@ from bot.mail.links import MailLink, find_links
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import Patch, find_patches, posted_title
 from bot.mail.trailers import Trailer, find_trailers, fixed_commits
+from bot.replies.answered_report import answered_culprit
 from bot.replies.commands.grammar import Commands, find_commands, refused
 from bot.replies.commands.own_lines import without_foreign_lines
 from bot.replies.notices import Notice, find_notice
@@ -45,6 +46,7 @@ class Reading:
     rules_off: frozenset[str] = frozenset()
     signed_tags: frozenset[str] = frozenset()  # those in To and Cc, as far as its writer signed them
     bounce: Bounce = field(default_factory=Bounce)  # empty if it is not a bounce
+    answered_culprit: str = ""  # of the report that it answers, by its subject or by what it quotes
     # What the mail says if its body is read otherwise, where no signature covers how to read it; None: anything.
     others: tuple[Reading, ...] | None = ()
 
@@ -121,4 +123,5 @@ def read(mail: ParsedMail, identity: BotIdentity, trust: Trust = UNPROVEN) -> Re
         trust=trust,
         signed_tags=frozenset(identity.tag_in(address.email) for address in signed) - {""},
         rules_off=identity.rules_off,
+        answered_culprit=answered_culprit(mail),
     )

@@ -130,12 +130,19 @@ class KnownReports:
         return report if thread is Thread.REPORT else ""
 
     def _answered(self, reading: Reading) -> tuple[str, Thread]:
-        """Return the report that the nearest known ancestor is filed under, and the thread it is in."""
+        """Return the report that the nearest known ancestor is filed under, and the thread it is in.
+
+        Without one, the report whose culprit the mail's subject or its quotes name.
+        """
         for each in (*reading.mail.ancestors, *reading.bounce.message_ids):
             if each in self.by_message:
                 return self.by_message[each], Thread.REPORT
             if each in self.around:
                 return self.around[each]
+        if culprit := reading.answered_culprit:
+            named = (each.id for each in self.reports.values() if each.culprit.startswith(culprit))
+            if report := next(named, ""):
+                return report, Thread.REPORT
         own = self.by_message.get(reading.mail.message_id, "")  # such as our own mail, which is known before it is read
         return (own, Thread.REPORT) if own else ("", Thread.NONE)
 

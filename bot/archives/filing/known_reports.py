@@ -59,12 +59,15 @@ def names_in(reading: Reading) -> list[str]:
     return [name for name in named if _is_searchable(name)]
 
 
-def patch_keys(reading: Reading) -> list[str]:
-    """Return the keys of the commits that a patch says it fixes, and of the title that it reverts."""
-    if not reading.patches:
-        return []
-    keys = [key_of_commit(sha) for sha in reading.fixes]
-    return [key.decode() for key in (*keys, *([key_of_title(reading.reverts)] if reading.reverts else ()))]
+def commit_keys(reading: Reading) -> list[str]:
+    """Return the keys of the culprit whose report a mail answers, and of the commits and the title that a patch says
+    it fixes or reverts.
+    """
+    keys = [key_of_commit(reading.answered_culprit)] if reading.answered_culprit else []
+    if reading.patches:
+        keys += [key_of_commit(sha) for sha in reading.fixes]
+        keys += [key_of_title(reading.reverts)] if reading.reverts else []
+    return [key.decode() for key in keys]
 
 
 def load(
@@ -125,6 +128,7 @@ def _by_culprit(readings: Iterable[Reading]) -> list[Q]:
     digits: set[str] = set()
     titles: set[str] = set()
     for reading in readings:
+        digits |= {reading.answered_culprit} - {""}
         tags |= {*reading.tags, *(link.page for link in reading.links if link.page)}
         digits |= {*reading.fixes, *(link.page for link in reading.links if link.page)}
         titles |= {reading.reverts} - {""}

@@ -14,6 +14,7 @@ from bot.mail.headers import decode, to_text
 from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.mail.quoting import clean
+from bot.replies.answered_report import QUOTED_COMMIT, REPORT_SUBJECT
 from bot.robot_reports.recogniser import Recogniser
 
 _ID = re.compile(rb"<([^<>]{1,900})>")
@@ -26,6 +27,8 @@ _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
 _ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
 _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
+_REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
+_QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
 _ANSWERING = (patterns.IN_REPLY_TO, patterns.REFERENCES)
 _WRAPPED = (patterns.BASE64, patterns.QUOTED_PRINTABLE, patterns.DELSP)  # encodings that may hide words in a body
 _HOSTS = (b"lore.kernel.org/", b"lkml.kernel.org/", b"msgid.link/")
@@ -78,7 +81,7 @@ class Prefilter:
         """
         raw, found, end = self._scanned(raw)
         own = _own_ids(raw, found, end)
-        why = self._why(raw, found, end, [*own, *_answered_ids(raw, found, end)])
+        why = self._why(raw, found, end, own)
         if why is not Passes.NOT and own:
             if why is not Passes.MAYBE:
                 self.tracked.add(own[0])
@@ -94,8 +97,8 @@ class Prefilter:
         if b"\0" in raw or not found.keys().isdisjoint(_WRAPPED):
             body = self._decoded_body(raw, found, end)
             in_body = self._signs.of(body)
-        names = [*_answered_ids(raw, found, end), *_names_in_body(body, in_body)]
-        subject = _subject(raw, found, end)
+        answered, subject = _answered_ids(raw, found, end), _subject(raw, found, end)
+        names = [*answered, *_names_in_body(body, in_body), *_answered_culprit(subject, answered, body)]
         if b'Revert "' in subject and not _ANSWER.match(subject):
             names.append(_key_of_title(subject))
         ours = patterns.OWN in found or patterns.OWN in in_body or patterns.PAGE in in_body
@@ -130,12 +133,15 @@ class Prefilter:
         keys = [*_own_ids(raw, found, end), *answered, *(key_of_message(link.message_id) for link in links)]
         keys += [key_of_commit(sha[1]) for sha in _FIXED.finditer(body)]
         subject = _subject(raw, found, end)
+        keys += _answered_culprit(subject, answered, body)
         keys += [_key_of_title(subject)] if b'Revert "' in subject else []
         named = {key.decode("utf-8", "replace"): key == own for key in keys}
         named = {key: is_own for key, is_own in named.items() if len(key) <= _LONGEST and "\0" not in key}
         return named if own and len(named) > 1 else {}
 
-    def _why(self, raw: bytes, found: patterns.Found, end: int, ids: list[bytes]) -> Passes:
+    def _why(self, raw: bytes, found: patterns.Found, end: int, own: list[bytes]) -> Passes:
+        answered = _answered_ids(raw, found, end)
+        ids = [*own, *answered]
         if self.tracked.holds_any(ids) or patterns.OWN in found:
             return Passes.TRACKED
         subject = _subject(raw, found, end)
@@ -151,10 +157,14 @@ class Prefilter:
             suspicious = suspicious or (answers and not self._reports.is_robot(sender))
         if patterns.HTML in found and b"text/plain" not in raw:  # it may contain words that its bytes do not show
             return Passes.REPORT if suspicious else Passes.NAMED
-        if b"\0" not in raw and found.keys().isdisjoint(_WRAPPED):
-            return self._of_body(raw, found, suspicious)
-        body = self._decoded_body(raw, found, end)
-        return self._of_body(body, self._signs.of(body), suspicious)
+        body, in_body = raw, found
+        if b"\0" in raw or not found.keys().isdisjoint(_WRAPPED):
+            body = self._decoded_body(raw, found, end)
+            in_body = self._signs.of(body)
+        culprits = _answered_culprit(subject, answered, body)
+        if self.tracked.holds_any(culprits):
+            return Passes.NAMED
+        return self._of_body(body, in_body, suspicious or bool(culprits))
 
     def _decoded_body(self, raw: bytes, found: patterns.Found, end: int) -> bytes:
         quoted, base64 = patterns.QUOTED_PRINTABLE in found, patterns.BASE64 in found
@@ -187,6 +197,14 @@ def _names_in_body(body: bytes, found: patterns.Found) -> Iterator[bytes]:
     for end in found.get(patterns.FIXES, ()):
         if sha := _SHA.match(body, end):
             yield key_of_commit(sha[1])
+
+
+def _answered_culprit(subject: bytes, answered: list[bytes], body: bytes) -> list[bytes]:
+    """Return the key of the culprit whose report a mail answers, by its subject or, without ids, by what it quotes."""
+    if not _ANSWER.match(subject):
+        return []
+    named = (b"% " in subject and _REPORT_SUBJECT.search(subject)) or (not answered and _QUOTED_COMMIT.search(body))
+    return [key_of_commit(named[1])] if named else []
 
 
 def key_of_message(message_id: str) -> bytes:

@@ -60,6 +60,9 @@ HEADS = [
     f"Delivered-To: PerfBot+{TAG}@bot.example.org",
     f"Subject: =?utf-8?q?=5BPATCH=5D_Revert_=22{TITLE.replace(' ', '_')}=22?=",
     f'Subject: [PATCHv2 1/2] Revert "{TITLE}"',
+    f"Subject: Re: [linus:master] [mm/vmscan]  {SHA[:10]}:  vm-scan.ops_per_sec -12.4% regression",
+    f"Subject: AW: [LKP] {SHA[:10]}: 12% regression",
+    "Subject: Re: something about it",
     f'Subject: [patch V2] Revert\n "{TITLE}"',
 ]
 BODIES = [
@@ -77,6 +80,7 @@ BODIES = [
     f"Reported-by: Perfwork <perfbot+{TAG}@bot.example.org>",
     f'Fixes: {SHA[:12]} ("{TITLE}")\n{DIFF}',
     f"\u200bFixes: {SHA[:12]}\n{DIFF}",
+    f'> commit: {SHA} ("{TITLE}")\nsure',
     f"> quoted \nFixes: commit {SHA[:12].upper()}\n{DIFF}",
 ]
 
