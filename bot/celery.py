@@ -23,6 +23,7 @@ ROUTES = {
 }
 
 app = Celery("perfwork")
+app.set_default()  # for every thread of a web server: the pages enqueue through Celery's current app
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.update(
     # Acknowledged when it begins: a lost task is enqueued again at the next beat, and RabbitMQ closes the channel of a

@@ -145,7 +145,7 @@ CSRF_TRUSTED_ORIGINS = [PERFWORK_BASE_URL] if _https else []
 
 # --- Django -----------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # commands do without the admin (tracker/urls.py)
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

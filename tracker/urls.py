@@ -3,6 +3,8 @@
 from django.contrib import admin
 from django.urls import include, path
 
+admin.autodiscover()  # here and not in the settings, so that commands need not import it
+
 urlpatterns = [
     path("", include("tracker.pages.home.urls")),
     path("", include("tracker.pages.triage.urls")),

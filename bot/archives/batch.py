@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from celery.exceptions import SoftTimeLimitExceeded
+from billiard.exceptions import SoftTimeLimitExceeded  # what Celery raises, without Celery
 from django.db import OperationalError, transaction
 
 from bot.archives.filing import Filed, MailFiler

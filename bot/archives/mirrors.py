@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from celery.exceptions import SoftTimeLimitExceeded
+from billiard.exceptions import SoftTimeLimitExceeded  # what Celery raises, without Celery
 from django.db import OperationalError
 from django.db.models import F
 from django.db.models.functions import Coalesce

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 
-from flufl.bounce import all_failures
-
 from bot.mail.message import without_frame
 
 MOST_ADDRESSES = 200
@@ -34,6 +32,8 @@ class Bounce:
 
 def read_bounce(raw: bytes) -> Bounce:
     """Parse a bounce. Never raises; junk gives an empty Bounce, at most with message ids."""
+    from flufl.bounce import all_failures  # few readings meet a bounce
+
     raw = _LONG.sub(rb"\1", without_frame(raw[:MOST_BYTES]))
     try:
         message = email.message_from_bytes(raw, policy=email.policy.compat32)

@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 
-from bot.compose.answer_mail import answer_to
-from bot.compose.mail import to_bytes
 from bot.mail.auth.verdict import AuthVerdict
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import is_address
@@ -33,6 +31,9 @@ def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetim
         return False
     if _too_many(report, now):
         return False
+    from bot.compose.answer_mail import answer_to  # few readings meet a failed command
+    from bot.compose.mail import to_bytes
+
     mail = answer_to(reading, report.tag, report.culprit.sha, identity, now)
     try:
         with transaction.atomic():

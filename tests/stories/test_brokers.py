@@ -55,7 +55,7 @@ def test_a_nudge_over_redis_sends_the_mail(tmp_path: Path, redis: str) -> None:
 def test_what_a_page_enqueues_goes_to_the_queue_of_its_kind() -> None:
     """In a process that never imported the worker's code, such as a web server's."""
     code = (
-        "import django; django.setup(); from celery import current_app;"
+        "import django; django.setup(); import bot.urls; from celery import current_app;"
         "print(*(current_app.amqp.router.route({}, name)['queue'].name for name in ('send_mail', 'send_links')))"
     )
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tracker.settings"}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
-from bot.mail.auth.dkim import CLOCK
+from bot.mail.auth.dkimpy import CLOCK
 from bot.mail.auth.judge import judge
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
