@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
+import bot.celery  # noqa: F401  # the app that these tasks belong to
 from bot.archives.mirrors import MirrorPatience, read_mirror
 from bot.archives.sources.mirror import CLONING, clone_following
 from bot.config import (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
@@ -21,6 +23,8 @@ from bot.archives.replay import replay_all
 from bot.archives.sources.mbox import read_mbox
 from bot.archives.sources.public_inbox import EpochSource, read_epoch
 from bot.mail.identity import BotIdentity
+from tests.conftest import OPERATORS, ROBOTS, ROOT
+from tests.databases import migrated
 from tracker.models import Message
 
 # What differs by nature: when and where something was stored, which worker did it, and the archives themselves.
@@ -88,6 +92,52 @@ def dense(shared: Path, folder: Path, identity: BotIdentity, now: datetime) -> l
         transaction.set_rollback(True)
     assert len(filed) > 60
     return [mail.raw for number, mail in enumerate(read_epoch(epoch)) if mail.position in filed or number % 100 == 0]
+
+
+PIECES = 4  # of the mails, as archives that two workers read at once
+DUMP = """
+import json, sys
+import django
+django.setup()
+from tests.bot.archives.test_any_order import contents
+json.dump(contents(), sys.stdout)
+"""
+
+
+def run_all(commands: Sequence[Sequence[str]], environment: dict[str, str]) -> list[str]:
+    """Run commands at the same time, and return what they print."""
+    running = [
+        subprocess.Popen([sys.executable, *each], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        for each in commands
+    ]
+    printed = [each.communicate()[0] for each in running]
+    assert [each.returncode for each in running] == [0] * len(commands)
+    return printed
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_two_workers_on_postgresql_leave_the_same_database(
+    shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime, postgres: str
+) -> None:
+    mails = dense(shared, tmp_path, lkp, now)
+    pieces = [str(epoch_of(tmp_path / f"{number}.git", mails[number::PIECES]).epoch) for number in range(PIECES)]
+    lists = {"PERFWORK_ROBOTS": ",".join(sorted(ROBOTS)), "PERFWORK_OPERATORS": ",".join(sorted(OPERATORS))}
+    base = {**os.environ, **lists, "PERFWORK_TRUST": "open", "PERFWORK_ENV": "", "PYTHONPATH": str(ROOT)}
+    base |= {"DJANGO_SETTINGS_MODULE": "tracker.settings", "PYTHONHASHSEED": "0"}
+    alone = base | {"PERFWORK_VAR": str(tmp_path / "alone"), "DATABASE_URL": f"sqlite:///{tmp_path}/alone/db.sqlite3"}
+    migrated(tmp_path / "alone" / "db.sqlite3")
+    run_all([["manage.py", "read", *pieces]], alone)
+    both = base | {
+        "PERFWORK_VAR": str(tmp_path / "both"),
+        "DATABASE_URL": postgres.replace("postgresql://", "postgres://", 1),
+    }
+    run_all([["manage.py", "migrate", "-v0"]], both)
+    run_all([["manage.py", "read", *pieces[:2]], ["manage.py", "read", *pieces[2:]]], both)
+    run_all([["manage.py", "read", *pieces]], both)  # what the other one filed last, as within a minute
+    expected, found = (json.loads(*run_all([["-c", DUMP]], each)) for each in (alone, both))
+    assert len(expected["Message"]) > 60
+    assert "\n".join(differences(found, expected)) == ""
 
 
 ORDERS = int(os.environ.get("PERFWORK_ORDERS", "1"))  # random ones; `make orders` tries twenty
