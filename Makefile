@@ -11,6 +11,8 @@
 #   make bench         the benchmarks
 #   make golden        rewrites the twelve mails of tests/mail/composed with the current code
 #   make maintainers   200 invented commits, compared with get_maintainer.pl (requires linux-source)
+#   make model         learns the classifier of replies from fixtures/replies and the labelled threads
+#   make accuracy      how replies, reports and a whole archive are read, compared with hand-made labels
 #   make reading       docs/reading.md from the rules, with their accuracy on the labelled threads
 
 PYTHON ?= python3
@@ -25,7 +27,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick fuzz crash orders crash-test bench golden maintainers reading format lint types rooms settings
+.PHONY: help demo up test quick fuzz crash orders crash-test bench golden maintainers model accuracy reading format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -113,6 +115,12 @@ golden: $(VENV)/dev.stamp
 
 maintainers: $(VENV)/dev.stamp
 	@PERFWORK_COMMITS=200 $(RUN) -m pytest -q -rs tests/bot/git/test_maintainers.py -k get_maintainer
+
+model: $(VENV)/dev.stamp
+	@$(RUN) benchmarks/model.py
+
+accuracy: $(VENV)/dev.stamp
+	@for each in accuracy whole_archive reply_accuracy; do $(RUN) benchmarks/$$each.py || exit 1; done
 
 reading: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/reading.py

@@ -10,7 +10,7 @@ from typing import Any
 from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
-from bot.replies.effects import effects_of
+from bot.replies.effects import effects_of, without_mere_reply
 from bot.replies.meaning import FoundIntent, intents_of
 from bot.replies.reading import Reading, understand
 from bot.replies.report_lookup import KnownReport, KnownReports, person_keys
@@ -20,7 +20,7 @@ from bot.robot_reports.as_json import report_json
 from bot.robot_reports.proof import is_proven
 from bot.robot_reports.report import clean_title, find_report
 from bot.robot_reports.value import RobotReport
-from tracker.domain.events import EventData, Verdict
+from tracker.domain.events import EventData, EventKind, Verdict
 from tracker.domain.report_state.fold import fold
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ def explain(
     input_reports: dict[str, _InputReport] = {}
     for number, robot_report in reports.items():
         proven = is_proven(robot_report, readings[number], identity.trust_policy)
-        _track(known_reports, parsed[number], robot_report, proven=proven)
+        track(known_reports, parsed[number], robot_report, proven=proven)
         input_report = input_reports.setdefault(robot_report.culprit, _InputReport(Verdict(robot_report.verdict)))
         event = reported_event(parsed[number], parsed[number].date or _EPOCH)
         if proven and not robot_report.unsure:
@@ -76,7 +76,7 @@ def _report_in(mail: ParsedMail, identity: BotIdentity) -> RobotReport | None:
     return find_report(mail) if ours or mail.author.email in identity.robots else None
 
 
-def _track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotReport, *, proven: bool) -> None:
+def track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotReport, *, proven: bool) -> None:
     """Track a report of the input; a second mail about a culprit joins the first. Its people join if it is proven.
 
     People of a mail that is not proven have no rights, and none beside those of one that is (DESIGN rule 8).
@@ -116,7 +116,7 @@ def _explain_one(
     standpoint = Standpoint(Relation.THREAD)
     for report_id, relation in relations.items():
         report_standpoint = known_reports.standpoint(reading, report_id, relation, identity)
-        report_effects = effects_of(reading, report_standpoint, identity.trust_policy)
+        report_effects = without_mere_reply(effects_of(reading, report_standpoint, identity.trust_policy))
         if not effects[0].kind:
             effects, standpoint = report_effects, report_standpoint
         if report_id in input_reports:
@@ -156,6 +156,7 @@ def _as_json(
     rows: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
+    effects = tuple(each for each in effects if each.kind is not EventKind.REPLIED) or (NOTHING,)
     return {
         "message_id": mail.message_id,
         "in_reply_to": list(mail.in_reply_to),

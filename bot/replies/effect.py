@@ -8,7 +8,7 @@ from enum import StrEnum
 from bot.replies.rules.rule import Mode
 from tracker.domain.events import EventKind, Role
 
-__all__ = ["NOTHING", "Effect", "Mode", "Relation", "Standpoint", "name_of"]
+__all__ = ["NOTHING", "Effect", "Mode", "Relation", "Standpoint", "kind_of", "name_of"]
 
 
 class Relation(StrEnum):
@@ -73,6 +73,13 @@ _NAMES: dict[EventKind | None, str] = {
     EventKind.INVALID: "invalid",
     EventKind.DUPLICATE: "duplicate",
 }
+
+
+def kind_of(name: str) -> EventKind:
+    """Return the event of an effect, by the taxonomy's name; an improvement is accepted by a response."""
+    if name == "improvement_ack":
+        return EventKind.RESPONDED
+    return next(kind for kind, each in _NAMES.items() if kind and each == name)
 
 
 def name_of(effect: Effect) -> str:

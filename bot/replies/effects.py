@@ -13,8 +13,11 @@ from dataclasses import replace
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 from bot.mail.patches import bare_title, version_of
 from bot.replies.aboutness import CONTEXT, is_candidate_fix, speaks_to
+from bot.replies.classifier.decide import decide
+from bot.replies.classifier.features import ReplyFacts
+from bot.replies.classifier.model import Model, load
 from bot.replies.commands.effects import COMMAND, effect_of
-from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint
+from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.fix_mentions import named_commit
 from bot.replies.intents import Intent
 from bot.replies.lab_answers import candidate_helps, first_answer, first_statement, holds_table
@@ -65,10 +68,19 @@ def effects_of(reading: Reading, standpoint: Standpoint, policy: str = "verified
     return tuple(limited) or (NOTHING,)
 
 
+def without_mere_reply(effects: Sequence[Effect]) -> tuple[Effect, ...]:
+    """Leave out that somebody wrote where more is recorded of the mail; it is no suggestion either."""
+    says_more = any(each.mode is Mode.AUTO and name_of(each) != "none" for each in effects)
+    kept = (
+        each for each in effects if each.kind is not EventKind.REPLIED or (each.mode is Mode.AUTO and not says_more)
+    )
+    return tuple(kept) or (NOTHING,)
+
+
 def _effects_as_written(reading: Reading, standpoint: Standpoint) -> list[Effect]:
     """Return the effects of what the mail says, as if its writer were proven."""
     command_effects = [effect_of(each) for each in reading.commands.good] if reading.may_command else []
-    return [*command_effects, *_content_effects(reading, standpoint)]
+    return [*command_effects, *content_effects(reading, standpoint)]
 
 
 def _proof_of(effect: Effect, trust: Trust, standpoint: Standpoint, others: list[list[Effect]] | None) -> Trust:
@@ -110,16 +122,20 @@ def closes(effect: Effect) -> bool:
     return bool(step and step.to in CLOSED)
 
 
-def _content_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
+def content_effects(reading: Reading, standpoint: Standpoint, model: Model | None = None) -> Iterator[Effect]:
+    """Yield the effects of what a mail says, commands aside, as if its writer were proven.
+
+    `model`: what the classifier has learned, if not the one of the project; a cross-validation has others.
+    """
     if reading.kind is SenderKind.ROBOT:
         if standpoint.relation is not Relation.PATCH_THREAD:
             yield from _notice_effects(reading)
     elif standpoint.relation in CONTEXT and not (speaks_to(reading, standpoint) or _is_measured(reading)):
         return  # about the patch, not about the regression
-    elif reading.kind is SenderKind.BOT_OPERATOR:
-        yield from _operator_effects(reading, standpoint)
-    elif reading.kind is SenderKind.PERSON and reading.may_command:
-        yield from _patch_effects(reading, standpoint) if reading.patches else _prose_effects(reading, standpoint)
+    elif reading.patches and reading.kind is SenderKind.PERSON:
+        yield from _patch_effects(reading, standpoint)
+    elif reading.may_command:
+        yield from _learned_effects(reading, standpoint, model)
 
 
 def _notice_effects(reading: Reading) -> Iterator[Effect]:
@@ -152,6 +168,45 @@ def _patch_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]
     test_request = next((each for each in intents_of(reading) if each.rule and each.intent is Intent.ASKS_TEST), None)
     if test_request:
         yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=test_request.evidence)
+
+
+def _learned_effects(reading: Reading, standpoint: Standpoint, model: Model | None) -> Iterator[Effect]:
+    """Yield the effects of plain English, as rules and the classifier read it together."""
+    found = list(effects_by_rules(reading, standpoint))
+    outsider = standpoint.role not in _DEVELOPERS and reading.kind is not SenderKind.BOT_OPERATOR
+    if not reading.sentences or not (outsider or _has_substance(reading)):
+        yield from found
+        return
+    opinion = (model or load()).opinion(facts_of(reading, standpoint, found))
+    decided = decide(found, opinion, may_act=not outsider)
+    if decided and not outsider and reading.kind is SenderKind.PERSON:
+        decided.append(Effect(EventKind.REPLIED, Mode.AUTO, "replied", quote=_evidence_text(reading)))
+    yield from (each for each in decided if not outsider or each.kind is not EventKind.RESPONDED)
+
+
+def facts_of(reading: Reading, standpoint: Standpoint, found: Sequence[Effect]) -> ReplyFacts:
+    """Return what the classifier looks at. `found`: the effects by rules, the deciding one first."""
+    intents = intents_of(reading, improvement=standpoint.improvement)
+    first = found[0] if found else NOTHING
+    names = [each.rule.name for each in intents if each.rule]
+    return ReplyFacts(
+        sentences=reading.sentences,
+        role=standpoint.role,
+        improvement=standpoint.improvement,
+        has_patch=bool(reading.patches),
+        has_table=holds_table(reading.own_text),
+        found=(*names, f"= {name_of(first)}", f"= {name_of(first)}, {first.mode}"),
+    )
+
+
+def effects_by_rules(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
+    """Yield the effects of a person's mail by the written rules alone, the deciding one first."""
+    if reading.kind is SenderKind.BOT_OPERATOR:
+        yield from _operator_effects(reading, standpoint)
+    elif reading.patches:
+        yield from _patch_effects(reading, standpoint)
+    else:
+        yield from _prose_effects(reading, standpoint)
 
 
 def _prose_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:

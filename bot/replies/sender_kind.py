@@ -8,6 +8,7 @@ from enum import StrEnum
 from bot.mail.identity import BotIdentity
 from bot.mail.languages import AWAY, any_of
 from bot.mail.message import AUTO_REPLY_MARKS, ParsedMail
+from bot.mail.patches import is_answer
 
 
 class SenderKind(StrEnum):
@@ -49,7 +50,11 @@ _UNDELIVERED = re.compile(
 
 
 def kind_of(mail: ParsedMail, identity: BotIdentity) -> SenderKind:
-    """Return what wrote the mail. Operators often share the robot's address: the display name tells them apart."""
+    """Return what wrote the mail.
+
+    Operators often share the robot's address, and the display name tells them apart; or they answer under its name from
+    an address of their own (seen in 2019-2020 reports).
+    """
     if not mail.author.email and not mail.message_id and not mail.text.strip():
         return SenderKind.UNREADABLE
     if identity.is_own(mail.author.email) or mail.mark("x-perfwork-report"):
@@ -60,6 +65,8 @@ def kind_of(mail: ParsedMail, identity: BotIdentity) -> SenderKind:
         return SenderKind.AUTO_REPLY
     if mail.mark("return-path") == "<>":  # vacation replies have it too
         return SenderKind.BOUNCE
+    if mail.author.email in identity.operators and is_answer(mail.subject) and not _by_machine(mail):
+        return SenderKind.BOT_OPERATOR
     if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot") or _by_machine(mail):
         return SenderKind.ROBOT
     shared = mail.author.email in identity.robots and mail.author.name.lower() in identity.operators

@@ -9,7 +9,7 @@ from datetime import datetime
 from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.replies.effect import Effect, Mode, Relation
-from bot.replies.effects import effects_of
+from bot.replies.effects import effects_of, without_mere_reply
 from bot.replies.reading import Reading
 from bot.replies.report_lookup import KnownReports
 from bot.replies.to_events import event_of
@@ -43,9 +43,12 @@ class Conclusions:
         has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
-        for number, effect in enumerate(effects):
-            event = event_of(effect, reading.mail, standpoint.role, at, number)
-            if event is None:
+        events = [event_of(effect, reading.mail, standpoint.role, at, number) for number, effect in enumerate(effects)]
+        given = [(effect, event) for effect, event in zip(effects, events, strict=True) if event]
+        given = [each for each in given if each[0].mode is not Mode.AUTO or each[1].key not in rejected_keys]
+        kept = without_mere_reply([effect for effect, _ in given])
+        for effect, event in given:
+            if effect not in kept:
                 continue
             if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
                 event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
@@ -53,7 +56,7 @@ class Conclusions:
                 event = replace(event, remark=self._sha10_of(event.remark, known, rows))
             if effect.mode is not Mode.AUTO:
                 self.suggest(report, event, effect)
-            elif event.key not in rejected_keys:
+            else:
                 event_log.correct_role(report, event)
                 self.append(report, [event], effect.quote)
 

@@ -19,9 +19,16 @@ This page lists the rules by which Perfwork reads replies in plain English: what
 how often it was right. `make reading` generates it from `bot/replies/rules/`; a test keeps both in sync.
 
 Perfwork reads a reply sentence by sentence: only what its writer wrote, without quotes, signature, code, tables and
-commit messages. The first rule in the table that matches and has an effect decides what the mail does; others in the
-same mail only suggest. A suggestion waits in the [review queue](/inbox/) for a click. Any reply of substance by author
-or maintainer counts as a response: the report becomes "responded", whatever else the reply says.
+commit messages. **Three readers** work together. Evidence needs no words: patches, trailers, commands, notices, tables.
+Written rules find phrases. A <a id="classifier"></a>**classifier**, learned from examples, weighs all words of the
+reply, what they answer, who wrote it and what the rules found, and gives each possible effect a probability.
+
+One effect acts by itself: the likeliest one from 75 % on (disputes and failed tests from 85 %), or one that a rule
+finds, too, from 35 %. "Responded" acts if all effects that careful readers would also call a response make up 75 %.
+The classifier alone never closes a report and never says that a fix was applied. At most two others are suggested; a
+suggestion waits in the [review queue](/inbox/) for a click. If nothing acts, it is only recorded that the author or a
+maintainer <a id="replied"></a>has replied, so that nobody reminds them. The evidence shown is the sentence that weighed
+most.
 
 **Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
 to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only says `Fixes:` of the
@@ -41,6 +48,8 @@ A proof covers the headers that were signed. What needs proof must be aimed at a
 `Content-Type` is not signed, a mail does only what its body says however it is read. A signing domain counts for
 addresses of its own organisation, by the Public Suffix List. Copies of one signed mail act once. A robot's report
 without proof is held, or suggested for a report that exists; it adds neither people nor findings.
+
+**To teach it**, add replies of your own writing to `fixtures/replies` and run `make model`; the README there says how.
 
 **If a rule is wrong**, switch it off by name (`PERFWORK_RULES_OFF`; any rule in the first two tables). The review
 queue shows how people decided on suggestions.

@@ -12,9 +12,12 @@ import pytest
 from bot.explain import explain
 from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail, parse
+from bot.replies.effect import Relation, Standpoint
+from bot.replies.effects import effects_of
 from bot.replies.reading import Reading, read
 from bot.replies.report_lookup import KnownReport, KnownReports
 from tests.conftest import SHARED
+from tracker.domain.events import EventKind, Role
 
 REPORT = "7d3e91c0a45b28f6"
 KNOWN = KnownReport(REPORT, "7d3e91c0a45b28f6", "", ("202603110412.7d3e91c0-perfbot@bot.example.org",))
@@ -36,6 +39,7 @@ def same_time(iso: str) -> str:
     return datetime.fromisoformat(iso).isoformat()
 
 
+AUTHOR = Standpoint(Relation.THREAD, Role.AUTHOR)
 Check = Callable[[ParsedMail, Reading, dict[str, Any]], Any]
 CHECKS: dict[str, Check] = {
     "parse": lambda mail, reading, output: "ok" if output["kind"] != "unreadable" and mail.message_id else "failed",
@@ -71,7 +75,8 @@ CHECKS: dict[str, Check] = {
     },
     # It ends the silence, and nothing else by itself.
     "counts_as_response": lambda mail, reading, output: (
-        [each["state"] for each in output["effects"] if each["mode"] == "auto"] == ["responded"]
+        [each["state"] for each in output["effects"] if each["mode"] == "auto"] in ([], ["responded"])
+        and bool({EventKind.REPLIED, EventKind.RESPONDED} & {each.kind for each in effects_of(reading, AUTHOR, "open")})
     ),
 }
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.mail.quoting import lines_in_context
-from bot.replies.effect import Effect, Mode, Relation, Standpoint, name_of
-from bot.replies.effects import effects_of
+from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
+from bot.replies.effects import effects_by_rules, effects_of
 from bot.replies.lab_answers import candidate_helps, holds_table
 from bot.replies.meaning import intents_of
 from bot.replies.prose.courtesy import has_content
@@ -38,7 +38,7 @@ def reading(text: str, head: str = DEVELOPER) -> Reading:
 def effect(text: str, head: str = DEVELOPER, role: Role = Role.AUTHOR, *, improvement: bool = False) -> Effect:
     if head is OPERATOR:
         role = Role.REPORTER
-    return effects_of(reading(text, head), Standpoint(Relation.THREAD, role, improvement), "open")[0]
+    return next(effects_by_rules(reading(text, head), Standpoint(Relation.THREAD, role, improvement)), NOTHING)
 
 
 def effect_text(text: str, head: str = DEVELOPER, role: Role = Role.AUTHOR, *, improvement: bool = False) -> str:
@@ -141,7 +141,7 @@ def test_a_patch_of_a_person_acts_and_a_debug_patch_does_not() -> None:
     assert effect_text(f"Can you try this?\n\n{diff}") == "fix_proposed auto"
     assert effect_text(f"Please run with this debug patch.\n\n{diff}") == "fix_proposed suggest"
     assert effect_text(f"With the change below it is gone.\n\n{diff}", OPERATOR) == "fix_proposed suggest"
-    effects = effects_of(reading(f"Can you test this?\n\n{diff}"), Standpoint(Relation.THREAD, Role.AUTHOR), "open")
+    effects = effects_by_rules(reading(f"Can you test this?\n\n{diff}"), Standpoint(Relation.THREAD, Role.AUTHOR))
     assert [each.kind for each in effects] == ["fix_proposed", "test_asked"]
 
 
@@ -152,9 +152,8 @@ def test_what_a_third_party_says_decides_nothing() -> None:
 
 
 def test_a_doubt_beside_a_question_is_suggested_and_the_silence_is_over_all_the_same() -> None:
-    effects = effects_of(
-        reading("This looks like noise.\nCan you rerun it?"), Standpoint(Relation.THREAD, Role.AUTHOR), "open"
-    )
+    doubt = reading("This looks like noise.\nCan you rerun it?")
+    effects = effects_by_rules(doubt, Standpoint(Relation.THREAD, Role.AUTHOR))
     assert [(each.kind, each.mode) for each in effects] == [
         *(("asked", Mode.AUTO), ("disputed", Mode.SUGGEST), ("responded", Mode.AUTO))
     ]
@@ -178,7 +177,7 @@ def test_the_commit_that_is_named_as_the_fix(text: str, title: str, sha: str) ->
 def test_the_culprit_is_no_fix_of_its_own() -> None:
     standpoint = Standpoint(Relation.THREAD, Role.AUTHOR, culprit="3b1f0c9d2e44" + "0" * 28)
     reply = reading("What was broken before was fixed by commit 3b1f0c9d2e44.")
-    assert [each.rule for each in effects_of(reply, standpoint, "open")] == ["reply_of_author"]
+    assert [each.rule for each in effects_by_rules(reply, standpoint)] == ["reply_of_author"]
 
 
 def test_improvements() -> None:
@@ -189,7 +188,7 @@ def test_improvements() -> None:
 def test_a_rule_can_be_switched_off() -> None:
     off = replace(LAB, rules_off=frozenset({"expected"}))
     mail = parse(f"{DEVELOPER}Message-ID: <a@b>\n\nThis is expected.\n".encode())
-    found = effects_of(read(mail, off), Standpoint(Relation.THREAD, Role.AUTHOR), "open")
+    found = effects_by_rules(read(mail, off), Standpoint(Relation.THREAD, Role.AUTHOR))
     assert [each.rule for each in found] == ["reply_of_author"]
 
 

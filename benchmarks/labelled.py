@@ -1,0 +1,108 @@
+"""The labelled real threads (../shared/data): each reply with its label, and what is known when it is read.
+
+A quarter of threads-dev-2 is put aside: nothing is learned from it, tuned on it or looked up in it. It judges the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bot.archives.sources.mbox import read_mbox
+from bot.explain import track
+from bot.mail.identity import BotIdentity
+from bot.replies.classifier.training import REAL, Labelled
+from bot.replies.effect import Relation, Standpoint
+from bot.replies.effects import effects_by_rules, facts_of
+from bot.replies.reading import Reading, understand
+from bot.replies.report_lookup import KnownReport, KnownReports
+from bot.robot_reports.report import find_report
+
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+LAB = "oliver.sang@intel.com,rong.a.chen@intel.com,yujie.liu@intel.com"
+# As described in the data's README.
+LKP = BotIdentity(
+    address="perfbot@bot.example.org",
+    robots=frozenset(f"{LAB},lkp@intel.com".split(",")),
+    operators=frozenset(f"{LAB},feng.tang@intel.com,zhengjun.xing@linux.intel.com,beibei.si@intel.com".split(",")),
+    trust_policy="open",
+)
+OTHER_LAB_PEOPLE = frozenset(
+    {"ying.huang@intel.com", "fengwei.yin@intel.com", "aaron.lu@intel.com", "xiaolong.ye@intel.com"}
+    | {"xing.zhengjun@linux.intel.com"}
+)
+SETS = ("threads-dev", "threads-dev-2")
+
+
+def is_put_aside(message_id: str) -> bool:
+    """Whether the thread of this report judges the end."""
+    return hashlib.sha1(message_id.encode(), usedforsecurity=False).hexdigest()[0] in "0123"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledReply:
+    """One reply: the set and the report it belongs to, its label, and what it says."""
+
+    set: str
+    thread: str
+    label: Mapping[str, Any]
+    reading: Reading
+    standpoint: Standpoint
+
+    @property
+    def acceptable(self) -> frozenset[str]:
+        """The effects that one of the careful readers accepts."""
+        return frozenset({self.label["status_effect"], *self.label.get("also_acceptable", ())})
+
+    def training(self) -> Labelled:
+        by_rules = list(effects_by_rules(self.reading, self.standpoint))
+        facts = facts_of(self.reading, self.standpoint, by_rules)
+        return Labelled(self.thread, facts, self.label["status_effect"], REAL)
+
+
+@cache
+def replies(*, put_aside: bool = False) -> tuple[LabelledReply, ...]:
+    """Return the replies of both sets but those put aside, or only those that are put aside."""
+    return tuple(each for name in SETS for each in _replies_of(name, put_aside))
+
+
+def _replies_of(name: str, put_aside: bool) -> Iterator[LabelledReply]:
+    threads = json.loads((SHARED / f"{name}.json").read_text())
+    labels = {
+        label["msgid"]: (key, thread, label)
+        for key, thread in threads.items()
+        if put_aside is (name == SETS[1] and is_put_aside(key))
+        for label in thread["replies"]
+    }
+    identity = replace(LKP, operators=LKP.operators | OTHER_LAB_PEOPLE)
+    readings = [understand(mail.raw, identity) for mail in read_mbox(SHARED / f"{name}.mbox")]
+    known = _known_reports(name, readings, identity)
+    for reading in readings:
+        relations = known.relations(reading)
+        report = next(iter(relations), "")
+        if report:
+            known.file(reading.mail.message_id, report)
+        if reading.mail.message_id in labels:
+            key, thread, label = labels[reading.mail.message_id]
+            standpoint = (
+                known.standpoint(reading, report, relations[report], identity)
+                if report
+                else Standpoint(Relation.THREAD, improvement=thread["kind"] == "improvement")
+            )
+            yield LabelledReply(name, key, label, reading, standpoint)
+
+
+def _known_reports(name: str, readings: list[Reading], identity: BotIdentity) -> KnownReports:
+    known = KnownReports()
+    file = SHARED / f"{name}.known.json"
+    for each in json.loads(file.read_text()) if file.exists() else ():
+        known.add(KnownReport(each["id"], each["culprit"], each["title"], (each["message_id"],)))
+    for reading in readings:
+        if reading.mail.author.email in identity.robots and (report := find_report(reading.mail)):
+            track(known, reading.mail, report, proven=True)
+    return known

@@ -1,0 +1,28 @@
+"""`make model`: learns the classifier from the written examples and, where they are, from the labelled threads."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from benchmarks import labelled  # noqa: E402
+from bot.replies.classifier import examples, model, training  # noqa: E402
+
+
+def training_data() -> list[training.Labelled]:
+    """Return all that may be learned from, the real replies first."""
+    if not labelled.SHARED.is_dir():
+        sys.exit(f"the labelled threads are not on this machine (expected in {labelled.SHARED})")
+    real = [each.training() for each in labelled.replies()]
+    return [*real, *training.labelled(examples.load())]
+
+
+if __name__ == "__main__":
+    learned = training.train(training_data())
+    model.save(learned)
+    size = model.FILE.stat().st_size
+    print(
+        f"{len(learned.rows)} features, {len(learned.effects)} effects, {size / 1e6:.2f} MB, {learned.trained_on[:16]}"
+    )

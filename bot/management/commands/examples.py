@@ -1,0 +1,34 @@
+"""`examples check`: are the written examples of replies (fixtures/replies) well-formed, each of its own?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from bot.replies.classifier.examples import EFFECTS, FOLDER, load
+
+
+class Command(BaseCommand):
+    help = "Check the written examples that the classifier of replies learns from, and count them by effect."
+    requires_system_checks = ["perfwork"]
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("action", choices=["check"])
+        parser.add_argument(
+            "folder", nargs="?", type=Path, default=FOLDER, help="of .jsonl files (default: %(default)s)"
+        )
+
+    def handle(self, *, folder: Path, **options: Any) -> None:
+        try:
+            counts = Counter(each.effect for each in load(folder))
+        except (OSError, ValueError) as error:
+            raise CommandError(str(error)) from None
+        if not counts:
+            raise CommandError(f"{folder}: no .jsonl files; fixtures/replies/README.md says what they hold")
+        for effect in EFFECTS:
+            self.stdout.write(f"{effect:16}{counts[effect]:6}")
+        self.stdout.write(f"{'in all':16}{counts.total():6}")
