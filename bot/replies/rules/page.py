@@ -24,7 +24,7 @@ Written rules find phrases. A <a id="classifier"></a>**classifier**, learned fro
 reply, what they answer, who wrote it and what the rules found, and gives each possible effect a probability.
 
 One effect acts by itself: the likeliest one from 75 % on (disputes and failed tests from 85 %), or one that a rule
-finds, too, from 35 %. "Responded" acts if all effects that careful readers would also call a response make up 75 %.
+finds, too, from 35 %. "Responded" acts if all effects that careful readers would also call a response make up 70 %.
 The classifier alone never closes a report and never says that a fix was applied. At most two others are suggested; a
 suggestion waits in the [review queue](/inbox/) for a click. If nothing acts, it is only recorded that the author or a
 maintainer <a id="replied"></a>has replied, so that nobody reminds them. The evidence shown is the sentence that weighed
