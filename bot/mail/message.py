@@ -13,6 +13,7 @@ from email.message import Message as Part
 from bot.mail import headers
 from bot.mail.addresses import Address, parse_addresses
 from bot.mail.mime import parts
+from bot.mail.rewritten_from import behind_list
 
 MAX_BYTES = 10_000_000  # the rest of a larger mail is not parsed
 # Headers of auto-responders from before RFC 3834.
@@ -158,7 +159,7 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
         references=headers.message_ids(all_of("references")),
         subject=headers.decode(first("subject")),
         date=headers.date(first("date"), values.get("received", ())),
-        author=author[0] if author else Address("", ""),
+        author=behind_list(author[0], all_of) if author else Address("", ""),
         to=_with_decoded_names(parse_addresses(all_of("to"))),
         cc=_with_decoded_names(parse_addresses(all_of("cc"))),
         delivered_to=tuple(address for name in _ENVELOPE for address in parse_addresses(all_of(name))),

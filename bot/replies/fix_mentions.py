@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_TITLE = re.compile(r"\(?\"((?:\[[^\]\"]{1,40}\] ?)?[^\s\":][^\"]{0,40}: [^\"]{4,200})\"")
+_TITLE = re.compile(r"\(?\"\s?((?:\[[^\]\"]{1,40}\] ?)?[^\s\":][^\"]{0,40}: [^\"]{4,200})\"")
 _SHA = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
 
 

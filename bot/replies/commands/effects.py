@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from bot.replies.commands.grammar import Command, Word
 from bot.replies.effect import Effect, Mode
 from tracker.domain.events import EventKind
@@ -22,6 +24,17 @@ COMMANDED: dict[Word, EventKind] = {
 }
 COMMAND = "command_"  # what the rules of commands begin with
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
+_IN_QUOTES = re.compile(r"""["“”„«»]\s?([^"“”„«»]{3,})\s?["“”„«»][.,]?|['‘‚](.{3,})['’‘][.,]?""")
+
+
+def without_quotes(title: str) -> str:
+    """Return a title that somebody put into quotes, typographic ones too, without them.
+
+    >>> without_quotes("“mm: take the lock”")
+    'mm: take the lock'
+    """
+    found = _IN_QUOTES.fullmatch(title)
+    return (found[1] or found[2]).strip() if found else title
 
 
 def effect_of(command: Command) -> Effect:
@@ -32,6 +45,6 @@ def effect_of(command: Command) -> Effect:
         Mode.AUTO,
         COMMAND + command.word.replace(" ", "_"),
         quote=f"{command.word} {text}".strip(),
-        title=text if command.word in _IN_TITLE else "",
+        title=without_quotes(text) if command.word in _IN_TITLE else "",
         remark="" if command.word in _IN_TITLE else text,
     )

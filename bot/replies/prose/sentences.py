@@ -34,7 +34,7 @@ _WORD = re.compile(r"[A-Za-z][a-z']+")
 # Abbreviations, whose full stop ends no sentence: "e.g. ", "vs. ", "i.e. ".
 _SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|etc|approx|resp|incl|aka|no|nr|fig|sec|min|max|avg)|\b[A-Z])\.\Z", re.I)
 _END = re.compile(r"[.!?]+[\"')\]]{0,3}(?=\s)")
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "…": "..."})
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "…": "..."})
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,3 +279,22 @@ def test_a_salad_of_cues(words: list[str]) -> None:
 
 def test_the_labs_rules_are_its_own() -> None:
     assert {rule.by for rule in OPERATORS} == {"operator"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "mm/vmscan: stop it",
+        '"mm/vmscan: stop it"',
+        "“mm/vmscan: stop it”",
+        "„mm/vmscan: stop it“",
+        "« mm/vmscan: stop it »",
+        "'mm/vmscan: stop it'",
+        "‘mm/vmscan: stop it’.",
+    ],
+)
+def test_a_title_in_quotes_is_the_title(written: str) -> None:
+    (by_command, *_) = effects_of(reading(f"#lkp fix: {written}"), Standpoint(Relation.THREAD, Role.AUTHOR), "open")
+    assert by_command.title == "mm/vmscan: stop it"
+    if written[0] in '"“„«':
+        assert effect(f"This should be fixed by {written}").title == "mm/vmscan: stop it"
