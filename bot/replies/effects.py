@@ -22,7 +22,7 @@ from bot.replies.fix_mentions import named_commit
 from bot.replies.intents import Intent
 from bot.replies.lab_answers import candidate_helps, first_answer, first_statement, holds_table
 from bot.replies.meaning import FoundIntent, intents_of
-from bot.replies.prose.courtesy import first_with_content, has_content
+from bot.replies.prose.courtesy import has_content
 from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
 from bot.replies.sender_kind import SenderKind
@@ -325,11 +325,16 @@ def _has_substance(reading: Reading) -> bool:
     commanded_lines = {command.line for command in reading.commands.good}
     if commanded_lines:
         return True
-    names = {*reading.mail.author.name.split()[:6], *reading.audience.reporters, *reading.audience.others}
-    return has_content(reading.own_text, names)
+    return has_content(reading.own_text, _names_in(reading))
 
 
 def _evidence_text(reading: Reading) -> str:
     """Return the first sentence that says something, as evidence."""
     texts = [each.text for each in reading.sentences] or [" ".join(reading.own_text[:2000].split())[:300]]
-    return first_with_content(texts)
+    names = _names_in(reading)
+    return next((each for each in texts[:50] if has_content(each, names)), texts[0])
+
+
+def _names_in(reading: Reading) -> set[str]:
+    """Return the names of people on the thread, which a greeting holds beside courtesy."""
+    return {*reading.mail.author.name.split()[:6], *reading.audience.reporters, *reading.audience.others}

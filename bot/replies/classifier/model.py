@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bot.replies.classifier.features import MOST_SENTENCES, ReplyFacts, features, grams
-from bot.replies.prose.courtesy import has_content
+from bot.replies.prose.courtesy import has_content, is_salutation
 
 FILE = Path(__file__).with_name("model.npz")
 SCALE = 256.0  # weights are stored as 16-bit integers, in units of 1/SCALE
@@ -71,8 +71,9 @@ class Model:
 
 def _telling(facts: ReplyFacts, found: Mapping[str, float]) -> dict[str, list[str]]:
     """Return the sentences that are more than courtesy, with their n-grams that the model knows."""
-    texts = (each.text for each in facts.sentences[:MOST_SENTENCES])
-    return {text: [gram for gram in dict.fromkeys(grams(text)) if gram in found] for text in texts if has_content(text)}
+    texts = [each.text for each in facts.sentences[:MOST_SENTENCES]]
+    telling = [text for text in texts if has_content(text) and not is_salutation(text)]
+    return {text: [gram for gram in dict.fromkeys(grams(text)) if gram in found] for text in telling}
 
 
 def _heaviest(weighed: Mapping[str, float], most: int = 3) -> Sequence[str]:

@@ -16,6 +16,7 @@ _WORDS = re.compile(
 )
 _POLITE = re.compile(r"(?:many |a lot of )?(?:thanks?|thank you|sorry|got it|glad|you are welcome|hope)\b", re.I)
 _GREETING = re.compile(r"(?:thanks?|thank you|hi|hello|sorry|ok|okay)\b[^.]{0,30}[,.!]?\Z", re.I)
+_SALUTATION = re.compile(r"(?:hi|hello|hey|hallo|dear)\b[^.?!:]{0,40}[,.!]?", re.I)
 MAX_TEXT = 50_000
 MAX_NAMES = 200
 
@@ -27,9 +28,9 @@ def has_content(text: str, names: Iterable[str] = ()) -> bool:
     return bool(_WORDS.sub("", re.sub(rf"\b(?:{people})\b", "", text, flags=re.I) if people else text).strip())
 
 
-def first_with_content(texts: list[str]) -> str:
-    """Return the first sentence that is more than courtesy, else the first."""
-    return next((each for each in texts if len(_WORDS.sub("", each).strip()) > 2), texts[0])
+def is_salutation(text: str) -> bool:
+    """Whether a sentence is a salutation: "Hi Lee," or "Dear all,"."""
+    return bool(_SALUTATION.fullmatch(text))
 
 
 def is_polite(sentence: Sentence) -> bool:

@@ -61,7 +61,8 @@ def test_sentences_that_no_example_has(text: str, role: Role | None, expected: s
 
 
 def test_the_evidence_is_no_greeting() -> None:
-    opinion = load().opinion(facts("Hi,", "Thanks a lot for the report!", "I will send a fix tomorrow.", "Cheers"))
+    texts = ("Hi Oliver,", "Thanks a lot for the report!", "I will send a fix tomorrow.", "Cheers")
+    opinion = load().opinion(facts(*texts))
     assert opinion.sentences["working"] == "I will send a fix tomorrow."
 
 
