@@ -70,6 +70,7 @@ def is_candidate_fix(reading: Reading, standpoint: Standpoint) -> bool:
     title = reading.patches[0].title or posted_title(subject)
     if (standpoint.title and title == standpoint.title) or standpoint.relation in CONTEXT:
         return cures(reading)
-    if standpoint.relation is Relation.THREAD and is_in_series(subject):
+    improves = standpoint.improvement and standpoint.relation is Relation.CULPRIT  # it may fix anything but a slowdown
+    if improves or (standpoint.relation is Relation.THREAD and is_in_series(subject)):
         return speaks_to(reading, standpoint)
     return standpoint.relation is not Relation.LINK or cures(reading)

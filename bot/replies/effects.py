@@ -332,7 +332,8 @@ def _evidence_text(reading: Reading) -> str:
     """Return the first sentence that says something, as evidence."""
     texts = [each.text for each in reading.sentences] or [" ".join(reading.own_text[:2000].split())[:300]]
     names = _names_in(reading)
-    return next((each for each in texts[:50] if has_content(each, names)), texts[0])
+    telling = [each for each in texts[:50] if has_content(each, names)]
+    return next((each for each in telling if len(each.split()) > 2), "") or next(iter(telling), texts[0])  # not "Yes."
 
 
 def _names_in(reading: Reading) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +106,14 @@ def test_no_cure(text: str) -> None:
 )
 def test_candidate_fixes(subject: str, text: str, relation: Relation, expected: bool) -> None:
     assert is_candidate_fix(mail(subject, f"{text}\n---\n{DIFF}"), standpoint(relation)) is expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("It lost counts.", False), ("It regressed vm-scan.", True)])
+def test_a_fix_of_an_improvements_culprit_is_a_candidate_only_if_it_speaks_of_a_regression(
+    text: str, expected: bool
+) -> None:
+    improvement = replace(standpoint(Relation.CULPRIT), improvement=True)
+    assert is_candidate_fix(mail("[PATCH] mm: keep folios warm", f"{text}\n---\n{DIFF}"), improvement) is expected
 
 
 @pytest.mark.parametrize(
