@@ -61,6 +61,8 @@ class Running:
     def __init__(self, directory: Path, **settings: str) -> None:
         self.directory, self.settings = directory, settings
         self.inbox = DemoInbox(directory / "inbox")
+        # An archive that can't be read is tried less and less often, and one without a mail has no branch.
+        self.inbox.add(b"From: Lee <lee@dev.example>\nMessage-ID: <first@dev.example>\nSubject: hello\n\nhi\n")
         self.tree = DemoTree(directory / "linux.git")
         self.mail = Slow(self.inbox)
         self.smtp = Controller(self.mail, hostname="127.0.0.1", port=free_port())

@@ -359,4 +359,4 @@ def test_a_megabyte_of_the_worst_is_read_in_seconds(worst: int) -> None:
         find_report(found)
         read(found, BOT)
         # Linear work on a megabyte takes a fraction of this; anything quadratic takes minutes.
-        assert time.process_time() - start < 5, raw[:80]
+        assert time.process_time() - start < 15, raw[:80]
