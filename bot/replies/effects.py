@@ -1,7 +1,7 @@
 """What a mail does to a report: automatic events, suggestions, or nothing (DESIGN rules 4 and 8).
 
-A patch and a robot's notice need no sentence. Among sentences the first rule that matches decides, and others in the
-same mail only suggest. Any reply of substance by author or maintainer counts as a response, whatever else it says.
+A patch and a robot's notice need no sentence. What sentences mean, rules and the classifier decide together
+(classifier/decide.py); where nothing acts, it is still recorded that author or maintainer has replied.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PATCH_RULES = {
     Relation.PATCH_THREAD: "patch_in_patch_thread",
 }
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
-# The events that a third party's reply can suggest; others are for author and maintainers.
+# The events that a rule can suggest for a third party's reply; others are for author and maintainers.
 _THIRD_PARTY_KINDS = frozenset(
     {
         *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED, EventKind.FIX_WITHDRAWN),

@@ -55,7 +55,8 @@ class Passes(Enum):
 class Look:
     """What stage one sees of a mail: whether it must be parsed, and the names of all that may make it relevant.
 
-    These are the mails it answers and links to, the commits it says it fixes, and the title it reverts.
+    These are the mails it answers and links to, the culprit whose report it answers, the commits it says it fixes, and
+    the title it reverts.
     """
 
     why: Passes

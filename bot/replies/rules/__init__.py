@@ -1,7 +1,7 @@
 """The rules that read plain English: few and general, in order of precedence.
 
 One file per theme, in the notation of phrases.py; docs/reading.md is generated from them (`make reading`), one row per
-`Rule`. The first matching rule with an effect decides what the mail does; others only suggest.
+`Rule`. The first matching rule with an effect is what the rules say of the mail; classifier/decide.py weighs it.
 To add a rule: a `Rule` in the file of its theme, sample sentences in tests/bot/replies/test_rules.py, then
 `make reading`, which measures it on the labelled threads. Never add a rule for one known mail.
 """

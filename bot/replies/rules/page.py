@@ -90,7 +90,7 @@ def page(accuracy: Mapping[str, Any]) -> str:
 
 # What is read without a sentence, by the names that the review queue and `explain` show.
 FACTS = {
-    "reply_of_author": "a reply of substance by author or maintainer: responded, automatic",
+    "reply_of_author": "a reply of substance by author or maintainer: responded, if nothing is more telling",
     "patch_in_reply": "a person replies with a patch: fix proposed, automatic",
     "patch_closes_report": "a patch posted elsewhere has `Closes:` or `Link:` to the report: fix proposed, automatic",
     "patch_names_culprit": "a patch elsewhere says `Fixes:` of the culprit, or reverts it: fix proposed, suggested",
