@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from benchmarks.replies import LKP, SHARED
 from bot.archives.sources.mbox import read_mbox
 from bot.explain import track
 from bot.mail.identity import BotIdentity
@@ -23,15 +23,6 @@ from bot.replies.reading import Reading, understand
 from bot.replies.report_lookup import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-LAB = "oliver.sang@intel.com,rong.a.chen@intel.com,yujie.liu@intel.com"
-# As described in the data's README.
-LKP = BotIdentity(
-    address="perfbot@bot.example.org",
-    robots=frozenset(f"{LAB},lkp@intel.com".split(",")),
-    operators=frozenset(f"{LAB},feng.tang@intel.com,zhengjun.xing@linux.intel.com,beibei.si@intel.com".split(",")),
-    trust_policy="open",
-)
 OTHER_LAB_PEOPLE = frozenset(
     {"ying.huang@intel.com", "fengwei.yin@intel.com", "aaron.lu@intel.com", "xiaolong.ye@intel.com"}
     | {"xing.zhengjun@linux.intel.com"}
