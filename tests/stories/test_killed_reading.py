@@ -106,8 +106,10 @@ def dense(shared: Path, folder: Path) -> Path:
     return epoch
 
 
-@pytest.mark.parametrize("make_archive", [archive, *([dense] if KILLS >= 50 else [])])
-def test_killed_at_any_moment(shared: Path, tmp_path: Path, make_archive: Callable[[Path, Path], Path]) -> None:
+@pytest.mark.parametrize(("make_archive", "fewest"), [(archive, 80), *([(dense, 70)] if KILLS >= 50 else [])])
+def test_killed_at_any_moment(
+    shared: Path, tmp_path: Path, make_archive: Callable[[Path, Path], Path], fewest: int
+) -> None:
     epoch = make_archive(shared, tmp_path)
     undisturbed, killed = tmp_path / "calm", tmp_path / "stormy"
     for var in (undisturbed, killed):
@@ -135,6 +137,6 @@ def test_killed_at_any_moment(shared: Path, tmp_path: Path, make_archive: Callab
     one, other = stored(undisturbed), stored(killed)
     for name in TABLES:
         assert other[name] == one[name], name
-    assert len(one["messages"]) > 70
+    assert len(one["messages"]) > fewest
     assert cursor(killed) == end
     assert stops - {"", end}
