@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from bot.processes import end_with_parent
+from bot.processes import start_child
 
 log = logging.getLogger(__name__)
 _STABLE_AFTER = 10.0  # seconds; a process that lived longer is restarted at once
@@ -63,7 +63,7 @@ class Supervisor:
             child.not_before = now + wait
             log.warning("%s exited with %s; restarting in %.1f s", child.name, code, wait)
         if child.process is None and now >= child.not_before:
-            child.process = subprocess.Popen(child.command, preexec_fn=end_with_parent, start_new_session=True)
+            child.process = start_child(child.command, new_session=True)
             child.started = now
             log.info("%s runs as process %d", child.name, child.process.pid)
 

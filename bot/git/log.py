@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -16,7 +15,6 @@ from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.commits import LogCommit, parse_timestamp
 from bot.git.graph import Graph
-from bot.processes import end_with_parent
 
 _FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
 _PROGRESS_EVERY = 2000
@@ -74,13 +72,10 @@ def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommi
 def _records(repository: Path, tips: Collection[str], without: Collection[str]) -> Iterator[bytes]:
     """Yield git's output, split at the NULs that end each commit; no message can contain one."""
     revisions = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
-    command = git.command(repository, "log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
-    pipe = subprocess.PIPE
+    arguments = ("log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
     with (
         tempfile.TemporaryFile() as stderr,  # an unread pipe would block git once it is full
-        subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=stderr, env=_ENVIRONMENT, preexec_fn=end_with_parent
-        ) as running,
+        git.start(repository, *arguments, stderr=stderr, env=_ENVIRONMENT) as running,
     ):
         timer = threading.Timer(TIMEOUT, running.kill)
         timer.start()

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from bot.errors import Unreadable
-from bot.processes import end_with_parent
+from bot.processes import start_child
 
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -30,24 +30,41 @@ ENVIRONMENT = {
 }
 
 
+# What a repository's own configuration could make git run.
+_SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "log.showSignature=false")
 _TERMINATE_TIMEOUT = 3.0  # seconds
 
 
 def command(repository: Path, *arguments: str) -> list[str]:
-    """Return a git command line for this repository, whoever owns it: we only read, and run none of its hooks.
+    """Return a git command line for this repository, whoever owns it: whatever its configuration says, git runs none of
+    its hooks and monitors, and trusts no other repository.
 
     The directory is explicit: for a broken repository, git would otherwise look for another in the folders above.
     """
     inner = repository / ".git"
-    return [
-        "git",
-        "-c",
-        "safe.directory=*",
-        "-c",
-        "log.showSignature=false",
-        f"--git-dir={inner if inner.exists() else repository}",
-        *arguments,
-    ]
+    directory = inner if inner.exists() else repository
+    settings = (f"safe.directory={directory.absolute()}", *_SETTINGS)
+    return ["git", *(word for each in settings for word in ("-c", each)), f"--git-dir={directory}", *arguments]
+
+
+def start(
+    repository: Path,
+    *arguments: str,
+    stdin: int | IO[bytes] | None = subprocess.PIPE,
+    stderr: int | IO[bytes] = subprocess.PIPE,
+    env: Mapping[str, str] = ENVIRONMENT,
+    bufsize: int = -1,
+    new_session: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start git, its output in a pipe; every git process of Perfwork is started here. Raises Unreadable without git."""
+    line = command(repository, *arguments)
+    out = subprocess.PIPE
+    try:
+        return start_child(
+            line, stdin=stdin, stdout=out, stderr=stderr, env=env, bufsize=bufsize, new_session=new_session
+        )
+    except FileNotFoundError as missing:
+        raise Unreadable("git is not installed: install the package git") from missing
 
 
 def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 600) -> bytes:
@@ -55,21 +72,8 @@ def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 
 
     `timeout` is in seconds.
     """
-    pipe = subprocess.PIPE
-    try:
-        # A process group of its own: helpers of a fetch would otherwise survive git, and keep its pipes open.
-        running = subprocess.Popen(
-            command(repository, *arguments),
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            env=ENVIRONMENT,
-            start_new_session=True,
-            preexec_fn=end_with_parent,
-        )
-    except FileNotFoundError as missing:
-        raise Unreadable("git is not installed: install the package git") from missing
-    with running:
+    # A process group of its own: helpers of a fetch would otherwise survive git, and keep its pipes open.
+    with start(repository, *arguments, new_session=True) as running:
         try:
             out, stderr = running.communicate(stdin, timeout)
         except subprocess.TimeoutExpired as error:
@@ -101,32 +105,20 @@ def pipe(
     """
     with (
         tempfile.TemporaryFile() as stdin_file,
-        subprocess.Popen(
-            command(repository, *first),
-            stdin=_filled(stdin_file, stdin),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=ENVIRONMENT,
-            preexec_fn=end_with_parent,
-        ) as producer,
+        start(repository, *first, stdin=_filled(stdin_file, stdin), stderr=subprocess.DEVNULL) as producer,
+        start(repository, *second, stdin=producer.stdout) as consumer,
     ):
         try:
-            completed = subprocess.run(
-                command(repository, *second),
-                stdin=producer.stdout,
-                capture_output=True,
-                env=ENVIRONMENT,
-                timeout=timeout,
-                preexec_fn=end_with_parent,
-            )
+            out, stderr = consumer.communicate(timeout=timeout)
             producer.wait(timeout)
         except subprocess.TimeoutExpired as error:
             raise Unreadable(f"{repository}: git {_subcommand(first)} took more than {timeout:.0f} s") from error
         finally:
+            consumer.kill()
             producer.kill()
-    if completed.returncode or producer.returncode:
-        raise Unreadable(f"{repository}: git {_subcommand(first)}: {error_line(completed.stderr)}")
-    return completed.stdout
+    if consumer.returncode or producer.returncode:
+        raise Unreadable(f"{repository}: git {_subcommand(first)}: {error_line(stderr)}")
+    return out
 
 
 def _filled(file: IO[bytes], content: bytes) -> IO[bytes]:

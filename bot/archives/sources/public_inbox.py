@@ -22,7 +22,6 @@ from bot.archives.checkpoint import ReadCheckpoint
 from bot.archives.sources.raw import LIMIT, RawMail
 from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.processes import end_with_parent
 from tracker.domain.english import counted
 
 _SLICE = 256  # mails named to the unpacker at once
@@ -146,18 +145,7 @@ class _Reading:
         self.feeder.start()
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        try:
-            return subprocess.Popen(
-                git.command(self.epoch, *arguments),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self.errors,
-                env=git.ENVIRONMENT,
-                bufsize=1 << 18,
-                preexec_fn=end_with_parent,
-            )
-        except FileNotFoundError as missing:
-            raise Unreadable("git is not installed: install the package git") from missing
+        return git.start(self.epoch, *arguments, stderr=self.errors, bufsize=1 << 18)
 
     def _feed(self) -> None:
         """Pass the names on in slices, until all are named or the unpacker has ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import socket
 import subprocess
@@ -182,3 +183,40 @@ def test_the_worker_does_not_ask_a_server_every_minute(
     settings.PERFWORK_FETCH_EVERY = 0.0
     track_tree("linus")
     assert [tag.name for tag in read_refs(repository).versions] == ["v9.0", "v9.0.1"]
+
+
+@pytest.mark.parametrize("kind", [("--mirror",), ()], ids=["mirror", "with a work tree"])
+def test_nothing_of_a_configured_clone_is_run(upstream: Linux, tmp_path: Path, kind: tuple[str, ...]) -> None:
+    """A hook of somebody who may write to the clone would run as the bot."""
+    repository = clone(upstream, tmp_path / "clone", *kind)
+    inner = repository / ".git" if not kind else repository
+    ran = tmp_path / "ran"
+    hooks = tmp_path / "hooks"
+    for place in (inner / "hooks", hooks):
+        place.mkdir(exist_ok=True)
+        for name in ("reference-transaction", "post-merge", "pre-auto-gc", "post-update"):
+            (place / name).write_text(f"#!/bin/sh\necho {name} >> {ran}\n")
+            (place / name).chmod(0o755)
+    monitor = hooks / "monitor"
+    monitor.write_text(f"#!/bin/sh\necho monitor >> {ran}\n")
+    monitor.chmod(0o755)
+    git.run(repository, "config", "core.fsmonitor", str(monitor))
+    for _ in range(2):
+        head = upstream.commit("mm: a")
+        assert fetch(repository, TIMEOUT)
+        git.run(repository, "config", "core.hooksPath", str(hooks))  # and again, with the hooks elsewhere
+        assert git.run(repository, "log", "-1", "--format=%H", head).decode().strip() == head
+    assert not ran.exists()
+
+
+def test_git_is_started_in_one_place() -> None:
+    """So that no call forgets what keeps a repository's own configuration from running."""
+    root = Path(git.__file__).parents[2]
+    starters = set()
+    for path in [*(root / "bot").rglob("*.py"), *(root / "tracker").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.List) and node.elts and isinstance(node.elts[0], ast.Constant):
+                starters |= {path.name} if node.elts[0].value == "git" else set()
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("Popen", "subprocess.run")):
+                starters |= {path.name} if "git" in ast.unparse(node).lower() else set()
+    assert starters == {"repository.py", "inbox.py", "tree.py"}  # the last two build the demo, by git.command
