@@ -13,7 +13,7 @@ from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.follow_ups import compose_follow_ups
 from tests.kernel import TITLE
 from tests.outbox import act, claim
-from tests.stories.test_further_mail import OTHER, mails, measured, still_there
+from tests.stories.test_thread_mail import OTHER, mails, measured, still_there
 from tests.world import DANA, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import BisectResult, Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Report

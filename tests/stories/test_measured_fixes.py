@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kernel import TITLE
-from tests.stories.test_further_mail import FIX, further, mails, measured, read
+from tests.stories.test_thread_mail import FIX, further, mails, measured, read
 from tests.world import DANA, DIFF, LEE, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Commit, Decision, Event, OutgoingState, Report, Suggestion

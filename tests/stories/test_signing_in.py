@@ -32,7 +32,7 @@ def known(db: None) -> str:
 
 
 @pytest.fixture(autouse=True)
-def no_nudge(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_notification(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracker.pages.accounts.views.enqueue", lambda task: None)
 
 

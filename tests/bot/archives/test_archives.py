@@ -202,11 +202,11 @@ BOT = BotIdentity(
         (b"", False),
     ],
 )
-def test_the_sieve(raw: bytes, passes: bool) -> None:
+def test_the_prefilter(raw: bytes, passes: bool) -> None:
     assert (Prefilter({b"known@x", b"with/slash@x"}, BOT).passes(raw) is not Passes.NOT) is passes
 
 
-def test_the_sieve_learns() -> None:
+def test_the_prefilter_learns() -> None:
     prefilter = Prefilter(set(), BOT)
     prefilter.tracked.add(b"new@x")
     assert prefilter.passes(b"In-Reply-To: <new@x>\n\n") is Passes.TRACKED

@@ -171,7 +171,7 @@ def followed() -> Tracked:
     pieces=st.lists(PIECES | st.text(max_size=30), max_size=6),
     author=st.sampled_from([(1_700_000_000, "Dana@dev.example"), (1_700_000_001, "dana@dev.example"), (0, "")]),
 )
-def test_the_quick_look_overlooks_nothing(title: str, pieces: list[str], author: tuple[int, str]) -> None:
+def test_the_prefilter_overlooks_nothing(title: str, pieces: list[str], author: tuple[int, str]) -> None:
     message = "\n".join([title, "", *pieces]).replace("\0", "") + "\n"
     seconds, email = author
     tracked = followed()

@@ -414,7 +414,9 @@ def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, toni: 
     assert OutgoingMail.objects.exclude(purpose="report").get().state == "cancelled"
 
 
-def test_a_nudge_may_be_lost(settings: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_enqueued_task_may_be_lost(
+    settings: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import bot.tasks
     from bot.celery import app
     from tracker.services.enqueue import enqueue

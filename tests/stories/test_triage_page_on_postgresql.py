@@ -14,8 +14,8 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.slow
 
 AGAIN = (
-    *("tests/stories/test_the_desk.py", "tests/stories/test_signing_in.py", "tests/tracker/test_paging.py"),
-    *("tests/tracker/test_filters.py", "tests/tracker/test_by_hand.py"),
+    *("tests/stories/test_triage_page.py", "tests/stories/test_signing_in.py", "tests/tracker/test_paging.py"),
+    *("tests/tracker/test_filters.py", "tests/tracker/test_report_actions.py"),
     *(
         "tests/tracker/test_index.py",
         "tests/tracker/documents/test_release_report.py",
@@ -24,7 +24,7 @@ AGAIN = (
 )
 
 
-def test_the_desk_is_the_same_on_postgresql(postgres: str, tmp_path: Path) -> None:
+def test_the_triage_page_is_the_same_on_postgresql(postgres: str, tmp_path: Path) -> None:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     env = {**ours, "DATABASE_URL": postgres.replace("postgresql://", "postgres://", 1)}
     alone = ["-p", "no:cacheprovider", "-p", "no:xdist", "--basetemp", str(tmp_path / "again")]
