@@ -10,7 +10,7 @@ from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 
-QUEUES = ("mail", "results", "archives", "git", "web")
+QUEUES = ("mail", "results", "archives", "git", "web", "opinions")
 ROUTES = {
     "send_mail": "mail",
     "send_links": "web",  # somebody waits at a page
@@ -20,6 +20,7 @@ ROUTES = {
     "clone_epochs": "git",
     "track_trees": "git",
     "track_tree": "git",
+    "ask_second_opinions": "opinions",  # a language model may take a minute for each answer
 }
 
 app = Celery("perfwork")
@@ -51,5 +52,8 @@ app.conf.beat_schedule = {
         "schedule": settings.PERFWORK_PERIOD,
         "options": {"expires": max(10.0, settings.PERFWORK_PERIOD)},
     }
-    for name in ("take_results", "read_archives", "track_trees", "send_mail")
+    for name in (
+        *("take_results", "read_archives", "track_trees", "send_mail"),
+        *(["ask_second_opinions"] if settings.PERFWORK_READER_URL else []),
+    )
 }

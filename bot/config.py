@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from zipfile import BadZipFile
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -37,6 +38,7 @@ from tracker.services.report_summary import refresh
 
 if TYPE_CHECKING:  # documents and their formats take 40 ms to import, which `read` and `send` do without
     from bot.outbox.bulletins import BulletinConfig
+    from bot.second_opinion.endpoint import Endpoint
 
 TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@example.org>\r\n\r\nA mail.\r\n"
 TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role
@@ -76,6 +78,7 @@ def _identity(keys: KeyCache | None) -> BotIdentity:
         aliases=_aliases(settings.PERFWORK_MAILMAP),
         secret=settings.SECRET_KEY.encode(),
         rules_off=_rules_off(settings.PERFWORK_RULES_OFF),
+        classifier=_classifier(settings.PERFWORK_CLASSIFIER),
     )
 
 
@@ -96,6 +99,20 @@ def compose_config() -> ComposeConfig:
     )
     lookup = partial(find_patch_mail, settings.PERFWORK_LORE) if settings.PERFWORK_LORE else None
     return ComposeConfig(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), lookup)
+
+
+def second_reader() -> Endpoint | None:
+    """Return the endpoint that is asked for second opinions; None if there is none."""
+    if not settings.PERFWORK_READER_URL:
+        return None
+    from bot.second_opinion.endpoint import Endpoint
+
+    return Endpoint(
+        settings.PERFWORK_READER_URL,
+        settings.PERFWORK_READER_MODEL,
+        settings.PERFWORK_READER_KEY,
+        settings.PERFWORK_READER_TIMEOUT,
+    )
 
 
 def bulletin_config() -> BulletinConfig:
@@ -167,6 +184,18 @@ def _policy(path: str) -> Policy:
         raise ImproperlyConfigured(f"PERFWORK_POLICY: {path} can't be read: {error.strerror}") from None
     except ValueError as error:
         raise ImproperlyConfigured(f"PERFWORK_POLICY: {path}: {error}") from None
+
+
+def _classifier(path: str) -> str:
+    """Return the path of an adapted classifier; ImproperlyConfigured if it is none."""
+    if path:
+        from bot.replies.classifier.model import load
+
+        try:
+            load(Path(path))
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            raise ImproperlyConfigured(f"PERFWORK_CLASSIFIER: {path}: {error}") from None
+    return path
 
 
 def _rules_off(names: Iterable[str]) -> frozenset[str]:

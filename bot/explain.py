@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail
+from bot.replies.classifier.nearest import nearest
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.effects import effects_of, without_mere_reply
 from bot.replies.meaning import FoundIntent, intents_of
@@ -36,11 +37,17 @@ class _InputReport:
 
 
 def explain(
-    mails: Iterable[bytes], identity: BotIdentity, known: Iterable[KnownReport] = (), *, rows: bool = False
+    mails: Iterable[bytes],
+    identity: BotIdentity,
+    known: Iterable[KnownReport] = (),
+    *,
+    rows: bool = False,
+    why: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Yield what each mail means, in input order. Reports anywhere in the input are tracked.
 
-    `rows`: include every row of a report's tables.
+    `rows`: include every row of a report's tables. `why`: with each effect, how probable the classifier finds it, the
+    words that weigh most, and the written examples nearest to its evidence.
     """
     readings = [understand(raw, identity) for raw in mails]
     parsed = [reading.mail for reading in readings]
@@ -60,7 +67,7 @@ def explain(
             input_report.acted.append(event)
         input_report.accepted.append(event)
     objects = [
-        _explain_one(reading, reports.get(number), known_reports, input_reports, identity, rows)
+        _explain_one(reading, reports.get(number), known_reports, input_reports, identity, rows, why)
         for number, reading in enumerate(readings)
     ]
     for number, robot_report in reports.items():
@@ -109,6 +116,7 @@ def _explain_one(
     input_reports: Mapping[str, _InputReport],
     identity: BotIdentity,
     rows: bool,
+    why: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
     relations = known_reports.relations(reading) if not robot_report else {}
@@ -133,6 +141,7 @@ def _explain_one(
         effects,
         standpoint,
         rows,
+        why,
     )
 
 
@@ -154,6 +163,7 @@ def _as_json(
     effects: tuple[Effect, ...],
     standpoint: Standpoint,
     rows: bool,
+    why: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
     effects = tuple(each for each in effects if each.kind is not EventKind.REPLIED) or (NOTHING,)
@@ -179,7 +189,11 @@ def _as_json(
             for each in _intents(reading, robot_report, standpoint)
         ],
         "effect": _effect_json(effects[0]),
-        "effects": [_effect_json(each) | {"evidence": each.quote} for each in effects if each.kind],
+        "effects": [
+            _effect_json(each) | {"evidence": each.quote} | (_why_json(each) if why else {})
+            for each in effects
+            if each.kind
+        ],
         "problems": [*reading.problems, *(robot_report.problems if robot_report else ())],
     }
 
@@ -192,3 +206,16 @@ def _intents(reading: Reading, robot_report: RobotReport | None, standpoint: Sta
 
 def _effect_json(effect: Effect) -> dict[str, str | None]:
     return {"state": name_of(effect), "mode": effect.mode.value, "rule": effect.rule or None}
+
+
+def _why_json(effect: Effect) -> dict[str, Any]:
+    near = [
+        {
+            "example": each.example.name,
+            "sentence": each.example.evidence,
+            "state": each.example.effect,
+            "nearness": round(each.nearness, 2),
+        }
+        for each in nearest(effect.quote)
+    ]
+    return {"why": effect.why, "nearest": near}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 from django.db.models import F, Q, QuerySet
 
 from bot.errors import Busy
 from bot.processes import has_died, process_name
+from tracker.models import ServiceLease
 from tracker.models.base import NamedLease
 from tracker.services.clock import database_now
 
@@ -35,6 +38,17 @@ def extend(row: NamedLease, length: timedelta) -> None:
 def release(row: NamedLease) -> None:
     """Release the lease, unless another worker has it by now."""
     _own_lease(row).update(lease_until=None, attempts=0, holder="")
+
+
+@contextmanager
+def service_lease(name: str, length: timedelta) -> Iterator[None]:
+    """Hold the lease of a service that only one worker does at a time. Raises Busy if another one has it."""
+    row, _ = ServiceLease.objects.get_or_create(name=name)
+    acquire(row, length)
+    try:
+        yield
+    finally:
+        release(row)
 
 
 def _own_lease(row: NamedLease) -> QuerySet[NamedLease]:

@@ -22,10 +22,12 @@ from bot.config import (
     configured_transport,
     configured_trees,
     recovery_policy,
+    second_reader,
     send_config,
     tree_paths,
 )
 from bot.errors import Busy, Unreadable
+from bot.leases import service_lease
 from bot.outbox import recovery
 from bot.outbox.bulletins import compose_week
 from bot.outbox.command_answers import approve_answers
@@ -132,6 +134,22 @@ def track_tree(name: str) -> None:
         log.info("%s", busy)
     except (Unreadable, OSError, OperationalError) as error:
         log.error("%s", error)
+
+
+@shared_task(name="ask_second_opinions")
+def ask_second_opinions() -> int:
+    """Ask the lab's language model about replies that nothing sure is known of. Return how many were asked."""
+    reader = second_reader()
+    if reader is None:
+        return 0
+    from bot.second_opinion.asking import ask_about_replies
+
+    try:
+        with service_lease("second opinions", timedelta(minutes=30)):
+            return ask_about_replies(reader, bot_identity(), timezone.now(), settings.PERFWORK_READER_A_DAY)
+    except Busy as busy:
+        log.info("%s", busy)
+        return 0
 
 
 @shared_task(name="send_links")

@@ -57,7 +57,13 @@ PERFWORK_SIGNERS: dict[str, frozenset[str]] = {
 PERFWORK_KEYRING: str = env.str("PERFWORK_KEYRING", default="")
 PERFWORK_DNS: bool = flag("PERFWORK_DNS", False)
 PERFWORK_RULES_OFF: list[str] = env.list("PERFWORK_RULES_OFF", default=[])
+PERFWORK_CLASSIFIER: str = env.str("PERFWORK_CLASSIFIER", default="")
 PERFWORK_MAILMAP: str = env.str("PERFWORK_MAILMAP", default="")
+PERFWORK_READER_URL: str = env.str("PERFWORK_READER_URL", default="").rstrip("/")
+PERFWORK_READER_MODEL: str = env.str("PERFWORK_READER_MODEL", default="default")
+PERFWORK_READER_KEY: str = env.str("PERFWORK_READER_KEY", default="")
+PERFWORK_READER_TIMEOUT: float = seconds("PERFWORK_READER_TIMEOUT", 60.0)
+PERFWORK_READER_A_DAY: int = positive_int("PERFWORK_READER_A_DAY", 200)
 PERFWORK_TRUST: str = env.str("PERFWORK_TRUST", default="verified")
 PERFWORK_ARCHIVES: list[str] = env.list("PERFWORK_ARCHIVES", default=[])
 PERFWORK_FETCH: bool = flag("PERFWORK_FETCH", False)
@@ -90,6 +96,9 @@ if PERFWORK_SENT and not PERFWORK_SENT.startswith(("imap://", "imaps://")):
 
 if PERFWORK_SENT and PERFWORK_SENT not in PERFWORK_ARCHIVES:
     PERFWORK_ARCHIVES.append(PERFWORK_SENT)  # a mail that is found there was sent
+
+if PERFWORK_READER_URL and not PERFWORK_READER_URL.startswith(("http://", "https://")):
+    raise ImproperlyConfigured("PERFWORK_READER_URL: expected an address such as http://127.0.0.1:8080/v1")
 
 if PERFWORK_TRUST not in ("verified", "open", "maintainers"):
     raise ImproperlyConfigured(f"PERFWORK_TRUST: expected verified, open or maintainers, found {PERFWORK_TRUST!r}")

@@ -17,6 +17,7 @@ from bot.archives.sources.raw import RawMail
 from bot.archives.tally import ReadTally
 from bot.mail.identity import BotIdentity
 from bot.replies.sender_kind import SenderKind
+from bot.second_opinion.asking import suggest_stored
 from tracker.models import Finding, Message, PendingReference, RawMessage, Report
 from tracker.services import event_log, report_summary
 
@@ -54,6 +55,7 @@ def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], N
     PendingReference.objects.all().delete()
     mails.delete()
     tally, count = _read_again(RawMessage.objects.exclude(message__kind=SenderKind.SELF), identity, now, progress)
+    suggest_stored()
     event_log.refold(Report.objects.values_list("pk", flat=True))
     report_summary.refresh(Report.objects.values_list("pk", flat=True))
     return Replayed(count, tally, _changed(before))

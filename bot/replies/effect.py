@@ -42,7 +42,10 @@ class Standpoint:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a mail does to one report. `kind` None: no event. `quote` is the evidence."""
+    """What a mail does to one report. `kind` None: no event. `quote` is the evidence.
+
+    `why`: how probable the classifier finds it, and the words that weigh most; "" if a rule alone decides.
+    """
 
     kind: EventKind | None
     mode: Mode
@@ -52,6 +55,7 @@ class Effect:
     commit: str = ""
     tree: str = ""
     remark: str = ""
+    why: str = ""
 
 
 NOTHING = Effect(None, Mode.NONE, "")

@@ -205,6 +205,13 @@ class SuggestionAdmin(ReadOnly):
         self.message_user(request, f"{decision.label}: {done} of {rows.count()}")
 
 
+@admin.register(models.SecondOpinion)
+class SecondOpinionAdmin(ReadOnly):
+    list_display = ("report", "kind", "sentence", "fault", "model", "asked_at")
+    list_filter = ("model", "kind")
+    list_select_related = ("report__culprit",)
+
+
 @admin.register(models.RawMessage)
 class RawMessageAdmin(ReadOnly):
     list_display = ("digest", "archive", "position", "error")

@@ -25,7 +25,16 @@ from tracker.models.outbox import (
     TokenBucket,
 )
 from tracker.models.releases import Parameter, Release, ReleaseCandidate, ReportHighlight, Suite, TextRevision
-from tracker.models.reports import Decision, Event, RelatedCommit, Report, RuleRecord, StableSeries, Suggestion
+from tracker.models.reports import (
+    Decision,
+    Event,
+    RelatedCommit,
+    Report,
+    RuleRecord,
+    SecondOpinion,
+    StableSeries,
+    Suggestion,
+)
 from tracker.models.results import BisectResult, Finding, ToolOutput
 from tracker.models.studies import BasketEntry, Study, StudyKernel, StudyKind
 
@@ -68,6 +77,7 @@ __all__ = [
     "RuleRecord",
     "SavedView",
     "Scenario",
+    "SecondOpinion",
     "SendingStop",
     "ServiceLease",
     "SignIn",

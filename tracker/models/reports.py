@@ -238,6 +238,7 @@ class Suggestion(models.Model):
     in_reply_to = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
     rule = models.TextField(help_text="the rule that read it")
+    why = models.TextField(blank=True, help_text="how probable it is, and the words that weigh most; or who said so")
     decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
     decided_by = models.TextField(blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
@@ -274,6 +275,27 @@ class Suggestion(models.Model):
             remark=self.remark,
             in_reply_to=self.in_reply_to,
         )
+
+
+class SecondOpinion(models.Model):
+    """What a language model answered about one reply: asked once, and kept as the evidence of a suggestion."""
+
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="second_opinions")
+    message_id = models.TextField()
+    model = models.TextField(help_text="its name, as the endpoint was asked for it")
+    answer = models.TextField(blank=True)
+    kind = models.TextField(blank=True, help_text="the event that it sees; empty: none, or the answer does not count")
+    sentence = models.TextField(blank=True)
+    fault = models.TextField(blank=True, help_text="why the answer does not count")
+    asked_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["report", "message_id"], name="a_reply_is_asked_about_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.kind or self.fault or 'nothing'}"
 
 
 class RuleRecord(models.Model):

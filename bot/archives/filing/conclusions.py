@@ -71,7 +71,7 @@ class Conclusions:
         """Store an event as a suggestion, once; of the versions of a patch the last one, until somebody has decided."""
         names = ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to", "remark")
         values = {name: getattr(event, name) for name in names}
-        values |= {"quote": effect.quote[:2000], "rule": effect.rule}
+        values |= {"quote": effect.quote[:2000], "rule": effect.rule, "why": effect.why}
         row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
         later = (event.occurred_at, event.message_id) > (row.occurred_at, row.message_id)
         if not made and later and row.decision == Decision.OPEN:

@@ -25,13 +25,17 @@ class Command(BaseCommand):
         parser.add_argument("--known", metavar="FILE", help='known reports: [{"id", "message_id", "culprit", "title"}]')
         parser.add_argument("--tracked", action="store_true", help="also use the reports in the database")
         parser.add_argument("--rows", action="store_true", help="also print every row of a report's tables")
+        parser.add_argument("--why", action="store_true", help="also print what speaks for each effect")
 
-    def handle(self, *, files: list[str], known: str | None, tracked: bool, rows: bool, **options: Any) -> None:
+    def handle(
+        self, *, files: list[str], known: str | None, tracked: bool, rows: bool, why: bool, **options: Any
+    ) -> None:
         reports = [*(known_reports(Path(known)) if known else ()), *(tracked_reports() if tracked else ())]
         try:
             sources = [source for file in files for source in open_sources(file)]
             mails = (mail.raw for source in sources for mail in source.mails("", source.goal()))
-            for each in explain(mails, bot_identity() if tracked else identity_without_keys(), reports, rows=rows):
+            identity = bot_identity() if tracked else identity_without_keys()
+            for each in explain(mails, identity, reports, rows=rows, why=why):
                 self.stdout.write(json.dumps(each, ensure_ascii=False))
         except (Unreadable, OSError) as error:
             raise CommandError(str(error)) from None

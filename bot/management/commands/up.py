@@ -52,7 +52,14 @@ def commands(bind: str, workers: int) -> dict[str, list[str]]:
             *("--log-level", "warning", "--worker-tmp-dir", "/dev/shm"),
         ],
         "worker": [*worker, "--queues", "mail,results,web", "--hostname", "mail@%h", *_of(workers)],
-        "fetcher": [*worker, "--queues", "archives,git", "--hostname", "archives@%h", *_of(workers + EXTRA_FETCHERS)],
+        "fetcher": [
+            *worker,
+            "--queues",
+            "archives,git,opinions",
+            "--hostname",
+            "archives@%h",
+            *_of(workers + EXTRA_FETCHERS),
+        ],
         "scheduler": [
             *(*celery, "beat", "--loglevel", "WARNING", "--pidfile="),
             *("--schedule", str(settings.VAR / "beat-schedule")),

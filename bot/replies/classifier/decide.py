@@ -78,12 +78,12 @@ def _is_suggested(name: str, acting: str, opinion: Opinion) -> bool:
 def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Effect:
     """Return the effect of this name as the rule found it, else with the sentence that decides."""
     if rule:
-        return replace(rule, mode=mode)
+        return replace(rule, mode=mode, why=opinion.why(name))
     quote = opinion.sentences.get(name, "")
     kind = kind_of(name)
     title, sha = named_commit(quote) if kind in _FIXES else ("", "")
     rule_name = name if name == "improvement_ack" else RULE
-    return Effect(kind, mode, rule_name, quote=quote, title=bare_title(title), remark=sha)
+    return Effect(kind, mode, rule_name, quote=quote, title=bare_title(title), remark=sha, why=opinion.why(name))
 
 
 def _beside(found: Iterable[Effect]) -> list[Effect]:

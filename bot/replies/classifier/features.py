@@ -24,6 +24,7 @@ _PLACEHOLDERS = (
     (re.compile(r"\bv\d{1,5}(?:\.\d{1,5}){0,3}(?:-rc\d{1,3})?\b"), " _version_ "),
     (re.compile(r"\b\d{1,20}(?:\.\d{1,20})?\w?\b"), " _number_ "),
 )
+_PLACEHOLDER = re.compile("_[a-z]+_")
 _TOKEN = re.compile(r"[a-z_']+|[?!]")
 _WRITERS: Mapping[Role | None, str] = {Role.REPORTER: "lab", Role.THIRD_PARTY: "third party", Role.MACHINE: "machine"}
 
@@ -68,6 +69,12 @@ def features(facts: ReplyFacts) -> dict[str, float]:
 def grams(text: str) -> Iterator[str]:
     """Yield the word n-grams of a sentence, n = 1 to 3, with its beginning and its end as words."""
     return _of(["^", *_tokens(text), "$"], 3)
+
+
+def readable(gram: str) -> str:
+    """Return an n-gram as people write it: "^ see _sha_ $" is "see SHA"."""
+    words = (each.strip("_").upper() if _PLACEHOLDER.fullmatch(each) else each for each in gram.split())
+    return " ".join(word for word in words if word not in ("^", "$"))
 
 
 def _quoted_grams(text: str) -> Iterable[str]:

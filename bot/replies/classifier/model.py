@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bot.replies.classifier.features import MOST_SENTENCES, ReplyFacts, features, grams
+from bot.replies.classifier.features import MOST_SENTENCES, ReplyFacts, features, grams, readable
 from bot.replies.prose.courtesy import has_content, is_salutation
 
 FILE = Path(__file__).with_name("model.npz")
@@ -26,6 +26,12 @@ class Opinion:
     probabilities: Mapping[str, float]
     sentences: Mapping[str, str]  # the sentence that speaks most for an effect, "" if none does
     words: Mapping[str, tuple[str, ...]]  # the words that weigh most in that sentence
+
+    def why(self, effect: str) -> str:
+        """Return how probable an effect is, and the words that speak most for it: '62 % likely: "still see"'."""
+        words = [f'"{shown}"' for gram in self.words.get(effect, ()) if (shown := readable(gram))]
+        likely = f"{min(99, round(100 * self.probabilities.get(effect, 0.0)))} % likely"
+        return f"{likely}: {', '.join(dict.fromkeys(words))}" if words else likely
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,11 @@ def load(file: Path = FILE) -> Model:
         intercepts = stored["intercepts"].astype(np.float32)
     rows = {name: number for number, name in enumerate(names)}
     return Model(tuple(head["effects"]), rows, weights, intercepts, head["trained_on"])
+
+
+def of_file(path: str) -> Model:
+    """Return the model in a file, or the project's own for ""."""
+    return load(Path(path)) if path else load()
 
 
 def save(model: Model, file: Path = FILE) -> None:

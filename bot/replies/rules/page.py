@@ -49,7 +49,20 @@ A proof covers the headers that were signed. What needs proof must be aimed at a
 addresses of its own organisation, by the Public Suffix List. Copies of one signed mail act once. A robot's report
 without proof is held, or suggested for a report that exists; it adds neither people nor findings.
 
-**To teach it**, add replies of your own writing to `fixtures/replies` and run `make model`; the README there says how.
+**Why** something was suggested stands beside it in the review queue: how probable the classifier finds it, and the
+words that weighed most. `./manage.py explain --why FILE` also shows the written examples nearest to the evidence.
+
+**A <a id="second_opinion"></a>second opinion**, off by default: a language model of your own, behind an
+OpenAI-compatible endpoint (`PERFWORK_READER_URL`), is asked about replies of the last 60 days that were only recorded
+as "replied", once each. Its answer counts if it names one of the effects and a sentence that stands in the mail word
+for word; then it is suggested, never more. Answer and model are stored, so that a replay asks nothing again.
+
+**To adapt it to your lab**, decide in the review queue. `./manage.py learn FILE.npz` moves the weights towards your
+decisions, judges the result on reports that it left out, and writes it only if it reads those better;
+`PERFWORK_CLASSIFIER=FILE.npz` uses it, and unsetting it undoes that. `learn --export FILE.jsonl` writes the decisions
+as examples.
+
+**To teach it** for everybody, add replies of your own writing to `fixtures/replies` and run `make model`; the README there says how.
 
 **If a rule is wrong**, switch it off by name (`PERFWORK_RULES_OFF`; any rule in the first two tables). The review
 queue shows how people decided on suggestions.

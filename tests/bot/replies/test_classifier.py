@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 from bot.replies.classifier import examples, training
 from bot.replies.classifier.decide import decide
-from bot.replies.classifier.features import ReplyFacts, features, grams
+from bot.replies.classifier.features import ReplyFacts, features, grams, readable
 from bot.replies.classifier.model import FILE, Opinion, load
+from bot.replies.classifier.nearest import nearest
 from bot.replies.effect import Effect, Mode, kind_of, name_of
 from bot.replies.prose.sentences import Sentence
 from tracker.domain.events import EventKind, Role
@@ -175,3 +177,35 @@ def test_a_malformed_example_is_named(tmp_path: Path, changed: dict[str, object]
     (tmp_path / "a.jsonl").write_text(line * 2)
     with pytest.raises(CommandError, match=r"a\.jsonl:2: the same text as a\.jsonl:1"):
         call_command("examples", "check", str(tmp_path))
+
+
+def test_why_is_said_in_words() -> None:
+    text = "We applied the patch and the regression is completely gone."
+    why = load().opinion(facts(text, role=Role.REPORTER)).why("fix_confirmed")
+    assert re.fullmatch(r'\d{2} % likely: "[^"]+"(, "[^"]+")*', why)
+    assert readable("^ see _sha_ $") == "see SHA"
+    assert readable("^") == ""
+
+
+def test_the_nearest_examples_are_found() -> None:
+    example = next(each for each in examples.load() if len(each.evidence.split()) > 8)
+    found = nearest(example.evidence)
+    assert (found[0].example.evidence, len(found)) == (example.evidence, 3)
+    assert found[0].nearness == pytest.approx(1)
+    assert found[0].nearness >= found[1].nearness >= found[2].nearness
+    assert nearest("qzx qzx") == []
+
+
+def test_explain_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mail = tmp_path / "reply"
+    mail.write_bytes(
+        b"From: Dana <dana@dev.example>\nSubject: Re: x\nMessage-ID: <r@b>\nIn-Reply-To: <a@b>\n\n"
+        b"I'm cooking up a fix and will post it tomorrow.\n"
+    )
+    known = tmp_path / "known.json"
+    known.write_text('[{"id": "x", "message_id": "<a@b>", "culprit": "3b1f0c9d2e"}]')
+    call_command("explain", str(mail), known=str(known), why=True)
+    (effect,) = json.loads(capsys.readouterr().out)["effects"]
+    assert (effect["state"], len(effect["nearest"])) == ("working", 3)
+    assert effect["why"].startswith("9")
+    assert set(effect["nearest"][0]) == {"example", "sentence", "state", "nearness"}

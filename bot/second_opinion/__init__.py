@@ -1,0 +1,1 @@
+"""Second opinions of a language model on replies that the classifier is unsure of; off unless set."""
