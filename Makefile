@@ -95,7 +95,7 @@ FUZZED := bot/mail bot/robot_reports bot/archives bot/results bot/compose bot/re
  bot/outbox/test_rates.py bot/git/test_maintainers.py bot/upstream/test_commit_messages.py bot/test_explain.py \
  $(addprefix tracker/test_,evidence.py index.py studies.py) tracker/domain tracker/documents/test_document.py
 fuzz: $(VENV)/dev.stamp
-	@PERFWORK_MUTATIONS=20000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz $(addprefix tests/,$(FUZZED))
+	@PERFWORK_MUTATIONS=50000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz $(addprefix tests/,$(FUZZED))
 
 crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py

@@ -113,6 +113,23 @@ def print_by_effect(found: Sequence[Judged]) -> None:
         print(f"  {label:16} {taken:16}{times:4}")
 
 
+def print_states(found: Sequence[Judged]) -> None:
+    """Print how many whole threads end in the right state, and how often we await whom the reader awaits."""
+    from benchmarks.reply_states import ends
+
+    threads = ends(found)
+    whole = [each for each in threads if each.whole]
+    awaited = [pair for each in threads for pair in each.awaited]
+    print("\nwith the suggestions that are right accepted:")
+    print(f"  final state of whole threads   {interval(sum(each.state == each.want for each in whole), len(whole))}")
+    print(f"  awaited after a reply          {interval(sum(want == us for want, us in awaited), len(awaited))}")
+    for each in whole:
+        if each.state != each.want:
+            print(f"    {each.set} {each.key[:40]:40} is {each.want}, read as {each.state}")
+    for (want, us), times in Counter(pair for pair in awaited if pair[0] != pair[1]).most_common(8):
+        print(f"    awaited: {want:12} read as {us:12}{times:4}")
+
+
 def by_set(found: Sequence[Judged], show: Callable[[str, Sequence[Judged]], None]) -> None:
     for name in labelled.SETS:
         if part := [each for each in found if each.reply.set == name]:
@@ -126,12 +143,14 @@ def main() -> None:
         found = judged(labelled.replies(put_aside=True), load())
         print_figures("put aside", found)
         print_by_effect(found)
+        print_states(found)
         return
     folds = next((int(each) for each in sys.argv[1:] if each.isdigit()), 10)
     written = training.labelled(examples.load())
     found = left_out(folds, written)
     by_set(found, print_figures)
     print_by_effect(found)
+    print_states(found)
     for share in (0.25, 0.5):
         part = left_out(max(3, folds // 2), written, share)
         print(f"\nlearned from {share:.0%} of the examples and threads:")
