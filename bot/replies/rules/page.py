@@ -62,7 +62,8 @@ decisions, judges the result on reports that it left out, and writes it only if 
 `PERFWORK_CLASSIFIER=FILE.npz` uses it, and unsetting it undoes that. `learn --export FILE.jsonl` writes the decisions
 as examples.
 
-**To teach it** for everybody, add replies of your own writing to `fixtures/replies` and run `make model`; the README there says how.
+**To teach it** for everybody, add replies of your own writing to `fixtures/replies` and run `make model`; the README
+there says how.
 
 **If a rule is wrong**, switch it off by name (`PERFWORK_RULES_OFF`; any rule in the first two tables). The review
 queue shows how people decided on suggestions.
