@@ -74,7 +74,6 @@ PERFWORK_FETCH_EVERY: float = seconds("PERFWORK_FETCH_EVERY", 600.0)
 PERFWORK_FETCH_PATIENCE: float = seconds("PERFWORK_FETCH_PATIENCE", 900.0)
 PERFWORK_ARCHIVE_PATIENCE: float = seconds("PERFWORK_ARCHIVE_PATIENCE", 60.0)
 PERFWORK_DROP = Path(env.str("PERFWORK_DROP", default=str(VAR / "drop")))
-PERFWORK_API_TOKENS: list[str] = env.list("PERFWORK_API_TOKENS", default=[])
 PERFWORK_APPROVE_FIRST: bool = flag("PERFWORK_APPROVE_FIRST", True)
 PERFWORK_PERIOD: float = seconds("PERFWORK_PERIOD", 60.0)
 PERFWORK_LEASE: float = seconds("PERFWORK_LEASE", 300.0)
@@ -115,9 +114,6 @@ for _tree, _role in PERFWORK_TREE_ROLES.items():
             f"PERFWORK_TREE_ROLES: {_tree}: expected mainline, next, stable or maintainer, found {_role!r}"
         )
 
-if any(len(token) < 16 for token in PERFWORK_API_TOKENS):
-    raise ImproperlyConfigured("PERFWORK_API_TOKENS: expected tokens of at least 16 characters, found a shorter one")
-
 # --- safety -----------------------------------------------------------------------------------
 DEBUG: bool = flag("DEBUG", False)
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
@@ -141,13 +137,21 @@ if not SECRET_KEY:
             " random characters"
         )
     SECRET_KEY = _local_secret()
-elif SECRET_KEY.startswith("django-insecure-") or SECRET_KEY in ("secret", "changeme", "change-me"):
-    raise ImproperlyConfigured("SECRET_KEY is a well-known value: set it to 50 or more random characters")
+elif SECRET_KEY.startswith("django-insecure-") or len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 5:
+    raise ImproperlyConfigured(
+        "SECRET_KEY can be guessed: set it to 50 or more random characters (python3 -c 'import secrets;"
+        " print(secrets.token_urlsafe(60))')"
+    )
+
+if DEBUG and not set(ALLOWED_HOSTS) <= set(LOOPBACK):
+    raise ImproperlyConfigured("DEBUG shows settings and code to everybody: unset it, or serve loopback hosts only")
 
 _https = PERFWORK_BASE_URL.startswith("https://")
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _https else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _https
+# Both bind other hosts of the domain, the second one for months after it is taken back: whoever runs them decides.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _https and flag("PERFWORK_HSTS_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = _https and flag("PERFWORK_HSTS_PRELOAD", False)
 _behind_proxy = flag("PERFWORK_BEHIND_PROXY", False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _behind_proxy else None
 CSRF_TRUSTED_ORIGINS = [PERFWORK_BASE_URL] if _https else []
@@ -157,7 +161,6 @@ INSTALLED_APPS = [
     "django.contrib.admin.apps.SimpleAdminConfig",  # commands do without the admin (tracker/urls.py)
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
@@ -170,6 +173,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
+    "tracker.middleware.PrivatePages",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -213,9 +217,14 @@ else:  # connecting to PostgreSQL takes 10 ms, more than all queries of a page
     DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "releases"
-# Sessions hold only the signed-in user and the last decision; in a signed cookie they cost no query. Deleting a user or
-# changing the password ends their sessions at once.
-SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+AUTHENTICATION_BACKENDS = ["tracker.services.accounts.passwords.LimitedPasswords"]
+# Scrypt takes 60 ms and 16 MB for a password, which a stolen database makes as dear; PBKDF2, the default, takes 500 ms.
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.ScryptPasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of accounts from before
+]
+# On the server, so that a sign-out ends them. Readers who never signed in have none, and cost no query.
+SESSION_ENGINE = "tracker.services.accounts.sessions"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 # Only our own files: inline scripts and styles are blocked.
 CONTENT_SECURITY_POLICY = {
@@ -270,6 +279,7 @@ LOGGING = {
     "loggers": {
         "mail.log": {"level": "WARNING"},  # aiosmtpd logs every line of every SMTP dialogue
         "flufl.bounce": {"level": "CRITICAL"},  # it logs every bounce format that it tries
+        "waitress.queue": {"level": "ERROR"},  # it logs each request that waits for a thread
         "kombu.connection": {"level": "ERROR"},  # a file-system queue has no host name and needs none
     },
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},

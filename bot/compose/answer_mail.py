@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from bot.replies.reading import Reading
 WIDTH = 76
 MOST_LINES = 10
 MOST_REFERENCES = 20
+_LINK = re.compile(r"(?:\b[a-z]{1,20}://|\bwww\.|\bmailto:)\S+", re.I)  # is not passed on: its writer may be anybody
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +87,5 @@ def _failed(reading: Reading) -> Iterator[FailedLine]:
     own = reading.own_text.split("\n")
     for bad in reading.commands.bad[:MOST_LINES]:
         written = own[bad.line - 1] if bad.line <= len(own) else bad.text
-        yield FailedLine(one_line(written, 74), textwrap.fill(f"Line {bad.line}: {one_line(bad.why, 200)}.", WIDTH))
+        why = one_line(_LINK.sub("[link]", bad.why), 200)
+        yield FailedLine(one_line(_LINK.sub("[link]", written), 74), textwrap.fill(f"Line {bad.line}: {why}.", WIDTH))

@@ -65,6 +65,10 @@ def _deserved(reading: Reading, report: Report, identity: BotIdentity, now: date
     mail = reading.mail
     if not (reading.may_get_error_reply and mail.message_id) or reading.trust.verdict is AuthVerdict.FAIL:
         return False
+    if mail.mark("precedence").lower() in ("bulk", "list", "junk"):  # RFC 3834 section 2
+        return False
+    if not (reading.trust.proven or identity.trust_policy == "open" or _has_got_mail(mail.author.email, report)):
+        return False  # whoever it really is from, this address did not ask us for anything
     lists = {identity.list_address, *identity.lists, *identity.robots}
     fresh = mail.date is not None and now - FRESH < mail.date
     reachable = (
@@ -73,6 +77,12 @@ def _deserved(reading: Reading, report: Report, identity: BotIdentity, now: date
     if not (fresh and reachable):
         return False
     return report.tag in reading.tags or report.outgoing.filter(purpose=Purpose.REPORT).exists()
+
+
+def _has_got_mail(address: str, report: Report) -> bool:
+    """Return whether our mail about the report went to an address: then one more in its thread is no news to it."""
+    sent = report.outgoing.filter(state=OutgoingState.SENT).values_list("recipients", flat=True)
+    return any(address.lower() in (each.lower() for each in recipients) for recipients in sent)
 
 
 def approve_answers(now: datetime) -> int:

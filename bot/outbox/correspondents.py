@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 
@@ -12,16 +12,18 @@ from bot.replies.opt_out import MailWish, wish_of
 from bot.replies.reading import Reading
 from tracker.models import Correspondent, FailureSource, Mailing, OutgoingMail
 from tracker.services import mail_transitions
+from tracker.services.accounts import opt_out_links
+from tracker.services.accounts.addresses import is_of_a_person
 from tracker.services.outgoing import delivery_failures
 
 UNPROVEN = "not proven"
 LATELY = 1000  # mails
+FRESH = timedelta(days=3)  # nobody is asked about older mail
 
 
 def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None:
-    """Process a person's mail. An opt-out takes effect at once, unless authentication failed: a missing mail does less
-    harm than an unwanted one, and the person or an operator can undo it. An opt-in counts only for an authenticated
-    sender (DESIGN rule 8).
+    """Process a person's mail. An opt-out or opt-in takes effect at once if its sender is proven (DESIGN rule 8). An
+    unproven opt-out is confirmed by a link that is mailed to the address, if it is recent.
     """
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
     wish = wish_of(reading, identity) if reading.trust.verdict is not AuthVerdict.FAIL else None
@@ -34,6 +36,10 @@ def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None
     if wish is MailWish.COME_BACK and not (proven or identity.trust_policy == "open"):
         rows = Correspondent.objects.filter(address=author, since__lt=at)
         rows.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
+        return
+    if wish is MailWish.LEAVE and not (proven or identity.trust_policy == "open"):
+        if now - at < FRESH and is_of_a_person(author):
+            opt_out_links.request_link(author, now)
         return
     proof = f"proven by {reading.trust.by}" if proven else UNPROVEN
     mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN

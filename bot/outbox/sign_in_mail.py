@@ -1,4 +1,4 @@
-"""Mail sign-in links: each is sent at most once and not stored. A person who got none requests another."""
+"""Mail links, to sign in and to confirm an opt-out: each is sent at most once and not stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.outbox.signing import Signing
 from bot.outbox.transports.port import Envelope, SendStatus, Transport
 from tracker.models import SignIn
 from tracker.services import mail_transitions
-from tracker.services.accounts import sign_in_links
+from tracker.services.accounts import opt_out_links, sign_in_links
 
 AT_ONCE = 50
 FRESH = timedelta(minutes=10)  # older requests are not mailed
@@ -33,6 +33,8 @@ def mail_links(transport: Transport, identity: BotIdentity, now: datetime, signi
     for link in waiting.order_by("pk")[:AT_ONCE]:
         if not SignIn.objects.filter(pk=link.pk, mailed_at__isnull=True).update(mailed_at=now):
             continue  # another worker has it
+        if not (link.for_opt_out or sign_in_links.is_known(link.address)):
+            continue
         try:
             raw = compose(link, identity, now)
         except ValueError as error:  # an address that is invalid in a header; go on with the others
@@ -58,17 +60,23 @@ def compose(link: SignIn, identity: BotIdentity, now: datetime) -> bytes:
     message["Date"] = format_datetime(now.replace(microsecond=0))
     message["From"] = f"{for_header(identity.name, 60)} <{identity.address}>"
     message["To"] = link.address
-    message["Subject"] = f"Sign in to {for_header(identity.name, 60)}"
+    verb = "No more mail from" if link.for_opt_out else "Sign in to"
+    message["Subject"] = f"{verb} {for_header(identity.name, 60)}"
     message["Auto-Submitted"] = "auto-generated"
-    path = reverse("sign-in-by-link", args=[sign_in_links.token(link)])
-    context = {
-        "bot": identity.name,
-        "link": f"{identity.base_url}{path}",
-        "minutes": int(sign_in_links.GOOD_FOR.total_seconds() // 60),
-    }
-    message.set_content(render_to_string("mail/sign_in.txt", context), charset="utf-8", cte="8bit")
+    message.set_content(_text(link, identity), charset="utf-8", cte="8bit")
     return message.as_bytes()
 
 
+def _text(link: SignIn, identity: BotIdentity) -> str:
+    if link.for_opt_out:
+        path = reverse("confirm-opt-out", args=[opt_out_links.token(link)])
+        context = {"bot": identity.name, "link": f"{identity.base_url}{path}", "days": opt_out_links.GOOD_FOR.days}
+        return render_to_string("mail/opt_out.txt", context)
+    path = reverse("sign-in-by-link", args=[sign_in_links.token(link)])
+    minutes = int(sign_in_links.GOOD_FOR.total_seconds() // 60)
+    context = {"bot": identity.name, "link": f"{identity.base_url}{path}", "minutes": minutes}
+    return render_to_string("mail/sign_in.txt", context)
+
+
 def _id(link: SignIn, identity: BotIdentity) -> str:
-    return f"sign-in-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}@{identity.address.partition('@')[2]}"
+    return f"link-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}@{identity.address.partition('@')[2]}"

@@ -10,8 +10,8 @@ from pathlib import Path
 from bot.results.errors import RejectedInput
 
 log = logging.getLogger(__name__)
-_MOST = 10_000  # files; no more are kept until an operator removes some (DESIGN rule 10)
-_MOST_BYTES = 4 << 30
+_MOST = 2_000  # files; no more are kept until an operator removes some (DESIGN rule 10)
+_MOST_BYTES = 1 << 30
 
 
 def keep(raw: bytes, rejection: RejectedInput, drop: Path, now: datetime) -> Path | None:

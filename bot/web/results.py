@@ -1,8 +1,9 @@
-"""`POST /api/v1/results`: import results over the network, for clients with a token."""
+"""`POST /api/v1/results`: import results over the network, for programs with an API key."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
@@ -14,40 +15,59 @@ from django.views.decorators.http import require_POST
 
 from bot.config import tree_paths
 from bot.results import rejected_input
-from bot.results.errors import Conflict
+from bot.results.errors import Conflict, RejectedInput
 from bot.results.intake import IntakeAnswer, take_in
-from bot.results.recognise import read_bytes
+from bot.results.recognise import Input, read_bytes
 from bot.results.storage.bisect_results import Taken
 from bot.results.storage.kernel_results import ReleaseReceipt
-from bot.web.tokens import authentication_error, error_response
+from bot.web.tokens import authenticate, error_response
+from tracker.services.accounts.api_keys import ANY_PRODUCER, Scope
 
-MAX_BYTES = 16 * 1024 * 1024  # per body; use `ingest` or the drop directory for larger ones
+# Per body; use `ingest` or the drop directory for larger ones.
+MAX_BYTES = 16 * 1024 * 1024
+MAX_OBJECTS = 400_000  # JSON objects and arrays: each takes 64 bytes of memory or more, of 2 bytes of body
+MAX_RESULTS = 1000
+MAX_KEPT = 20  # rejected results that are kept as files
 
 
-@csrf_exempt  # authenticated by token, without cookies
+@csrf_exempt  # authenticated by a key, without cookies
 @require_POST
 def take_results(request: HttpRequest) -> JsonResponse:
     """Return 202 if anything is new; 200: all known; 400: rejected, with the faults; 409: known with different
     content.
 
     From a body with several results, the valid ones are taken even if others are rejected; sending it again does no
-    harm. 401: token missing or wrong; 403: this installation has no tokens; 413: body too large.
+    harm. 401: no valid key; 403: the key may not send results; 413: body too large, or too many results in it.
     """
-    if denied := authentication_error(request):
-        return denied
+    key = authenticate(request, Scope.RESULTS)
+    if isinstance(key, JsonResponse):
+        return key
     body = request.read(MAX_BYTES + 1)
-    if len(body) > MAX_BYTES:
-        return error_response(413, f"expected at most {MAX_BYTES:,} bytes; use `ingest` for larger files")
+    if len(body) > MAX_BYTES or body.count(b"{") + body.count(b"[") > MAX_OBJECTS:
+        limits = f"{MAX_BYTES:,} bytes and {MAX_OBJECTS:,} objects"
+        return error_response(413, f"expected at most {limits} per body; use `ingest` for larger files")
+    inputs = list(islice(read_bytes(body, "body"), MAX_RESULTS + 1))
+    if len(inputs) > MAX_RESULTS:
+        return error_response(413, f"expected at most {MAX_RESULTS:,} results per body; nothing was taken")
     now = timezone.now()
-    answers = list(take_in(read_bytes(body, "body"), tree_paths(), now))
-    for answer in answers:
-        if answer.rejection and answer.raw and not isinstance(answer.rejection, Conflict):
-            rejected_input.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
+    answers = list(take_in((_of_producer(each, key.producer) for each in inputs), tree_paths(), now))
+    rejected = [each for each in answers if each.rejection and each.raw and not isinstance(each.rejection, Conflict)]
+    for answer in rejected[:MAX_KEPT]:
+        assert answer.rejection
+        rejected_input.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
     outcomes = [_outcome(answer) for answer in answers]
     response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=_status(answers))
     if len(outcomes) == 1 and "location" in outcomes[0]:
         response["Location"] = outcomes[0]["location"]
     return response
+
+
+def _of_producer(each: Input, producer: str) -> Input:
+    """Return an input; refused if it is a result of a producer that the key does not speak for."""
+    if each.result is None or producer in (ANY_PRODUCER, each.result.producer):
+        return each
+    why = f"the key may submit results of {producer!r} only; found {each.result.producer[:80]!r}"
+    return Input(each.where, None, RejectedInput(each.where, "not permitted", [("/producer/name", why)]))
 
 
 def _status(answers: Sequence[IntakeAnswer]) -> int:

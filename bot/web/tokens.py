@@ -1,24 +1,26 @@
-"""Token authentication for labs that send data over the network."""
+"""Authentication of programs that send data over the network, by API keys."""
 
 from __future__ import annotations
 
-import hmac
-
-from django.conf import settings
 from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
+
+from tracker.models import ApiKey
+from tracker.services.accounts import api_keys
+from tracker.services.accounts.api_keys import Scope
 
 
-def authentication_error(request: HttpRequest) -> JsonResponse | None:
-    """Return an error response, or None if the request has a valid token."""
-    if not settings.PERFWORK_API_TOKENS:
-        return error_response(403, "uploads are disabled: set PERFWORK_API_TOKENS to enable them")
+def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
+    """Return the key of a request that may do this, or the error: 401 without a valid key, 403 without the scope."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    known = [hmac.compare_digest(token.strip().encode(), each.encode()) for each in settings.PERFWORK_API_TOKENS]
-    if scheme.lower() == "bearer" and any(known):
-        return None
-    response = error_response(401, "expected a header `Authorization: Bearer TOKEN` with a valid token")
-    response["WWW-Authenticate"] = "Bearer"
-    return response
+    key = api_keys.find(token.strip(), timezone.now()) if scheme.lower() == "bearer" else None
+    if key is None:
+        response = error_response(401, "expected a header `Authorization: Bearer KEY` with a valid API key")
+        response["WWW-Authenticate"] = "Bearer"
+        return response
+    if scope not in key.scopes:
+        return error_response(403, f"the key {key.name!r} may not send {scope}: it has {', '.join(key.scopes)}")
+    return key
 
 
 def error_response(status: int, error: str) -> JsonResponse:

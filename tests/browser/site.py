@@ -57,7 +57,7 @@ class Site:
                 shutil.copy(self.database, initial)
         self.initial = initial
         self.fresh()
-        web = [*("-m", "gunicorn", "tracker.wsgi", "--bind", f"127.0.0.1:{self.port}"), *("--threads", "4")]
+        web = ["-m", "bot.web.server", f"127.0.0.1:{self.port}"]
         log = (self.directory / "web.log").open("wb")
         self._server = subprocess.Popen([sys.executable, *web], cwd=ROOT, env=self.env, stderr=log, stdout=log)
         log.close()

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from tests.keys import token
 from tests.world import World
 from tracker.models import Report, ToolOutput
 from tracker.services import tool_output
@@ -20,7 +21,6 @@ OLD = """# Samples: 9K of event 'cycles'
     40.00%  scanner  [kernel.kallsyms]  [k] <img src=x onerror=alert(1)>
 """
 NEW = OLD.replace("60.00%", "35.00%").replace("40.00%", "65.00%")
-TOKEN = "a-secret-of-our-lab"
 
 
 @pytest.fixture
@@ -92,16 +92,16 @@ def test_wrong_ones_are_refused(report: Report, tmp_path: Path, client: Client) 
 
 
 def test_over_the_network(report: Report, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.PERFWORK_API_TOKENS = [TOKEN]
+    valid = token()
 
-    def post(query: str, body: str = OLD, token: str = TOKEN) -> Any:
-        headers = {"Authorization": f"Bearer {token}"}
+    def post(query: str, body: str = OLD, given: str = valid) -> Any:
+        headers = {"Authorization": f"Bearer {given}"}
         return client.post(f"/api/v1/evidence?{query}", body, content_type="text/plain", headers=headers)
 
     taken = post(f"report={'b' * 40}&side=culprit&name=perf.txt")
     assert (taken.status_code, taken.json()["kind"]) == (202, "perf report")
     assert client.get(taken.json()["location"]).status_code == 200
-    assert post("report=x&side=culprit", token="wrong").status_code == 401
+    assert post("report=x&side=culprit", given="wrong").status_code == 401
     assert post("side=culprit").status_code == 400
     assert post(f"report={'c' * 40}&side=culprit&name=x").status_code == 404
     assert post("kernel=v6.12%00&name=x").status_code == 400

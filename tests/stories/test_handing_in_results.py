@@ -77,6 +77,8 @@ def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> Non
 def test_a_result_with_curl(served: str, tmp_path: Path) -> None:
     need("curl")
     block = next(block for block in BLOCKS if block.startswith("curl")).replace("127.0.0.1:8000", served)
+    create = next(each for each in BLOCKS if "apikey create" in each)
+    block = block.replace("$(cat token)", shell(create.partition(">")[0], tmp_path).stdout.strip())
     first = shell(block, tmp_path)
     assert first.returncode == 0, first.stderr
     assert " 202 " in first.stdout.splitlines()[0]
@@ -88,7 +90,7 @@ def test_a_result_with_curl(served: str, tmp_path: Path) -> None:
     refused = shell(block.replace("@fixtures/results/02-fs-ledger.json", "'{}'"), tmp_path)
     assert " 400 " in refused.stdout.splitlines()[0]
     assert '"pointer": ""' in refused.stdout
-    stranger = shell(block.replace("a-secret-of-our-lab", "guessed"), tmp_path)
+    stranger = shell(re.sub('perfwork_[^"]+', "guessed", block), tmp_path)
     assert " 401 " in stranger.stdout.splitlines()[0]
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 
 from bot.mail.addresses import Address
 from bot.outbox.composer import compose_due
 from bot.outbox.context.policy_context import excluded_addresses
+from bot.outbox.sign_in_mail import mail_links
+from bot.outbox.transports.smtp import Server, SmtpTransport
 from tests.bot.mail.test_bounces import POSTFIX, RETURNED
 from tests.mail_server import Moody, mail_server
 from tests.outbox import claim, reloaded, send
@@ -22,7 +27,9 @@ from tracker.models import (
     OutgoingState,
     RawMessage,
     Report,
+    SignIn,
 )
+from tracker.services.accounts import opt_out_links, sign_in_links
 
 
 def bounce(world: World, mail: OutgoingMail, text: str = POSTFIX, number: int = 1, **changes: str) -> bytes:
@@ -218,12 +225,30 @@ def test_unproven_mail_calls_nobody_in(world: World) -> None:
     world.post(LEE, "subscribe", to=message_id(report))
     world.read()
     assert mailing(LEE.email) == ""
-    world.post(LEE, "unsubscribe", to=message_id(report))
-    world.read()
+
+
+def test_a_forged_mail_unsubscribes_nobody(world: World, client: Client, moody: tuple[Moody, Server]) -> None:
+    """An unproven opt-out asks the address whether it was meant, once a day; the link in that mail confirms it."""
+    world.identity = replace(world.identity, trust_policy="verified")
+    report = world.report()
+    for _ in range(3):
+        world.post(LEE, "unsubscribe", to=message_id(report))
+        world.read()
+    assert mailing(LEE.email) == ""
+    mood, server = moody
+    link = SignIn.objects.get()  # asked once, for three mails
+    assert mail_links(SmtpTransport(server), world.identity, link.asked_at) == 1
+    (raw,) = mood.taken
+    assert (mood.reached, b"asks Perfwork to send you no more mail" in raw) == ([[LEE.email]], True)
+    SignIn.objects.update(asked_at=timezone.now())  # the pages' clock is not the test's
+    path = reverse("confirm-opt-out", args=[opt_out_links.token(link)])
+    assert "Stop all mail to" in client.get(path).content.decode()
+    assert mailing(LEE.email) == ""  # a scanner that opens links confirms nothing
+    assert client.post(path).status_code == 200
     assert mailing(LEE.email) == Mailing.OPTED_OUT
-    world.post(LEE, "subscribe", to=message_id(report))
-    world.read()
-    assert mailing(LEE.email) == ""  # as before he left
+    assert client.get("/no-mail/nonsense/").status_code == 410
+    assert client.get(f"/sign-in/{sign_in_links.token(link)}/").status_code == 410  # it signs nobody in
+    assert sign_in_links.find(sign_in_links.token(link), world.now) is None
 
 
 def test_what_an_operator_said_stands(world: World) -> None:

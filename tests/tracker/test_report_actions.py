@@ -76,12 +76,17 @@ def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, arg
         BATCH,
         False,
     )
-    assert report_actions.undo(BATCH, "lee", NOW, anybody) == [report.pk]
+    assert report_actions.undo(BATCH, "lee", NOW, anybody, of_others=True) == [report.pk]
     assert status(report) == "no response from author yet"
-    assert report_actions.undo(BATCH, "lee", NOW, anybody) == []
+    assert report_actions.undo(BATCH, "lee", NOW, anybody, of_others=True) == []
     reversal = Event.objects.get(kind="reversed")
-    assert (reversal.actor, reversal.reverses) == ("lee", f"hand:{BATCH}")
-    assert report_actions.take_back([report.pk], reversal.key, "kim", NOW, anybody) == [report.pk]  # and back again
+    assert (reversal.actor, reversal.reverses) == (
+        "lee",
+        report_actions.ReportAction(EventKind.NOTED, "kim", BATCH, NOW).key,
+    )
+    assert report_actions.take_back([report.pk], reversal.key, "kim", NOW, anybody, of_others=True) == [
+        report.pk
+    ]  # and back again
     assert status(report) == sentence
 
 
@@ -170,7 +175,7 @@ def test_who_may_not_is_told(report: Report) -> None:
     assert (outcome.changed, [each.pk for each in outcome.forbidden]) == ([report.pk], [other.pk])
     assert "is unchanged: you do not have permission" in outcome.summary()
     assert Event.objects.get().role == "author"
-    assert report_actions.undo(BATCH, "eve", NOW, lambda each: None) == []
+    assert report_actions.undo(BATCH, "eve", NOW, lambda each: None, of_others=True) == []
 
 
 def test_a_long_note_is_kept_whole_and_short_in_the_sentence(report: Report) -> None:
@@ -205,7 +210,7 @@ def test_a_hundred_reports_are_changed_in_five_statements(db: None) -> None:
     assert len(statements) <= 5 + 1, statements  # the first of them is `seen_all`
     assert set(Report.objects.values_list("state", flat=True)) == {"working"}
     assert OutgoingMail.objects.filter(stale=True).count() == 50
-    later = report_actions.undo(BATCH, "kim", NOW + timedelta(hours=1), anybody)
+    later = report_actions.undo(BATCH, "kim", NOW + timedelta(hours=1), anybody, of_others=False)
     assert len(later) == 100
 
 

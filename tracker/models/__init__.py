@@ -1,6 +1,15 @@
 """The models: one module per concept (DESIGN section 2)."""
 
-from tracker.models.accounts import Correspondent, Mailing, SavedView, SignIn, SigningKey
+from tracker.models.accounts import (
+    ApiKey,
+    Correspondent,
+    Mailing,
+    PasswordAttempt,
+    SavedView,
+    Session,
+    SignIn,
+    SigningKey,
+)
 from tracker.models.git import Commit, Landing, Tree
 from tracker.models.mail import Archive, ArchiveNames, ArchivePositions, Message, Mirror, PendingReference, RawMessage
 from tracker.models.measurements import (
@@ -39,6 +48,7 @@ from tracker.models.results import BisectResult, Finding, ToolOutput
 from tracker.models.studies import BasketEntry, Study, StudyKernel, StudyKind
 
 __all__ = [
+    "ApiKey",
     "Archive",
     "ArchiveNames",
     "ArchivePositions",
@@ -65,6 +75,7 @@ __all__ = [
     "OutgoingMail",
     "OutgoingState",
     "Parameter",
+    "PasswordAttempt",
     "PendingReference",
     "Purpose",
     "RawMessage",
@@ -80,6 +91,7 @@ __all__ = [
     "SecondOpinion",
     "SendingStop",
     "ServiceLease",
+    "Session",
     "SignIn",
     "SigningKey",
     "StableSeries",

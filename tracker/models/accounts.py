@@ -1,8 +1,9 @@
-"""People and domains we exchange mail with: correspondents, sign-in links, saved views, keys."""
+"""People and domains we exchange mail with: correspondents, sign-in links, sessions, saved views, keys."""
 
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models.functions import Lower
 
@@ -65,6 +66,7 @@ class SignIn(models.Model):
     """One link: mailed once, used once. No secret is stored: the link is signed with the installation's key."""
 
     address = models.TextField()
+    for_opt_out = models.BooleanField(default=False, help_text="confirms that the address wants no more mail")
     asked_from = models.TextField(blank=True, help_text="IP address of the browser")
     asked_at = models.DateTimeField()
     mailed_at = models.DateTimeField(null=True, blank=True, help_text="when a mail server accepted it")
@@ -87,6 +89,48 @@ class SigningKey(models.Model):
     name = models.TextField(unique=True, help_text="20230601._domainkey.gmail.com")
     record = models.TextField(blank=True, help_text='the text of the record: "v=DKIM1; k=rsa; p=…"')
     fetched_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Session(AbstractBaseSession):
+    """A session on the server, so that a sign-out or an operator ends it. `account` empty: nobody is signed in."""
+
+    account = models.PositiveBigIntegerField(null=True, blank=True, db_index=True, help_text="key of the user")
+
+
+class PasswordAttempt(models.Model):
+    """One try to sign in with a password, counted before the password is looked at."""
+
+    account = models.TextField(help_text="the username that was given, in lower case")
+    network = models.TextField(help_text="IP address, or the /64 of an IPv6 address")
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["account", "at"], name="attempts_on_an_account"),
+            models.Index(fields=["network", "at"], name="attempts_from_a_network"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} from {self.network}"
+
+
+class ApiKey(models.Model):
+    """The key of a program: what it may do, as which producer of results. Only a hash of the token is stored."""
+
+    name = models.TextField(unique=True)
+    digest = models.TextField(unique=True, help_text="sha256 of the token, in hexadecimal")
+    beginning = models.TextField(help_text="the first characters of the token, to recognise it by")
+    scopes = models.JSONField(default=list, help_text="what it may do: results, evidence")
+    producer = models.TextField(blank=True, help_text="the producer whose results it may submit; * for any")
+    created_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True, help_text="to the minute")
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name"]
 
     def __str__(self) -> str:
         return self.name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -23,13 +22,6 @@ def is_key(text: str) -> bool:
 def cleaned(form: QueryDict, name: str, max_length: int = 2000) -> str:
     """Return a form field cleaned for the database: without NULs, and cut to `max_length` characters."""
     return form.get(name, "")[:max_length].replace("\0", "")
-
-
-def client_address(request: HttpRequest) -> str:
-    """Return the client's network address; behind our proxy, the last one in X-Forwarded-For."""
-    if settings.SECURE_PROXY_SSL_HEADER:
-        return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def username(request: HttpRequest) -> str:

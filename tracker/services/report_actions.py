@@ -6,6 +6,7 @@ is left unchanged, and the outcome says so.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,10 @@ Permit = Callable[[Report], Role | None]  # the role in which a user may change 
 
 @dataclass(frozen=True, slots=True)
 class ReportAction:
-    """One action of a user. `batch`: its ID, 12 random hexadecimal digits; `notify_thread`: tell the threads."""
+    """One action of a user. `batch`: its ID, 12 random hexadecimal digits that only its user knows.
+
+    `notify_thread`: tell the threads.
+    """
 
     kind: EventKind
     person: str
@@ -41,7 +45,7 @@ class ReportAction:
 
     @property
     def key(self) -> str:
-        return f"hand:{self.batch}"
+        return _event_key(self.batch)
 
     def event(self, role: Role, release: str) -> EventData:
         """Return the event for one report. `release`: what it blocks by default. Raises InvalidInput."""
@@ -148,22 +152,37 @@ def _changes_state(report: Report, events: Sequence[EventData], event: EventData
     return replace(before, decided_by="", closed_at=None) != replace(after, decided_by="", closed_at=None)
 
 
-def undo(batch: str, person: str, now: datetime, permit: Permit) -> list[int]:
-    """Undo an action wherever it is still in effect. Returns the keys of the reports that changed."""
+def _event_key(batch: str) -> str:
+    """Return the key of an action's events, which everybody can read. The action's own ID can't be told from it."""
+    return f"hand:{hashlib.sha256(batch.encode()).hexdigest()[:12]}"
+
+
+def undo(batch: str, person: str, now: datetime, permit: Permit, *, of_others: bool) -> list[int]:
+    """Undo an action wherever it is still in effect. Returns the keys of the reports that changed.
+
+    `of_others`: whether the user may undo what others did.
+    """
     if not _BATCH.match(batch):
         raise InvalidInput(f"expected the ID of an action; found {batch[:40]!r}")
     reports = Event.objects.filter(batch=batch).exclude(batch="").values_list("report", flat=True)
-    return take_back(reports, f"hand:{batch}", person, now, permit)
+    return take_back(reports, _event_key(batch), person, now, permit, of_others=of_others)
 
 
 @transaction.atomic
-def take_back(reports: Iterable[int], key: str, person: str, now: datetime, permit: Permit) -> list[int]:
-    """Reverse an event where it is in effect: it stays in the event log but no longer counts."""
+def take_back(
+    reports: Iterable[int], key: str, person: str, now: datetime, permit: Permit, *, of_others: bool
+) -> list[int]:
+    """Reverse an event where it is in effect: it stays in the event log but no longer counts.
+
+    Without `of_others` only the user's own.
+    """
     changed: list[int] = []
 
     def make_event(report: Report, events: list[Event]) -> Event | None:
         effective = {event.key for event in effective_events([event.value() for event in events])}
         if permit(report) is None or key not in effective:
+            return None
+        if not of_others and any(event.key == key and event.actor != person for event in events):
             return None
         known = {event.key for event in events}
         own = next(name for number in range(len(known) + 1) if (name := _reversal(key, number)) not in known)

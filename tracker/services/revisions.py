@@ -35,6 +35,11 @@ def comments(page: str, most: int) -> list[Comment]:
     return [Comment(authors[name], row) for name, row in newest(rows).items()][-most:]
 
 
+def own_comments(page: str, person: str) -> int:
+    """Return how many comments on a place one person began."""
+    return sum(each.author == person for each in comments(page, MOST))
+
+
 def newest(rows: Iterable[TextRevision]) -> dict[str, TextRevision]:
     """Return the last row of each name, except where it is empty. Pure."""
     found: dict[str, TextRevision] = {}

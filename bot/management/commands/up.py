@@ -45,12 +45,11 @@ def _of(processes: int) -> list[str]:
 def commands(bind: str, workers: int) -> dict[str, list[str]]:
     """Return the commands of the processes, by name. Mail has workers of its own: it never waits for a fetch."""
     celery = [sys.executable, "-m", "celery", "-A", "bot", "--quiet"]
+    web = [sys.executable, "-m", "bot.web.server", bind]
     worker = [*celery, "worker", "--loglevel", "WARNING", "--without-gossip"]
     return {
-        "web": [
-            *(sys.executable, "-m", "gunicorn", "tracker.wsgi", "--bind", bind, "--workers", "2", "--threads", "4"),
-            *("--log-level", "warning", "--worker-tmp-dir", "/dev/shm"),
-        ],
+        "web": web,
+        "web-2": web,  # on the same address: one is there while the other starts again
         "worker": [*worker, "--queues", "mail,results,web", "--hostname", "mail@%h", *_of(workers)],
         "fetcher": [
             *worker,

@@ -81,8 +81,8 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
             good.append(outcome)
         elif outcome:
             bad.append(outcome)
-    if len(good) + len(bad) > MAX_COMMANDS:
-        return Commands(too_many=True)
+        if len(good) + len(bad) > MAX_COMMANDS:
+            return Commands(too_many=True)
     return Commands(tuple(good), tuple(bad))
 
 

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
 from bot.web import results
+from tests.keys import token
 from tests.world import World
-from tracker.models import BisectResult, Finding
+from tracker.models import ApiKey, BisectResult, Finding
+from tracker.services.accounts import api_keys
+from tracker.services.accounts.api_keys import Scope
 
-TOKEN = "a-secret-of-our-lab"
 URL = "/api/v1/results"
 
 
 @pytest.fixture(autouse=True)
 def _installation(settings: Any, tmp_path: Path) -> None:
-    settings.PERFWORK_API_TOKENS = ["another-secret-of-a-lab", TOKEN]
     settings.PERFWORK_DROP = tmp_path / "drop"
 
 
-def post(client: Client, body: object, token: str = TOKEN) -> Any:
+@pytest.fixture
+def client(db: None) -> Client:
+    """A program with a key that may do anything."""
+    return Client(headers={"Authorization": f"Bearer {token()}"})
+
+
+def post(client: Client, body: object, **headers: str) -> Any:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return client.post(URL, raw, content_type="application/json", headers={"Authorization": f"Bearer {token}"})
+    return client.post(URL, raw, content_type="application/json", headers=headers or None)
 
 
 def test_new_then_known_then_in_conflict(world: World, client: Client) -> None:
@@ -97,20 +108,90 @@ def test_a_held_result_says_so(world: World, client: Client) -> None:
         {},
         {"Authorization": "Bearer"},
         {"Authorization": "Bearer wrong-secret-of-a-lab"},
-        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": "Basic {token}"},
+        {"Authorization": "Bearer {token}x"},
         {"Authorization": "Bearer schlüssel-von-uns"},
     ],
 )
-def test_strangers_are_turned_away(db: None, client: Client, headers: dict[str, str]) -> None:
-    answer = client.post(URL, b"{}", content_type="application/json", headers=headers)
+def test_strangers_are_turned_away(db: None, headers: dict[str, str]) -> None:
+    valid = token()
+    headers = {name: value.replace("{token}", valid) for name, value in headers.items()}
+    answer = Client().post(URL, b"{}", content_type="application/json", headers=headers)
     assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
     assert not BisectResult.objects.exists()
 
 
-def test_without_a_token_set_nothing_is_taken(db: None, client: Client, settings: Any) -> None:
-    settings.PERFWORK_API_TOKENS = []
-    assert post(client, {}, token="").status_code == 403
+def test_a_revoked_key_is_a_stranger(db: None, world: World, client: Client) -> None:
+    assert post(client, {}).status_code == 400
+    call_command("apikey", "revoke", "our lab")
+    assert post(client, {}).status_code == 401
     assert client.get(URL).status_code == 405
+
+
+def test_a_key_does_what_it_is_for(db: None, world: World) -> None:
+    files = token(Scope.EVIDENCE, name="profiler")
+    result = world.result("b" * 40, "mm: a")
+    answer = post(Client(), result, Authorization=f"Bearer {files}")
+    assert (answer.status_code, answer.json()["error"]) == (
+        403,
+        "the key 'profiler' may not send results: it has evidence",
+    )
+    other = token(Scope.RESULTS, producer="other-lab", name="other lab")
+    answer = post(Client(), [result, {}], Authorization=f"Bearer {other}")
+    (refused, invalid) = answer.json()["results"]
+    assert (answer.status_code, refused["faults"][0]["pointer"]) == (400, "/producer/name")
+    assert "the key may submit results of 'other-lab' only; found 'lab'" in refused["faults"][0]["why"]
+    assert invalid["faults"]
+    assert not BisectResult.objects.exists()
+    own = token(Scope.RESULTS, producer="lab", name="lab")
+    assert post(Client(), result, Authorization=f"Bearer {own}").status_code == 202
+
+
+def test_keys_are_made_listed_and_revoked(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("apikey", "create", "lab7", "--producer", "lab7")
+    made = capsys.readouterr().out.strip()
+    assert made.startswith("perfwork_")
+    (key,) = ApiKey.objects.all()
+    assert made not in str(vars(key))
+    assert api_keys.find(made, timezone.now()) == key
+    call_command("apikey", "list")
+    listed = capsys.readouterr().out
+    assert (key.beginning in listed, "results as lab7, last used" in listed, made in listed) == (True, True, False)
+    call_command("apikey", "revoke", "lab7")
+    assert api_keys.find(made, timezone.now()) is None
+    for arguments, why in (
+        (["revoke", "lab7"], "no valid key is named 'lab7'"),
+        (["create", "lab7", "--producer", "x"], "there is a key named 'lab7'"),
+        (["create", "lab8"], "producer: expected"),
+        (["create", " ", "--producer", "x"], "name: expected"),
+    ):
+        with pytest.raises(CommandError, match=why):
+            call_command("apikey", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"[" + b"{}," * 300_000 + b"{}]", 413),
+        (b"{}" * 8_000_000, 413),
+        (b"[" * 10_000_000, 413),
+        (b"{}\n" * 5_000_000, 413),
+        (b"{}\n" * 2_000, 413),
+        (b"[" + b"{}," * 2_000 + b"{}]", 413),
+    ],
+    ids=["many", "objects", "arrays", "lines", "results", "array"],
+)
+def test_a_body_of_nothing_but_objects_costs_little(db: None, client: Client, body: bytes, status: int) -> None:
+    """16 MiB of {} took gigabytes and minutes: a fault, a file and an answer for each."""
+    started = time.process_time()
+    answer = post(client, body)
+    assert answer.status_code == status
+    assert time.process_time() - started < 5
+    assert len(answer.content) < 1_000_000
+    assert (
+        not (settings.PERFWORK_DROP / "refused").exists()
+        or len(list((settings.PERFWORK_DROP / "refused").iterdir())) <= 2 * results.MAX_KEPT
+    )
 
 
 def test_a_body_too_large_is_not_read(db: None, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

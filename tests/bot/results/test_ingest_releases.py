@@ -18,6 +18,7 @@ from bot.results.errors import RejectedInput
 from bot.results.formats import perf_release_result
 from bot.results.kernel_result import KernelResult
 from bot.results.recognise import read_bytes
+from tests.keys import token
 from tracker.models import BisectResult, Kernel, Measurement, ReleaseResult, ToolOutput
 
 TEST = {"suite": "vm-scan", "params": {"nr_task": "50%"}}
@@ -133,8 +134,8 @@ def test_junk_is_refused_and_nothing_else(changed: dict[str, Any]) -> None:
 
 
 def test_over_the_network(db: None, client: Client, settings: Any, tmp_path: Path) -> None:
-    settings.PERFWORK_API_TOKENS, settings.PERFWORK_DROP = ["a-secret-of-our-lab"], tmp_path
-    headers = {"Authorization": "Bearer a-secret-of-our-lab"}
+    settings.PERFWORK_DROP = tmp_path
+    headers = {"Authorization": f"Bearer {token()}"}
 
     def post(body: dict[str, Any]) -> Any:
         return client.post("/api/v1/results", json.dumps(body), content_type="application/json", headers=headers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -15,9 +16,12 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 from tracker.models import SavedView
-from tracker.pages.http import cleaned, client_address, error_response, redirect_back
+from tracker.pages.accounts.forms import PasswordForm
+from tracker.pages.http import cleaned, error_response, redirect_back
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
-from tracker.services.accounts import sign_in_links
+from tracker.services.accounts import opt_out_links, sign_in_links
+from tracker.services.accounts.network import client_address
+from tracker.services.accounts.roles import CHANGE_REPORTS
 from tracker.services.enqueue import enqueue
 
 MOST_VIEWS = 50  # per user
@@ -34,7 +38,21 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/sign_in.html")
 
 
-by_password = LoginView.as_view(template_name="accounts/by_password.html", redirect_authenticated_user=True)
+class ByPassword(LoginView):
+    """Sign in with a username and a password; 429 after too many attempts."""
+
+    template_name = "accounts/by_password.html"
+    redirect_authenticated_user = True
+    authentication_form = PasswordForm
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_invalid(form)
+        if getattr(self.request, "too_many_attempts", False):
+            response.status_code = 429
+        return response
+
+
+by_password = ByPassword.as_view()
 
 
 @never_cache
@@ -51,6 +69,18 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "accounts/link_expired.html", status=410)
     login(request, user)
     return redirect("releases")
+
+
+@never_cache
+@sensitive_variables()
+def confirm_opt_out(request: HttpRequest, token: str) -> HttpResponse:
+    """POST stops all mail to the address that the link was mailed to; GET asks for confirmation."""
+    link = opt_out_links.find(token, timezone.now())
+    if link is None:
+        return render(request, "accounts/link_expired.html", status=410)
+    if request.method == "POST":
+        opt_out_links.use(link, timezone.now())
+    return render(request, "accounts/opt_out.html", {"link": link, "done": request.method == "POST"})
 
 
 @require_POST
@@ -75,6 +105,8 @@ def save_view(request: HttpRequest) -> HttpResponse:
     if views.exclude(name=name).count() >= MOST_VIEWS:
         return error_response(f"name: you have {MOST_VIEWS} views; delete one first")
     shared = request.POST.get("shared") == "on"
+    if shared and not request.user.has_perm(CHANGE_REPORTS):
+        return error_response("shared: only triagers can share views with everyone", 403)
     values = {"query": query.text, "shared": shared, "saved_at": timezone.now()}
     SavedView.objects.update_or_create(owner=request.user, name=name, defaults=values)
     messages.info(request, f"Saved as {name}.")

@@ -10,6 +10,7 @@ from tracker.pages.browse import queries
 from tracker.pages.http import error_response
 from tracker.pages.triage.action_keys import ACTION_KEYS
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
+from tracker.services.accounts.roles import CHANGE_REPORTS
 
 
 def catalog(request: HttpRequest, kind: str) -> HttpResponse:
@@ -29,4 +30,4 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     except InvalidQuery as error:
         return error_response(str(error))
     context = {"page": queries.page(kind, name, query, now), "query": query, "actions": ACTION_KEYS}
-    return render(request, "browse/name.html", {**context, "may_change": request.user.is_authenticated})
+    return render(request, "browse/name.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})

@@ -23,11 +23,12 @@ from tracker.models import Kernel
 from tracker.pages.http import cleaned, error_response, is_key, sign_in_required, username
 from tracker.pages.index import editing, queries
 from tracker.services.accounts.roles import CHANGE_BASKET, CHANGE_REPORTS
-from tracker.services.revisions import comments, write
+from tracker.services.revisions import comments, own_comments, write
 from tracker.services.revisions import versions as versions_of
 
 MOST_COMMENTS = 50  # of a point, newest ones
 LONGEST = 4000  # characters of a comment
+MOST_OF_ONE = 5  # comments of one person on a point, so that nobody's are pushed out
 _NAME = re.compile(r"[0-9a-f]{12}\Z")
 
 
@@ -87,6 +88,8 @@ def comment(request: HttpRequest) -> HttpResponse:
     )  # its first author may change it, whoever changed it last
     if name and (first is None or not (first.by == username(request) or request.user.has_perm(CHANGE_REPORTS))):
         return error_response("name: you have no comment with this name", 403)
+    if not name and own_comments(_document_key(version), username(request)) >= MOST_OF_ONE:
+        return error_response(f"text: expected at most {MOST_OF_ONE} comments of one person; change or empty one", 403)
     text = request.POST.get("text", "")
     if len(text) > LONGEST:
         return error_response(f"text: expected at most {LONGEST:,} characters, found {len(text):,}")

@@ -60,6 +60,7 @@ def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
 def take_back(request: HttpRequest, ref: str) -> HttpResponse:
     """Reverse one event of the timeline; reversing a reversal makes the original event count again."""
     found, key = queries.find_report(ref), cleaned(request.POST, "key")
-    done = report_actions.take_back([found.pk], key, username(request), timezone.now(), permit_of(request.user))
+    permit = permit_of(request.user)
+    done = report_actions.take_back([found.pk], key, username(request), timezone.now(), permit, of_others=True)
     messages.info(request, "Undone." if done else "Nothing to undo: this event no longer counts.")
     return redirect("report", found.culprit.sha)

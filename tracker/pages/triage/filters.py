@@ -22,6 +22,7 @@ from tracker.services.report_summary import clipped
 
 MOST = 50  # values per filter
 LONGEST = 500  # characters of a value
+MOST_WORDS = 20
 NOT = "!"
 # `open` and `closed` stand for several states.
 STATES: Mapping[str, tuple[str, ...]] = {
@@ -48,6 +49,16 @@ class Texts(forms.Field):
         if len(text) > LONGEST or "\0" in text:
             raise forms.ValidationError(f"expected one name; found {text[:40]!r}")
         return text
+
+
+class Words(Texts):
+    """Words to search for: at most MOST_WORDS in all, since each is a condition of the query."""
+
+    def clean(self, value: Any) -> list[str]:
+        found: list[str] = super().clean(value)
+        if (count := sum(len(each.split()) for each in found)) > MOST_WORDS:
+            raise forms.ValidationError(f"expected at most {MOST_WORDS} words; found {count}")
+        return found
 
 
 class Choices(Texts):
@@ -125,9 +136,11 @@ class Since(AnyOf):
 class ContainsWords(AnyOf):
     """Rows that contain all the words; negated, rows that contain none of them."""
 
+    field_class = Words
+
     def condition(self, values: list[str]) -> Q:
         found = Q()
-        for each in " ".join(values).lower().split():
+        for each in dict.fromkeys(" ".join(values).lower().split()):
             found = found | Q(words__contains=each) if self.exclude else found & Q(words__contains=each)
         return found
 

@@ -6,7 +6,7 @@ import secrets
 from typing import NoReturn
 
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -21,7 +21,7 @@ from tracker.pages.triage.action_keys import ACTION_KEYS, BY_NAME, ActionKey
 from tracker.pages.triage.controls import controls
 from tracker.pages.triage.query import GROUPS, ORDERS, InvalidQuery, TriageQuery
 from tracker.services import report_actions
-from tracker.services.accounts.roles import permit_of
+from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
 from tracker.services.enqueue import enqueue
 
 
@@ -48,7 +48,7 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         "groups": GROUPS,
         "actions": ACTION_KEYS,
         "views": views_of(request),
-        "may_change": request.user.is_authenticated,
+        "may_change": request.user.has_perm(CHANGE_REPORTS),  # others change their own reports on their pages
     }
     return render(request, "triage/table.html", context)
 
@@ -58,8 +58,10 @@ def _no_release(version: str) -> NoReturn:
 
 
 def views_of(request: HttpRequest) -> QuerySet[SavedView]:
-    """Return the saved views that this user sees: their own, and the shared ones."""
-    return SavedView.objects.filter(Q(shared=True) | Q(owner=request.user.pk or 0))[:60]
+    """Return the saved views that this user sees: their own first, which nobody's push out, then shared ones."""
+    own = Q(owner=request.user.pk or 0)
+    views = SavedView.objects.filter(Q(shared=True) | own)
+    return views.order_by(Case(When(own, then=0), default=1), "name", "pk")[:80]
 
 
 @require_POST
@@ -104,7 +106,11 @@ def undo(request: HttpRequest) -> HttpResponse:
     """Undo an action on every report where it still counts."""
     try:
         changed = report_actions.undo(
-            request.POST.get("batch", ""), username(request), timezone.now(), permit_of(request.user)
+            request.POST.get("batch", ""),
+            username(request),
+            timezone.now(),
+            permit_of(request.user),
+            of_others=request.user.has_perm(CHANGE_REPORTS),
         )
     except InvalidInput as error:
         return error_response(f"batch: {error}")

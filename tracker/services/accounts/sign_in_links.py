@@ -16,26 +16,33 @@ from tracker.services.locks import Lock
 
 GOOD_FOR = timedelta(minutes=15)
 WINDOW = timedelta(hours=1)
-PER_EMAIL_ADDRESS, PER_NETWORK_ADDRESS = 3, 10  # links per window
+# Links per address while one is valid: whoever is asked for by others has a valid link in their mailbox.
+PER_EMAIL_ADDRESS = 3
+PER_NETWORK_ADDRESS = 10  # per WINDOW
+_KEPT = timedelta(days=30)
 _SALT = "perfwork.sign-in"
 
 
 def request_link(address: str, network_address: str, now: datetime) -> SignIn | None:
-    """Record a request for a link from a network address; return None if the email is unknown or over the limit."""
-    address = address.strip().lower()
-    if not _is_known(address):
+    """Record a request for a link from a network address; return None if it can be nobody's, or over the limit.
+
+    Whether the address is known is looked up when the link is mailed: here, known and unknown ones take equally long.
+    """
+    address = address.strip().lower()[:254]
+    if not is_of_a_person(address):
         return None
     with transaction.atomic():
         locks.take(Lock.SIGN_IN_LINKS)  # so that concurrent requests are counted one by one
-        recent = SignIn.objects.filter(asked_at__gt=now - WINDOW)
-        if recent.filter(address=address).count() >= PER_EMAIL_ADDRESS:
+        SignIn.objects.filter(asked_at__lt=now - _KEPT).delete()
+        rows = SignIn.objects.filter(for_opt_out=False)
+        if rows.filter(address=address, asked_at__gt=now - GOOD_FOR).count() >= PER_EMAIL_ADDRESS:
             return None
-        if recent.filter(asked_from=network_address).count() >= PER_NETWORK_ADDRESS:
+        if rows.filter(asked_from=network_address, asked_at__gt=now - WINDOW).count() >= PER_NETWORK_ADDRESS:
             return None
         return SignIn.objects.create(address=address, asked_from=network_address[:60], asked_at=now)
 
 
-def _is_known(address: str) -> bool:
+def is_known(address: str) -> bool:
     """Return whether the address is a user's, a culprit author's, or the verified author's of a mail.
 
     Staff must sign in with a password, so that access to their mail is not enough to become them.
@@ -68,12 +75,13 @@ def find(token: str, now: datetime) -> SignIn | None:
         pk = signing.loads(token, salt=_SALT)
     except signing.BadSignature:
         return None
-    return SignIn.objects.filter(pk=pk, used_at__isnull=True, asked_at__gt=now - GOOD_FOR).first()
+    rows = SignIn.objects.filter(for_opt_out=False)
+    return rows.filter(pk=pk, used_at__isnull=True, asked_at__gt=now - GOOD_FOR).first()
 
 
 def use(link: SignIn, now: datetime) -> User | None:
     """Use up a link and return its user, created if new; None if it was used meanwhile or is no longer allowed."""
-    if not SignIn.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=now) or not _is_known(link.address):
+    if not SignIn.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=now) or not is_known(link.address):
         return None
     if found := _users(link.address):
         return found[0]

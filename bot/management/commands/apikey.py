@@ -1,0 +1,58 @@
+"""`apikey create|list|revoke`: the keys of programs that send results and files over the network."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from tracker.domain.errors import InvalidInput
+from tracker.models import ApiKey
+from tracker.services.accounts import api_keys
+from tracker.services.accounts.api_keys import Scope
+
+
+class Command(BaseCommand):
+    help = "Create, list and revoke the API keys of programs."
+    requires_system_checks = ["perfwork"]
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        create = actions.add_parser("create", help="create a key; its token is printed once")
+        create.add_argument("name")
+        create.add_argument("--producer", default="", help="the producer.name of its results; * for any")
+        create.add_argument("--scope", action="append", choices=[*map(str, Scope)], help="default: results")
+        actions.add_parser("list", help="list the keys, without tokens")
+        actions.add_parser("revoke", help="revoke a key").add_argument("name")
+
+    def handle(self, *, action: str, **options: Any) -> None:
+        match action:
+            case "create":
+                self._create(**options)
+            case "list":
+                self._list()
+            case "revoke":
+                self._revoke(**options)
+
+    def _create(self, name: str, producer: str, scope: list[str] | None, **options: Any) -> None:
+        scopes = [Scope(each) for each in scope or ["results"]]
+        try:
+            _, token = api_keys.create(name, scopes, producer, timezone.now())
+        except InvalidInput as error:
+            raise CommandError(str(error)) from None
+        self.stderr.write("This token is shown once, and stored only as a hash:")
+        self.stdout.write(token)
+
+    def _list(self) -> None:
+        for key in ApiKey.objects.all():
+            used = f"last used {key.used_at:%Y-%m-%d %H:%M}" if key.used_at else "never used"
+            state = f"revoked {key.revoked_at:%Y-%m-%d}" if key.revoked_at else used
+            producer = f" as {key.producer}" if key.producer else ""
+            self.stdout.write(f"{key.name}: {key.beginning}…, {', '.join(key.scopes)}{producer}, {state}")
+
+    def _revoke(self, name: str, **options: Any) -> None:
+        if not api_keys.revoke(name, timezone.now()):
+            raise CommandError(f"no valid key is named {name!r}; `apikey list` lists them")
+        self.stdout.write(f"{name}: revoked")

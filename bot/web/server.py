@@ -1,0 +1,62 @@
+"""The web server that `up` starts: `python -m bot.web.server HOST:PORT`. A request gets a thread once it is complete.
+
+Waitress reads headers and bodies in one thread for all connections, so that clients who send them slowly, or half, take
+no thread from anybody. Several processes may serve one address: the kernel shares the connections out (SO_REUSEPORT).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+
+THREADS = 6  # requests that one process answers at the same time
+MOST_CONNECTIONS = 800  # of one process, idle and half-sent ones included; below the usual 1,024 open files
+STALE = 30  # seconds without a byte after which a connection is closed
+MOST_BODY = 40 << 20  # bytes; the pages have lower limits of their own
+MOST_HEADER = 32 << 10
+
+
+def listen(bind: str) -> socket.socket:
+    """Return a socket on "host:port" that other processes may listen on, too. Raises OSError, ValueError."""
+    host, _, port = bind.rpartition(":")
+    host = host.strip("[]")
+    found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    server = socket.socket(found[0][0], socket.SOCK_STREAM)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    server.bind(found[0][4])
+    return server
+
+
+def main() -> None:
+    import waitress
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
+    try:
+        server = listen(sys.argv[1])
+    except (OSError, ValueError, IndexError) as error:
+        sys.exit(f"web: cannot listen on {sys.argv[1:2] or 'HOST:PORT'}: {error}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # waitress finishes what it is at
+    from tracker.wsgi import application
+
+    waitress.serve(
+        application,
+        sockets=[server],
+        threads=THREADS,
+        connection_limit=MOST_CONNECTIONS,
+        channel_timeout=STALE,
+        cleanup_interval=5,
+        max_request_body_size=MOST_BODY,
+        max_request_header_size=MOST_HEADER,
+        # Django looks at X-Forwarded-* only if PERFWORK_BEHIND_PROXY is set.
+        clear_untrusted_proxy_headers=False,
+        ident="",
+        asyncore_use_poll=True,
+        _quiet=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""Nobody does what they may not, and nobody stops the rest: undo, sessions, passwords, views, slow clients."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.utils import timezone
+
+from tests.conftest import ROOT
+from tests.tracker.lines import line
+from tests.world import DANA, LEE, World, message_id
+from tracker.models import Event, OutgoingMail, PasswordAttempt, Purpose, Report, SavedView, Session
+from tracker.services.accounts import passwords, sign_in_links
+from tracker.services.accounts.network import network_of
+
+PASSWORD = "wool-and-granite-7"
+
+
+@pytest.fixture
+def triager(db: None) -> Client:
+    user = User.objects.create_user("toni", "toni@lab.example", PASSWORD)
+    user.user_permissions.set(Permission.objects.filter(codename="change_report"))
+    return signed_in(user)
+
+
+@pytest.fixture
+def report(db: None) -> Report:
+    return line(1, author="dana@dev.example", authors=["dana@dev.example"])
+
+
+@pytest.fixture
+def author(report: Report) -> Client:
+    return signed_in(User.objects.create_user("dana", "dana@dev.example", PASSWORD))
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def change(client: Client, report: Report, do: str) -> str:
+    """Apply an action, and return the ID of the action that the page then offers to undo."""
+    revision = Report.objects.get(pk=report.pk).revision
+    before = set(Event.objects.values_list("batch", flat=True))
+    client.post("/triage/change/", {"do": do, "row": f"{report.pk}:{revision}"})
+    (batch,) = set(Event.objects.values_list("batch", flat=True)) - before
+    return batch
+
+
+# --- undo -----------------------------------------------------------------------------------------
+
+
+def test_an_author_takes_back_an_operators_act_and_is_refused(triager: Client, author: Client, report: Report) -> None:
+    batch = change(triager, report, "block")
+    assert Report.objects.get().blocks
+    author.post("/triage/undo/", {"batch": batch})
+    assert Report.objects.get().blocks
+    for client in (author, triager):  # one's own, or with the right
+        own = change(author, report, "working")
+        assert Report.objects.get().state == "working"
+        client.post("/triage/undo/", {"batch": own})
+        assert Report.objects.get().state == report.state
+
+
+def test_what_everybody_can_read_names_no_action(triager: Client, report: Report) -> None:
+    batch = change(triager, report, "block")
+    for path in ("", "json/", "mbox/"):
+        response = Client().get(f"/report/{report.culprit.sha}/{path}")
+        content = b"".join(response.streaming_content) if response.streaming else response.content  # type: ignore[attr-defined]
+        assert batch.encode() not in content
+    key = Event.objects.get(batch=batch).key
+    assert batch not in key
+    assert triager.post("/triage/undo/", {"batch": key.removeprefix("hand:")}, follow=True).status_code == 200
+    assert Report.objects.get().blocks
+
+
+# --- passwords ------------------------------------------------------------------------------------
+
+
+def attempt(password: str, name: str = "toni", address: str = "192.0.2.7", path: str = "/sign-in/password/") -> Any:
+    return Client().post(path, {"username": name, "password": password}, REMOTE_ADDR=address)
+
+
+def test_after_five_wrong_passwords_the_right_one_waits(triager: Client) -> None:
+    for number in range(passwords.PER_ACCOUNT_AND_NETWORK):
+        answer = attempt(f"wrong {number}")
+        assert (answer.status_code, "Wrong username or password." in answer.content.decode()) == (200, True)
+    locked = attempt(PASSWORD)
+    assert (locked.status_code, passwords.TOO_MANY in locked.content.decode()) == (429, True)
+    assert attempt(PASSWORD, path="/admin/login/").status_code == 200  # the form again
+    assert Session.objects.filter(account=User.objects.get(username="toni").pk).count() == 1  # of the fixture
+    assert attempt(PASSWORD, address="192.0.2.8").status_code == 302  # nobody else locks them out
+    PasswordAttempt.objects.update(at=timezone.now() - passwords.WINDOW - timedelta(seconds=1))
+    assert attempt(PASSWORD).status_code == 302
+
+
+def test_one_place_that_tries_many_accounts_costs_no_hashes(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[int] = []
+    real = User.set_password
+    monkeypatch.setattr(User, "set_password", lambda *given: hashed.append(1) or real(*given))  # type: ignore[func-returns-value]
+    for number in range(60):
+        attempt("x", name=f"user-{number}")
+    assert len(hashed) == passwords.PER_NETWORK  # Django hashes for unknown names, too
+    assert attempt("x", path="/admin/login/").content.decode().count(passwords.TOO_MANY) == 1
+
+
+def test_an_account_that_many_places_try_is_locked_and_a_link_still_works(report: Report, author: Client) -> None:
+    for number in range(passwords.PER_ACCOUNT):
+        attempt("x", name="Dana", address=f"198.51.100.{number}")
+    assert attempt(PASSWORD, name="dana", address="203.0.113.5").status_code == 429
+    link = sign_in_links.request_link("dana@dev.example", "203.0.113.5", timezone.now())
+    assert link
+    assert Client().post(f"/sign-in/{sign_in_links.token(link)}/").status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("x\0y", "xy"),
+        ("", ""),
+    ],
+)
+def test_networks(address: str, network: str) -> None:
+    assert network_of(address) == network
+
+
+# --- sessions -------------------------------------------------------------------------------------
+
+
+def test_a_sign_out_ends_the_session_whoever_has_its_cookie(triager: Client) -> None:
+    stolen = Client()
+    stolen.cookies["sessionid"] = triager.cookies["sessionid"].value
+    assert "Sign out" in stolen.get("/").content.decode()
+    triager.post("/sign-out/")
+    assert "Sign out" not in stolen.get("/").content.decode()
+    assert not Session.objects.exists()
+
+
+def test_an_operator_ends_sessions_and_a_lost_right_is_lost_at_once(
+    triager: Client, admin_client: Client, report: Report
+) -> None:
+    user = User.objects.get(username="toni")
+    user.user_permissions.clear()
+    triager.post("/triage/change/", {"do": "working", "row": f"{report.pk}:{report.revision}"})
+    assert Report.objects.get().state == report.state
+    ended = {"action": "end_sessions", "_selected_action": [user.pk]}
+    assert "Sessions ended: 1" in admin_client.post("/admin/auth/user/", ended, follow=True).content.decode()
+    assert "Sign out" not in triager.get("/").content.decode()
+    User.objects.filter(pk=user.pk).update(is_active=False)
+    assert attempt(PASSWORD).status_code == 200
+
+
+def test_expired_sessions_go_when_somebody_signs_in(triager: Client) -> None:
+    Session.objects.update(expire_date=timezone.now() - timedelta(days=1))
+    signed_in(User.objects.get(username="toni"))
+    assert Session.objects.count() == 1
+
+
+def test_readers_have_no_session_and_what_is_signed_in_is_not_cached(
+    triager: Client, report: Report, django_assert_num_queries: Any
+) -> None:
+    anonymous = Client().get("/v5.6/")
+    assert "sessionid" not in anonymous.cookies
+    assert "no-store" not in anonymous.get("Cache-Control", "")
+    assert triager.get("/")["Cache-Control"] == "private, no-store"
+
+
+# --- what others see ------------------------------------------------------------------------------
+
+
+def test_views_are_shared_by_triagers_and_push_nobodys_out(triager: Client, author: Client, report: Report) -> None:
+    form = {"name": "a view", "query": "state=open", "shared": "on"}
+    answer = author.post("/views/", form)
+    assert (answer.status_code, b"only triagers" in answer.content) == (403, True)
+    assert author.post("/views/", {**form, "name": "zzz", "shared": ""}).status_code == 302
+    owner = User.objects.get(username="toni")
+    SavedView.objects.bulk_create(
+        SavedView(owner=owner, name=f"!{number}", query="", shared=True, saved_at=timezone.now())
+        for number in range(120)
+    )
+    report.merged_release = "v5.6"
+    report.save()
+    assert ">zzz</a>" in author.get("/v5.6/").content.decode()
+
+
+def test_actions_are_offered_to_those_who_may_use_them(author: Client, triager: Client) -> None:
+    line(2, merged_release="v5.6")
+    assert 'name="do"' not in author.get("/v5.6/").content.decode()
+    assert 'value="working"' in triager.get("/v5.6/").content.decode()
+
+
+def test_a_thousand_words_are_a_mistake(db: None) -> None:
+    line(2, merged_release="v5.6")
+    answer = Client().get("/v5.6/", {"q": " ".join(f"w{number}" for number in range(100))})
+    assert (answer.status_code, b"expected at most 20 words; found 100" in answer.content) == (400, True)
+    assert Client().get("/v5.6/", {"q": " ".join(f"w{number}" for number in range(1000))}).status_code == 400
+    assert Client().get("/v5.6/", {"q": "one two three"}).status_code == 200
+
+
+# --- answers to strangers -------------------------------------------------------------------------
+
+
+def answers() -> int:
+    return OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER).count()
+
+
+def test_a_forged_sender_gets_no_answer(world: World) -> None:
+    """An error reply quotes the failed line: it would carry a stranger's text to anybody, in our name."""
+    world.identity = replace(world.identity, trust_policy="verified")
+    report = world.report()
+    victim = replace(LEE, email="victim@elsewhere.example")
+    world.post(victim, "#lkp buy this: https://evil.example/\n", to=message_id(report))
+    world.read()
+    assert answers() == 0
+    world.post(DANA, "#lkp nonsense\n", to=message_id(report), Precedence="bulk")
+    world.read()
+    assert answers() == 0
+    world.post(DANA, "#lkp nonsense https://evil.example/\n", to=message_id(report))  # who has got our report
+    world.read()
+    assert answers() == 1
+    assert b"evil.example" not in bytes(OutgoingMail.objects.get(purpose__startswith=Purpose.ANSWER).raw)
+
+
+# --- floods ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[int]:
+    """The web server that `up` starts, with an empty database; its port."""
+    env = {"PATH": "/usr/bin:/bin", "PERFWORK_VAR": str(tmp_path), "LOG_LEVEL": "ERROR"}
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=env, check=True)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "bot.web.server", f"127.0.0.1:{port}"]
+    servers = [subprocess.Popen(command, cwd=ROOT, env=env) for _ in range(2)]
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.1)
+    seconds(port)  # the first page imports the URLs
+    yield port
+    for server in servers:
+        server.terminate()
+    assert [server.wait(20) for server in servers] == [0, 0]
+
+
+def seconds(port: int) -> float:
+    started = time.monotonic()
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20) as response:
+        assert response.status == 200
+    return time.monotonic() - started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "half",
+    [
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: b",
+        b"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\na",
+        b"",
+    ],
+    ids=["head", "body", "nothing"],
+)
+def test_half_sent_requests_stop_nobody(served: int, half: bytes) -> None:
+    """Twenty sockets that never finish their request stopped the site."""
+    with ExitStack() as stack:
+        for _ in range(60):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", served)))
+            client.sendall(half)
+        time.sleep(0.3)
+        assert max(seconds(served) for _ in range(10)) < 3
