@@ -72,7 +72,7 @@ def read_mirror(address: str, identity: BotIdentity, now: datetime, patience: Mi
         try:
             done = _fetch_and_read(mirror, address, identity, now, patience, fetches=fetches)
         except SoftTimeLimitExceeded:
-            done = MirrorPass(error=f"{mirror}: not finished within the time of a task; it goes on at the next attempt")
+            done = MirrorPass(error=f"{mirror}: not finished within the time limit; it continues at the next attempt")
         _store(mirror, done.error, now)
         return done
     finally:

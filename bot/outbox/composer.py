@@ -189,5 +189,5 @@ def _why_not(report: Report) -> str:
     if report.verdict == Verdict.UNKNOWN:
         return "the verdict is no longer known"
     if State(report.state) in CLOSED - {State.NO_ACTION}:
-        return f"closed before any mail: {report.status}"
+        return f"closed before any mail was sent: {report.status}"
     return ""

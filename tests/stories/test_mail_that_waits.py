@@ -56,7 +56,7 @@ def test_a_report_that_waits_is_held_when_its_culprit_is_dropped(world: World) -
     drop(world, Report.objects.get())
     compose_due(world.identity, world.later())
     mail = OutgoingMail.objects.get()
-    assert (mail.state, mail.reason[:24]) == (OutgoingState.HELD, "closed before any mail: ")
+    assert (mail.state, mail.reason[:33]) == (OutgoingState.HELD, "closed before any mail was sent: ")
 
 
 def test_so_is_one_that_was_put_off_to_another_day(world: World) -> None:

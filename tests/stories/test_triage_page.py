@@ -221,8 +221,8 @@ def test_the_front_page_tells_of_the_cycle_that_goes_on(world: World, client: Cl
     assert [each.version for each in release.candidates.order_by("number")] == ["v9.1-rc1", "v9.1-rc2"]
     page = text(client, "/")
     assert '<a href="/v9.1/">v9.1</a>' in page
-    assert "v9.1-rc2 of 2026-09-" in page
-    assert "v9.1-rc3 expected about" not in page  # the story is of September: nobody knows any more
+    assert "v9.1-rc2 released 2026-09-" in page
+    assert "v9.1-rc3 expected around" not in page  # the story is of September: nobody knows any more
     assert "<b>2</b> open" in page
     assert "<b>1</b> unanswered" in page
     assert "Open regressions: " in page

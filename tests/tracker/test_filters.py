@@ -100,7 +100,7 @@ def test_a_filter_shows(rows: None, query: str, expected: str) -> None:
         ("order=beauty", "order: expected one of urgency, effect"),
         ("group=colour", "group: expected one of state, subsystem"),
         ("section=middle", "section: expected one of merged, shifted"),
-        ("after=x", "section: expected one of merged, shifted beside after"),
+        ("after=x", "section: expected one of merged, shifted together with after"),
         ("after=x&section=merged", "after: expected a cursor of this table; found 'x'"),
         ("before=eyJ9&section=merged", "before: expected a cursor of this table"),
         ("colour=red", "'colour': there is no such filter; expected one of state, kind"),

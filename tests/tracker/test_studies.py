@@ -318,9 +318,9 @@ def test_the_pages(studies: None, client: Client, django_assert_max_num_queries:
     assert "/study/oltp/" in listed
     with django_assert_max_num_queries(9):
         page = client.get("/compare/?of=v2.6.24.2&of=v2.6.28-rc8").content.decode()
-    assert "v2.6.24.2 beside v2.6.28-rc8" in page
+    assert "v2.6.24.2 vs. v2.6.28-rc8" in page
     assert "How often each is best" in client.get("/compare/?of=v5.10/1G&of=v5.10/4K").content.decode()
-    assert client.get("/compare.txt?of=v5.10/1G&of=v5.10/4K").content.decode().startswith("v5.10/1G beside v5.10/4K")
+    assert client.get("/compare.txt?of=v5.10/1G&of=v5.10/4K").content.decode().startswith("v5.10/1G vs. v5.10/4K")
     for path, status, message in (
         ("/compare/?of=v9.9", 400, "of: no kernel &#x27;v9.9&#x27; was measured"),
         ("/compare.txt", 400, "of: expected kernels, found none"),
@@ -389,7 +389,7 @@ def test_the_first_that_is_chosen_is_the_base(studies: None, client: Client) -> 
     assert listed.index('value="v2.6.24.2"') < listed.index('value="v2.6.27.2"') < listed.index('value="v2.6.28-rc8"')
     page = client.get("/compare/?of=v2.6.24.2&of=v2.6.27.2").content.decode()
     assert 'href="?of=v2.6.27.2&amp;of=v2.6.24.2"' in page
-    assert "v2.6.27.2 beside v2.6.24.2" in client.get("/compare/?of=v2.6.27.2&of=v2.6.24.2").content.decode()
+    assert "v2.6.27.2 vs. v2.6.24.2" in client.get("/compare/?of=v2.6.27.2&of=v2.6.24.2").content.decode()
 
 
 def test_the_page_of_a_kernel(studies: None, client: Client, django_assert_max_num_queries: Queries) -> None:
@@ -410,7 +410,7 @@ def test_the_page_of_a_kernel(studies: None, client: Client, django_assert_max_n
     Kernel.objects.create(name="b" * 40, variant="2M", measured_at="2026-01-01T00:00:00Z")
     assert "<h1>v6.12-rc3-77-ga1b2a1b2" in client.get(f"/kernel/{sha}/").content.decode()
     compared = client.get(f"/compare.txt?of={sha}&of={'b' * 40}/2M").content.decode()
-    assert compared.startswith("v6.12-rc3-77-ga1b2a1b2 beside bbbbbbbbbbbb/2M\n")
+    assert compared.startswith("v6.12-rc3-77-ga1b2a1b2 vs. bbbbbbbbbbbb/2M\n")
 
 
 def test_all_is_read_again_with_the_code_of_today(studies: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""The pages: one package a page family, each with its queries, views and addresses."""
+"""The pages: one package per page family, each with its queries, views and addresses."""

@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("files", nargs="+", metavar="FILE")
         parser.add_argument("--report", default="", metavar="SHA", help="attach to a report, with --side")
         parser.add_argument("--side", default="", choices=["", *CommitSide.values])
-        parser.add_argument("--kernel", default="", metavar="KERNEL", help="to a kernel: v6.12 or v6.12/VARIANT")
+        parser.add_argument("--kernel", default="", metavar="KERNEL", help="attach to a kernel: v6.12 or v6.12/VARIANT")
         parser.add_argument("--machine", default="", metavar="NAME", help="the machine it was recorded on")
 
     def handle(self, *, files: list[str], report: str, side: str, kernel: str, machine: str, **options: Any) -> None:

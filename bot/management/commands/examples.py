@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", choices=["check"])
         parser.add_argument(
-            "folder", nargs="?", type=Path, default=FOLDER, help="of .jsonl files (default: %(default)s)"
+            "folder", nargs="?", type=Path, default=FOLDER, help="a folder of .jsonl files (default: %(default)s)"
         )
 
     def handle(self, *, folder: Path, **options: Any) -> None:
@@ -31,4 +31,4 @@ class Command(BaseCommand):
             raise CommandError(f"{folder}: no .jsonl files; fixtures/replies/README.md says what they hold")
         for effect in EFFECTS:
             self.stdout.write(f"{effect:16}{counts[effect]:6}")
-        self.stdout.write(f"{'in all':16}{counts.total():6}")
+        self.stdout.write(f"{'total':16}{counts.total():6}")

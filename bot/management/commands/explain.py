@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--known", metavar="FILE", help='known reports: [{"id", "message_id", "culprit", "title"}]')
         parser.add_argument("--tracked", action="store_true", help="also use the reports in the database")
         parser.add_argument("--rows", action="store_true", help="also print every row of a report's tables")
-        parser.add_argument("--why", action="store_true", help="also print what speaks for each effect")
+        parser.add_argument("--why", action="store_true", help="also print the reasons for each effect")
 
     def handle(
         self, *, files: list[str], known: str | None, tracked: bool, rows: bool, why: bool, **options: Any

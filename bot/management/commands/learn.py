@@ -19,14 +19,14 @@ FEWEST = 20  # decisions; fewer say nothing about what helps
 
 class Command(BaseCommand):
     help = (
-        "Adapt the classifier of replies to the decisions of the review queue, and write it to FILE if it reads mail"
-        " that it has not learned from better. Set PERFWORK_CLASSIFIER to FILE to use it, unset it to undo."
+        "Adapt the classifier of replies to the decisions in the review queue, and write it to FILE if that makes it"
+        " read held-out mail better. Set PERFWORK_CLASSIFIER to FILE to use it, unset it to undo."
     )
     requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="where to write it: a .npz file")
-        parser.add_argument("--export", type=Path, metavar="JSONL", help="write the decisions as examples, and end")
+        parser.add_argument("--export", type=Path, metavar="JSONL", help="write the decisions as examples, and exit")
 
     def handle(self, *, file: Path | None, export: Path | None, **options: Any) -> None:
         found = list(lessons(bot_identity()))
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         model = load()
         result = compare(model, decided)
         before, after = (f"{hits} of {result.replies}" for hits in (result.right_before, result.right_after))
-        self.stdout.write("On mail of reports that were left out of the learning, a tenth at a time:")
+        self.stdout.write("Cross-validated, with a tenth of the reports held out at a time:")
         self.stdout.write(f"  the project's classifier  {before} right, log loss {result.loss_before:.3f}")
         self.stdout.write(f"  adapted                   {after} right, log loss {result.loss_after:.3f}")
         if not result.helps:

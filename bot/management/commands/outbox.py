@@ -97,7 +97,7 @@ class Command(BaseCommand):
         elif mail_transitions.stop_sending(_person(), timezone.now(), options["reason"]):
             self.stdout.write("all sending is stopped; `outbox go` resumes it")
         else:
-            self.stdout.write(f"all sending is already {mail_transitions.stopped()}")
+            self.stdout.write(f"all sending was already {mail_transitions.stopped()}")
 
     def _go(self, options: dict[str, Any]) -> None:
         if not mail_transitions.resume_sending(_person(), timezone.now()):
@@ -117,7 +117,7 @@ class Command(BaseCommand):
         except ValueError as invalid:
             raise CommandError(str(invalid)) from None
         if stop := mail_transitions.stopped():
-            raise CommandError(f"all sending is {stop} since {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it")
+            raise CommandError(f"all sending was {stop} on {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it")
         self._refresh()
         try:
             statuses = send_due(transport, send_config(run=ALL_DAY))

@@ -39,8 +39,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="PATH")
-        parser.add_argument("--thread", action="append", default=[], metavar="MESSAGE-ID", help="from PERFWORK_LORE")
-        parser.add_argument("--missing", action="store_true", help="missing parents of tracked threads, from there")
+        parser.add_argument(
+            "--thread", action="append", default=[], metavar="MESSAGE-ID", help="read this thread from PERFWORK_LORE"
+        )
+        parser.add_argument("--missing", action="store_true", help="also read missing parents of tracked threads")
         parser.add_argument("--again", action="store_true", help="read from the start; known mail is kept")
         parser.add_argument("--fetch", action="store_true", help="git fetch mirrors before reading them")
         parser.add_argument("--jobs", type=int, default=1, metavar="N", help="read N epochs or lists in parallel")
@@ -82,7 +84,7 @@ class Command(BaseCommand):
             self.stderr.write(self.style.ERROR(str(error)))
         except BrokenExecutor:
             self.codes.append(os.EX_TEMPFAIL)
-            self.stderr.write(self.style.ERROR("a process that read an archive was killed; the next run goes on there"))
+            self.stderr.write(self.style.ERROR("a process that read an archive was killed; the next run resumes there"))
         except (Unreadable, OSError) as error:
             self.codes.append(code)
             self.stderr.write(self.style.ERROR(str(error)))
@@ -139,7 +141,7 @@ def summary(source: Source, tally: ReadTally) -> str:
     replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
     parts = [
         f"{source.name}: {counted(tally.seen, 'mail')}; new: {counted(tally.reports, 'report')}",
-        f"{tally.repeated} of them of a culprit reported before" if tally.repeated else "",
+        f"{tally.repeated} of them about culprits reported before" if tally.repeated else "",
         replies,
         f"{tally.known} already known" if tally.known else "",
         f"{tally.pending} pending until their report is known" if tally.pending else "",

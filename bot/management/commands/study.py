@@ -25,7 +25,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", nargs="?", metavar="SLUG", help="without it, list all studies")
-        parser.add_argument("--of", action="append", metavar="KERNEL", help="create it; repeatable, as v5.10/2M")
+        parser.add_argument(
+            "--of", action="append", metavar="KERNEL", help="create a study with this kernel, e.g. v5.10/2M; repeatable"
+        )
         parser.add_argument("--title", default="", help="the title of the new study")
         parser.add_argument("--kind", choices=StudyKind.values, default="", help="default: guessed from the kernels")
         parser.add_argument("--format", choices=FORMS, default="txt")

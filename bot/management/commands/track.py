@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("names", nargs="*", metavar="TREE", help="only these trees")
         parser.add_argument("--no-fetch", action="store_true", help="walk the clones without fetching")
-        parser.add_argument("--again", action="store_true", help="walk from the oldest tracked commit on")
+        parser.add_argument("--again", action="store_true", help="start over from the oldest tracked commit")
 
     def handle(self, *, names: list[str], no_fetch: bool, again: bool, **options: Any) -> None:
         trees = self._chosen(names)

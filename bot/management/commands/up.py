@@ -20,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
         parser.add_argument(
-            "--workers", type=int, default=2, help="number of worker processes, for mail and for archives each"
+            "--workers", type=int, default=2, help="number of worker processes each for mail and for archives"
         )
 
     def handle(self, *, bind: str, workers: int, **options: Any) -> None:

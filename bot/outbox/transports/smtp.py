@@ -130,7 +130,7 @@ class SmtpTransport:
         deferred: dict[str, str] = {}
         for recipient in envelope.recipients:
             if time.monotonic() > until:
-                raise TimeoutError(f"recipients not finished after {self.server.patience:.0f} s")
+                raise TimeoutError(f"recipients not all processed after {self.server.patience:.0f} s")
             if not recipient.isascii() and smtp.command_encoding == "ascii":
                 refused[recipient] = "the address needs SMTPUTF8, which the server does not offer"
                 continue

@@ -59,7 +59,7 @@ def _rejection(envelope: Envelope) -> str:
         return "the web endpoint accepts signed mail only: set PERFWORK_PATATT_KEY"
     named = {address.lower() for _, address in getaddresses([*head.get_all("To", []), *head.get_all("Cc", [])])}
     if left_out := sorted(named - {each.lower() for each in envelope.recipients}):
-        return f"the web endpoint mails to all of To and Cc, and {left_out[0]} must not get it: compose it again"
+        return f"the web endpoint sends to everyone in To and Cc, and {left_out[0]} must not get it: compose it again"
     return ""
 
 

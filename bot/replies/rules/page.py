@@ -19,19 +19,20 @@ This page lists the rules by which Perfwork reads replies in plain English: what
 how often it was right. `make reading` generates it from `bot/replies/rules/`; a test keeps both in sync.
 
 Perfwork reads a reply sentence by sentence: only what its writer wrote, without quotes, signature, code, tables and
-commit messages. **Three readers** work together. Evidence needs no words: patches, trailers, commands, notices, tables.
-Written rules find phrases. A <a id="classifier"></a>**classifier**, learned from examples, weighs all words of the
-reply, what they answer, who wrote it and what the rules found, and gives each possible effect a probability.
+commit messages. **Three readers** work together. The first looks for hard evidence: patches, trailers, commands,
+notices, tables. The second, written rules, finds phrases. The third, a <a id="classifier"></a>**classifier** trained on
+examples, weighs all words of the reply, what they answer, who wrote it and what the rules found, and gives each
+possible effect a probability.
 
-One effect acts by itself: the likeliest one from 75 % on (disputes and failed tests from 85 %), or one that a rule
-finds, too, from 35 %. "Responded" acts if all effects that careful readers would also call a response make up 70 %.
-The classifier alone never closes a report and never says that a fix was applied. At most two others are suggested; a
-suggestion waits in the [review queue](/inbox/) for a click. If nothing acts, it is only recorded that the author or a
-maintainer <a id="replied"></a>has replied, so that nobody reminds them. The evidence shown is the sentence that weighed
-most.
+One effect is applied automatically: the likeliest one if its probability is at least 75 % (85 % for disputes and failed
+tests), or one that a rule also finds, if its probability is at least 35 %. "Responded" is applied if the effects that
+careful readers would also call a response together reach 70 %. The classifier alone never closes a report and never
+says that a fix was applied. At most two others are suggested; a suggestion waits in the [review queue](/inbox/) for a
+click. If nothing is applied, it is only recorded that the author or a maintainer <a id="replied"></a>has replied, so
+that nobody reminds them. The evidence shown is the sentence that weighed most.
 
 **Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
-to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only says `Fixes:` of the
+to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only has `Fixes:` with the
 culprit is suggested); a notice by tip-bot or patchwork-bot that the patch was applied ("fix queued"); a comparison
 table by the lab (the question is answered); a `Tested-by:` by the lab ("fix confirmed"); and the
 [commands](/help/answering/).
@@ -43,22 +44,23 @@ domain with a known key, an `Authentication-Results` header of a trusted server 
 server accepted the mail, or a developer signature (patatt) with a key in the keyring. An unsigned mail from a domain
 that is known to sign counts as failed.
 
-A proof covers the headers that were signed. What needs proof must be aimed at a report by signed `To`, `Cc`,
-`In-Reply-To` or `References`, or by a `Closes:` line of the body; `Delivered-To` and the like aim nothing. If
-`Content-Type` is not signed, a mail does only what its body says however it is read. A signing domain counts for
-addresses of its own organisation, by the Public Suffix List. Copies of one signed mail act once. A robot's report
-without proof is held, or suggested for a report that exists; it adds neither people nor findings.
+A proof covers the headers that were signed. What needs proof must refer to a report by signed `To`, `Cc`, `In-Reply-To`
+or `References`, or by a `Closes:` line in the body; `Delivered-To` and the like do not count. If `Content-Type` is not
+signed, a mail has only those effects that its body has in every way of decoding it. A signing domain counts for
+addresses of its own organisation, by the Public Suffix List. Copies of one signed mail take effect once. A robot's
+report without proof is held, or suggested for a report that exists; it adds neither people nor findings.
 
 **Why** something was suggested stands beside it in the review queue: how probable the classifier finds it, and the
 words that weighed most. `./manage.py explain --why FILE` also shows the written examples nearest to the evidence.
 
 **A <a id="second_opinion"></a>second opinion**, off by default: a language model of your own, behind an
 OpenAI-compatible endpoint (`PERFWORK_READER_URL`), is asked about replies of the last 60 days that were only recorded
-as "replied", once each. Its answer counts if it names one of the effects and a sentence that stands in the mail word
-for word; then it is suggested, never more. Answer and model are stored, so that a replay asks nothing again.
+as "replied", once each. Its answer counts if it names one of the effects and a sentence that appears in the mail word
+for word; it is then suggested, never applied automatically. Answer and model are stored, so that a replay asks nothing
+again.
 
 **To adapt it to your lab**, decide in the review queue. `./manage.py learn FILE.npz` moves the weights towards your
-decisions, judges the result on reports that it left out, and writes it only if it reads those better;
+decisions, tests the result on held-out reports, and writes it only if it reads those better;
 `PERFWORK_CLASSIFIER=FILE.npz` uses it, and unsetting it undoes that. `learn --export FILE.jsonl` writes the decisions
 as examples.
 
@@ -107,7 +109,7 @@ FACTS = {
     "reply_of_author": "a reply of substance by author or maintainer: responded, if nothing is more telling",
     "patch_in_reply": "a person replies with a patch: fix proposed, automatic",
     "patch_closes_report": "a patch posted elsewhere has `Closes:` or `Link:` to the report: fix proposed, automatic",
-    "patch_names_culprit": "a patch elsewhere says `Fixes:` of the culprit, or reverts it: fix proposed, suggested",
+    "patch_names_culprit": "a patch elsewhere has `Fixes:` with the culprit, or reverts it: fix proposed, suggested",
     "debug_patch": "a patch that its writer calls a debug patch: fix proposed, suggested",
     "asks_test_of_patch": "a patch comes with a request to test it: waiting for the reporter, automatic",
     "merge_notice": "tip-bot or patchwork-bot reports that a patch was applied: fix queued, automatic",

@@ -153,7 +153,7 @@ def test_learning_again_gives_the_same() -> None:
 def test_the_examples_are_well_formed(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("examples", "check")
     counts = dict(line.rsplit(None, 1) for line in capsys.readouterr().out.splitlines())
-    assert int(counts["in all"]) > 2000
+    assert int(counts["total"]) > 2000
     assert min(int(counts[effect]) for effect in examples.EFFECTS) > 10
 
 

@@ -43,7 +43,7 @@ def document(study: Study) -> Document:
 def ad_hoc(kernels: Sequence[Kernel]) -> Document:
     """Return the document of any kernels side by side."""
     labels = [kernel.label for kernel in kernels]
-    return compose(facts(" beside ".join(labels), kernels, labels, kind_of(kernels), {}))
+    return compose(facts(" vs. ".join(labels), kernels, labels, kind_of(kernels), {}))
 
 
 def kind_of(kernels: Sequence[Kernel]) -> StudyKind:

@@ -62,7 +62,7 @@ class TriageQuery:
         position = {name: str(query[name]) for name in POSITIONS if query.get(name)}
         section = _one(query, "section", tuple(SECTIONS))
         if position and not section:
-            raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} beside {', '.join(position)}")
+            raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} together with {', '.join(position)}")
         found = cls(filters, filters.active(), order, _one(query, "group", GROUPS), section, position)
         found.cursor()  # an invalid cursor is reported before any query is made
         return found
