@@ -13,6 +13,7 @@
 #   make maintainers   200 invented commits, compared with get_maintainer.pl (requires linux-source)
 #   make model         learns the classifier of replies from fixtures/replies and the labelled threads
 #   make accuracy      how replies, reports and a whole archive are read, compared with hand-made labels
+#   make audit         looks for known holes in what we depend on (pip-audit)
 #   make reading       docs/reading.md from the rules, with their accuracy on the labelled threads
 
 PYTHON ?= python3
@@ -27,7 +28,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick fuzz crash orders crash-test bench golden maintainers model accuracy reading format lint types rooms settings
+.PHONY: help demo up test quick fuzz crash orders crash-test bench golden maintainers model accuracy reading audit format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -108,7 +109,7 @@ crash-test: $(VENV)/dev.stamp
 	@$(RUN) -m tests.crash.several --mails 10000
 
 bench: $(VENV)/dev.stamp
-	@for bench in accuracy whole_archive robot_mail ingest archive upstream maintainers outbox pages comparisons; do $(RUN) benchmarks/$$bench.py || exit 1; done
+	@for bench in accuracy whole_archive robot_mail ingest archive upstream maintainers outbox pages comparisons floods; do $(RUN) benchmarks/$$bench.py || exit 1; done
 
 golden: $(VENV)/dev.stamp
 	@$(RUN) -m tests.composed
@@ -124,6 +125,16 @@ accuracy: $(VENV)/dev.stamp
 
 reading: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/reading.py
+
+# Skipped, and said, where the advisories can't be reached.
+audit: $(VENV)/dev.stamp
+	@echo "== audit: known holes in requirements.txt"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	@out=$$($(RUN) -m pip_audit -r requirements.txt --progress-spinner off 2>&1); code=$$?; \
+	 if echo "$$out" | grep -q "could not be audited: django "; then echo "== NOT AUDITED: PyPI's advisories can't be reached from here"; \
+	 elif [ $$code -ne 0 ] && echo "$$out" | grep -q "known vulnerabilit"; then echo "$$out"; exit 1; \
+	 elif [ $$code -ne 0 ]; then echo "== NOT AUDITED: $$(echo "$$out" | tail -1)"; \
+	 else echo "$$out" | head -1; fi
 
 format: $(VENV)/dev.stamp
 	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format .

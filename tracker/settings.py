@@ -152,6 +152,7 @@ SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _https else 0
 # Both bind other hosts of the domain, the second one for months after it is taken back: whoever runs them decides.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _https and flag("PERFWORK_HSTS_SUBDOMAINS", False)
 SECURE_HSTS_PRELOAD = _https and flag("PERFWORK_HSTS_PRELOAD", False)
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # `check --deploy` would want both
 _behind_proxy = flag("PERFWORK_BEHIND_PROXY", False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _behind_proxy else None
 CSRF_TRUSTED_ORIGINS = [PERFWORK_BASE_URL] if _https else []
@@ -279,6 +280,7 @@ LOGGING = {
     "loggers": {
         "mail.log": {"level": "WARNING"},  # aiosmtpd logs every line of every SMTP dialogue
         "flufl.bounce": {"level": "CRITICAL"},  # it logs every bounce format that it tries
+        "django.request": {"level": "ERROR"},  # a warning for each 404 would let strangers fill the log
         "waitress.queue": {"level": "ERROR"},  # it logs each request that waits for a thread
         "kombu.connection": {"level": "ERROR"},  # a file-system queue has no host name and needs none
     },

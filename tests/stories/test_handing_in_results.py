@@ -35,13 +35,12 @@ def environment(var: Path) -> dict[str, str]:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[str]:
-    """What `up` serves, with the token that the documentation sets; its address."""
+    """What `up` serves; its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    line = next(block for block in BLOCKS if block.endswith("manage.py up\n"))
     running = subprocess.Popen(
-        ["bash", "-c", f"exec env {line.strip()} --bind {address}"],
+        [sys.executable, "manage.py", "up", "--bind", address],
         cwd=ROOT,
         env=environment(tmp_path),
         stdout=subprocess.DEVNULL,

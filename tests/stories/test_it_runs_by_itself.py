@@ -221,7 +221,7 @@ def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> No
 
 
 def test_it_ends_together(running: Running) -> None:
-    running.wait("all four", lambda: running.log.read_text().count("runs as process") == 4)
+    running.wait("all five", lambda: running.log.read_text().count("runs as process") == 5)
     children = [int(pid) for pid in re.findall(r"runs as process (\d+)", running.log.read_text())]
     running.wait("the front page", lambda: "Perfwork" in running.page("/"))
     running.process.send_signal(signal.SIGTERM)
