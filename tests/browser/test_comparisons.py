@@ -49,7 +49,7 @@ def test_kernels_are_chosen_and_kept_as_a_study(visit: Open) -> None:
     page.check('input[value="v5.10/4K"]')
     page.check('input[value="v5.10/1G"]')
     page.click("main button:text-is('Compare')")
-    expect(page.locator("h1")).to_have_text("v5.10/1G beside v5.10/4K")
+    expect(page.locator("h1")).to_have_text("v5.10/1G vs. v5.10/4K")
     expect(page.locator("#main")).to_contain_text("How often each is best")
     page.click("text=Save as a study")
     page.fill("input[name=title]", "Large pages or small")

@@ -57,7 +57,7 @@ def test_many_at_once_and_back(visit: Open) -> None:
     expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(0)
     page.goto(page.url.partition("/v5.6")[0] + f"/report/{page.locator(f'.r{first} code').inner_text()}/")
     expect(page.locator(".timeline")).to_contain_text("undone")
-    expect(page.locator(".timeline")).to_contain_text("said by toni")
+    expect(page.locator(".timeline")).to_contain_text("recorded by toni")
 
 
 def test_a_note_and_a_name_are_asked_for_in_a_field(visit: Open) -> None:
