@@ -161,7 +161,7 @@ def test_a_whole_report_without_a_click(tmp_path: Path, identity: BotIdentity) -
         running.wait("the end", lambda: "fixed in v9.1-rc2" in running.page("/v9.1/"))
         page = running.page(f"/report/{culprit}/")
         assert "verified by dkim dev.example" in page
-        assert "said by" not in page  # nobody clicked
+        assert "recorded by" not in page  # nobody clicked
         assert len(running.mail.received) == 1
     finally:
         running.end()
