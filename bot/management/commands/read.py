@@ -141,7 +141,7 @@ def summary(source: Source, tally: ReadTally) -> str:
     replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
     parts = [
         f"{source.name}: {counted(tally.seen, 'mail')}; new: {counted(tally.reports, 'report')}",
-        f"{tally.repeated} of them about culprits reported before" if tally.repeated else "",
+        f"{tally.repeated} of them about a culprit reported before" if tally.repeated else "",
         replies,
         f"{tally.known} already known" if tally.known else "",
         f"{tally.pending} pending until their report is known" if tally.pending else "",

@@ -52,7 +52,7 @@ def snapshot() -> list[list[dict[str, Any]]]:
 @pytest.mark.usefixtures("lkp_settings")
 def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> None:
     threads = json.loads((shared / "threads-dev.json").read_text())
-    assert "82 mails; new: 18 reports, 1 of them of a culprit reported before, 64 replies" in run(
+    assert "82 mails; new: 18 reports, 1 of them about a culprit reported before, 64 replies" in run(
         "read", str(shared / "threads-dev.mbox")
     )
     reports = {each["message_id"]: each for each in exported("reports")}
