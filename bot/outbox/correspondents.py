@@ -38,7 +38,7 @@ def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None
         rows.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
         return
     if wish is MailWish.LEAVE and not (proven or identity.trust_policy == "open"):
-        if now - at < FRESH and is_of_a_person(author):
+        if now - at < FRESH and is_of_a_person(author) and _got_mail_lately(author):
             opt_out_links.request_link(author, now)
         return
     proof = f"proven by {reading.trust.by}" if proven else UNPROVEN
@@ -61,6 +61,12 @@ def _is_list(address: str, identity: BotIdentity) -> bool:
         return True
     recent = OutgoingMail.objects.order_by("-pk").values_list("lists", flat=True)[:LATELY]
     return any(address in lists for lists in recent)
+
+
+def _got_mail_lately(address: str) -> bool:
+    """Return whether an address got mail of ours lately: nobody else is asked, whoever writes in their name."""
+    recent = OutgoingMail.objects.filter(attempts__gt=0).order_by("-pk").values_list("recipients", flat=True)[:LATELY]
+    return any(address == each.lower() for recipients in recent for each in recipients)
 
 
 def process_bounce(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
