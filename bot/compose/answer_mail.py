@@ -23,7 +23,11 @@ from bot.replies.reading import Reading
 WIDTH = 76
 MOST_LINES = 10
 MOST_REFERENCES = 20
-_LINK = re.compile(r"(?:\b[a-z]{1,20}://|\bwww\.|\bmailto:)\S+", re.I)  # is not passed on: its writer may be anybody
+# Links are not passed on, since their writer may be anybody: URLs, and hosts with a path.
+_LINK = re.compile(
+    r"(?:\b[a-z]{1,20}://|\bwww\.|\bmailto:)\S+|\b[\w-]{1,60}(?:\.[\w-]{1,60}){1,6}/\S*",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +46,14 @@ def answer_to(reading: Reading, tag: str, sha: str, identity: BotIdentity, now: 
     mail = reading.mail
     answered = mail.message_id if is_message_id(mail.message_id) else ""
     lists = (Recipient(Address("", identity.list_address), "our own list"),) if identity.list_address else ()
-    author = Recipient(replace(mail.author, name=one_line(mail.author.name, 80)), "sent the command")
+    author = Recipient(replace(mail.author, name=_unlinked(mail.author.name, 80)), "sent the command")
     position = reply_position(answered, mail.references[-MOST_REFERENCES:])
     return ComposedMail(
         message_id=message_id(now, tag, identity, mail.message_id),
         sender=Address(identity.name, identity.address),
         reply_to=Address(identity.name, identity.tagged(tag)),
         recipients=Recipients((author,), lists),  # its copy in our list's archive proves delivery
-        subject=f"Re: {one_line(_bare(mail.subject), 200)}",
+        subject=f"Re: {_unlinked(_bare(mail.subject), 200)}",
         date=now.replace(microsecond=0),
         body=_body(reading, sha, identity),
         report_tag=tag,
@@ -57,6 +61,11 @@ def answer_to(reading: Reading, tag: str, sha: str, identity: BotIdentity, now: 
         references=position.references,
         submitted="auto-replied",
     )
+
+
+def _unlinked(text: str, most: int) -> str:
+    """Return a stranger's words as one line without links."""
+    return one_line(_LINK.sub("[link]", text), most)
 
 
 def _bare(subject: str) -> str:
@@ -68,7 +77,7 @@ def _body(reading: Reading, sha: str, identity: BotIdentity) -> str:
     text = render_to_string(
         "mail/answer.txt",
         {
-            "author_name": one_line(reading.mail.author.name, 60),
+            "author_name": _unlinked(reading.mail.author.name, 60),
             "bot": one_line(identity.name, 60),
             "which": "This line" if len(lines) == 1 else "These lines",
             "was": "was" if len(lines) == 1 else "were",
@@ -87,5 +96,5 @@ def _failed(reading: Reading) -> Iterator[FailedLine]:
     own = reading.own_text.split("\n")
     for bad in reading.commands.bad[:MOST_LINES]:
         written = own[bad.line - 1] if bad.line <= len(own) else bad.text
-        why = one_line(_LINK.sub("[link]", bad.why), 200)
-        yield FailedLine(one_line(_LINK.sub("[link]", written), 74), textwrap.fill(f"Line {bad.line}: {why}.", WIDTH))
+        why = textwrap.fill(f"Line {bad.line}: {_unlinked(bad.why, 200)}.", WIDTH)
+        yield FailedLine(_unlinked(written, 74), why)

@@ -29,7 +29,15 @@ def fetch(repository: Path, timeout: float) -> bool:
     remote = "origin" if "origin" in remotes else (remotes[0] if len(remotes) == 1 else "")
     if not remote:
         return False
-    options = ("fetch", "--quiet", "--no-recurse-submodules", "--no-write-fetch-head", "--prune", "--force")
+    options = (
+        "fetch",
+        "--quiet",
+        "--upload-pack=git-upload-pack",
+        "--no-recurse-submodules",
+        "--no-write-fetch-head",
+        "--prune",
+        "--force",
+    )
     bare = config.get("core.bare") == "true"
     refspecs = _MIRROR_REFSPECS if bare and f"remote.{remote}.fetch" not in config else ()
     tags = () if bare else ("--tags",)

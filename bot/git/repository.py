@@ -32,6 +32,7 @@ ENVIRONMENT = {
 
 # What a repository's own configuration could make git run.
 _SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "log.showSignature=false")
+_REMOTE = ("fetch", "clone", "ls-remote")
 _TERMINATE_TIMEOUT = 3.0  # seconds
 
 
@@ -43,7 +44,9 @@ def command(repository: Path, *arguments: str) -> list[str]:
     """
     inner = repository / ".git"
     directory = inner if inner.exists() else repository
-    settings = (f"safe.directory={directory.absolute()}", *_SETTINGS)
+    # A partial clone would fetch what it lacks, by a command of its configuration.
+    remote = () if _subcommand(arguments) in _REMOTE else ("protocol.allow=never",)
+    settings = (f"safe.directory={directory.absolute()}", *_SETTINGS, *remote)
     return ["git", *(word for each in settings for word in ("-c", each)), f"--git-dir={directory}", *arguments]
 
 

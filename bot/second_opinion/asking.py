@@ -70,10 +70,10 @@ def _ask(endpoint: Endpoint, identity: BotIdentity, event: Event, now: datetime)
         report_id=event.report_id,
         message_id=event.message_id,
         model=endpoint.model,
-        answer=answer[:5000],
+        answer=_stored(answer, 5000),
         kind=kind or "",
-        sentence=sentence[:2000],
-        fault=fault[:500],
+        sentence=_stored(sentence, 2000),
+        fault=_stored(fault, 500),
         asked_at=now,
     )
     try:
@@ -81,6 +81,11 @@ def _ask(endpoint: Endpoint, identity: BotIdentity, event: Event, now: datetime)
             row.save()
     except IntegrityError:
         pass  # another worker has asked meanwhile
+
+
+def _stored(text: str, most: int) -> str:
+    """Return a text as every database takes it: without NULs and lone surrogates."""
+    return text[:most].replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def suggest_stored() -> int:

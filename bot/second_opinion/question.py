@@ -83,7 +83,7 @@ def parse_answer(answer: str, own_text: str) -> SecondReading:
     """Return what the model answered. Raises Unreadable, saying why, for an answer that does not count."""
     try:
         given = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unreadable(f"not JSON: {answer[:80]!r}") from None
     if not isinstance(given, dict) or given.keys() != {"effect", "sentence"}:
         raise Unreadable(f"not of the schema: {answer[:80]!r}")

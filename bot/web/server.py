@@ -10,11 +10,14 @@ import os
 import signal
 import socket
 import sys
+import time
 
 THREADS = 6  # requests that one process answers at the same time
 MOST_CONNECTIONS = 800  # of one process, idle and half-sent ones included; below the usual 1,024 open files
 STALE = 30  # seconds without a byte after which a connection is closed
-MOST_BODY = 40 << 20  # bytes; the pages have lower limits of their own
+MOST_BODY = 17 << 20  # bytes; results have at most 16 MiB
+MOST_SECONDS = 120  # from the first byte of a request to its last, however busily they drip
+MOST_UNSENT = 1 << 30  # bytes of an answer that wait in a file for a slow reader; up to then, no thread waits for one
 MOST_HEADER = 32 << 10
 
 
@@ -31,19 +34,34 @@ def listen(bind: str) -> socket.socket:
 
 
 def main() -> None:
-    import waitress
+    from waitress.channel import HTTPChannel
+    from waitress.server import create_server
+
+    class PunctualChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
+        """A connection whose requests have a time limit."""
+
+        began = 0.0
+
+        def received(self, data: bytes) -> bool:
+            now = time.monotonic()
+            if self.request is None:
+                self.began = now
+            elif now - self.began > MOST_SECONDS:
+                self.handle_close()
+                return False
+            return bool(super().received(data))
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
     try:
-        server = listen(sys.argv[1])
+        listening = listen(sys.argv[1])
     except (OSError, ValueError, IndexError) as error:
         sys.exit(f"web: cannot listen on {sys.argv[1:2] or 'HOST:PORT'}: {error}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # waitress finishes what it is at
     from tracker.wsgi import application
 
-    waitress.serve(
+    server = create_server(
         application,
-        sockets=[server],
+        sockets=[listening],
         threads=THREADS,
         connection_limit=MOST_CONNECTIONS,
         channel_timeout=STALE,
@@ -54,8 +72,10 @@ def main() -> None:
         clear_untrusted_proxy_headers=False,
         ident="",
         asyncore_use_poll=True,
-        _quiet=True,
+        outbuf_high_watermark=MOST_UNSENT,
     )
+    server.channel_class = PunctualChannel
+    server.run()
 
 
 if __name__ == "__main__":

@@ -288,3 +288,16 @@ def test_half_sent_requests_stop_nobody(served: int, half: bytes) -> None:
             client.sendall(half)
         time.sleep(0.3)
         assert max(seconds(served) for _ in range(10)) < 3
+
+
+@pytest.mark.slow
+def test_readers_who_stop_reading_stop_nobody(served: int) -> None:
+    """An answer waits in a file for its reader, and no thread does."""
+    with ExitStack() as stack:
+        for _ in range(30):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", served))
+            client.sendall(b"GET /static/perfwork.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
+        time.sleep(0.3)
+        assert max(seconds(served) for _ in range(10)) < 3

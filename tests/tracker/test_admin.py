@@ -55,3 +55,15 @@ def test_who_may_only_look_decides_nothing(client: Client, suggestion: Suggestio
     client.force_login(user)
     click(client, "accept", suggestion)
     assert state(suggestion.report) == "responded"
+
+
+def test_hidden_columns_are_no_oracle(admin_client: Client) -> None:
+    """A query on the key of a session would tell it letter by letter."""
+    for path in (
+        "session/?session_key__startswith=a",
+        "session/?session_data__contains=a",
+        "apikey/?digest__startswith=a",
+        "rawmessage/?compressed__contains=a",
+    ):
+        assert admin_client.get(f"/admin/tracker/{path}").status_code in (302, 400), path
+    assert admin_client.get("/admin/tracker/suggestion/?decision__exact=open").status_code == 200

@@ -209,6 +209,22 @@ def test_nothing_of_a_configured_clone_is_run(upstream: Linux, tmp_path: Path, k
     assert not ran.exists()
 
 
+def test_a_partial_clone_fetches_nothing_by_itself(upstream: Linux, tmp_path: Path) -> None:
+    """Its remote's `uploadpack` is a command of its configuration."""
+    repository = clone(upstream, tmp_path / "clone", "--mirror")
+    for name, value in (
+        *(("core.repositoryformatversion", "1"), ("extensions.partialClone", "origin")),
+        *(("remote.origin.promisor", "true"), ("remote.origin.uploadpack", f"touch {tmp_path}/ran; git-upload-pack")),
+    ):
+        git.run(repository, "config", name, value)
+    with suppress(Unreadable):
+        git.run(repository, "cat-file", "--batch-check", stdin=b"1" * 40 + b"\n")
+    upstream.commit("mm: b")
+    with suppress(Unreadable):
+        fetch(repository, TIMEOUT)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_git_is_started_in_one_place() -> None:
     """So that no call forgets what keeps a repository's own configuration from running."""
     root = Path(git.__file__).parents[2]

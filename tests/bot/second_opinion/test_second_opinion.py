@@ -144,6 +144,9 @@ def test_a_replay_needs_no_second_question(
         (says("closed", SENTENCE), "not of the schema"),
         ('{"effect": "disputed"}', "not of the schema"),
         ('["disputed"]', "not of the schema"),
+        ("[" * 5000, "not JSON"),
+        ('{"effect": "dis\x00puted', "not JSON"),
+        (says("disputed\ud800", SENTENCE), "not of the schema"),
         (json.dumps({"effect": ["disputed"], "sentence": SENTENCE}), "not of the schema"),
     ],
 )

@@ -20,7 +20,7 @@ from tracker.pages.accounts.forms import PasswordForm
 from tracker.pages.http import cleaned, error_response, redirect_back
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
 from tracker.services.accounts import opt_out_links, sign_in_links
-from tracker.services.accounts.network import client_address
+from tracker.services.accounts.network import client_address, network_of
 from tracker.services.accounts.roles import CHANGE_REPORTS
 from tracker.services.enqueue import enqueue
 
@@ -32,7 +32,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """Ask for an address, and mail a link to it. The response does not reveal whether the address is known."""
     if request.method == "POST":
         address = cleaned(request.POST, "address", 254)
-        if sign_in_links.request_link(address, client_address(request), timezone.now()):
+        if sign_in_links.request_link(address, network_of(client_address(request)), timezone.now()):
             enqueue("send_links")
         return render(request, "accounts/link_sent.html", {"address": address})
     return render(request, "accounts/sign_in.html")

@@ -1,8 +1,9 @@
 """Sign-in with a password: so many tries for an account and from a network, counted before the password is hashed.
 
 A hash takes a tenth of a second of CPU: tries beyond a limit cost two queries instead. The limit for an account from
-anywhere is far above what one network may try, so that nobody is locked out by a single stranger; a link by mail works
-whatever was tried. (django-axes counts after the hash, so that parallel tries pass, and has one limit for everything.)
+anywhere is far above what one network may try, so that no single stranger locks anybody out; a link by mail works
+whatever was tried, but not for staff, who need their password. (django-axes counts after the hash, so that parallel
+tries pass, and has one limit for everything.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tracker.services.locks import Lock
 
 WINDOW = timedelta(minutes=15)
 PER_ACCOUNT_AND_NETWORK, PER_NETWORK, PER_ACCOUNT = 5, 30, 100  # tries per window
-TOO_MANY = "Too many attempts. Try again in 15 minutes, or sign in by an emailed link."
+TOO_MANY = "Too many attempts. Try again in 15 minutes, or, unless you are staff, sign in by an emailed link."
 
 
 class LimitedPasswords(ModelBackend):

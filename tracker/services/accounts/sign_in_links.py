@@ -19,6 +19,7 @@ WINDOW = timedelta(hours=1)
 # Links per address while one is valid: whoever is asked for by others has a valid link in their mailbox.
 PER_EMAIL_ADDRESS = 3
 PER_NETWORK_ADDRESS = 10  # per WINDOW
+IN_ALL = 500  # per WINDOW, so that no table and no mailbox of strangers fills
 _KEPT = timedelta(days=30)
 _SALT = "perfwork.sign-in"
 
@@ -38,6 +39,8 @@ def request_link(address: str, network_address: str, now: datetime) -> SignIn | 
         if rows.filter(address=address, asked_at__gt=now - GOOD_FOR).count() >= PER_EMAIL_ADDRESS:
             return None
         if rows.filter(asked_from=network_address, asked_at__gt=now - WINDOW).count() >= PER_NETWORK_ADDRESS:
+            return None
+        if rows.filter(asked_at__gt=now - WINDOW).count() >= IN_ALL:
             return None
         return SignIn.objects.create(address=address, asked_from=network_address[:60], asked_at=now)
 
