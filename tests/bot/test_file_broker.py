@@ -18,9 +18,14 @@ from bot.file_broker import Transport
 MAIL = Queue("mail", Exchange("mail"), routing_key="mail")
 
 
+@pytest.fixture(autouse=True)
+def nothing_bound() -> None:
+    """Forget what this process has bound, in another test's folder; never while a thread publishes."""
+    Transport.global_state.clear()
+
+
 def connect(folder: Path) -> Connection:
     (folder / "control").mkdir(exist_ok=True)
-    Transport.global_state.clear()  # what this process has bound, in another test's folder
     options = {"data_folder_in": str(folder), "data_folder_out": str(folder), "control_folder": str(folder / "control")}
     return Connection("filesystem://", transport=Transport, transport_options=options)
 
@@ -43,10 +48,14 @@ def test_two_that_take_while_one_writes_get_every_message_once(tmp_path: Path) -
     count = 300
     with ThreadPoolExecutor(2) as pool, connect(tmp_path) as connection:
         takers = [pool.submit(take, tmp_path, count) for _ in range(2)]
-        with connection.Producer() as producer:
-            for number in range(count):
-                producer.publish(number, exchange=MAIL.exchange, routing_key="mail", declare=[MAIL], serializer="json")
-        (tmp_path / "done").touch()
+        try:
+            with connection.Producer() as producer:
+                for number in range(count):
+                    producer.publish(
+                        number, exchange=MAIL.exchange, routing_key="mail", declare=[MAIL], serializer="json"
+                    )
+        finally:
+            (tmp_path / "done").touch()  # else the takers would go on for ever
     assert sorted(number for taker in takers for number in taker.result()) == list(range(count))
 
 
