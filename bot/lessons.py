@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.mail.identity import BotIdentity
+from bot.replies.classifier.examples import ROLES
 from bot.replies.classifier.training import REAL, Labelled
 from bot.replies.effect import Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.effects import effects_by_rules, facts_of
@@ -17,12 +18,7 @@ from bot.replies.sender_kind import SenderKind
 from tracker.domain.events import EventKind, Role, Verdict
 from tracker.models import Decision, Event, Message, Suggestion
 
-_NAMES = {
-    Role.AUTHOR: "author",
-    Role.MAINTAINER: "maintainer",
-    Role.REPORTER: "bot_operator",
-    Role.THIRD_PARTY: "third_party",
-}
+_NAMES = {role: name for name, role in reversed(ROLES.items())}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.errors import Unreadable
+from bot.replies.effect import kind_of
 from bot.replies.reading import Reading
 from tracker.domain.events import EventKind, Role
 
@@ -19,19 +20,11 @@ LONGEST_TEXT = 6000  # characters of the reply that are sent
 LONGEST_CONTEXT = 2000  # of the lines that it answers
 _LEAST_EVIDENCE = 3  # words; "Yes." is evidence for nothing
 
-MEANINGS: Mapping[str, EventKind | None] = {
-    "working": EventKind.WORKING,
-    "needs_info": EventKind.ASKED,
-    "info_provided": EventKind.ANSWERED,
-    "fix_proposed": EventKind.FIX_PROPOSED,
-    "fix_confirmed": EventKind.FIX_CONFIRMED,
-    "fix_failed": EventKind.FIX_FAILED,
-    "dropped": EventKind.DROPPED,
-    "wontfix": EventKind.EXPECTED,
-    "disputed": EventKind.DISPUTED,
-    "responded": EventKind.RESPONDED,
-    "none": None,
-}
+_EFFECTS = (
+    *("working", "needs_info", "info_provided", "fix_proposed", "fix_confirmed", "fix_failed"),
+    *("dropped", "wontfix", "disputed", "responded"),
+)
+MEANINGS: Mapping[str, EventKind | None] = {**{name: kind_of(name) for name in _EFFECTS}, "none": None}
 _INSTRUCTIONS = """\
 You read one reply to a report of a Linux kernel performance regression, and say what it does to the report:
 working: the writer says that they are working on it, will look, or will send a patch
