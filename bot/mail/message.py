@@ -16,7 +16,8 @@ from bot.mail.mime import parts
 from bot.mail.rewritten_from import behind_list
 
 MAX_BYTES = 10_000_000  # the rest of a larger mail is not parsed
-# Of its text that much is read. The longest of 700,000 mails on the lists, a robot's report, has half of either.
+# Of its text that much is read. The longest text among the real threads and reports of the tests, a robot's report, has
+# 368,434 characters; the one with the most lines has 9,228.
 MAX_TEXT = 1_000_000  # characters
 MAX_LINES = 20_000
 # Headers of auto-responders from before RFC 3834.
