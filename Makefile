@@ -92,11 +92,8 @@ settings: $(VENV)/dev.stamp
 up: $(VENV)/run.stamp
 	@$(RUN) manage.py up --bind $(BIND)
 
-FUZZED := bot/mail bot/robot_reports bot/archives bot/results bot/compose bot/replies/test_rules.py bot/replies/test_reply_fuzz.py \
- bot/outbox/test_rates.py bot/git/test_maintainers.py bot/upstream/test_commit_messages.py bot/test_explain.py \
- $(addprefix tracker/test_,evidence.py index.py studies.py) tracker/domain tracker/documents/test_document.py
 fuzz: $(VENV)/dev.stamp
-	@PERFWORK_MUTATIONS=50000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz $(addprefix tests/,$(FUZZED))
+	@PERFWORK_MUTATIONS=50000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz -m "hypothesis or fuzz" tests
 
 crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py
@@ -109,7 +106,7 @@ crash-test: $(VENV)/dev.stamp
 	@$(RUN) -m tests.crash.several --mails 10000
 
 bench: $(VENV)/dev.stamp
-	@for bench in accuracy whole_archive robot_mail ingest archive upstream maintainers outbox pages comparisons floods; do $(RUN) benchmarks/$$bench.py || exit 1; done
+	@for bench in accuracy/robot_reports accuracy/whole_archive robot_mail ingest archive measurements upstream maintainers outbox pages comparisons floods; do $(RUN) benchmarks/$$bench.py || exit 1; done
 
 golden: $(VENV)/dev.stamp
 	@$(RUN) -m tests.composed
@@ -118,13 +115,13 @@ maintainers: $(VENV)/dev.stamp
 	@PERFWORK_COMMITS=200 $(RUN) -m pytest -q -rs tests/bot/git/test_maintainers.py -k get_maintainer
 
 model: $(VENV)/dev.stamp
-	@$(RUN) benchmarks/model.py
+	@$(RUN) benchmarks/accuracy/model.py
 
 accuracy: $(VENV)/dev.stamp
-	@for each in accuracy whole_archive reply_accuracy; do $(RUN) benchmarks/$$each.py || exit 1; done
+	@for each in robot_reports whole_archive left_out_threads change_points; do $(RUN) benchmarks/accuracy/$$each.py || exit 1; done
 
 reading: $(VENV)/dev.stamp
-	@$(RUN) benchmarks/reading.py
+	@$(RUN) benchmarks/accuracy/reading.py
 
 # Skipped, and said, where the advisories can't be reached.
 audit: $(VENV)/dev.stamp

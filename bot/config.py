@@ -23,7 +23,7 @@ from bot.dkim_keys import KeyCache
 from bot.git.repository import is_repository
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.identity import BotIdentity
-from bot.mail.mailmap import Aliases, read_mailmap
+from bot.mail.people.mailmap import Aliases, read_mailmap
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.recovery import RecoveryPolicy
 from bot.outbox.sender import SendConfig

@@ -14,9 +14,9 @@ from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name
 from bot.replies.effects import effects_of, without_mere_reply
 from bot.replies.meaning import FoundIntent, intents_of
 from bot.replies.reading import Reading, understand
-from bot.replies.report_lookup import KnownReport, KnownReports, person_keys
 from bot.replies.sender_kind import SenderKind
 from bot.replies.to_events import event_of, reported_event
+from bot.replies.which_report.report_lookup import KnownReport, KnownReports, person_keys
 from bot.robot_reports.as_json import report_json
 from bot.robot_reports.proof import is_proven
 from bot.robot_reports.report import clean_title, find_report

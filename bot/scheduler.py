@@ -10,7 +10,7 @@ from celery.beat import PersistentScheduler
 from django.db import DatabaseError, close_old_connections
 
 from bot.errors import Busy
-from bot.leases import acquire, extend
+from bot.runtime.leases import acquire, extend
 from tracker.models import ServiceLease
 
 LEASE = timedelta(seconds=60)

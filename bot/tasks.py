@@ -27,7 +27,6 @@ from bot.config import (
     tree_paths,
 )
 from bot.errors import Busy, Unreadable
-from bot.leases import service_lease
 from bot.outbox import recovery
 from bot.outbox.bulletins import compose_week
 from bot.outbox.command_answers import approve_answers
@@ -37,6 +36,8 @@ from bot.outbox.scheduler import has_due, is_busy
 from bot.outbox.sender import ENDS_A_ROUND, send_due
 from bot.outbox.sign_in_mail import mail_links
 from bot.results.drop_directory import take_dropped
+from bot.results.storage.curve_building import extend_curves
+from bot.runtime.leases import service_lease
 from bot.upstream.tracking.follow import Patience, follow
 from tracker.services.clock import database_now
 
@@ -67,6 +68,7 @@ def take_results() -> int:
     compose_mail()
     if not settings.PERFWORK_APPROVE_FIRST:
         approve_answers(timezone.now())
+    extend_curves(timezone.now())
     return taken
 
 

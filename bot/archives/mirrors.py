@@ -16,8 +16,8 @@ from bot.archives.sources import open_sources, shown
 from bot.archives.sources.mirror import fetch, is_mirror, next_epoch
 from bot.archives.tally import ReadTally
 from bot.errors import Busy, Unreadable
-from bot.leases import acquire, extend, release
 from bot.mail.identity import BotIdentity
+from bot.runtime.leases import acquire, extend, release
 from tracker.models import Mirror
 
 _MOST_DOUBLED = 5  # times

@@ -22,12 +22,12 @@ from bot.archives.sources.public_inbox import EpochSource
 from bot.archives.sources.raw import RawMail, head_of
 from bot.archives.tally import ReadTally
 from bot.errors import Unreadable
-from bot.leases import acquire, extend, release
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
+from bot.runtime.leases import acquire, extend, release
 from tracker.models import Archive, Message, OutgoingMail, RawMessage, Report
-from tracker.services import locks
-from tracker.services.locks import Lock
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 EVERY = 2.0  # seconds of reading that a crash may lose
 MOST = 500  # mails filed per transaction

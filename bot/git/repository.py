@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from bot.errors import Unreadable
-from bot.processes import start_child
+from bot.runtime.processes import start_child
 
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),

@@ -14,7 +14,7 @@ from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.maintainers import MAX_BYTES, MAX_FILES, MAX_TEXT, Responsible, read_maintainers
 from bot.git.refs import resolve
-from bot.mail.mailmap import read_mailmap
+from bot.mail.people.mailmap import read_mailmap
 
 _MAX_FILES_FOR_KEYWORDS = 50  # files; the lines of a larger change are not matched against keywords
 _TIMEOUT = 60.0  # seconds per git call

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.mailmap import Aliases
+from bot.mail.people.mailmap import Aliases
 
 _TAG = re.compile(r"([0-9a-f]{16})(?:\.[0-9a-f]{12})?")
 

@@ -13,7 +13,7 @@ from email.message import Message as Part
 from bot.mail import headers
 from bot.mail.addresses import Address, parse_addresses
 from bot.mail.mime import parts
-from bot.mail.rewritten_from import behind_list
+from bot.mail.people.rewritten_from import behind_list
 
 MAX_BYTES = 10_000_000  # the rest of a larger mail is not parsed
 # Of its text that much is read. The longest text among the real threads and reports of the tests, a robot's report, has

@@ -36,4 +36,4 @@ def is_message_id(text: str) -> bool:
 
 def lore_link(message_id: str) -> str:
     """Return the link to a mail on lore."""
-    return f"https://lore.kernel.org/r/{quote(message_id, safe='@+-._=')}"
+    return f"https://lore.kernel.org/r/{quote(message_id, safe='@+-._=', errors='replace')}"

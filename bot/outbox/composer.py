@@ -19,7 +19,7 @@ from bot.outbox.context.patch_mail import PatchMails
 from bot.outbox.context.policy_context import excluded_addresses, policy_context
 from bot.outbox.context.report_loader import report_data, withheld
 from bot.outbox.writer import COMPOSER, OutboxWriter
-from bot.replies.report_lookup import person_keys
+from bot.replies.which_report.report_lookup import person_keys
 from tracker.domain.events import CLOSED, State, Verdict
 from tracker.models import Correspondent, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.outbox import WAITING

@@ -9,8 +9,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bot.compose.policy.rates import Rates, reserve_slot
 from tracker.models import OutgoingMail, OutgoingState, Purpose, TokenBucket
-from tracker.services import locks, mail_transitions
-from tracker.services.locks import Lock
+from tracker.services import mail_transitions
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 UNLIMITED = Rates()
 

@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from bot.compose.policy.rates import Rates
-from bot.mail.mailmap import Aliases
+from bot.mail.people.mailmap import Aliases
 from bot.outbox import recovery
 from bot.outbox.context.policy_context import excluded_addresses
 from bot.outbox.scheduler import claim_due, next_due

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 from bot.mail.patches import bare_title, version_of
-from bot.replies.aboutness import CONTEXT, is_candidate_fix, speaks_to
 from bot.replies.classifier.decide import decide
 from bot.replies.classifier.features import ReplyFacts
 from bot.replies.classifier.model import Model, of_file
@@ -27,6 +26,7 @@ from bot.replies.reading import Reading
 from bot.replies.rules import UNMEASURED
 from bot.replies.sender_kind import SenderKind
 from bot.replies.trust_policy import may_act
+from bot.replies.which_report.aboutness import CONTEXT, is_candidate_fix, speaks_to
 from tracker.domain.events import CLOSED, EventKind, Role
 from tracker.domain.report_state.steps import STEPS
 

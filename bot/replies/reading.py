@@ -15,13 +15,13 @@ from bot.mail.links import MailLink, find_links
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import Patch, find_patches, posted_title
 from bot.mail.trailers import Trailer, find_trailers, fixed_commits
-from bot.replies.answered_report import answered_culprit
 from bot.replies.commands.grammar import Commands, find_commands, refused
 from bot.replies.commands.own_lines import without_foreign_lines
 from bot.replies.notices import Notice, find_notice
 from bot.replies.prose.audience import Audience, audience_of
 from bot.replies.prose.sentences import Sentence, own_sentences
 from bot.replies.sender_kind import SenderKind, kind_of
+from bot.replies.which_report.answered_report import answered_culprit
 
 _REVERT = re.compile(r'Revert "(.{1,400})"')
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from bot.mail.message import ParsedMail
 from bot.mail.patches import answered_posting, is_answer
-from bot.robot_reports.impact_box import Impact
 from bot.robot_reports.report import clean_title
-from bot.robot_reports.table import ReportRow, ReportTable, Value
+from bot.robot_reports.tables.impact_box import Impact
+from bot.robot_reports.tables.table import ReportRow, ReportTable, Value
 from bot.robot_reports.value import RobotReport
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.robot_reports.table import ReportRow, ReportTable, is_sha
+from bot.robot_reports.tables.table import ReportRow, ReportTable, is_sha
 from bot.robot_reports.value import Inconsistency, RobotReport
 
 ROUNDING = 0.11  # percentage points; both numbers are printed with one decimal

@@ -10,11 +10,11 @@ from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title
 from bot.robot_reports.claim import chosen, find_claims
 from bot.robot_reports.environment import find_testing
-from bot.robot_reports.impact_box import Impact, find_impacts
 from bot.robot_reports.inconsistencies import inconsistencies_of
 from bot.robot_reports.origin import find_origin
 from bot.robot_reports.subject import read_subject
-from bot.robot_reports.table import ReportRow, ReportTable, find_tables
+from bot.robot_reports.tables.impact_box import Impact, find_impacts
+from bot.robot_reports.tables.table import ReportRow, ReportTable, find_tables
 from bot.robot_reports.tags import find_tags
 from bot.robot_reports.value import ReportRecheck, RobotReport
 

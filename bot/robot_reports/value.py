@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.robot_reports.environment import Testing
-from bot.robot_reports.impact_box import Impact
 from bot.robot_reports.machine import MachineParts, machine_parts
 from bot.robot_reports.origin import Origin
 from bot.robot_reports.subject import ReportSubject
-from bot.robot_reports.table import ReportRow, ReportTable, Value, is_sha
+from bot.robot_reports.tables.impact_box import Impact
+from bot.robot_reports.tables.table import ReportRow, ReportTable, Value, is_sha
 from bot.robot_reports.tags import Tags
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from bot.upstream.landings import LandingState
 from tracker.domain.events import TreeRole
 from tracker.models import Commit, Landing, Tree
-from tracker.services.bulk import in_parts
+from tracker.services.sql.bulk import in_parts
 
 _FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
 

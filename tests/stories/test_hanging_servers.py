@@ -26,8 +26,8 @@ from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.errors import Busy
 from bot.git import repository as git
-from bot.leases import acquire
 from bot.mail.identity import BotIdentity
+from bot.runtime.leases import acquire
 from tests.conftest import ROOT
 from tests.databases import migrated
 from tests.mail_server import free_port

@@ -13,8 +13,8 @@ from bot.mail.identity import BotIdentity
 from bot.outbox.command_answers import answer
 from bot.replies.effect import Effect, Mode, Relation
 from bot.replies.reading import Reading, understand
-from bot.replies.report_lookup import KnownReports, Thread
 from bot.replies.sender_kind import SenderKind
+from bot.replies.which_report.report_lookup import KnownReports, Thread
 from bot.robot_reports.proof import is_proven
 from bot.robot_reports.report import find_report
 from bot.robot_reports.value import RobotReport

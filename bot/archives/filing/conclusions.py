@@ -11,8 +11,8 @@ from bot.mail.links import find_links
 from bot.replies.effect import Effect, Mode, Relation
 from bot.replies.effects import effects_of, without_mere_reply
 from bot.replies.reading import Reading
-from bot.replies.report_lookup import KnownReports
 from bot.replies.to_events import event_of
+from bot.replies.which_report.report_lookup import KnownReports
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Decision, Message, Report, Suggestion
 from tracker.services import event_log

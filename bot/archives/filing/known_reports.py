@@ -12,7 +12,7 @@ from django.db.models.functions import Concat, Substr
 
 from bot.archives.prefilter import DIGITS, key_of_commit, key_of_message, key_of_title
 from bot.replies.reading import Reading
-from bot.replies.report_lookup import KnownReport, KnownReports, Thread
+from bot.replies.which_report.report_lookup import KnownReport, KnownReports, Thread
 from bot.robot_reports.subject import benchmark_in
 from tracker.models import Message, OutgoingMail, PendingReference, Report
 

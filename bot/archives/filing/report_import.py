@@ -10,11 +10,11 @@ from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail
 from bot.replies.reading import Reading
-from bot.replies.report_lookup import person_keys
 from bot.replies.to_events import in_mainline_event, reported_event
+from bot.replies.which_report.report_lookup import person_keys
 from bot.robot_reports.machine import machine_parts
 from bot.robot_reports.report import clean_title
-from bot.robot_reports.table import ReportTable, Value
+from bot.robot_reports.tables.table import ReportTable, Value
 from bot.robot_reports.value import RobotReport
 from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
 from tracker.domain.events import EventData, Verdict

@@ -14,12 +14,13 @@ from bot.mail.headers import decode, to_text
 from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.mail.quoting import clean
-from bot.replies.answered_report import QUOTED_COMMIT, REPORT_SUBJECT
+from bot.replies.which_report.answered_report import QUOTED_COMMIT, REPORT_SUBJECT
 from bot.robot_reports.recogniser import Recogniser
 
 _ID = re.compile(rb"<([^<>]{1,900})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
-_VALUE = re.compile(rb"[^\n]*(?:\n[ \t][^\n]*)*")
+_CONTINUES = (b" ", b"\t")
+_BLANKS = b" \t\n\r\v\f"
 _SHA = re.compile(rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
 _FIXED = re.compile(rb"fixes:" + _SHA.pattern, re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
@@ -230,11 +231,17 @@ def _key_of_title(subject: bytes) -> bytes:
     return b"title " + title.rstrip(b'"')
 
 
-def _values(raw: bytes, found: patterns.Found, sign: int, end: int) -> Iterator[bytes]:
-    """Yield the values of a header field, still folded."""
-    for start in found.get(sign, ()):
-        if start < end and (value := _VALUE.match(raw, start, end)):
-            yield value[0]
+def _values(raw: bytes, found: patterns.Found, sign: int, end: int) -> list[bytes]:
+    """Return the values of a header field, still folded."""
+    return [_value(raw, start, end) for start in found[sign] if start < end] if sign in found else []
+
+
+def _value(raw: bytes, start: int, end: int) -> bytes:
+    """Return the value that begins at `start`, with the lines that continue it (RFC 5322 section 2.2.3)."""
+    stop = raw.find(b"\n", start, end)
+    while stop >= 0 and raw[stop + 1 : stop + 2] in _CONTINUES and stop + 1 < end:
+        stop = raw.find(b"\n", stop + 1, end)
+    return raw[start : stop if stop >= 0 else end]
 
 
 def _own_ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
@@ -244,8 +251,11 @@ def _own_ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
 
 def _answered_ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
     """Return the Message-IDs of the mails that it answers, each once."""
-    values = (value for sign in _ANSWERING for value in _values(raw, found, sign, end))
-    return list(dict.fromkeys(each for value in values for each in _ids_in(value)))
+    ids: list[bytes] = []
+    for sign in _ANSWERING:
+        for value in _values(raw, found, sign, end):
+            ids += _ids_in(value)
+    return list(dict.fromkeys(ids))
 
 
 def _ids_in(value: bytes) -> list[bytes]:
@@ -253,12 +263,13 @@ def _ids_in(value: bytes) -> list[bytes]:
     if b"@" not in value:
         return []
     value = value[:_LONGEST_FIELD]
-    ids = _ID.findall(b"".join(value.split())) or _BARE_ID.findall(value)  # an id may be folded in its middle
+    ids = _ID.findall(value.translate(None, _BLANKS)) or _BARE_ID.findall(value)  # an id may be folded in its middle
     return ids if value.isascii() else [to_text(each.decode("utf-8", "surrogateescape")).encode() for each in ids]
 
 
 def _subject(raw: bytes, found: patterns.Found, end: int) -> bytes:
-    value = next(_values(raw, found, patterns.SUBJECT, end), b"")
+    start = found[patterns.SUBJECT][0] if patterns.SUBJECT in found else end
+    value = _value(raw, start, end) if start < end else b""
     if b"=?" in value or not value.isascii():
         return decode(value.decode("utf-8", "surrogateescape")).encode()
     return b" ".join(value.split())

@@ -21,7 +21,7 @@ from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.demo.tree import DemoTree
 from bot.mail.message import ParsedMail, parse
-from bot.supervisor import Supervisor
+from bot.runtime.supervisor import Supervisor
 
 
 class Command(BaseCommand):
@@ -77,7 +77,7 @@ class Demo:
         self.manage("refold")
         culprits = story.build_tree(self.tree)
         self.say("2. The lab submits bisect results; a mail is composed for each conclusive one")
-        self.manage("ingest", "fixtures/results")
+        self.manage("ingest", "fixtures/results", "fixtures/measurements")
         self.say("3. The bot sends its mail; a local SMTP server files it in a list archive, like lore")
         self.manage("outbox", "send")
         reports = self._reports(culprits)

@@ -12,6 +12,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from tracker.domain.events import EventKind
+from tracker.domain.spreadsheet import safe_cell
 from tracker.models import Event, Finding, Message, Report
 from tracker.pages.finding_json import finding_json
 
@@ -102,9 +103,4 @@ class Command(BaseCommand):
             if writer is None:
                 writer = csv.DictWriter(self.stdout, list(row), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow({name: _unformulated(value) for name, value in row.items()})
-
-
-def _unformulated(value: object) -> object:
-    """Escape a cell that a spreadsheet would read as a formula (OWASP: CSV injection)."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+            writer.writerow({name: safe_cell(value) for name, value in row.items()})

@@ -21,13 +21,15 @@ from bot.progress import counting
 from bot.results import rejected_input
 from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import Input, read_paths, read_stream
+from bot.results.storage.curve_building import extend_curves
 from tracker.domain.english import counted
 
 
 class Command(BaseCommand):
     help = (
-        "Read bisect results: JSON (one, an array, JSON Lines), LKP result roots, a git bisect log with its CSV,"
-        " KCIDB v5; files, directories, or - for JSON on standard input. docs/results.md describes each format."
+        "Read results: JSON (one, an array, JSON Lines), LKP result roots, a git bisect log with its CSV, a CSV of"
+        " measured commits, KCIDB v5; files, directories, or - for JSON on standard input. docs/results.md describes"
+        " each format."
     )
     requires_system_checks = ["perfwork"]
 
@@ -45,6 +47,7 @@ class Command(BaseCommand):
         composed = compose_due(
             bot_identity(), timezone.now(), approve_first=approve_first, limit=_MAILS, config=compose_config()
         )
+        extend_curves(timezone.now(), most=_ON_CURVES)
         summary = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
         rest = ", the worker composes the rest" if composed == _MAILS else ""
         self.stdout.write(f"{summary or 'nothing found'}; {counted(composed, 'mail')} composed{rest}")
@@ -71,6 +74,7 @@ class Command(BaseCommand):
 
 _STDIN = "standard input"
 _MAILS = 25  # composed by this command; a first import may have thousands
+_ON_CURVES = 200  # results whose curves are drawn by this command; the worker draws the rest
 
 
 def _inputs(paths: list[str]) -> Iterator[Input]:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
-from bot.supervisor import Supervisor
+from bot.runtime.supervisor import Supervisor
 from tracker.models import Parameter, Report, Suite
 
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from bot.compose.policy.policy import Policy, PolicyContext, first_day
-from bot.mail.mailmap import Aliases
+from bot.mail.people.mailmap import Aliases
 from tracker.domain.events import EventKind, Part
 from tracker.domain.report_state.fold import effective_events
 from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report

@@ -25,7 +25,11 @@ def has_content(text: str, names: Iterable[str] = ()) -> bool:
     """Whether a text says anything besides courtesy and the names of people on the thread."""
     people = "|".join(re.escape(name) for name in sorted({*names} - {""})[:MAX_NAMES])
     text = text[:MAX_TEXT]
-    return bool(_WORDS.sub("", re.sub(rf"\b(?:{people})\b", "", text, flags=re.I) if people else text).strip())
+    text = re.sub(rf"\b(?:{people})\b", "", text, flags=re.I) if people else text
+    end = 0
+    while courtesy := _WORDS.match(text, end):
+        end = courtesy.end()
+    return end < len(text)
 
 
 def is_salutation(text: str) -> bool:

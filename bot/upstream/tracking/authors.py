@@ -11,7 +11,7 @@ from bot.git.inspection import CommitInspection, inspect
 from bot.git.refs import resolve
 from bot.mail.addresses import Address
 from bot.mail.patches import bare_title
-from bot.replies.report_lookup import person_keys
+from bot.replies.which_report.report_lookup import person_keys
 from tracker.models import Commit, Report
 from tracker.services.report_summary import refresh
 

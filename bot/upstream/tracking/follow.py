@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bot.errors import Busy, Unreadable
 from bot.git.fetch import fetch
-from bot.leases import acquire, extend, release
 from bot.mail.identity import BotIdentity
+from bot.runtime.leases import acquire, extend, release
 from bot.upstream.tracking.track import TrackTally, track
 from tracker.models import Tree
 

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import F, Max, Q
 
-from bot.mail.mailmap import Aliases
+from bot.mail.people.mailmap import Aliases
 from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport, plain
 from bot.upstream.walk_checkpoint import Marks
 from tracker.domain.events import EventData, EventKind, Part, TreeRole, Verdict
 from tracker.domain.report_state.fold import effective_events
 from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
-from tracker.services.bulk import in_parts
+from tracker.services.sql.bulk import in_parts
 
 # If the culprit's date is unknown, its fix may be this much older than the report.
 _BEFORE_REPORT = timedelta(days=180)

@@ -11,7 +11,7 @@ from bot.upstream.report_events import VERSION_KINDS, Now, View
 from tracker.domain.events import EventData, EventKind, Part, TreeRole
 from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, Tree
 from tracker.services import event_log
-from tracker.services.bulk import in_parts
+from tracker.services.sql.bulk import in_parts
 
 _MOMENT = timedelta(seconds=1)
 

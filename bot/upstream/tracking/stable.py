@@ -10,8 +10,8 @@ from bot.upstream.tracked import Tracked
 from tracker.domain import versions
 from tracker.domain.events import Part, TreeRole
 from tracker.models import Landing, StableSeries, Tree
-from tracker.services.bulk import in_parts
 from tracker.services.report_summary import refresh
+from tracker.services.sql.bulk import in_parts
 
 
 def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:

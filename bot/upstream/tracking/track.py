@@ -26,9 +26,10 @@ from bot.upstream.walk_checkpoint import load_checkpoint
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
 from tracker.models import Commit, Release, ReleaseCandidate, Report, Tree
-from tracker.services import bulk, event_log, locks
-from tracker.services.locks import Lock
+from tracker.services import event_log
 from tracker.services.report_summary import ReleaseCalendar, refresh, refresh_since
+from tracker.services.sql import bulk, locks
+from tracker.services.sql.locks import Lock
 
 SHA_LENGTH = 40  # digits of a sha
 

@@ -29,7 +29,7 @@ from bot.demo.inbox import DemoInbox
 from bot.errors import Busy, Unreadable
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
-from bot.processes import process_name
+from bot.runtime.processes import process_name
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.models import Archive, Message
 

@@ -14,7 +14,7 @@ from bot.archives.prefilter import Passes, Prefilter, key_of_commit, key_of_mess
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.replies.reading import read
-from bot.replies.report_lookup import KnownReport, KnownReports
+from bot.replies.which_report.report_lookup import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 

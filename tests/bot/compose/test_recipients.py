@@ -15,7 +15,7 @@ from bot.compose.recipients import CommitPeople, Recipients, recipients_of
 from bot.compose.report.report_mail import compose
 from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address
-from bot.mail.mailmap import read_mailmap
+from bot.mail.people.mailmap import read_mailmap
 from tests.conftest import NOW
 from tests.report_data import BOT, LIST, REPORT
 

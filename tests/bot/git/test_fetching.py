@@ -20,8 +20,8 @@ from bot.errors import Busy, Unreadable
 from bot.git import repository as git
 from bot.git.fetch import fetch
 from bot.git.refs import read_refs
-from bot.leases import acquire
-from bot.processes import process_name
+from bot.runtime.leases import acquire
+from bot.runtime.processes import process_name
 from bot.tasks import track_tree
 from bot.upstream.tracking.follow import Patience, follow
 from tests.linux import Linux

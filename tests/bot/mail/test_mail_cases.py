@@ -15,7 +15,7 @@ from bot.mail.message import ParsedMail, parse
 from bot.replies.effect import Relation, Standpoint
 from bot.replies.effects import effects_of
 from bot.replies.reading import Reading, read
-from bot.replies.report_lookup import KnownReport, KnownReports
+from bot.replies.which_report.report_lookup import KnownReport, KnownReports
 from tests.conftest import SHARED
 from tracker.domain.events import EventKind, Role
 

@@ -13,7 +13,7 @@ from bot.explain import explain
 from bot.mail.identity import BotIdentity
 from bot.mail.mime.html import as_text
 from bot.replies.commands.grammar import find_commands
-from bot.replies.report_lookup import KnownReport
+from bot.replies.which_report.report_lookup import KnownReport
 
 BOT = BotIdentity(address="perfbot@bot.example.org", base_url="https://perf.example.org", trust_policy="open")
 KNOWN = KnownReport("7d3e91c0a45b28f6", "7d3e91c0a45b28f6", "", ("202603110412.7d3e91c0-perfbot@bot.example.org",))

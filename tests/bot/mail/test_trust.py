@@ -119,6 +119,8 @@ def test_people_may_sign_with_another_domain_of_theirs() -> None:
         ("a@mail.dev.example", "list.dev.example", True),  # one organisation
         ("a@dev.co.uk", "co.uk", False),  # public suffixes
         ("a@mail.dev.co.uk", "dev.co.uk", True),
+        ("a@mail.example.xn--p1ai", "example.xn--p1ai", True),  # an encoded IDN
+        ("a@example.xn--p1ai", "xn--p1ai", False),
         ("a@one.github.io", "github.io", False),
         ("a@one.github.io", "two.github.io", False),
         ("a@github.io", "github.io", True),

@@ -135,7 +135,7 @@ def test_the_model_is_small() -> None:
 @pytest.mark.slow
 def test_the_model_was_learned_from_these_examples(shared: Path) -> None:
     """If this fails, an example, a rule or a feature has changed since: run `make model`."""
-    from benchmarks.model import training_data
+    from benchmarks.accuracy.model import training_data
 
     assert training.digest(training_data()) == load().trained_on
 

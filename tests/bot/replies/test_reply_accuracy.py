@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from benchmarks import replies
-from benchmarks.reading import accuracy
+from benchmarks.accuracy import replies
+from benchmarks.accuracy.reading import accuracy
 from bot.replies.rules import RULES
 from bot.replies.rules.page import measured, page
 from tests.conftest import ROOT

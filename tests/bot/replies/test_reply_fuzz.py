@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.replies import LKP
+from benchmarks.accuracy.replies import LKP
 from bot.archives.sources.mbox import read_mbox
 from bot.explain import explain
 from bot.replies.effect import Relation, Standpoint
@@ -46,6 +46,7 @@ def mutated(raw: bytes, rng: random.Random) -> bytes:
     return raw[:500_000]
 
 
+@pytest.mark.fuzz
 @pytest.mark.slow
 def test_mutated_replies_are_read_the_same_each_time(shared: Path) -> None:
     raws = [mail.raw[:60_000] for mail in read_mbox(shared / "threads-dev.mbox")]

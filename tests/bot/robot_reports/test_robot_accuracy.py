@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmarks.accuracy import DATASETS, OUTSIDE_REPORT, compared, folded, found_as
+from benchmarks.accuracy.robot_reports import DATASETS, OUTSIDE_REPORT, compared, folded, found_as
 from bot.archives.sources.mbox import read_mbox
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse

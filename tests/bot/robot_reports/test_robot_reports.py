@@ -15,7 +15,7 @@ from bot.robot_reports.as_json import report_json
 from bot.robot_reports.recogniser import Recogniser
 from bot.robot_reports.report import find_report
 from bot.robot_reports.subject import ReportSubject, read_subject
-from bot.robot_reports.table import parse_row
+from bot.robot_reports.tables.table import parse_row
 from bot.robot_reports.value import RobotReport
 from tests.conftest import ROBOTS
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from benchmarks.replies import LKP, SHARED
+from benchmarks.accuracy.replies import LKP, SHARED
 from bot.archives.sources.mbox import read_mbox
 from bot.explain import track
 from bot.mail.identity import BotIdentity
@@ -20,7 +20,7 @@ from bot.replies.classifier.training import REAL, Labelled
 from bot.replies.effect import Relation, Standpoint
 from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.reading import Reading, understand
-from bot.replies.report_lookup import KnownReport, KnownReports
+from bot.replies.which_report.report_lookup import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
 
 OTHER_LAB_PEOPLE = frozenset(

@@ -16,7 +16,7 @@ from bot.archives.sources.mbox import read_mbox
 from bot.explain import explain
 from bot.mail.identity import BotIdentity
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+SHARED = Path(__file__).resolve().parent.parent.parent.parent / "shared" / "data"
 LAB = "oliver.sang@intel.com,rong.a.chen@intel.com,yujie.liu@intel.com"
 # As described in the data's README.
 LKP = BotIdentity(

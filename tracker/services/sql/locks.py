@@ -16,6 +16,7 @@ class Lock(IntEnum):
     PASSWORDS = 0x70617373
     TREE_WALK = 0x74726565
     RESULT_INTAKE = 0x70657266
+    CURVES = 0x63757276
 
 
 def take(lock: Lock) -> None:

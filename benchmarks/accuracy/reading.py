@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks import reply_accuracy  # noqa: E402
-from benchmarks.replies import SHARED, intent_counts, rule_counts, threads  # noqa: E402
+from benchmarks.accuracy import left_out_threads  # noqa: E402
+from benchmarks.accuracy.replies import SHARED, intent_counts, rule_counts, threads  # noqa: E402
 from bot.replies.classifier import examples, training  # noqa: E402
 from bot.replies.rules.page import MEASURED, page  # noqa: E402
 
@@ -27,7 +27,7 @@ def accuracy() -> dict[str, Any]:
 
 def left_out_summary(folds: int = 10) -> dict[str, str]:
     """Return how replies are read by a classifier that has not learned from their threads."""
-    judged = reply_accuracy.left_out(folds, training.labelled(examples.load()))
+    judged = left_out_threads.left_out(folds, training.labelled(examples.load()))
     acts = [(each, name) for each in judged for name in each.acting]
     right = sum(each.is_right(name) for each, name in acts)
     offered = sum(any(map(each.is_right, each.offered)) for each in judged)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks import labelled  # noqa: E402
+from benchmarks.accuracy import labelled  # noqa: E402
 from bot.replies.classifier import examples, model, training  # noqa: E402
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from benchmarks.labelled import SHARED
-from benchmarks.replies import STATES
-from benchmarks.reply_accuracy import Judged
+from benchmarks.accuracy.labelled import SHARED
+from benchmarks.accuracy.left_out_threads import Judged
+from benchmarks.accuracy.replies import STATES
 from bot.replies.effect import Mode, name_of
 from bot.replies.to_events import event_of
 from tracker.domain.events import EventData, EventKind, Role, Verdict

@@ -1,0 +1,1 @@
+"""How right readings are: against labels made by hand, on what they were not made from."""

@@ -1,0 +1,161 @@
+"""Accuracy of reading replies on threads that were left out of the learning: `left_out_threads.py [FOLDS]` (10).
+
+Prints, with 95 % intervals, per set of threads: automatic effects right, too thin and wrong; the replies that a person
+would let act and that do; replies whose effect is acted on or suggested; then the same by effect, what is confused with
+what, and how the figures grow with the data. `--put-aside` judges the project's model on the threads put aside.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+from benchmarks.accuracy import labelled  # noqa: E402
+from benchmarks.accuracy.labelled import LabelledReply  # noqa: E402
+from bot.replies.classifier import examples, training  # noqa: E402
+from bot.replies.classifier.model import Model, load  # noqa: E402
+from bot.replies.effect import Effect, Mode, name_of  # noqa: E402
+from bot.replies.effects import closes, content_effects  # noqa: E402
+from tracker.domain.events import EventKind  # noqa: E402
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A reply and its effects, as read by a model that did not see its thread."""
+
+    reply: LabelledReply
+    effects: tuple[Effect, ...]
+
+    @property
+    def acting(self) -> list[str]:
+        return [name for each in self.effects if each.mode is Mode.AUTO and (name := name_of(each)) != "none"]
+
+    @property
+    def offered(self) -> set[str]:
+        """The effects that act or are suggested; "none" if there is nothing else to do."""
+        return {name_of(each) for each in self.effects if each.kind not in (None, EventKind.REPLIED)} or {"none"}
+
+    def is_right(self, name: str) -> bool:
+        return name in self.reply.acceptable
+
+
+def judged(replies: Iterable[LabelledReply], model: Model | None) -> list[Judged]:
+    return [Judged(each, tuple(content_effects(each.reading, each.standpoint, model))) for each in replies]
+
+
+def left_out(folds: int, written: Sequence[training.Labelled], share: float = 1.0) -> list[Judged]:
+    """Judge each reply by a model that learned from the other folds of threads, and from the written examples."""
+    replies = labelled.replies()
+    threads = sorted({each.thread for each in replies})
+    Random(0).shuffle(threads)
+    made = [each for number, each in enumerate(written) if number % 100 < share * 100]
+    found: list[Judged] = []
+    for fold in range(folds):
+        out = set(threads[fold::folds])
+        others = [each for each in threads if each not in out]
+        others = others[: round(len(others) * share)]
+        model = training.train([*(each.training() for each in replies if each.thread in others), *made])
+        found += judged((each for each in replies if each.thread in out), model)
+        print(f"\r{fold + 1} of {folds}", end="", file=sys.stderr, flush=True)
+    print("\r", end="", file=sys.stderr)
+    return found
+
+
+def interval(hits: int, of: int) -> str:
+    """Return a share with its 95 % interval, by Wilson."""
+    if not of:
+        return "none"
+    z, share = 1.96, hits / of
+    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
+    reach = z * (share * (1 - share) / of + z * z / (4 * of * of)) ** 0.5 / (1 + z * z / of)
+    return f"{hits:4} of {of:<4}{share:6.1%}  ({max(0.0, middle - reach):.0%} to {min(1.0, middle + reach):.0%})"
+
+
+def print_figures(name: str, found: Sequence[Judged]) -> None:
+    acts = [(each, effect) for each in found for effect in each.acting]
+    right = sum(each.is_right(effect) for each, effect in acts)
+    thin = sum(effect == "responded" and not each.is_right(effect) for each, effect in acts)
+    wanted = [each for each in found if each.reply.label["automation"] == "auto"]
+    done = sum(any(map(each.is_right, each.acting)) for each in wanted)
+    offered = sum(any(map(each.is_right, each.offered)) for each in found)
+    strictly = sum(each.reply.label["status_effect"] in each.offered for each in found)
+    closing = sum(effect.mode is Mode.AUTO and closes(effect) for each in found for effect in each.effects)
+    most = max(sum(effect.mode is Mode.SUGGEST for effect in each.effects) for each in found)
+    print(f"\n{name}: {len(found)} replies in {len({each.reply.thread for each in found})} threads")
+    print(f"  automatic effects right        {interval(right, len(acts))}")
+    print(f"  too thin                       {interval(thin, len(acts))}")
+    print(f"  wrong                          {interval(len(acts) - right - thin, len(acts))}, {closing} closing")
+    print(f"  wanted automatically, and done {interval(done, len(wanted))}")
+    print(f"  acted on or suggested          {interval(offered, len(found))}, at most {most} suggestions")
+    print(f"  the same, by the one label     {interval(strictly, len(found))}")
+
+
+def print_by_effect(found: Sequence[Judged]) -> None:
+    print(f"\n{'effect':18}{'labelled':>9}{'offered':>9}{'acted':>7}{'right':>7}")
+    for name in examples.EFFECTS:
+        of = [each for each in found if each.reply.label["status_effect"] == name]
+        acted = [each for each in found if name in each.acting]
+        offered = sum(bool(each.offered & each.reply.acceptable) for each in of)
+        print(f"{name:18}{len(of):9}{offered:9}{len(acted):7}{sum(each.is_right(name) for each in acted):7}")
+    print("\nlabelled, and taken for (not accepted by any reader)")
+    confused = Counter(
+        (each.reply.label["status_effect"], name_of(each.effects[0]) if each.effects else "none")
+        for each in found
+        if not each.offered & each.reply.acceptable
+    )
+    for (label, taken), times in confused.most_common(20):
+        print(f"  {label:16} {taken:16}{times:4}")
+
+
+def print_states(found: Sequence[Judged]) -> None:
+    """Print how many whole threads end in the right state, and how often we await whom the reader awaits."""
+    from benchmarks.accuracy.reply_states import ends
+
+    threads = ends(found)
+    whole = [each for each in threads if each.whole]
+    awaited = [pair for each in threads for pair in each.awaited]
+    print("\nwith the suggestions that are right accepted:")
+    print(f"  final state of whole threads   {interval(sum(each.state == each.want for each in whole), len(whole))}")
+    print(f"  awaited after a reply          {interval(sum(want == us for want, us in awaited), len(awaited))}")
+    for each in whole:
+        if each.state != each.want:
+            print(f"    {each.set} {each.key[:40]:40} is {each.want}, read as {each.state}")
+    for (want, us), times in Counter(pair for pair in awaited if pair[0] != pair[1]).most_common(8):
+        print(f"    awaited: {want:12} read as {us:12}{times:4}")
+
+
+def by_set(found: Sequence[Judged], show: Callable[[str, Sequence[Judged]], None]) -> None:
+    for name in labelled.SETS:
+        if part := [each for each in found if each.reply.set == name]:
+            show(name, part)
+
+
+def main() -> None:
+    if not labelled.SHARED.is_dir():
+        sys.exit(f"the labelled threads are not on this machine (expected in {labelled.SHARED})")
+    if "--put-aside" in sys.argv:
+        found = judged(labelled.replies(put_aside=True), load())
+        print_figures("put aside", found)
+        print_by_effect(found)
+        print_states(found)
+        return
+    folds = next((int(each) for each in sys.argv[1:] if each.isdigit()), 10)
+    written = training.labelled(examples.load())
+    found = left_out(folds, written)
+    by_set(found, print_figures)
+    print_by_effect(found)
+    print_states(found)
+    for share in (0.25, 0.5):
+        part = left_out(max(3, folds // 2), written, share)
+        print(f"\nlearned from {share:.0%} of the examples and threads:")
+        by_set(part, print_figures)
+
+
+if __name__ == "__main__":
+    main()

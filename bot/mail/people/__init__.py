@@ -1,0 +1,1 @@
+"""Who wrote a mail, behind aliases and rewriting lists."""

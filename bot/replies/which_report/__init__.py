@@ -1,0 +1,1 @@
+"""Which report a mail belongs to, and whether it speaks to it."""

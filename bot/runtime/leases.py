@@ -1,0 +1,55 @@
+"""Leases: one worker at a time reads an archive or a tree. The lease of a worker that died on this host is freed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.db.models import F, Q, QuerySet
+
+from bot.errors import Busy
+from bot.runtime.processes import has_died, process_name
+from tracker.models import ServiceLease
+from tracker.models.base import NamedLease
+from tracker.services.clock import database_now
+
+
+def acquire(row: NamedLease, length: timedelta) -> None:
+    """Take the lease of a row, or raise Busy. `length`: after which the lease expires, unless it is extended."""
+    rows: QuerySet[NamedLease] = type(row)._default_manager.filter(pk=row.pk)
+    before = rows.get()
+    if before.lease_until and has_died(before.holder):
+        rows.filter(lease_until=before.lease_until, holder=before.holder).update(lease_until=None)
+    now = database_now()
+    free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=now))
+    if not free.update(lease_until=now + length, holder=process_name(os.getpid()), attempts=F("attempts") + 1):
+        raise Busy(f"{row}: another worker is reading it; try again later (its lease expires within {length})")
+    row.refresh_from_db()  # another worker may have read on meanwhile
+
+
+def extend(row: NamedLease, length: timedelta) -> None:
+    """Extend the lease, in the transaction that saves what was read. Raises Busy if it is lost: nothing is saved."""
+    if not _own_lease(row).update(lease_until=database_now() + length):
+        raise Busy(f"{row}: another worker took over, since this one did not extend its lease for {length}")
+
+
+def release(row: NamedLease) -> None:
+    """Release the lease, unless another worker has it by now."""
+    _own_lease(row).update(lease_until=None, attempts=0, holder="")
+
+
+@contextmanager
+def service_lease(name: str, length: timedelta) -> Iterator[None]:
+    """Hold the lease of a service that only one worker does at a time. Raises Busy if another one has it."""
+    row, _ = ServiceLease.objects.get_or_create(name=name)
+    acquire(row, length)
+    try:
+        yield
+    finally:
+        release(row)
+
+
+def _own_lease(row: NamedLease) -> QuerySet[NamedLease]:
+    return type(row)._default_manager.filter(pk=row.pk, holder=process_name(os.getpid()), lease_until__isnull=False)

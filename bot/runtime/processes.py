@@ -1,0 +1,98 @@
+"""Child processes that end with their parent, and names of processes that no other one has had."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+_Stream = int | IO[bytes] | None
+
+
+def start_child(
+    command: Sequence[str],
+    *,
+    stdin: _Stream = None,
+    stdout: _Stream = None,
+    stderr: _Stream = None,
+    env: Mapping[str, str] | None = None,
+    bufsize: int = -1,
+    new_session: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start a process that gets SIGTERM when this one dies, even by SIGKILL. Raises OSError as Popen does.
+
+    setpriv(1) asks for the signal, so that Python need not fork a copy of itself to do so: measured in a process of
+    300 MB, 2 ms instead of 20.
+    """
+    prefix = _setpriv() if shutil.which(command[0]) else ()
+    return subprocess.Popen(
+        [*prefix, *command],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=env,
+        bufsize=bufsize,
+        start_new_session=new_session,
+        preexec_fn=None if prefix else end_with_parent,
+    )
+
+
+@cache
+def _setpriv() -> tuple[str, ...]:
+    """Return the beginning of a command line that asks for SIGTERM, or nothing where setpriv is missing or simpler."""
+    prefix = ("setpriv", "--pdeathsig", "TERM", "--")
+    try:
+        subprocess.run([*prefix, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ()
+    return prefix
+
+
+def end_with_parent() -> None:
+    """As `preexec_fn`: let Linux send SIGTERM to this child when its parent dies, even by SIGKILL (prctl(2))."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def process_name(pid: int) -> str:
+    """Return host, pid and start time (proc(5)) of a process of this host: a later one may have the same pid.
+
+    The host is named by its boot and its pid namespace: containers may share a hostname, and a hostname may return.
+    """
+    return f"{_host()} {pid} {_start_time(pid)}"
+
+
+def has_died(name: str) -> bool:
+    """Whether a process is known to have ended; False for one on another host."""
+    host, _, pid = name.rpartition(" ")[0].rpartition(" ")
+    return host == _host() and pid.isdecimal() and process_name(int(pid)) != name
+
+
+def _host() -> str:
+    """Return the hostname for people to read, the id of this boot (random(4)) and the pid namespace (namespaces(7))."""
+    boot = _text(Path("/proc/sys/kernel/random/boot_id"))
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        namespace = ""
+    return f"{socket.gethostname()} {boot} {namespace}"
+
+
+def _start_time(pid: int) -> str:
+    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""What the ORM does not offer: statements for thousands of rows, advisory locks."""
