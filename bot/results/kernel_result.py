@@ -17,6 +17,7 @@ class KernelInfo:
     name: str
     variant: str = ""
     describe: str = ""
+    committed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

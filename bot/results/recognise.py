@@ -17,7 +17,7 @@ from typing import IO, Any
 from bot.results.bisect_result import Result
 from bot.results.errors import RejectedInput
 from bot.results.files import HEAD, head_of, read_text, reason_of, text
-from bot.results.formats import bisect_log, kcidb, lkp, lkp_roots, perf_release_result
+from bot.results.formats import bisect_log, kcidb, lkp, lkp_roots, measured_commits, perf_release_result
 from bot.results.formats import perf_bisect_result as perf
 from bot.results.formats.limits import checked, checked_release
 from bot.results.formats.schema import canonical
@@ -120,6 +120,9 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
         beginning = head_of(path, top)
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
             yield from _bisection(path, top)
+        elif measured_commits.is_csv(beginning):
+            for value in measured_commits.parse(read_text(path, top, perf.MAX_BYTES), str(path)):
+                yield from _value(value, f"{path}, {value['kernel'].get('sha') or value['kernel']['version']}")
         elif may_be_json:
             with path.open("rb") as stream:
                 yield from read_stream(stream, str(path))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 MAX_ROWS = 20_000  # per report; the longest real one has 3,000
@@ -45,6 +46,10 @@ class KeptTable:
     fails: tuple[FailedRuns, ...] = ()
 
 
+_row_values = attrgetter(*(field.name for field in fields(TableRow)))  # astuple() copies deeply, ten times as slowly
+_fail_values = attrgetter(*(field.name for field in fields(FailedRuns)))
+
+
 def pack(tables: Sequence[KeptTable]) -> bytes:
     """Compress tables to a tenth of the size of their mail; rows beyond MAX_ROWS are only in the mail."""
     room = MAX_ROWS
@@ -53,7 +58,7 @@ def pack(tables: Sequence[KeptTable]) -> bytes:
         rows = table.rows[:room]
         fails = table.fails[: room - len(rows)]
         room -= len(rows) + len(fails)
-        kept.append([table.test, table.parent, table.culprit, [astuple(row) for row in rows], [*map(astuple, fails)]])
+        kept.append([table.test, table.parent, table.culprit, [*map(_row_values, rows)], [*map(_fail_values, fails)]])
     return zlib.compress(json.dumps(kept).encode())
 
 

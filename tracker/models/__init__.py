@@ -10,6 +10,7 @@ from tracker.models.accounts import (
     SignIn,
     SigningKey,
 )
+from tracker.models.curves import Curve, CurveChange, CurveSegment
 from tracker.models.git import Commit, Landing, Tree
 from tracker.models.mail import Archive, ArchiveNames, ArchivePositions, Message, Mirror, PendingReference, RawMessage
 from tracker.models.measurements import (
@@ -56,6 +57,9 @@ __all__ = [
     "BisectResult",
     "Commit",
     "Correspondent",
+    "Curve",
+    "CurveChange",
+    "CurveSegment",
     "Decision",
     "DeliveryFailure",
     "Event",

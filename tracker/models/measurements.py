@@ -163,10 +163,14 @@ class ReleaseResult(models.Model):
     kernel = models.ForeignKey(Kernel, on_delete=models.PROTECT, related_name="results")
     created_at = models.DateTimeField(help_text="by the lab's clock")
     received_at = models.DateTimeField()
+    on_curves = models.BooleanField(default=False, help_text="whether its samples are on curves")
 
     objects = NaturalManager["ReleaseResult"]()
 
     class Meta:
+        indexes = [
+            models.Index(fields=["id"], condition=models.Q(on_curves=False), name="releaseresults_not_on_curves")
+        ]
         constraints = [
             models.UniqueConstraint(fields=["producer", "external_id"], name="a_release_result_comes_in_once"),
         ]

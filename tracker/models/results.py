@@ -40,10 +40,12 @@ class BisectResult(models.Model):
     held = models.TextField(blank=True, help_text="why an operator has to check it; empty: not held")
     note = models.TextField(blank=True, help_text="what it became if not a finding: an event of another report")
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.PROTECT, related_name="results")
+    on_curves = models.BooleanField(default=False, help_text="whether its samples are on curves")
 
     objects = NaturalManager["BisectResult"]()
 
     class Meta:
+        indexes = [models.Index(fields=["id"], condition=Q(on_curves=False), name="bisectresults_not_on_curves")]
         constraints = [
             models.UniqueConstraint(fields=["producer", "external_id"], name="a_result_comes_in_once"),
             models.CheckConstraint(condition=models.Q(outcome__in=Outcome.values), name="result_outcome_is_known"),

@@ -53,11 +53,10 @@ def parse_all(value: Any, where: str) -> Iterator[Result | RejectedInput]:
 
 
 def _check(value: Any, where: str) -> None:
-    version = value.get("version", {})
-    if version.get("major") != _SCHEMA.major:
-        raise RejectedInput(
-            f"{where}, /version/major", f"expected KCIDB {_SCHEMA.major}, found {version.get('major')!r}"
-        )
+    version = value.get("version") if isinstance(value, dict) else None
+    major = version.get("major") if isinstance(version, dict) else None
+    if major != _SCHEMA.major:
+        raise RejectedInput(f"{where}, /version/major", f"expected KCIDB {_SCHEMA.major}, found {major!r}"[:300])
     try:
         _SCHEMA.validate(value)
     except jsonschema.ValidationError as error:

@@ -40,18 +40,20 @@ def parse(value: Any, where: str) -> KernelResult:
         producer=value["producer"]["name"],
         id=value["id"],
         created_at=perf.moment(value["created_at"], f"{where}, /created_at"),
-        kernel=_kernel(value["kernel"]),
+        kernel=_kernel(value["kernel"], where),
         tests=tuple(_tests(value, where)),
         evidence=evidence,
         payload=canonical(value),
     )
 
 
-def _kernel(kernel: Mapping[str, Any]) -> KernelInfo:
+def _kernel(kernel: Mapping[str, Any], where: str) -> KernelInfo:
     """Return the kernel under its tag name: "v5.6" for "5.6" as well."""
     name = kernel.get("version") or kernel["sha"]
     name = f"v{name}" if versions.parse(f"v{name}") else name
-    return KernelInfo(name, kernel.get("variant", ""), kernel.get("describe", ""))
+    committed = kernel.get("committed_at")
+    committed_at = perf.moment(committed, f"{where}, /kernel/committed_at") if committed else None
+    return KernelInfo(name, kernel.get("variant", ""), kernel.get("describe", ""), committed_at)
 
 
 def _tests(value: Mapping[str, Any], where: str) -> Iterator[ScenarioInfo]:

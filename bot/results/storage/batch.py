@@ -9,7 +9,7 @@ from datetime import datetime
 from bot.git.inspection import CommitInspection
 from bot.mail.addresses import Address
 from bot.mail.subsystem import subsystem_of
-from bot.replies.report_lookup import person_keys
+from bot.replies.which_report.report_lookup import person_keys
 from bot.results import rechecks
 from bot.results.bisect_result import Result
 from bot.results.review_reasons import OF_THE_CULPRIT, why_held
@@ -24,8 +24,9 @@ from tracker.domain.report_state.text import status_text
 from tracker.domain.statistics.change import verdict_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report
 from tracker.models.results import Outcome
-from tracker.services import bulk, event_log, report_summary
+from tracker.services import event_log, report_summary
 from tracker.services.regrading import outdate, regrade
+from tracker.services.sql import bulk
 
 
 def store_new(

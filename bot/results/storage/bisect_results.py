@@ -20,8 +20,8 @@ from bot.results.bisect_result import Result
 from bot.results.errors import Conflict, RejectedInput
 from bot.results.storage.batch import store_new
 from tracker.models import BisectResult, Report
-from tracker.services import locks
-from tracker.services.locks import Lock
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 log = logging.getLogger(__name__)
 _TRIES = 4

@@ -10,7 +10,7 @@ from bot.results.storage.graded import GradedMeasurement, MeasurementKey
 from tracker.domain.statistics import significance
 from tracker.domain.statistics.significance import Graded, Noise
 from tracker.models import Machine, Metric, NoiseHistory, Scenario
-from tracker.services import bulk
+from tracker.services.sql import bulk
 
 
 def grade(results: Sequence[Result], catalog: ResultCatalog) -> list[list[GradedMeasurement]]:

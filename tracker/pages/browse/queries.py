@@ -12,7 +12,8 @@ from django.http import Http404
 
 from tracker.domain.events import OPEN
 from tracker.domain.track_record import Past, TrackRecord, record
-from tracker.models import Machine, Metric, Report
+from tracker.models import Curve, Machine, Metric, Report
+from tracker.pages.measurements.queries import curves_of
 from tracker.pages.triage.counts import KEEP
 from tracker.pages.triage.queries import TriageSection, section
 from tracker.pages.triage.query import TriageQuery
@@ -33,6 +34,7 @@ class BrowsePage:
     record: TrackRecord
     machine: Machine | None
     metric: Metric | None
+    curves: Sequence[Curve]
 
 
 def names(kind: str) -> Sequence[tuple[str, int]]:
@@ -61,7 +63,8 @@ def page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
     past = record(_past(reports))
     if not (past.total.reports or machine or metric):
         raise Http404(f"there is no {kind} {name[:200]}")
-    return BrowsePage(kind, name, found, past, machine, metric)
+    curves = curves_of(kind, name) if kind in ("metric", "machine") else []
+    return BrowsePage(kind, name, found, past, machine, metric, curves)
 
 
 def _past(reports: QuerySet[Report]) -> list[Past]:

@@ -1,0 +1,111 @@
+"""Speed of curves: `measurements.py [SAMPLES]` (default a million), on SQLite, or where DATABASE_URL says.
+
+A curve of 5,000 builds among all samples as a page, taking points in, and finding changes in curves of 200 builds.
+Beside them: a page that asks nothing, and reading the packed bytes alone.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+RUNS, LONG, SHORT, EACH, CURVES = 7, 5000, 200, 5, 10_000
+START = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def points(count: int, seed: int, level: float = 1000.0) -> list["CurvePoint"]:  # type: ignore[name-defined]  # noqa: F821, UP037
+    """A build an hour, five runs each, with a step in the middle."""
+    from tracker.domain.curves.points import CurvePoint
+
+    rng = random.Random(seed)
+    return [
+        CurvePoint(
+            START + timedelta(hours=n),
+            f"{rng.getrandbits(160):040x}",
+            tuple(level * (0.9 if n > count / 2 else 1) * (1 + rng.gauss(0, 0.01)) for _ in range(EACH)),
+            f"result {n}",
+        )
+        for n in range(count)
+    ]
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Return the median of seven runs in milliseconds."""
+    spent = []
+    for _ in range(RUNS):
+        started = time.perf_counter()
+        action()
+        spent.append(1000 * (time.perf_counter() - started))
+    return median(spent)
+
+
+def main(samples: int) -> None:
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+    from django.db import connection, reset_queries
+    from django.test import Client
+
+    from tracker.domain.curves.builds import builds_of
+    from tracker.domain.curves.points import unpack
+    from tracker.domain.statistics.change_points import change_points
+    from tracker.models import Curve, CurveSegment, Machine, Metric, Scenario
+    from tracker.services import curves
+
+    call_command("migrate", verbosity=0)
+    metric = Metric.objects.create(name="made.ops", direction="higher")
+    scenario = Scenario.objects.create(key="made|", suite="made")
+    made = points(LONG, 1)
+    count = max(1, samples // (LONG * EACH))
+    machines = Machine.objects.bulk_create(Machine(name=f"m{n}") for n in range(count))
+    started = time.perf_counter()
+    for machine in machines:
+        curves.add({(metric.pk, scenario.pk, machine.pk): made})
+    spent = time.perf_counter() - started
+    stored = sum(map(len, map(bytes, CurveSegment.objects.values_list("packed", flat=True))))
+    total = count * LONG * EACH
+    print(f"{total:,} samples on {count} curves on {connection.vendor}: {stored / total:.1f} bytes each")
+    print(f"{'taking in, samples per second (whole curves)':56}{total / spent:12,.0f}   1,000 or more")
+    curve = Curve.objects.order_by("-pk").first()
+    assert curve
+    started = time.perf_counter()
+    for n in range(10):  # as the worker does: the results of some minutes together
+        later = [type(made[0])(START + timedelta(days=900, hours=n), f"{n:040x}", made[n].samples, f"new {n}")]
+        curves.add({(metric.pk, scenario.pk, machine.pk): later for machine in machines})
+    rate = 10 * count * EACH / (time.perf_counter() - started)
+    print(f"{'taking in, samples per second (a build on each curve)':56}{rate:12,.0f}   1,000 or more")
+    curves.refresh_stale(datetime.now(UTC))
+    client = Client(headers={"host": "127.0.0.1"})
+    connection.force_debug_cursor = True
+    reset_queries()
+    page = client.get(f"/curve/{curve.pk}/")
+    queries, size = len(connection.queries), len(page.content)
+    connection.force_debug_cursor = False
+    assert page.status_code == 200
+    shown = timed(lambda: client.get(f"/curve/{curve.pk}/"))
+    least = timed(lambda: client.get("/sign-in/"))
+    packed = [bytes(each) for each in curve.segments.values_list("packed", flat=True)]
+    print(f"{'a curve of 5,000 builds, ms':56}{shown:12.1f}   60, {queries} queries (4), {size / 1000:.0f} kB")
+    print(f"{'   a page that asks nothing, ms':56}{least:12.1f}")
+    print(f"{'   unpacking alone, ms':56}{timed(lambda: [unpack(each) for each in packed]):12.1f}")
+    short = [[each.level for each in builds_of(points(SHORT, seed))] for seed in range(50)]
+    each_ms = timed(lambda: [change_points(levels) for levels in short]) / len(short)
+    print(f"{'finding changes in 10,000 curves of 200 builds, s':56}{each_ms * CURVES / 1000:12.1f}   60")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("PERFWORK_VAR", folder)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
+        os.environ["LOG_LEVEL"] = "ERROR"
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)

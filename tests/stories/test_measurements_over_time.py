@@ -1,0 +1,168 @@
+"""Measurements over time: commits are measured, a change is found, handed to a bisection, reported, and seen to end."""
+
+from __future__ import annotations
+
+import json
+import random
+import stat
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from bot.results.storage.curve_building import extend_curves
+from tests.world import World
+from tracker.models import Curve, CurveChange, Report
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HEADLINE = {"metric": "will-it-scale.per_process_ops", "unit": "1/s", "direction": "higher", "role": "headline"}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> tuple[Path, list[str]]:
+    """A repository of 40 commits, whose file `speed` falls at the 26th; and their shas."""
+    path = tmp_path / "tree"
+    run(path.parent, "git", "init", "-q", "-b", "master", str(path))
+    shas = []
+    for number in range(40):
+        (path / "speed").write_text(f"{1000 if number < 25 else 850}\n{number}\n")
+        run(path, "git", "add", "speed")
+        author = ("-c", "user.name=Dana", "-c", "user.email=dana@dev.example")
+        run(path, "git", *author, "commit", "-qm", f"mm: change {number}")
+        shas.append(run(path, "git", "rev-parse", "HEAD").strip())
+    return path, shas
+
+
+def run(path: Path, *command: str, **env: str) -> str:
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(path), **env}
+    return subprocess.run(command, cwd=path, capture_output=True, text=True, check=True, env=env).stdout
+
+
+def measured(sha: str, number: int, level: float) -> dict[str, Any]:
+    """A lab's result for one commit, three runs around a level."""
+    rng = random.Random(number)
+    moment = (START + timedelta(days=number)).isoformat().replace("+00:00", "Z")
+    return {
+        "schema": "perf-release-result/1",
+        "id": f"commit-{number}",
+        "producer": {"name": "lab"},
+        "created_at": moment,
+        "kernel": {"sha": sha, "committed_at": moment},
+        "test": {"suite": "will-it-scale", "params": {"test": "mmap1"}},
+        "machine": {"id": "m1", "cpus": 8},
+        "measurements": [
+            {
+                **HEADLINE,
+                "samples": [level * (1 + rng.gauss(0, 0.004)) for _ in range(3)],
+            }
+        ],
+    }
+
+
+def bisected(world: World, request: dict[str, Any], parent: str, culprit: str) -> dict[str, Any]:
+    """The lab's bisect result for a request."""
+    value = world.result(culprit, "mm: change 25", id="bisection-1")
+    value.update(test=request["test"], machine={**request["machine"], "cpus": 8})
+    value["parent"]["sha"], value["good"], value["bad"] = parent, {"sha": request["good"]}, {"sha": request["bad"]}
+    value["created_at"] = (START + timedelta(days=41)).isoformat().replace("+00:00", "Z")
+    for commit, day in (("parent", 24), ("first_bad", 25)):
+        value[commit]["date"] = (START + timedelta(days=day)).isoformat().replace("+00:00", "Z")
+    good, bad = {"samples": [1001.0, 999.5, 1000.2]}, {"samples": [850.1, 849.2, 851.0]}
+    value["measurements"] = [{**HEADLINE, "metric": request["metric"], "good": good, "bad": bad}]
+    return value
+
+
+def test_from_forty_commits_to_a_fix_that_is_measured(
+    world: World,
+    client: Client,
+    tree: tuple[Path, list[str]],
+    tmp_path: Path,
+    django_assert_max_num_queries: Callable[[int], Any],
+) -> None:
+    path, shas = tree
+    # Results of 40 commits come in, and a change is found.
+    world.ingest(*[measured(sha, n, 1000.0 if n < 25 else 850.0) for n, sha in enumerate(shas)])
+    extend_curves(world.now)
+    change = CurveChange.objects.get()
+    assert (change.before, change.build, change.is_regression) == (shas[24], shas[25], True)
+    listed = client.get("/changes/").content.decode()
+    assert "-15." in listed
+    assert shas[25][:12] in listed
+    # A bisect request goes out, which a lab can run as it is.
+    request = client.get(f"/changes/{change.pk}/bisect.json").json()
+    assert (request["schema"], request["good"], request["bad"]) == ("perf-bisect-request/1", shas[24], shas[25])
+    script = tmp_path / "bisect.sh"
+    script.write_bytes(
+        client.get(f"/changes/{change.pk}/bisect.sh").content.replace(shas[24].encode(), shas[0].encode())
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    found = run(path, "sh", str(script), MEASURE="head -1 speed")
+    assert f"{shas[25]} is the first bad commit" in found
+    # The bisect result comes back: a report, whose culprit is marked on the curve.
+    world.ingest(bisected(world, request, shas[24], shas[25]))
+    extend_curves(world.now)
+    report = Report.objects.get()
+    curve = Curve.objects.get()
+    change.refresh_from_db()
+    assert (report.culprit.sha, change.report) == (shas[25], report)
+    with django_assert_max_num_queries(4):
+        page = client.get(f"/curve/{curve.pk}/").content.decode()
+    assert f'href="/report/{shas[25]}/" aria-label="culprit at {shas[25][:12]}' in page
+    assert f"/curve/{curve.pk}/" in client.get(f"/report/{shas[25]}/").content.decode()
+    assert "Nothing: no curve" in client.get("/changes/").content.decode()
+    # A fix lands, is measured, and the curve recovers.
+    fixed = [f"{number:040x}" for number in range(1, 9)]
+    world.ingest(*[measured(sha, 42 + n, 1000.0) for n, sha in enumerate(fixed)])
+    extend_curves(world.now)
+    recovered = CurveChange.objects.exclude(pk=change.pk).get()
+    assert (recovered.build, recovered.is_regression) == (fixed[0], False)
+    assert recovered.new_level == pytest.approx(1000, rel=0.01)
+
+
+def test_ranges_and_what_is_none(world: World, client: Client) -> None:
+    world.ingest(*[measured(f"{n + 1:040x}", n, 1000.0) for n in range(20)])
+    extend_curves(world.now)
+    curve = Curve.objects.get()
+    page = client.get(f"/curve/{curve.pk}/", {"since": "2026-01-05", "until": "2026-01-09"}).content.decode()
+    assert (page.count('<th scope="row" class="m">'), f"{5:012x}"[:12] in page) == (5, True)
+    drawn = client.get(f"/curve/{curve.pk}/", {"since": "2026-01-05", "format": "json"}).json()
+    assert (len(drawn["means"]), drawn["runs"][0], drawn["unit"]) == (16, 3, "1/s")
+    assert json.dumps(drawn)
+    for query, status in (({"since": "soon"}, 400), ({"until": "2026-02-31"}, 400), ({"since": "2030-01-01"}, 200)):
+        assert client.get(f"/curve/{curve.pk}/", query).status_code == status
+    assert client.get("/curve/999999999/").status_code == 404
+    assert client.get("/changes/?before=x").status_code == 400
+    assert client.get("/changes/7/bisect.sh").status_code == 404
+    names = client.get("/metric/will-it-scale.per_process_ops/").content.decode()
+    assert f'href="/curve/{curve.pk}/"' in names
+    assert f'href="/curve/{curve.pk}/"' in client.get("/machine/m1/").content.decode()
+
+
+def test_hostile_names_are_text(world: World, client: Client) -> None:
+    """Names come from labs: in the page, in the JSON within it, and in the script, they stay text."""
+    evil = "</script><script>alert(1)</script>$(touch x)`id`'\";\n#"
+    values = [measured(f"{n + 1:040x}", n, 1000.0 if n < 15 else 700.0) for n in range(30)]
+    for value in values:
+        value["measurements"][0]["metric"] = evil.replace("\n", "")
+        value["machine"]["id"] = evil.replace("\n", "")
+        value["kernel"] = {
+            "version": f"x-{value['kernel']['sha'][-3:]}';touch${{IFS}}y;'",
+            "committed_at": value["created_at"],
+        }
+    world.ingest(*values)
+    extend_curves(world.now)
+    curve, change = Curve.objects.get(), CurveChange.objects.get()
+    page = client.get(f"/curve/{curve.pk}/").content.decode()
+    assert "<script>alert" not in page
+    script = client.get(f"/changes/{change.pk}/bisect.sh").content.decode()
+    assert subprocess.run(["sh", "-n"], input=script, text=True, check=True).returncode == 0
+    starts = next(line for line in script.splitlines() if line.startswith("git bisect start"))
+    words = subprocess.check_output(
+        ["sh", "-c", starts.replace("git bisect start", "printf '%s\\n'")], text=True
+    ).splitlines()
+    assert words == [change.build, change.before]
+    assert all(line.startswith("#") for line in script.splitlines() if "alert" in line)

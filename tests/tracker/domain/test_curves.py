@@ -1,0 +1,136 @@
+"""Curves: packed points, builds with their intervals, noise from a history, and changes that stay."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.accuracy.made_series import KINDS, made
+from tracker.domain.curves.builds import builds_of
+from tracker.domain.curves.noise import noise_of
+from tracker.domain.curves.points import CurvePoint, merged, pack, unpack
+from tracker.domain.statistics.change_points import AFTER, LEAST_BEFORE, change_points
+
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def points(levels: list[float], runs: int = 3) -> list[CurvePoint]:
+    """One build a day, each with `runs` samples 1% around its level."""
+    rng = random.Random(3)
+    return [
+        CurvePoint(
+            DAY + timedelta(days=day), f"{day:040x}", tuple(level * (1 + rng.gauss(0, 0.01)) for _ in range(runs)), "x"
+        )
+        for day, level in enumerate(levels)
+    ]
+
+
+POINT = st.builds(
+    CurvePoint,
+    st.integers(0, 4_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC)),
+    st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=45),
+    st.lists(st.floats(allow_nan=False), max_size=6).map(tuple),
+    st.text("abc 123", max_size=20),
+)
+
+
+@given(st.lists(POINT, max_size=20))
+def test_what_is_packed_is_unpacked(some: list[CurvePoint]) -> None:
+    assert unpack(pack(some)) == some
+
+
+@given(st.lists(POINT, max_size=12), st.lists(POINT, max_size=12))
+def test_points_are_merged_in_order_and_once(old: list[CurvePoint], new: list[CurvePoint]) -> None:
+    both = merged(old, new)
+    assert [each.key for each in both] == sorted({each.key for each in (*old, *new)})
+    assert merged(both, new) == both
+
+
+def test_the_runs_of_a_build_stand_together() -> None:
+    first = CurvePoint(DAY, "a" * 40, (10.0, 12.0), "result 1")
+    again = CurvePoint(DAY + timedelta(hours=1), "a" * 40, (11.0, float("nan")), "result 2")
+    (build,) = builds_of([again, first])
+    assert (build.samples, build.sources, build.level, build.mean) == (
+        (10.0, 12.0, 11.0),
+        ("result 1", "result 2"),
+        11,
+        11,
+    )
+    assert build.low == pytest.approx(11 - 4.30 / 3**0.5)
+    (single,) = builds_of([CurvePoint(DAY, "b", (5.0,), "x")])
+    assert (single.low, single.high) == (5.0, 5.0)
+    assert builds_of([CurvePoint(DAY, "c", (), "x")]) == []
+
+
+def test_the_noise_is_of_the_level_not_of_its_change() -> None:
+    levels = [100.0] * 30 + [130.0] * 30
+    builds = builds_of(points(levels))
+    changes = change_points([each.level for each in builds])
+    noise = noise_of(builds, changes)
+    assert noise is not None
+    assert (noise.runs, noise.builds, noise.modes_pct) == (180, 60, None)
+    assert noise.run_pct == pytest.approx(1.0, abs=0.4)
+    assert noise.build_pct == pytest.approx(0.6, abs=0.4)
+    assert noise_of(builds[:4], []) is None  # no history
+    assert noise_of(builds_of(points([0.0] * 30)), []) is None
+
+
+@pytest.mark.parametrize("size", [1e308, -1e308, 1e151, 1e-151, 5e-324])
+def test_numbers_that_no_picture_holds_are_left_out(size: float) -> None:
+    """One such result would end every later look at any curve."""
+    hostile = [CurvePoint(DAY + timedelta(days=n), f"{n}", (size, size), "x") for n in range(30)]
+    assert builds_of(hostile) == []
+    (build,) = builds_of([CurvePoint(DAY, "a", (5.0, size, 0.0), "x")])
+    assert build.samples == (5.0, 0.0)
+
+
+def test_two_modes_have_a_name() -> None:
+    rng = random.Random(5)
+    builds = builds_of(points([100.0 if rng.random() < 0.6 else 115.0 for _ in range(60)]))
+    noise = noise_of(builds, [])
+    assert noise is not None
+    assert noise.modes_pct == pytest.approx(15, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("levels", "places"),
+    [
+        ([100] * 20 + [110] * 6, [20]),
+        ([100] * 20 + [110] * 5, []),  # not long enough to be told from a spike
+        ([100] * 20 + [150] * 3 + [100] * 20, []),
+        ([100] * 4 + [120] * 20, []),  # no history before it
+        ([100] * 20 + [120] * 20 + [90] * 20, [20, 40]),
+        ([100] * 20 + [100.5] * 20, []),  # half a per cent is left alone
+        ([100 + number * 0.2 for number in range(80)], []),  # a drift
+        ([-100] * 20 + [-120] * 20, [20]),
+        ([0] * 20 + [1] * 20, [20]),
+        ([], []),
+        ([1], []),
+    ],
+)
+def test_changes_of_plain_curves(levels: list[float], places: list[int]) -> None:
+    assert [each.index for each in change_points(levels)] == places
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=60), st.lists(st.floats(-1e6, 1e6), max_size=20))
+def test_what_was_found_stays_found(levels: list[float], more: list[float]) -> None:
+    """More builds place a change better, by a few builds, and never take it back."""
+    before, after = change_points(levels), change_points([*levels, *more])
+    assert all(LEAST_BEFORE - AFTER <= each.index < len(levels) for each in before)
+    assert len(after) >= len(before)
+    for one, other in zip(before, after, strict=False):
+        assert abs(one.index - other.index) <= 2 * AFTER
+
+
+def test_made_series_are_read_as_well_as_said() -> None:
+    """A short version of benchmarks/accuracy/change_points.py, on a seed of its own."""
+    rng = random.Random(11)
+    steps = [made("step", rng) for _ in range(40)]
+    hits = sum(any(abs(each.index - one.step) <= 2 for each in change_points(one.levels)) for one in steps if one.step)
+    false = sum(bool(change_points(made(kind, rng).levels)) for kind in KINDS if kind != "step" for _ in range(30))
+    assert hits >= 34
+    assert false <= 5

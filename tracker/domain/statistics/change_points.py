@@ -1,0 +1,154 @@
+"""Changes in a curve: where its level moved to stay, beyond what it usually does from build to build. Pure.
+
+The curve is the median of each build's runs, so that the noise of runs, builds and long spikes are told apart:
+
+- A change is a difference between the medians of the builds before and of those after (the moving-window form of
+  Hodges and Lehmann's shift), looked for at every build that has enough builds on both sides.
+- It has to exceed the spread of the builds around those medians (robust, by the median absolute deviation), as a t-test
+  would ask; on both sides most builds have to lie on their own side of the middle, so a spike is none.
+- It has to exceed what the curve did before between any two such windows: a curve whose level wanders with each build
+  has to move further than it ever wanders. E-divisive (Matteson and James, 2014; Otava) and PELT (Killick, 2012) take
+  such wandering for changes; docs/measurements.md has the comparison.
+
+Only builds up to `AFTER` past the change are looked at, so a change is found as soon as these are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from tracker.domain.statistics.change import change_pct
+
+BEFORE, LEAST_BEFORE, AFTER = 12, 5, 6  # builds
+SCORE = 5.0  # robust spreads that the medians must be apart
+USUAL = 2.0  # times the curve's usual movement
+SHARE = 0.9  # of the builds on each side that lie on their side of the middle
+LEAST_PCT = 1.0  # of the level before
+_USUAL_QUANTILE = 0.9
+_FLOOR = 1e-9  # of the level: the spread of equal numbers
+_MAD = 1.4826  # of a normal distribution's standard deviation
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """`index`: the first build on the new level. `old` and `new`: the medians before and after. `noise`: the robust
+    standard deviation of the builds around them. `usual`: how far the curve usually moves, None without a history.
+    """
+
+    index: int
+    old: float
+    new: float
+    noise: float
+    usual: float | None
+
+    @property
+    def change_pct(self) -> float | None:
+        """The change in per cent of the old level; None from zero."""
+        return change_pct(self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Strictness:
+    """What a change must exceed; the defaults were chosen on made series (benchmarks/accuracy/change_points.py)."""
+
+    score: float = SCORE
+    usual: float = USUAL
+    share: float = SHARE
+    least_pct: float = LEAST_PCT
+
+
+DEFAULT = Strictness()
+
+
+def change_points(levels: Sequence[float], strictness: Strictness = DEFAULT) -> list[ChangePoint]:
+    """Return the changes of a curve, by one level per build in order; [] where there are too few builds.
+
+    Levels must be finite. What was found stays found as builds are added, unless its place is known better by then.
+    """
+    curve = np.asarray(levels, dtype=float)
+    if len(curve) < LEAST_BEFORE + AFTER:
+        return []
+    windows = _windows(curve)
+    shifts = np.abs(windows.new - windows.old)
+    candidates = windows.exceed(strictness)
+    found: list[ChangePoint] = []
+    free_from = 0  # the first window that holds no build from before the last change
+    number = 0
+    while number < len(shifts):
+        if not candidates[number]:
+            number += 1
+            continue
+        usual = _usual(shifts[free_from : max(free_from, number - AFTER)])
+        if usual is not None and shifts[number] < strictness.usual * usual:
+            number += 1
+            continue
+        # The shift is largest where the windows meet at the step: look on a little.
+        near = slice(number, number + AFTER)
+        best = number + int(np.argmax(np.where(candidates[near], shifts[near], -1)))
+        found.append(_placed(curve, windows, best, usual))
+        number = best + AFTER
+        free_from = number + BEFORE // 2
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """For each build from LEAST_BEFORE on that has enough builds after it: the medians before and after, the spread
+    around them, and the lesser share of builds that lie on their own side of the middle.
+    """
+
+    old: Array
+    new: Array
+    spread: Array
+    share: Array
+
+    def exceed(self, strictness: Strictness) -> NDArray[np.bool_]:
+        shift = np.abs(self.new - self.old)
+        large = (
+            (shift > 0)
+            & (shift >= strictness.score * self.spread)
+            & (shift * 100 >= strictness.least_pct * np.abs(self.old))
+        )
+        return large & (self.share >= strictness.share)
+
+
+def _windows(curve: Array) -> _Windows:
+    """Return all windows; the first ones have fewer builds before them than BEFORE."""
+    parts = [
+        _compared(curve[None, :at], curve[None, at : at + AFTER])
+        for at in range(LEAST_BEFORE, min(BEFORE, len(curve) - AFTER + 1))
+    ]
+    if len(curve) >= BEFORE + AFTER:
+        every = sliding_window_view(curve, BEFORE + AFTER)
+        parts.append(_compared(every[:, :BEFORE], every[:, BEFORE:]))
+    return _Windows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _compared(before: Array, after: Array) -> tuple[Array, Array, Array, Array]:
+    old, new = np.median(before, axis=1), np.median(after, axis=1)
+    residuals = np.abs(np.concatenate([before - old[:, None], after - new[:, None]], axis=1))
+    spread = np.maximum(_MAD * np.median(residuals, axis=1), _FLOOR * np.abs(old))
+    middle, up = ((old + new) / 2)[:, None], (new > old)[:, None]
+    share = np.minimum(((before < middle) == up).mean(axis=1), ((after > middle) == up).mean(axis=1))
+    return old, new, spread, share
+
+
+def _usual(earlier: Array) -> float | None:
+    """Return how far the curve has moved between windows before, where no change was found; None if not known yet."""
+    return float(np.sort(earlier)[int(_USUAL_QUANTILE * len(earlier))]) if len(earlier) >= AFTER else None
+
+
+def _placed(curve: Array, windows: _Windows, number: int, usual: float | None) -> ChangePoint:
+    """Return the change at the build where the two levels explain the curve best (least absolute deviations)."""
+    at, old, new = number + LEAST_BEFORE, float(windows.old[number]), float(windows.new[number])
+    low, high = max(1, at - AFTER), min(len(curve) - 1, at + AFTER)
+    part = curve[low:high]
+    costs = np.concatenate([[0.0], np.cumsum(np.abs(part - old) - np.abs(part - new))])
+    return ChangePoint(low + int(np.argmin(costs)), old, new, float(windows.spread[number]), usual)
