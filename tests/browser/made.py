@@ -28,6 +28,7 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 def make() -> None:
     call_command("migrate", verbosity=0)
     call_command("loaddata", "v5_6", "lab_texts", verbosity=0)
+    call_command("ingest", "fixtures/measurements", verbosity=0)  # first: the tests know its curves by number
     call_command("ingest", *map(str, sorted(Path("fixtures/studies").glob("*.jsonl"))), verbosity=0)
     call_command("loaddata", "studies", verbosity=0)
     _people()

@@ -1,0 +1,85 @@
+"""What somebody types into the search box: `subsystem:xfs worse:>10 "page fault" -drm after:2026-03`. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tracker.domain.errors import InvalidInput
+
+LONGEST, MOST_TERMS = 1000, 30  # characters; terms
+TEXTS = ("subsystem", "suite", "metric", "machine", "author", "assigned", "release", "culprit", "title")
+CHOICES = ("state", "awaiting", "kind", "stable", "blocking")
+SIZES = ("worse", "better")
+DATES = ("after", "before")
+FIELDS = (*TEXTS, *CHOICES, *SIZES, *DATES)
+_TERM = re.compile(r'(-?)(?:([a-z]+):)?(?:"([^"]*)"|(\S+))')
+_SIZE = re.compile(r">?=?(\d{1,6}(?:\.\d{1,3})?)%?")
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTerm:
+    """`subsystem:xfs`, or with a minus its opposite. `value` is a text, a size in per cent, or a time."""
+
+    name: str
+    value: str | float | datetime
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """Phrases that must all occur, those that must not, and fields."""
+
+    phrases: tuple[str, ...]
+    without: tuple[str, ...]
+    fields: tuple[FieldTerm, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.phrases or self.without or self.fields)
+
+
+def parse(text: str) -> SearchQuery:
+    """Return what was asked for; raise InvalidInput, which names the term, for a value that its field can't have.
+
+    A word with a colon whose beginning is no field is a word: `mm:` in a title, `http://…`.
+    """
+    if len(text) > LONGEST:
+        raise InvalidInput(f"expected at most {LONGEST:,} characters; found {len(text):,}")
+    phrases: list[str] = []
+    without: list[str] = []
+    fields: list[FieldTerm] = []
+    for number, found in enumerate(_TERM.finditer(text.replace("\0", " "))):
+        if number >= MOST_TERMS:
+            raise InvalidInput(f"expected at most {MOST_TERMS} terms")
+        minus, name, quoted, word = found.groups()
+        value = quoted if quoted is not None else word
+        if name in FIELDS and value:
+            fields.append(FieldTerm(name, _value(name, value), bool(minus)))
+        elif plain := found[0][len(minus) :].strip('"'):
+            (without if minus else phrases).append(plain)
+    return SearchQuery(tuple(phrases), tuple(without), tuple(fields))
+
+
+def _value(name: str, value: str) -> str | float | datetime:
+    if name in SIZES:
+        size = _SIZE.fullmatch(value)
+        if size is None:
+            raise InvalidInput(f"{name}: expected a change in per cent, as in {name}:>10; found {value[:40]!r}")
+        return float(size[1])
+    if name in DATES:
+        return _moment(name, value)
+    return value
+
+
+def _moment(name: str, value: str) -> datetime:
+    """Return the beginning of a year, a month or a day."""
+    date = _DATE.fullmatch(value)
+    try:
+        if date is None:
+            raise ValueError
+        return datetime(int(date[1]), int(date[2] or 1), int(date[3] or 1), tzinfo=UTC)
+    except ValueError:
+        raise InvalidInput(f"{name}: expected a date like 2026-03 or 2026-03-15; found {value[:40]!r}") from None

@@ -1,0 +1,1 @@
+"""What awaits whoever is signed in."""

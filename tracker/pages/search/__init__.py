@@ -1,0 +1,1 @@
+"""Search over all reports and their mails."""

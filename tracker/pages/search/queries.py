@@ -1,0 +1,122 @@
+"""A search query as database conditions, and the report that a sha, Message-ID, link or title names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Abs
+
+from tracker.domain.errors import InvalidInput
+from tracker.domain.events import Awaited, Verdict
+from tracker.domain.search_query import FieldTerm, SearchQuery
+from tracker.models import Message, Report
+from tracker.pages.triage.filters import STATES
+from tracker.services import search_index
+
+_SHA = re.compile(r"[0-9a-f]{7,64}")
+_LORE = re.compile(
+    r"https?://(?:[\w.-]*lore\.kernel\.org/[\w.+-]+|lkml\.kernel\.org/r|(?:patch\.)?msgid\.link)/<?([^/>\s?#]+@[^/>\s?#]+)"
+)
+_MESSAGE_ID = re.compile(r"<?([^\s<>@]+@[^\s<>@]+)>?")
+
+
+def named(text: str) -> Report | None:
+    """Return the one report that a sha, a Message-ID, a link to lore or a whole title names."""
+    text = text.strip()
+    related = Report.objects.select_related("culprit")
+    if _SHA.fullmatch(text.lower()):
+        rows = list(related.filter(culprit__sha__startswith=text.lower())[:2])
+        return rows[0] if len(rows) == 1 else None
+    if (link := _LORE.match(text)) or (link := _MESSAGE_ID.fullmatch(text)):
+        message = Message.objects.filter(message_id=unquote(link[1])[:1000]).select_related("report__culprit").first()
+        return message.report if message else None
+    if " " in text:
+        rows = list(related.filter(Q(culprit__title=text) | Q(title=text))[:2])
+        return rows[0] if len(rows) == 1 else None
+    return None
+
+
+def matching(query: SearchQuery) -> QuerySet[Report]:
+    """Return the reports that a query asks for; raise InvalidInput for a value that no report can have."""
+    reports = Report.objects.all()
+    for term in query.fields:
+        condition = _CONDITIONS[term.name](term)
+        reports = reports.exclude(condition) if term.negated else reports.filter(condition)
+    if (found := search_index.reports_with(query.phrases)) is not None:
+        reports = reports.filter(pk__in=found)
+    for phrase in query.without:
+        if without := search_index.reports_with([phrase]):
+            reports = reports.exclude(pk__in=without)
+    return reports
+
+
+def _beginning(column: str) -> Callable[[FieldTerm], Q]:
+    return lambda term: Q(**{f"{column}__startswith": term.value})
+
+
+def _choice(name: str, known: Sequence[str], term: FieldTerm) -> str:
+    if term.value not in known:
+        raise InvalidInput(f"{name}: expected one of {', '.join(known)}; found {str(term.value)[:40]!r}")
+    return str(term.value)
+
+
+def _state(term: FieldTerm) -> Q:
+    return Q(state__in=sorted(STATES[_choice("state", list(STATES), term)]))
+
+
+def _awaiting(term: FieldTerm) -> Q:
+    return Q(awaited=_choice("awaiting", [each.value for each in Awaited], term))
+
+
+def _kind(term: FieldTerm) -> Q:
+    return Q(verdict=_choice("kind", [each.value for each in Verdict], term))
+
+
+def _release(term: FieldTerm) -> Q:
+    value = str(term.value)
+    version = value if value.startswith("v") else f"v{value}"
+    return Q(merged_release=version) | Q(shift_left_release=version)
+
+
+def _size(verdict: Verdict) -> Callable[[FieldTerm], Q]:
+    return lambda term: Q(verdict=verdict, pk__in=Report.objects.alias(size=Abs("change")).filter(size__gte=term.value))
+
+
+def _time(lookup: str) -> Callable[[FieldTerm], Q]:
+    def condition(term: FieldTerm) -> Q:
+        assert isinstance(term.value, datetime)
+        return Q(**{f"reported_at__{lookup}": term.value})
+
+    return condition
+
+
+def _flag(condition: Q, name: str, word: str) -> Callable[[FieldTerm], Q]:
+    def chosen(term: FieldTerm) -> Q:
+        _choice(name, [word], term)
+        return condition
+
+    return chosen
+
+
+_CONDITIONS: dict[str, Callable[[FieldTerm], Any]] = {
+    **{name: _beginning(name) for name in ("subsystem", "suite", "metric", "machine")},
+    "author": lambda term: Q(author__startswith=str(term.value).lower()),
+    "assigned": lambda term: Q(assignee="" if term.value == "nobody" else term.value),
+    "culprit": lambda term: Q(culprit__sha__startswith=str(term.value).lower()),
+    "title": lambda term: Q(words__contains=str(term.value).lower()),
+    "release": _release,
+    "state": _state,
+    "awaiting": _awaiting,
+    "kind": _kind,
+    "stable": _flag(Q(lacks_fix=True), "stable", "missing"),
+    "blocking": _flag(~Q(blocks=""), "blocking", "yes"),
+    "worse": _size(Verdict.REGRESSION),
+    "better": _size(Verdict.IMPROVEMENT),
+    "after": _time("gte"),
+    "before": _time("lt"),
+}

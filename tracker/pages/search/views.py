@@ -1,0 +1,46 @@
+"""`/search/?q=…`: reports of all releases, as rows of the triage table."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from tracker.domain.errors import InvalidInput
+from tracker.domain.search_query import parse
+from tracker.pages.search import queries
+from tracker.pages.triage.action_keys import ACTION_KEYS
+from tracker.pages.triage.queries import section
+from tracker.pages.triage.query import POSITIONS, InvalidQuery, TriageQuery
+from tracker.services.accounts.roles import CHANGE_REPORTS
+
+
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """Show what matches, the newest first; what names one report leads to it."""
+    text = request.GET.get("q", "").replace("\0", " ").strip()  # no database stores NUL
+    if text and (report := queries.named(text)):
+        return redirect("report", report.culprit.sha)
+    context = {"text": text, "may_change": request.user.has_perm(CHANGE_REPORTS), "actions": ACTION_KEYS}
+    try:
+        query = parse(text)
+        if query.is_empty:
+            return render(request, "search/search.html", context)
+        table = TriageQuery.from_query(_position(request.GET), timezone.now())
+        found = section("merged", "Reports", queries.matching(query), table, timezone.now())
+    except (InvalidInput, InvalidQuery) as error:
+        return render(request, "search/search.html", {**context, "error": str(error)}, status=400)
+    base = "?" + urlencode({"q": text})
+    return render(request, "search/search.html", {**context, "section": found, "base": base, "query": table})
+
+
+def _position(params: QueryDict) -> QueryDict:
+    """Return the query of the table: everything, the newest first, from a cursor on."""
+    table = QueryDict("improvements=on&order=newest", mutable=True)
+    for name in POSITIONS:
+        if value := params.get(name):
+            table[name], table["section"] = str(value), "merged"
+    return table
