@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
 from django.db.models import Exists, F, Prefetch, QuerySet
 
 from tracker.documents.triage_table import LIMIT, PrintedRow, PrintedTable
 from tracker.models import Finding, Release, Report
+from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage import rows as lines
 from tracker.pages.triage.filters import NAMES, NOT
 from tracker.pages.triage.query import SECTIONS, TriageQuery
@@ -76,6 +78,16 @@ def section(
         query.keys.cursor(found[-1]) if found and has_next else "",
         query.keys.cursor(found[0]) if found and has_previous else "",
     )
+
+
+def exported(version: str, query: TriageQuery, absolute: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
+    """Return both sections as values, in the order that the query asks for; at most LIMIT rows each."""
+    known = directions()
+    found = {}
+    for name, column in (("merged", "merged_release"), ("shift_left", "shift_left_release")):
+        matching = query.filtered(Report.objects.filter(**{column: version})).select_related("culprit", "tree")
+        found[name] = [report_json(each, known, absolute) for each in query.keys.sorted(matching)[:LIMIT]]
+    return found
 
 
 def chosen(keys: Iterable[int], now: datetime) -> list[lines.TriageRow]:

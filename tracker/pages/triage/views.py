@@ -9,14 +9,15 @@ from django.contrib import messages
 from django.db.models import Case, Q, QuerySet, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.models import Release, SavedView
 from tracker.pages.http import cleaned, error_response, is_key, redirect_back, sign_in_required, username
-from tracker.pages.triage import counts, queries
+from tracker.pages.triage import counts, exports, queries
 from tracker.pages.triage.action_keys import ACTION_KEYS, BY_NAME, ActionKey
 from tracker.pages.triage.controls import controls
 from tracker.pages.triage.query import GROUPS, ORDERS, InvalidQuery, TriageQuery
@@ -51,6 +52,21 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         "may_change": request.user.has_perm(CHANGE_REPORTS),  # others change their own reports on their pages
     }
     return render(request, "triage/table.html", context)
+
+
+@require_safe
+def triage_as(request: HttpRequest, version: str, form: str) -> HttpResponse:
+    """The table as JSON, CSV, text, Markdown or Atom, with the page's filters."""
+    content_type, render_as = exports.FORMS[form]
+    try:
+        query = TriageQuery.from_query(request.GET, timezone.now())
+    except InvalidQuery as error:
+        return error_response(str(error))
+    if not Release.objects.filter(version=version).exists():
+        return _no_release(version)
+    page = request.build_absolute_uri(reverse("triage", args=[version]))
+    content = render_as(version, queries.exported(version, query, request.build_absolute_uri), page)
+    return HttpResponse(content, content_type=content_type)
 
 
 def _no_release(version: str) -> NoReturn:

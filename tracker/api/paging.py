@@ -1,0 +1,60 @@
+"""Pages of the API: by the last key of the page before, which the Link header carries (RFC 8288)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import orjson
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
+
+from tracker.domain.errors import InvalidInput
+from tracker.pages.http import is_key
+
+LEAST, USUAL, MOST = 1, 100, 1000  # rows per page
+Row = TypeVar("Row", bound=Model)
+
+
+def page(
+    request: HttpRequest, rows: QuerySet[Row], shape: Callable[[Row], dict[str, Any]], names: Sequence[str]
+) -> HttpResponse:
+    """Return a page of rows in the order of their keys as JSON, with a Link header if there is another one.
+
+    Read from the request: `cursor`, `limit` and `fields` (of `names`). Raises InvalidInput.
+    """
+    cursor, limit = request.GET.get("cursor", ""), request.GET.get("limit", str(USUAL))
+    if cursor and not is_key(cursor):
+        raise InvalidInput(f"cursor: expected one of a Link header; found {cursor[:40]!r}")
+    if not limit.isascii() or not limit.isdecimal() or not LEAST <= int(limit[:6]) <= MOST:
+        raise InvalidInput(f"limit: expected a number from {LEAST} to {MOST}; found {limit[:40]!r}")
+    fields = _fields(request.GET.get("fields", ""), names)
+    rows = rows.filter(pk__gt=int(cursor)) if cursor else rows
+    found = list(rows.order_by("pk")[: int(limit) + 1])
+    more, found = len(found) > int(limit), found[: int(limit)]
+    shaped = [shape(each) for each in found]
+    response = as_json(request, [{name: each[name] for name in fields} for each in shaped] if fields else shaped)
+    if more:
+        following = request.GET.copy()
+        following["cursor"] = str(found[-1].pk)
+        address = request.build_absolute_uri(f"{request.path}?{following.urlencode()}")
+        response["Link"] = f'<{address}>; rel="next"'
+    return response
+
+
+def as_json(request: HttpRequest, value: object) -> HttpResponse:
+    """Return a value as JSON with an ETag; without a body if the client has it already (304)."""
+    body = orjson.dumps(value, option=orjson.OPT_UTC_Z)
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    response = HttpResponse(body, content_type="application/json", headers={"ETag": etag, "Cache-Control": "no-cache"})
+    return get_conditional_response(request, etag=etag, response=response) or response
+
+
+def _fields(text: str, names: Sequence[str]) -> list[str]:
+    fields = [each.strip() for each in text.split(",") if each.strip()]
+    unknown = next((each for each in fields if each not in names), None)
+    if unknown is not None:
+        raise InvalidInput(f"fields: expected some of {', '.join(names)}; found {unknown[:40]!r}")
+    return fields

@@ -1,0 +1,138 @@
+"""What the API returns: one shape per thing, with its types, from which OpenAPI is made."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ninja import Schema
+
+
+class Fix(Schema):
+    """The fix of a report, as far as it is known; texts are empty where it is not."""
+
+    sha: str
+    title: str
+    landing: str
+
+
+class ReportShape(Schema):
+    """A report as in a row of the triage table. `change`: the metric's own change in per cent; `change_pct`: the same
+    with plus for better, null if the direction is unknown.
+    """
+
+    culprit: str
+    culprit_title: str
+    title: str
+    subsystem: str
+    tree: str | None
+    branch: str
+    verdict: str
+    state: str
+    status: str
+    awaited: str
+    assignee: str
+    author: str
+    blocks: str
+    metric: str
+    suite: str
+    scenario: str
+    machine: str
+    base: str
+    change: float | None
+    change_pct: float | None
+    noise_pct: float | None
+    landing: str
+    merged_release: str
+    shift_left_release: str
+    fix: Fix
+    lacks_fix_in_stable: bool
+    reported_at: datetime | None
+    responded_at: datetime | None
+    changed_at: datetime | None
+    closed_at: datetime | None
+    url: str
+
+
+class FindingShape(Schema):
+    """One measured change of a report."""
+
+    report: str
+    metric: str
+    unit: str
+    suite: str
+    parameters: dict[str, Any]
+    scenario: str
+    machine: str
+    headline: bool
+    verdict: str
+    change_pct: float | None
+    change_pct_raw: float | None
+    interval_pct: list[float | None] | None
+    p_value: float | None
+    effect: float | None
+    old: dict[str, Any]
+    new: dict[str, Any]
+
+
+class EventShape(Schema):
+    """One event of a report's log. `evidence`: the mail, commit, result or person that says so."""
+
+    report: str
+    key: str
+    kind: str
+    at: datetime
+    by: str
+    evidence: str
+    title: str
+    tag: str
+    tree: str
+    remark: str
+    reverses: str
+
+
+class MessageShape(Schema):
+    """One mail of a report's thread."""
+
+    message_id: str
+    report: str
+    in_reply_to: str
+    author: str
+    subject: str
+    date: datetime | None
+    kind: str
+    role: str
+
+
+class ReleaseShape(Schema):
+    """A release; `released_at` is null while it is in development."""
+
+    version: str
+    released_at: datetime | None
+    url: str
+
+
+class CurveShape(Schema):
+    """A curve of measurements; `url` with `?format=json` has its builds."""
+
+    metric: str
+    unit: str
+    direction: str
+    suite: str
+    scenario: str
+    machine: str
+    points: int
+    samples: int
+    first_at: datetime | None
+    last_at: datetime | None
+    noise: dict[str, Any]
+    url: str
+
+
+class Problem(Schema):
+    """An error (RFC 9457): `detail` says which parameter, what was expected, and what was found."""
+
+    type: str
+    title: str
+    status: int
+    detail: str

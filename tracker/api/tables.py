@@ -1,0 +1,179 @@
+"""`/api/v1/`: reports, findings, events, messages, releases and curves as lists, with OpenAPI (Django Ninja).
+
+The shapes document the answers, which are written without going through them: a page of 100 rows takes a third of the
+time. A test checks real answers against the document.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
+from ninja import NinjaAPI, Schema
+
+from tracker.api import shapes
+from tracker.api.paging import as_json, page
+from tracker.domain import versions
+from tracker.domain.errors import InvalidInput
+from tracker.models import Curve, Event, Finding, Message, Release, Report
+from tracker.pages.finding_json import finding_json
+from tracker.pages.report_json import directions, report_json
+from tracker.pages.triage.query import InvalidQuery, TriageQuery
+
+OWN = ("cursor", "limit", "fields", "updated_since", "release")  # parameters that are no filters of the triage table
+api = NinjaAPI(
+    title="Perfwork",
+    version="1",
+    urls_namespace="api",
+    description="Kernel performance reports, read-only. Lists are paged by the Link header; errors are problem+json.",
+    docs_url=None,
+)
+
+
+@api.exception_handler(InvalidInput)
+@api.exception_handler(InvalidQuery)
+def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
+    return _problem(request, 400, str(error))
+
+
+def _problem(request: HttpRequest, status: int, detail: str) -> HttpResponse:
+    """Return an error (RFC 9457)."""
+    answer = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    response = api.create_response(request, answer, status=status)
+    response["Content-Type"] = "application/problem+json"
+    return response
+
+
+@api.get("/reports", response={200: list[shapes.ReportShape], 400: shapes.Problem}, url_name="api-reports")
+def reports(request: HttpRequest) -> HttpResponse:
+    """Reports, by the filters of the triage table (`state=open`, `subsystem=mm`, `state!=fixed`, …), `release=v6.12`
+    and `updated_since=2026-03-01T00:00:00Z`. Every list takes `fields=culprit,state`, `limit` (up to 1000), `cursor`.
+    """
+    rows = _filtered(request).select_related("culprit", "tree")
+    known = directions()
+
+    def shape(each: Report) -> dict[str, Any]:
+        return report_json(each, known, request.build_absolute_uri)
+
+    return page(request, rows, shape, _names(shapes.ReportShape))
+
+
+@api.get("/reports/{culprit}", response={200: shapes.ReportShape, 404: shapes.Problem}, url_name="api-report")
+def report(request: HttpRequest, culprit: str) -> HttpResponse:
+    """One report, by its culprit's sha or at least seven digits of it."""
+    found = []
+    if len(culprit) >= 7 and culprit.isalnum():
+        related = Report.objects.select_related("culprit", "tree")
+        found = list(related.filter(culprit__sha__startswith=culprit.lower())[:2])
+    if len(found) != 1:
+        return _problem(request, 404, f"no report has the culprit {culprit[:64]!r}")
+    return as_json(request, report_json(found[0], directions(), request.build_absolute_uri))
+
+
+@api.get("/findings", response={200: list[shapes.FindingShape], 400: shapes.Problem}, url_name="api-findings")
+def findings(request: HttpRequest) -> HttpResponse:
+    """Findings of all reports, or of those with `report=SHA`."""
+    rows = _of_report(request, Finding.objects.select_related("report__culprit", "metric", "scenario", "machine"))
+
+    def shape(each: Finding) -> dict[str, Any]:
+        return {"report": each.report.culprit.sha, **finding_json(each)}
+
+    return page(request, rows, shape, _names(shapes.FindingShape))
+
+
+@api.get("/events", response={200: list[shapes.EventShape], 400: shapes.Problem}, url_name="api-events")
+def events(request: HttpRequest) -> HttpResponse:
+    """Events of all reports, or of those with `report=SHA`, in the order in which they were recorded."""
+    rows = _of_report(request, Event.objects.select_related("report__culprit"))
+    return page(request, rows, _event, _names(shapes.EventShape))
+
+
+@api.get("/messages", response={200: list[shapes.MessageShape], 400: shapes.Problem}, url_name="api-messages")
+def messages(request: HttpRequest) -> HttpResponse:
+    """Mails of all threads, or of those with `report=SHA`."""
+    rows = _of_report(request, Message.objects.select_related("report__culprit").defer("own_text", "tables"))
+    return page(request, rows, _message, _names(shapes.MessageShape))
+
+
+@api.get("/releases", response={200: list[shapes.ReleaseShape], 400: shapes.Problem}, url_name="api-releases")
+def releases(request: HttpRequest) -> HttpResponse:
+    """Releases."""
+
+    def shape(each: Release) -> dict[str, Any]:
+        url = request.build_absolute_uri(reverse("triage", args=[each.version]))
+        return {"version": each.version, "released_at": each.released_at, "url": url}
+
+    return page(request, Release.objects.all(), shape, _names(shapes.ReleaseShape))
+
+
+@api.get("/curves", response={200: list[shapes.CurveShape], 400: shapes.Problem}, url_name="api-curves")
+def curves(request: HttpRequest) -> HttpResponse:
+    """Curves of measurements, by `metric` and `machine`."""
+    rows = Curve.objects.select_related("metric", "scenario", "machine")
+    for name in ("metric", "machine"):
+        if value := request.GET.get(name):
+            rows = rows.filter(**{f"{name}__name": value.replace("\0", "")})
+
+    def shape(each: Curve) -> dict[str, Any]:
+        own = {name: getattr(each, name) for name in ("points", "samples", "first_at", "last_at", "noise")}
+        metric = {"metric": each.metric.name, "unit": each.metric.unit, "direction": each.metric.direction}
+        place = {"suite": each.scenario.suite, "scenario": str(each.scenario), "machine": each.machine.name}
+        return {**metric, **place, **own, "url": request.build_absolute_uri(reverse("curve", args=[each.pk]))}
+
+    return page(request, rows, shape, _names(shapes.CurveShape))
+
+
+def _names(shape: type[Schema]) -> list[str]:
+    return list(shape.model_fields)
+
+
+def _filtered(request: HttpRequest) -> QuerySet[Report]:
+    """Return the reports that the filters ask for; improvements, too, as a list of all reports has them."""
+    params = QueryDict("improvements=on", mutable=True)
+    for name in request.GET:
+        if name not in OWN:
+            params.setlist(name, request.GET.getlist(name))
+    rows = TriageQuery.from_query(params, timezone.now()).filtered(Report.objects.all())
+    if release := request.GET.get("release", ""):
+        if versions.parse(release) is None:
+            raise InvalidInput(f"release: expected a version like v6.12; found {release[:40]!r}")
+        rows = rows.filter(merged_release=release) | rows.filter(shift_left_release=release)
+    if since := request.GET.get("updated_since", ""):
+        rows = rows.filter(changed_at__gte=_moment(since))
+    return rows
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = parse_datetime(text.replace(" ", "+"))  # an unescaped + is a space
+        day = parse_date(text) if moment is None else None
+    except ValueError:
+        moment = day = None
+    if day is not None:
+        return datetime(day.year, day.month, day.day, tzinfo=UTC)
+    if moment is None:
+        raise InvalidInput(f"updated_since: expected a time like 2026-03-01T00:00:00Z; found {text[:40]!r}")
+    return moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
+
+
+def _of_report(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+    if sha := request.GET.get("report", ""):
+        rows = rows.filter(report__culprit__sha__startswith=sha.lower().replace("\0", ""))
+    return rows
+
+
+def _event(each: Event) -> dict[str, Any]:
+    own = {name: getattr(each, name) for name in ("key", "kind", "title", "tag", "tree", "remark", "reverses")}
+    evidence = each.message_id or each.commit or each.result or each.actor
+    return {"report": each.report.culprit.sha, "at": each.occurred_at, "by": each.role, "evidence": evidence, **own}
+
+
+def _message(each: Message) -> dict[str, Any]:
+    own = {name: getattr(each, name) for name in ("message_id", "in_reply_to", "subject", "kind", "role")}
+    return {**own, "report": each.report.culprit.sha, "author": each.author_email, "date": each.sent_at}

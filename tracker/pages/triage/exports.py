@@ -1,0 +1,126 @@
+"""A triage table beside its page: JSON, CSV, text of 78 columns, Markdown, and an Atom feed; with its filters."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from textwrap import wrap
+from typing import Any
+
+import orjson
+from django.utils.feedgenerator import Atom1Feed
+
+from tracker.documents.markdown import escaped
+from tracker.domain.formats import NONE, number, signed_pct
+from tracker.domain.spreadsheet import safe_cell
+
+WIDTH = 78  # columns
+_INDENT = " " * 8
+Rows = Sequence[Mapping[str, Any]]
+Sections = Mapping[str, Rows]  # "merged" and "shift_left", as `report_json` returns reports
+TITLES = {"merged": "Merged in this release", "shift_left": "Shift-left: reported from other trees"}
+_CSV = (
+    *("section", "culprit", "culprit_title", "subsystem", "verdict", "state", "status", "awaited", "metric", "suite"),
+    *("scenario", "machine", "base", "change", "change_pct", "landing", "fix_sha", "fix_title", "fix_landing"),
+    *("reported_at", "changed_at", "url"),
+)
+
+
+def as_json(title: str, sections: Sections, url: str) -> bytes:
+    return orjson.dumps({"release": title, "url": url, **sections}, option=orjson.OPT_UTC_Z)
+
+
+def as_csv(title: str, sections: Sections, url: str) -> bytes:
+    """Return a row per report and section; `change` is the metric's own, `change_pct` with plus for better."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")  # RFC 4180
+    writer.writerow(_CSV)
+    for section, rows in sections.items():
+        for row in rows:
+            fix = {f"fix_{name}": value for name, value in row["fix"].items()}
+            cells = {**row, **fix, "section": section}
+            writer.writerow([_cell(cells[name]) for name in _CSV])
+    return out.getvalue().encode()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return safe_cell(value)
+
+
+def as_text(title: str, sections: Sections, url: str) -> bytes:
+    lines = [f"Kernel performance regressions of {title}", *([url] if len(url) <= WIDTH else [])]
+    for section, rows in sections.items():
+        lines += ["", f"{TITLES[section]} ({len(rows)})", ""]
+        for row in rows:
+            lines += [
+                *_wrapped(f"{_change(row)}  {row['culprit'][:10]} {_name(row)}"),
+                *_wrapped(row["status"], "        "),
+            ]
+            lines += [*_wrapped(_place(row), "        "), ""]
+        if not rows:
+            lines += ["none", ""]
+    return ("\n".join(lines).rstrip() + "\n").encode()
+
+
+def as_markdown(title: str, sections: Sections, url: str) -> bytes:
+    lines = [f"# Kernel performance regressions of {escaped(title)}"]
+    for section, rows in sections.items():
+        lines += ["", f"## {TITLES[section]} ({len(rows)})", ""]
+        lines += [
+            f"- **{escaped(_change(row))}** [{row['culprit'][:10]}]({row['url']}) {escaped(_name(row))}: "
+            f"{escaped(row['status'])} ({escaped(_place(row))})"
+            for row in rows
+        ] or ["none"]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def as_atom(title: str, sections: Sections, url: str) -> bytes:
+    """Return a feed of the reports, the last changed first; an entry is updated when its report changes."""
+    rows = {row["url"]: row for rows in sections.values() for row in rows}.values()
+    newest = datetime(1970, 1, 1, tzinfo=UTC)
+    feed = Atom1Feed(f"Perfwork: {title}", url, "Kernel performance reports", feed_url=f"{url}.atom", language="en")
+    for row in sorted(rows, key=lambda row: row["changed_at"] or newest, reverse=True):
+        feed.add_item(
+            title=_printable(f"{_change(row)} {row['culprit'][:10]} {_name(row)}"),
+            link=row["url"],
+            description=_printable(f"{row['status']}; {_place(row)}"),
+            unique_id=row["url"],
+            pubdate=row["reported_at"],
+            updateddate=row["changed_at"] or newest,
+        )
+    return str(feed.writeString("utf-8")).encode()
+
+
+FORMS: Mapping[str, tuple[str, Callable[[str, Sections, str], bytes]]] = {
+    "json": ("application/json", as_json),
+    "csv": ("text/csv; charset=utf-8", as_csv),
+    "txt": ("text/plain; charset=utf-8", as_text),
+    "md": ("text/markdown; charset=utf-8", as_markdown),
+    "atom": ("application/atom+xml; charset=utf-8", as_atom),
+}
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    return signed_pct(row["change"]) if row["change"] is not None else NONE
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return ": ".join(each for each in (row["subsystem"], row["culprit_title"] or row["title"]) if each)
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    noise = f"noise {number(row['noise_pct'])}%" if row["noise_pct"] else ""
+    return " · ".join(filter(None, (row["metric"], row["scenario"], row["machine"], row["base"], noise)))
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return wrap(_printable(text), WIDTH, initial_indent=indent, subsequent_indent=indent or _INDENT)
+
+
+def _printable(text: str) -> str:
+    """Return a text without control characters, which XML and terminals take ill."""
+    return "".join(each if each.isprintable() else " " for each in text)
