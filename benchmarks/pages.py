@@ -130,7 +130,7 @@ def _mails(reports: int, messages: int) -> None:
     import zlib
 
     from tracker import models
-    from tracker.services import bulk
+    from tracker.services.sql import bulk
 
     now, body = datetime(2026, 1, 1, tzinfo=UTC), zlib.compress(b"From: a@dev.example\n\nwords\n" * 20)
     text = "I can reproduce this here, and I will have a look at it tomorrow. " * 8
@@ -140,10 +140,11 @@ def _mails(reports: int, messages: int) -> None:
         bulk.insert(models.RawMessage, ["id", "digest", "position", "compressed", "error", "received_at"],
                     [(n + 1000, f"d{n}", "", body, "", stored) for n in numbers])  # fmt: skip
         columns = ["message_id", "report", "source", "in_reply_to", "author_name", "author_email", "subject", "sent_at",
-                   "kind", "role", "relation", "trust", "trust_by", "tables", "own_text"]  # fmt: skip
+                   "kind", "role", "relation", "thread", "trust", "trust_by", "signature", "tables",
+                   "own_text"]  # fmt: skip
         bulk.insert(models.Message, columns, [
             (f"m{n}@x", 1000 if n < LONG else 1000 + n % reports, n + 1000, "", "A. Author", "a@dev.example",
-             "Re: the report", stored, "person", "author", "thread", "pass", "dev.example", b"", text)
+             "Re: the report", stored, "person", "author", "thread", "report", "pass", "dev.example", "", b"", text)
             for n in numbers
         ])  # fmt: skip
 
@@ -240,7 +241,10 @@ def main() -> None:
         print(f"  after a change, the first page counts again: {counting(version):.1f} ms")
         others: list[tuple[str, str]] = [("a report with a long thread", f"/report/{'00000000' * 5}/"),
                   ("the front page", "/"), ("a machine", "/machine/lab-01-2sp1/"), ("machines", "/machine/"),
-                  ("inbox", "/inbox/"), ("outbox", "/outbox/")]  # fmt: skip
+                  ("inbox", "/inbox/"), ("outbox", "/outbox/"), ("search, a common word", "/search/?q=reproduce"),
+                  ("search, rare words", "/search/?q=number+12+area"),
+                  ("search, fields", "/search/?q=subsystem:area/7+state:open"),
+                  ("the API, 100 reports", "/api/v1/reports")]  # fmt: skip
         for name, path in others:
             report_timing(name, path, BUDGET_REPORT)
 

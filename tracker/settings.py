@@ -264,7 +264,7 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     _queue = VAR / "queue"
     _queue.mkdir(exist_ok=True)
     (_queue / "control").mkdir(exist_ok=True)
-    CELERY_BROKER_TRANSPORT = "bot.file_broker:Transport"
+    CELERY_BROKER_TRANSPORT = "bot.runtime.file_broker:Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(_queue),
         "data_folder_out": str(_queue),

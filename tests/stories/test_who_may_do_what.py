@@ -26,11 +26,12 @@ PEOPLE = ("anybody", "signed in", "triager", "operator")
 # What a pattern's arguments may be; most name nothing, since the gate is asked before anything is looked up.
 ARGUMENTS: Mapping[str, str] = {
     "version": "v5.6",
-    "form": "txt",
+    "form": "json",
     "ref": "f" * 10,
     "slug": "none",
     "handle": "v5.6",
     "pk": "1",
+    "culprit": "f" * 10,
     "token": "x",
     "kind": "machine",
     "name": "none",

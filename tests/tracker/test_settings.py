@@ -59,6 +59,14 @@ def test_production_settings_are_clean(tmp_path: Path) -> None:
     assert (done.returncode, "no issues" in done.stdout) == (0, True), done.stderr
 
 
+@pytest.mark.parametrize(("value", "promised"), [("", "False False"), ("on", "True True")])
+def test_what_a_domain_promises_to_browsers_is_opted_in(tmp_path: Path, value: str, promised: str) -> None:
+    env = {**SAFE, "PERFWORK_HSTS_PRELOAD": value, "PERFWORK_HSTS_SUBDOMAINS": value} if value else SAFE
+    shown = "from django.conf import settings as s; print(s.SECURE_HSTS_PRELOAD, s.SECURE_HSTS_INCLUDE_SUBDOMAINS)"
+    done = manage(tmp_path, "shell", "-v0", "-c", shown, **env)
+    assert done.stdout.split("\n")[-2] == promised, done.stderr
+
+
 def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
     done = manage(tmp_path, "triage")
     assert done.returncode != 0

@@ -13,7 +13,8 @@ from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
 from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
 from tracker.models.outbox import WAITING
-from tracker.services import bulk, report_summary
+from tracker.services import report_summary
+from tracker.services.sql import bulk
 
 
 def event_row(report: Report, event: EventData, recorded_at: datetime, quote: str = "") -> Event:

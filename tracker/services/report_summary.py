@@ -25,7 +25,7 @@ from tracker.domain.scale import scale
 from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries, Tree
 from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
-from tracker.services import bulk
+from tracker.services.sql import bulk
 
 STATE_COLUMNS = (
     *(

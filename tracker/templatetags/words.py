@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from tracker.charts import curve
 from tracker.charts.sparkline import paths
 from tracker.domain import formats
 from tracker.models import Finding
@@ -138,3 +139,14 @@ def dots(finding: Finding) -> SafeString:
 def page_of(name: str, kind: str) -> str:
     """Return the path of the page of a metric, machine, subsystem or author, its name quoted."""
     return reverse("thing", args=[kind, name])
+
+
+@register.filter
+def outline(heights: str) -> str:
+    """Return a small chart of a curve as an SVG path."""
+    return curve.outline(heights)
+
+
+@register.filter
+def split(text: str) -> list[str]:
+    return text.split()

@@ -77,7 +77,7 @@ def confirm_opt_out(request: HttpRequest, token: str) -> HttpResponse:
     """POST stops all mail to the address that the link was mailed to; GET asks for confirmation."""
     link = opt_out_links.find(token, timezone.now())
     if link is None:
-        return render(request, "accounts/link_expired.html", status=410)
+        return render(request, "accounts/link_expired.html", {"opt_out": True}, status=410)
     if request.method == "POST":
         opt_out_links.use(link, timezone.now())
     return render(request, "accounts/opt_out.html", {"link": link, "done": request.method == "POST"})

@@ -12,10 +12,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 PAGES = {
     "answering": "Answering a report",
+    "api": "The API, and tables as files",
     "archives": "Reading archives",
     "comparisons": "Release reports, comparisons and the index",
     "triage": "The triage page",
     "mail": "The mail we send",
+    "measurements": "Measurements over time",
     "outbox": "How mail is sent",
     "reading": "How replies are read",
     "results": "Submitting a result",
@@ -27,7 +29,9 @@ PAGES = {
 def rendered(name: str) -> SafeString:
     """Return a page as HTML. It comes from our own checkout, so it is trusted."""
     text = (settings.BASE_DIR / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    return mark_safe(markdown.markdown(text, extensions=["tables", "fenced_code"]))
+    html = markdown.markdown(text, extensions=["tables", "fenced_code"])
+    wide = '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'  # a phone scrolls it by itself
+    return mark_safe(html.replace("<table>", wide).replace("</table>", "</table></div>"))
 
 
 def page(request: HttpRequest, name: str) -> HttpResponse:

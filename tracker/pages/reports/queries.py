@@ -16,6 +16,7 @@ from tracker.domain.tool_output.kinds import TEXT
 from tracker.models import (
     BisectResult,
     Commit,
+    Curve,
     Decision,
     Event,
     Finding,
@@ -85,6 +86,7 @@ class ReportPage:
     results: Sequence[BisectResult]
     other_commits: Sequence[Commit]
     tool_outputs: Sequence[ToolOutput]
+    curve: Curve | None
 
     @property
     def file_pairs(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
@@ -186,7 +188,16 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         results=results,
         other_commits=others,
         tool_outputs=_tool_outputs(report),
+        curve=_curve(headline),
     )
+
+
+def _curve(headline: Finding | None) -> Curve | None:
+    """Return the curve of the headline, if it has a history."""
+    if headline is None:
+        return None
+    place = {"metric": headline.metric_id, "scenario": headline.scenario_id, "machine": headline.machine_id}
+    return Curve.objects.filter(**place, points__gt=2).first()
 
 
 def _messages(report: Report, before: int | None) -> tuple[list[Message], int | None]:

@@ -8,8 +8,8 @@ from django.core import signing
 from django.db import transaction
 
 from tracker.models import Correspondent, Mailing, SignIn
-from tracker.services import locks
-from tracker.services.locks import Lock
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 GOOD_FOR = timedelta(days=14)
 PER_ADDRESS, IN_ALL = 1, 100  # links a day

@@ -19,9 +19,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from tracker.models import PasswordAttempt
-from tracker.services import locks
 from tracker.services.accounts.network import client_address, network_of
-from tracker.services.locks import Lock
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 WINDOW = timedelta(minutes=15)
 PER_ACCOUNT_AND_NETWORK, PER_NETWORK, PER_ACCOUNT = 5, 30, 100  # tries per window

@@ -10,9 +10,9 @@ from django.db import transaction
 
 from tracker.models import Message, Report, SignIn
 from tracker.models.mail import PEOPLE
-from tracker.services import locks
 from tracker.services.accounts.addresses import is_of_a_person
-from tracker.services.locks import Lock
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 GOOD_FOR = timedelta(minutes=15)
 WINDOW = timedelta(hours=1)

@@ -1,0 +1,186 @@
+"""Every parser of hostile input takes junk: it returns a value or refuses, the same each time. `make fuzz` runs longer.
+
+The parsers are found, not listed: the public functions of the pure rooms whose first argument is bytes, text or lines.
+One whose other arguments can't be made from their annotations fails `test_no_parser_is_left_out` until it has a reason.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import QueryDict
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.archives.prefilter import Prefilter
+from bot.mail.auth.trust_anchors import TrustAnchors
+from bot.mail.identity import BotIdentity
+from bot.mail.message import parse as parse_mail
+from bot.mail.quoting import lines_in_context
+from bot.results.errors import RejectedInput
+from tracker.domain.errors import InvalidInput
+from tracker.pages.triage.query import InvalidQuery, TriageQuery
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = (
+    "bot/mail",
+    "bot/replies",
+    "bot/robot_reports",
+    "bot/results/formats",
+    "bot/archives/prefilter",
+    "tracker/domain",
+)
+IDENTITY = BotIdentity(address="perfbot@bench.example", robots=frozenset({"lkp@intel.com"}))
+HOSTILE = {"str", "bytes", "Sequence[str]", "Iterable[str]", "Sequence[TextLine]", "Sequence[bytes]", "Any"}
+WORDS = (
+    *("commit", "Fixes:", "Closes:", "Link:", "From:", "In-Reply-To:", "Subject:", "Content-Type:", "#lkp"),
+    *("[PATCH v2 1/3]", "multipart/mixed;", "boundary=b", "--b", "base64", "=?utf-8?q?=41?=", "diff --git a/x b/x"),
+    *("@@ -1 +1 @@", "---", "-- ", "%stddev", "± 3%", "-12.8%", "regression", "will-it-scale.per_thread_ops", "0:4"),
+    *("nan", "inf", "1e999", "9" * 40, "https://lore.kernel.org/r/", "<a@b>", "a@b.example", "0123456789ab"),
+    *("v6.12-rc3", "testcase:", "{", "}", '"', "\\", "|", ">", "> >", "On Mon, x wrote:", "\t", "\n", "\n\n", "\r\n"),
+    *("\0", "\u200b", "\udcff", "ſ", "İ", "\u202e", "\u3000", "é"),
+)
+TEXT = st.one_of(
+    st.text(max_size=300),
+    st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=50).map(" ".join),
+    st.lists(st.sampled_from(WORDS), max_size=50).map("".join),
+)
+BYTES = st.one_of(st.binary(max_size=300), TEXT.map(lambda text: text.encode("utf-8", "surrogatepass")))
+KEYS = ("version", "tests", "culprit", "format", "samples", "commit", "parent", "metrics", "builds", "kernel", "a")
+
+
+def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(inner, st.lists(inner, max_size=4), st.dictionaries(st.sampled_from(KEYS), inner, max_size=5))
+
+
+JSON = _nested(_nested(_nested(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT))))
+LINES = st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=30)
+BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
+    "str": TEXT,
+    "bytes": BYTES,
+    "Any": JSON,
+    "bool": st.booleans(),
+    "int": st.integers(1, 300),
+    "float": st.floats(0, 2e9),
+    "datetime": st.just(datetime(2026, 1, 1, tzinfo=UTC)),
+    "Sequence[str]": LINES,
+    "Sequence[Any]": st.lists(JSON, max_size=6),
+    "Iterable[str]": LINES,
+    "Collection[str]": LINES,
+    "Mapping[str, str]": st.dictionaries(TEXT, TEXT, max_size=4),
+    "Sequence[TextLine]": TEXT.map(lines_in_context),
+    "Sequence[MimeAttachment]": st.just(()),
+    "BotIdentity": st.just(IDENTITY),
+    "TrustAnchors": st.just(TrustAnchors(key=lambda name: "v=DKIM1; p=AAAA")),
+    "ParsedMail": BYTES.map(parse_mail),
+    "Headers": BYTES.map(lambda raw: parse_mail(raw).headers) if hasattr(parse_mail(b""), "headers") else st.nothing(),
+}
+EXEMPT = {
+    "bot.mail.auth.developer_signature.signed_by_developer": "called by judge, which is here",
+    "bot.mail.auth.dkim.verified_by_dkim": "called by judge",
+    "bot.mail.auth.dkim.is_signed_for": "called by judge",
+    "bot.mail.auth.dkimpy.verify": "called by judge; dkimpy raises what judge catches",
+    "bot.replies.classifier.model.of_file": "a path of the operator's",
+    "bot.replies.effect.kind_of": "a word of ours",
+    "bot.replies.rules.phrases.expression": "phrases of ours; refuses others by ValueError",
+    "bot.replies.trust_policy.may_act": "a setting of ours",
+    "bot.replies.rules.rule.words": "phrases of ours",
+    "bot.results.formats.schema.pointer": "a path inside parsed JSON, made by jsonschema",
+    "bot.results.formats.schema.canonical": "JSON that was parsed before",
+    "tracker.domain.comparison_tables.unpack": "bytes that we packed",
+    "tracker.domain.curves.points.unpack": "bytes that we packed",
+    "tracker.domain.keys.tag_of": "a sha that was checked before",
+    "tracker.domain.release_cycle.points": "a version that we parsed before",
+    "tracker.domain.release_cycle.upcoming": "a version that we parsed before",
+    "tracker.domain.tool_output.kinds.read": "a kind of ours; its parsers are here",
+}
+
+
+def found() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Yield the name and the function of each parser in the pure rooms."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            for function in vars(import_module(name)).values():
+                if (
+                    inspect.isfunction(function)
+                    and function.__module__ == name
+                    and not function.__name__.startswith("_")
+                ):
+                    first = next(iter(inspect.signature(function).parameters.values()), None)
+                    if first is not None and first.annotation in HOSTILE:
+                        yield f"{name}.{function.__name__}", function
+
+
+PARSERS = dict(found())
+
+
+def arguments(function: Callable[..., object]) -> dict[str, str]:
+    """Return the annotations of the arguments that must be given."""
+    every = inspect.signature(function).parameters.values()
+    return {each.name: str(each.annotation) for each in every if each.default is inspect.Parameter.empty}
+
+
+def outcome(function: Callable[..., object], given_arguments: dict[str, Any]) -> object:
+    """Return what a parser returns, a generator's items as a list, or the text of its refusal; its docstring says
+    whether that is a ValueError.
+    """
+    says_so = "ValueError" in (function.__doc__ or "")
+    refusals = (RejectedInput, InvalidInput, *([ValueError] if says_so else []))
+    try:
+        value = function(**given_arguments)
+        return list(value) if isinstance(value, Generator) else value
+    except refusals as error:
+        refusal = str(error)
+    assert refusal.isprintable(), "a refusal is one line"
+    return refusal
+
+
+def test_no_parser_is_left_out() -> None:
+    unknown = {
+        name: kinds
+        for name, function in PARSERS.items()
+        if name not in EXEMPT and not (kinds := set(arguments(function).values())) <= BY_ANNOTATION.keys()
+    }
+    assert unknown == {}, "add how to make such an argument, or the reason why the parser needs no junk"
+    assert set(EXEMPT) <= set(PARSERS), "an exemption for nothing"
+    assert len(PARSERS) > 100
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", sorted(set(PARSERS) - set(EXEMPT)))
+def test_junk(name: str) -> None:
+    function = PARSERS[name]
+
+    @settings(max_examples=max(30, settings().max_examples // 4))
+    @given(st.fixed_dictionaries({each: BY_ANNOTATION[kind] for each, kind in arguments(function).items()}))
+    def holds(given_arguments: dict[str, Any]) -> None:
+        assert repr(outcome(function, given_arguments)) == repr(outcome(function, given_arguments))
+
+    holds()
+
+
+@given(BYTES, BYTES)
+def test_the_prefilter_takes_junk(header: bytes, body: bytes) -> None:
+    raw = header + b"\n\n" + body
+    assert Prefilter((), IDENTITY).passes(raw) is Prefilter((), IDENTITY).passes(raw)
+    assert Prefilter((), IDENTITY).look(raw) == Prefilter((), IDENTITY).look(raw)
+
+
+FIELDS = ("q", "state", "subsystem", "metric", "order", "cursor", "verdict", "min", "max", "since", "author", "not")
+
+
+@given(st.lists(st.tuples(st.one_of(st.sampled_from(FIELDS), TEXT), TEXT), max_size=6))
+def test_the_query_of_a_table_is_understood_or_refused(pairs: list[tuple[str, str]]) -> None:
+    data = QueryDict(mutable=True)
+    for name, value in pairs:
+        data.appendlist(name, value)
+    with suppress(InvalidQuery, InvalidInput):
+        TriageQuery.from_query(data, datetime(2026, 1, 1, tzinfo=UTC))
