@@ -206,6 +206,8 @@ def test_nothing_of_a_configured_clone_is_run(upstream: Linux, tmp_path: Path, k
         assert fetch(repository, TIMEOUT)
         git.run(repository, "config", "core.hooksPath", str(hooks))  # and again, with the hooks elsewhere
         assert git.run(repository, "log", "-1", "--format=%H", head).decode().strip() == head
+        if not kind:  # what looks at a work tree asks its monitor
+            git.run(repository, "status", "--porcelain")
     assert not ran.exists()
 
 

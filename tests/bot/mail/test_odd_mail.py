@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bot.explain import explain
 from bot.mail.identity import BotIdentity
+from bot.mail.message import MAX_LINES, MAX_TEXT, parse
 from bot.mail.mime.html import as_text
 from bot.replies.commands.grammar import find_commands
 from bot.replies.which_report.report_lookup import KnownReport
@@ -240,6 +241,20 @@ def test_zones_by_name_and_comments_in_dates() -> None:
 def test_an_address_that_was_folded_in_its_middle() -> None:
     raw = PLAIN.replace("perfbot+7d3e91c0a45b28f6@bot", "perfbot+7d3e91c0a45b28f6\n @bot")
     assert explained(raw + "x\n")["report_ids"] == ["7d3e91c0a45b28f6"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("x\n" * (MAX_LINES + 1), MAX_LINES), (f"{'x' * 999}\n" * (MAX_TEXT // 1000 + 1), MAX_TEXT // 1000 + 1)],
+    ids=["lines", "letters"],
+)
+def test_of_a_text_without_end_the_beginning_is_read(text: str, lines: int) -> None:
+    """A mail of a million empty lines costs what its first twenty thousand cost, and says that there was more."""
+    mail = parse((PLAIN + text).encode())
+    assert len(mail.text.split("\n")) == lines
+    assert len(mail.text) <= MAX_TEXT
+    assert "long_text" in mail.problems
+    assert "long_text" not in parse((PLAIN + text[:1000]).encode()).problems
 
 
 @pytest.mark.slow
