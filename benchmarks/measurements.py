@@ -60,7 +60,8 @@ def main(samples: int) -> None:
     from tracker.domain.curves.points import unpack
     from tracker.domain.statistics.change_points import change_points
     from tracker.models import Curve, CurveSegment, Machine, Metric, Scenario
-    from tracker.services import curves
+    from tracker.services.curves import storage
+    from tracker.services.curves.refresh import refresh_stale
 
     call_command("migrate", verbosity=0)
     metric = Metric.objects.create(name="made.ops", direction="higher")
@@ -70,7 +71,7 @@ def main(samples: int) -> None:
     machines = Machine.objects.bulk_create(Machine(name=f"m{n}") for n in range(count))
     started = time.perf_counter()
     for machine in machines:
-        curves.add({(metric.pk, scenario.pk, machine.pk): made})
+        storage.add({(metric.pk, scenario.pk, machine.pk): made})
     spent = time.perf_counter() - started
     stored = sum(map(len, map(bytes, CurveSegment.objects.values_list("packed", flat=True))))
     total = count * LONG * EACH
@@ -81,10 +82,10 @@ def main(samples: int) -> None:
     started = time.perf_counter()
     for n in range(10):  # as the worker does: the results of some minutes together
         later = [type(made[0])(START + timedelta(days=900, hours=n), f"{n:040x}", made[n].samples, f"new {n}")]
-        curves.add({(metric.pk, scenario.pk, machine.pk): later for machine in machines})
+        storage.add({(metric.pk, scenario.pk, machine.pk): later for machine in machines})
     rate = 10 * count * EACH / (time.perf_counter() - started)
     print(f"{'taking in, samples per second (a build on each curve)':56}{rate:12,.0f}   1,000 or more")
-    curves.refresh_stale(datetime.now(UTC))
+    refresh_stale(datetime.now(UTC))
     client = Client(headers={"host": "127.0.0.1"})
     connection.force_debug_cursor = True
     reset_queries()

@@ -19,7 +19,7 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy.made_series import KINDS, MadeSeries, made  # noqa: E402
+from benchmarks.accuracy.made_series import KINDS, MadeSeries, made, returned  # noqa: E402
 from tracker.domain.statistics import change_points as cp  # noqa: E402
 from tracker.domain.statistics.samples import summarise  # noqa: E402
 from tracker.domain.statistics.significance import welch  # noqa: E402
@@ -87,6 +87,20 @@ def on_made(seed: int) -> None:
         print(tally(shown, series, found))
 
 
+def on_returns(seed: int) -> None:
+    """Print how many steps and returns are found where a level comes back after 7 to 30 builds."""
+    rng = random.Random(seed)
+    series = [returned(rng) for _ in range(2 * EACH)]
+    print(f"\n{len(series)} made series whose level comes back: steps and returns found")
+    for name, detect in (("ours", ours), *((f"t-test, p < {alpha:g}", t_test(alpha)) for alpha in T_TESTS)):
+        found = [detect(each.levels) for each in series]
+        hits = [
+            sum(any(abs(place - where) <= NEAR for place in places) for where, places in zip(at, found, strict=True))
+            for at in ([each.step or 0 for each in series], [each.back or 0 for each in series])
+        ]
+        print(f"{name:34}{hits[0]:7}{hits[1]:7}")
+
+
 def others(detectors: Sequence[Sequence[object]], levels: Sequence[Sequence[float]]) -> list[list[list[int]]]:
     python = os.environ.get("PERFWORK_OTAVA")
     if not python:
@@ -145,4 +159,5 @@ def on_judged() -> None:
 if __name__ == "__main__":
     for each in map(int, sys.argv[1:] or ("2",)):
         on_made(each)
+        on_returns(each)
     on_judged()

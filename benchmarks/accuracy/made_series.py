@@ -12,11 +12,14 @@ Runs = list[list[float]]  # by build
 
 @dataclass(frozen=True, slots=True)
 class MadeSeries:
-    """The runs of each build, and the first build on the new level; None if its level stays."""
+    """The runs of each build, the first build on the new level (None if its level stays), and the first one after it
+    that is back on the old level.
+    """
 
     kind: str
     builds: Runs
     step: int | None = None
+    back: int | None = None
 
     @property
     def levels(self) -> list[float]:
@@ -50,6 +53,17 @@ def _step(rng: random.Random, level: float, count: int) -> MadeSeries:
     at = rng.randint(12, count - 10)
     levels = [level * (1 + (size if number >= at else 0)) * (1 + rng.gauss(0, build)) for number in range(count)]
     return MadeSeries("step", [_runs(rng, each, spread) for each in levels], at)
+
+
+def returned(rng: random.Random) -> MadeSeries:
+    """Make a series with a step that is undone 7 to 30 builds later, as a fix does."""
+    count, level = rng.randint(60, 180), 10 ** rng.uniform(0, 4)
+    spread, build = rng.uniform(0.003, 0.02), rng.uniform(0, 0.006)
+    size = rng.choice((1, -1)) * max(0.03, rng.uniform(4, 20) * (spread / 2 + build))
+    at = rng.randint(12, count - 45)
+    back = at + rng.randint(7, 30)
+    levels = [level * (1 + (size if at <= n < back else 0)) * (1 + rng.gauss(0, build)) for n in range(count)]
+    return MadeSeries("returned", [_runs(rng, each, spread) for each in levels], at, back)
 
 
 def _spike(rng: random.Random, level: float, count: int) -> MadeSeries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import stat
 import subprocess
 from collections.abc import Callable
@@ -14,9 +15,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from bot.outbox.composer import compose_due
 from bot.results.storage.curve_building import extend_curves
 from tests.world import World
-from tracker.models import Curve, CurveChange, Report
+from tracker.domain.events import EventData, EventKind
+from tracker.models import Curve, CurveChange, OutgoingMail, Report
+from tracker.services import event_log
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HEADLINE = {"metric": "will-it-scale.per_process_ops", "unit": "1/s", "direction": "higher", "role": "headline"}
@@ -114,13 +118,67 @@ def test_from_forty_commits_to_a_fix_that_is_measured(
     assert f'href="/report/{shas[25]}/" aria-label="culprit at {shas[25][:12]}' in page
     assert f"/curve/{curve.pk}/" in client.get(f"/report/{shas[25]}/").content.decode()
     assert "Nothing: no curve" in client.get("/changes/").content.decode()
-    # A fix lands, is measured, and the curve recovers.
+    # The mail says how well the change is known, and where to look.
+    compose_due(world.identity, world.later(), approve_first=True)
+    mail = OutgoingMail.objects.get().body
+    assert re.search(r"7[0-9]\.[0-9]x the usual noise\s+here \(\d\.\d+%, from 126\s+runs\)", mail)
+    assert f"stable since 2026-01-01, 25 builds;\n           https://perf.example.org/curve/{curve.pk}/" in mail
+    assert (
+        "stable since 2026-01-01, 25 builds before the culprit" in client.get(f"/report/{shas[25]}/").content.decode()
+    )
+    # A fix lands, is measured, and the curve recovers: the report is fixed, and measured.
     fixed = [f"{number:040x}" for number in range(1, 9)]
+    fix_lands(world, report, fixed[0])
     world.ingest(*[measured(sha, 42 + n, 1000.0) for n, sha in enumerate(fixed)])
     extend_curves(world.now)
     recovered = CurveChange.objects.exclude(pk=change.pk).get()
     assert (recovered.build, recovered.is_regression) == (fixed[0], False)
     assert recovered.new_level == pytest.approx(1000, rel=0.01)
+    report.refresh_from_db()
+    assert (report.state, report.status) == ("fixed", "the regression has been fixed in v9.2-rc3, as measured")
+    confirmed = report.events.get(kind="fix_confirmed")
+    assert (confirmed.commit, confirmed.result) == (fixed[0], f"curve {curve.pk}")
+    assert "will-it-scale.per_process_ops is back at" in confirmed.quote
+    assert not report.suggestions.exists()
+    page = client.get(f"/curve/{curve.pk}/").content.decode()
+    assert f'aria-label="fix at {fixed[0][:12]}' in page
+
+
+def fix_lands(world: World, report: Report, sha: str) -> None:
+    """What following the mainline records: a commit that fixes the culprit is in a version."""
+    landed = EventData("fix_landed:x", EventKind.FIX_LANDED, world.now, commit=sha, title="mm: repair", tag="v9.2-rc3")
+    event_log.record([event_log.event_row(report, landed, world.now)])
+
+
+def test_a_change_that_vanished_is_suggested_as_disappeared(world: World, client: Client) -> None:
+    """Nobody said what fixed it: a person decides. A report that is closed is left alone, and so is half a way back."""
+    shas = [f"{number + 1:040x}" for number in range(60)]
+    request = {
+        "test": {"suite": "will-it-scale", "params": {"test": "mmap1"}},
+        "machine": {"id": "m1"},
+        "metric": "will-it-scale.per_process_ops",
+        "good": shas[0],
+        "bad": shas[39],
+    }
+    world.ingest(*[measured(sha, n, 1000.0 if n < 25 else 850.0) for n, sha in enumerate(shas[:40])])
+    world.ingest(bisected(world, request, shas[24], shas[25]))
+    extend_curves(world.now)
+    report = Report.objects.get()
+    world.ingest(*[measured(sha, 45 + n, 920.0) for n, sha in enumerate(shas[40:48])])
+    extend_curves(world.now)
+    assert not report.suggestions.exists()
+    world.ingest(*[measured(sha, 55 + n, 1002.0) for n, sha in enumerate(shas[48:56])])
+    extend_curves(world.now)
+    (suggested,) = report.suggestions.all()
+    assert (suggested.kind, suggested.rule, suggested.commit) == ("disappeared", "curve", shas[48])
+    assert re.search(r"is back at 1,00\d 1/s in 8 builds since 0+; it was 1,000 before .* and 849", suggested.quote)
+    report.refresh_from_db()
+    assert report.state == "no_response"
+    world.ingest(measured(shas[56], 64, 1001.0))
+    extend_curves(world.now)
+    assert report.suggestions.count() == 1  # once
+    # In the queue, it shows the curve that it was read from.
+    assert f'href="/curve/{Curve.objects.get().pk}/"' in client.get("/inbox/").content.decode()
 
 
 def test_ranges_and_what_is_none(world: World, client: Client) -> None:

@@ -14,15 +14,17 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.results.storage.curve_building import extend_curves
 from tracker.charts.index import chart, describe
 from tracker.domain.kernel_comparison import Cell
 from tracker.domain.performance_index.basket import Benchmark, at, params_text, read_params
 from tracker.domain.performance_index.index_math import BenchmarkMean, IndexPoint, series
 from tracker.domain.statistics.samples import SampleSummary, summarise
-from tracker.models import BasketEntry, Commit, Metric, Report, TextRevision
+from tracker.models import BasketEntry, Commit, Curve, Measurement, Metric, Report, TextRevision
 
 
 def mean(value: float) -> Cell:
@@ -317,7 +319,7 @@ def test_the_page_and_its_points(index: None, client: Client, django_assert_max_
     # with equal weights: 100 · exp((ln 1.21 + ln 1.25) / 2)
     assert "v6.3: 123.0, 95% CI" in page
     assert 'href="/index/v6.3/#point"' in page
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(11):
         point = client.get("/index/v6.3/").content.decode()
     assert "2 of 2 benchmarks, against v6.1" in point
     assert "+21.0%" in point
@@ -328,6 +330,33 @@ def test_the_page_and_its_points(index: None, client: Client, django_assert_max_
     assert (last["name"], last["matched"], round(last["value"], 1)) == ("v6.3", 2, 123.0)
     with django_assert_max_num_queries(6):
         assert client.get("/index/").content.decode() == page  # nothing is reckoned again
+
+
+def test_a_point_names_the_tests_that_moved_it_with_their_curves(
+    index: None, client: Client, django_assert_max_num_queries: Queries
+) -> None:
+    extend_curves(timezone.now())
+    BasketEntry.objects.create(metric=Metric.objects.get(name="scan.ops"))
+    with django_assert_max_num_queries(13):
+        point = client.get("/index/v6.3/").content.decode()
+    curves = [curve.pk for curve in Curve.objects.filter(metric__name="scan.ops")]
+    assert len(curves) == 2
+    assert all(f'href="/curve/{pk}/"' in point for pk in curves)
+    tests = point.partition('id="tests"')[2].partition("</section>")[0]
+    assert tests.count('<th scope="row"') == 2  # of the basket only
+    assert "+10.0%" in tests
+    compared = client.get("/compare/", {"of": ["v6.2", "v6.3"]}).content.decode()
+    assert "4 tests of both kernels, by their headlines; 2 of them count in the" in compared
+    assert "index-point" not in compared
+    assert 'href="/index/v6.3/#tests"' in compared
+    assert "by their headlines" not in client.get("/compare/", {"of": ["v6.3"]}).content.decode()
+
+
+def test_a_single_run_is_flagged(index: None, client: Client) -> None:
+    Measurement.objects.filter(kernel__name="v6.3", metric__name="build.seconds").update(runs=1)
+    tests = client.get("/index/v6.3/").content.decode().partition('id="tests"')[2].partition("</section>")[0]
+    assert tests.count("one run") == 2
+    assert "Tests since" not in client.get("/index/v6.1/").content.decode()
 
 
 def test_the_reports_that_explain_a_point(index: None, client: Client) -> None:

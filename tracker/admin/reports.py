@@ -77,12 +77,6 @@ class MetricAdmin(admin.ModelAdmin):
         self.message_user(request, f"{changed} findings graded again")
 
 
-@admin.register(models.NoiseHistory)
-class NoiseHistoryAdmin(ReadOnly):
-    list_display = ("metric", "scenario", "machine", "degrees", "squares")
-    list_select_related = ("metric", "scenario", "machine")
-
-
 @admin.register(models.Release)
 class ReleaseAdmin(admin.ModelAdmin):
     list_display = ("version", "released_at")

@@ -64,3 +64,12 @@ def age(moment: datetime | None, now: datetime) -> str:
         if seconds >= least:
             return f"{seconds // size}{unit}"
     return f"{seconds // 3600}h" if seconds >= 3600 else f"{seconds // 60}m"
+
+
+def multiple(value: float) -> str:
+    """Format how many times something is another.
+
+    >>> multiple(4.12), multiple(12.6)
+    ('4.1×', '13×')
+    """
+    return f"{value:.0f}×" if value >= 10 else f"{value:.1f}×"

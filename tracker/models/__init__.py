@@ -19,7 +19,6 @@ from tracker.models.measurements import (
     MeasuredRole,
     Measurement,
     Metric,
-    NoiseHistory,
     ReleaseResult,
     Scenario,
 )
@@ -75,7 +74,6 @@ __all__ = [
     "Message",
     "Metric",
     "Mirror",
-    "NoiseHistory",
     "OutgoingMail",
     "OutgoingState",
     "Parameter",

@@ -10,7 +10,7 @@ from tracker.models.reports import Report
 
 
 class Curve(models.Model):
-    """Its numbers are derived from its segments (tracker/services/curves.py), and its noise is empty if unknown."""
+    """Its numbers are derived from its segments (tracker/services/curves), and its noise is empty if unknown."""
 
     NATURAL = ("metric__name", "scenario__key", "machine__name")
     metric = models.ForeignKey(Metric, on_delete=models.CASCADE, related_name="curves", db_index=False)

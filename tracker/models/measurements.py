@@ -1,4 +1,4 @@
-"""What is measured: metrics, scenarios and machines, their noise, and whole kernels."""
+"""What is measured: metrics, scenarios and machines, and whole kernels."""
 
 from __future__ import annotations
 
@@ -86,31 +86,6 @@ class Metric(models.Model):
 
     def natural_key(self) -> tuple[str]:
         return (self.name,)
-
-
-class NoiseHistory(models.Model):
-    """The stored form of `significance.Noise`: sums over the sides of all results so far."""
-
-    NATURAL = ("metric__name", "scenario__key", "machine__name")
-    metric = models.ForeignKey(Metric, on_delete=models.CASCADE, related_name="+", db_index=False)
-    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="+", db_index=False)
-    machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="+", db_index=False)
-    degrees = models.PositiveBigIntegerField(default=0)
-    squares = models.FloatField(default=0.0)
-
-    objects = NaturalManager["NoiseHistory"]()
-
-    class Meta:
-        verbose_name_plural = "noise histories"
-        constraints = [
-            models.UniqueConstraint(fields=["metric", "scenario", "machine"], name="one_noise_history_a_place"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.metric.name} on {self.machine.name}"
-
-    def natural_key(self) -> tuple[str, ...]:
-        return (self.metric.name, self.scenario.key, self.machine.name)
 
 
 class Kernel(models.Model):

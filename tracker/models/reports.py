@@ -28,7 +28,7 @@ class ReportSummary(models.Model):
         blank=True, help_text="the release in whose cycle it was reported from another tree"
     )
     author = models.TextField(blank=True, help_text="email address of the culprit's author")
-    suite = models.TextField(blank=True, help_text="from the headline finding, like the next eight fields")
+    suite = models.TextField(blank=True, help_text="from the headline finding, like the next nine fields")
     metric = models.TextField(blank=True)
     machine = models.TextField(blank=True)
     scenario = models.TextField(blank=True)
@@ -36,7 +36,8 @@ class ReportSummary(models.Model):
     change = models.FloatField(null=True, blank=True, help_text="the metric's own change in per cent")
     noise_pct = models.FloatField(null=True, blank=True, help_text="the larger spread of the two sides")
     spark = models.TextField(blank=True, help_text="the samples of both sides as heights: 3,4,3|17,18")
-    weight = models.FloatField(default=0, help_text="the change in multiples of the noise")
+    effect = models.FloatField(null=True, blank=True, help_text="the change in multiples of the usual noise")
+    weight = models.FloatField(default=0, help_text="how much of the change is certain (change.certain)")
     last_human_reply_at = models.DateTimeField(null=True, blank=True, help_text="when a person last wrote about it")
     closed_at = models.DateTimeField(null=True, blank=True)
     blocks = models.TextField(blank=True, help_text="the release that it blocks")
@@ -222,7 +223,7 @@ class Decision(models.TextChoices):
 
 
 class Suggestion(models.Model):
-    """The event that a mail or a commit would add. `key` is the event's, so that it is suggested once."""
+    """The event that a mail, a commit or a curve would add. `key` is the event's, so that it is suggested once."""
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="suggestions")
     key = models.TextField()
@@ -238,6 +239,7 @@ class Suggestion(models.Model):
     in_reply_to = models.TextField(blank=True, help_text="the Message-ID of the mail that this one replies to")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
     rule = models.TextField(help_text="the rule that read it")
+    curve = models.ForeignKey("Curve", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     why = models.TextField(blank=True, help_text="how probable it is, and the words that weigh most; or who said so")
     decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
     decided_by = models.TextField(blank=True)

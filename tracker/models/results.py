@@ -87,6 +87,7 @@ class Finding(models.Model):
     low_pct = models.FloatField(null=True, blank=True, help_text="95% bootstrap interval of change_pct_raw")
     high_pct = models.FloatField(null=True, blank=True)
     effect = models.FloatField(null=True, blank=True, help_text="the change in multiples of the usual noise")
+    noise_runs = models.PositiveIntegerField(null=True, blank=True, help_text="from how many runs that noise is known")
     result = models.ForeignKey(
         BisectResult, null=True, blank=True, on_delete=models.PROTECT, related_name="findings", db_index=False
     )
@@ -101,6 +102,7 @@ class Finding(models.Model):
             models.UniqueConstraint(fields=["report"], condition=Q(headline=True), name="a_report_has_one_headline"),
             models.CheckConstraint(condition=Q(verdict__in=values(Grade)), name="finding_verdict_is_known"),
         ]
+        indexes = [models.Index(fields=["metric", "scenario", "machine"], name="findings_of_a_curve")]
 
     def __str__(self) -> str:
         return f"{self.metric.name} on {self.machine.name}"
@@ -109,6 +111,11 @@ class Finding(models.Model):
     def change(self) -> float | None:
         """The metric's own change in per cent, as people read it; where a source gave only one number, that."""
         return self.change_pct if self.change_pct_raw is None else self.change_pct_raw
+
+    @property
+    def usual_noise_pct(self) -> float | None:
+        """The noise that `effect` counts in, in per cent; None if it is unknown."""
+        return abs(self.change_pct_raw) / self.effect if self.effect and self.change_pct_raw else None
 
     def natural_key(self) -> tuple[str, ...]:
         return (*self.report.natural_key(), self.metric.name, self.scenario.key, self.machine.name)

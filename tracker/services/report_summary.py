@@ -22,6 +22,7 @@ from tracker.domain.events import OPEN
 from tracker.domain.report_state.state import Fix, ReportState
 from tracker.domain.report_state.text import status_text
 from tracker.domain.scale import scale
+from tracker.domain.statistics.change import certain
 from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries, Tree
 from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
@@ -60,13 +61,12 @@ CLIP = 120  # characters of a name: five of them and the other columns must fit 
 WORDS = 1200
 DOTS = 8  # samples per side in a sparkline
 HEIGHT = 20  # of the sparkline; 0 is its top
-LEAST_NOISE = 2.0  # per cent: reports print no spread below this
 _BEYOND = (1 << 20) - 1
 _SECONDS = (1 << 32) - 1
 
 
 def urgency(blocking: bool, weight: float, last_human_reply_at: datetime | None) -> int:
-    """Return one number to sort a table by: blocking first, then effect ÷ noise, then the longest silence.
+    """Return one number to sort a table by: blocking first, then the certain part of the change, then the silence.
 
     >>> urgency(True, 1.0, None) > urgency(False, 900.0, None) > urgency(False, 1.0, None) > 0
     True
@@ -95,11 +95,9 @@ def _thinned(samples: Sequence[float]) -> Sequence[float]:
 
 
 def weight(finding: Finding) -> float:
-    """Return the change in multiples of the usual noise or, without a noise history, of the larger spread given."""
-    if finding.effect is not None and math.isfinite(finding.effect):
-        return abs(finding.effect)
-    change = finding.change
-    return abs(change) / max(noise(finding) or 0.0, LEAST_NOISE) if change is not None else 0.0
+    """Return how much of the change is certain; what nobody knows of its noise is not assumed."""
+    spread = finding.usual_noise_pct
+    return certain(finding.change, finding.low_pct, finding.high_pct, spread if spread is not None else noise(finding))
 
 
 def noise(finding: Finding) -> float | None:
@@ -147,7 +145,7 @@ SUMMARY_COLUMNS = (
         "change",
         "noise_pct",
     ),
-    *("spark", "weight", "last_human_reply_at", "lacks_fix", "urgency", "words"),
+    *("spark", "effect", "weight", "last_human_reply_at", "lacks_fix", "urgency", "words"),
 )
 
 
@@ -308,6 +306,7 @@ def _head(report: Report, head: Finding | None) -> None:
     report.change = _finite(head.change)
     report.noise_pct = _finite(noise(head))
     report.spark = spark(head.old_samples or _mean(head.old_mean), head.new_samples or _mean(head.new_mean))
+    report.effect = _finite(head.effect)
     report.weight = weight(head)
 
 

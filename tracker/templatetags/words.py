@@ -71,7 +71,7 @@ def sureness(finding: Finding) -> str:
     if finding.p_value is not None:
         parts.append(formats.p_value(finding.p_value))
     if finding.effect is not None:
-        parts.append(f"{finding.effect:.0f}× noise" if finding.effect >= 10 else f"{finding.effect:.1f}× noise")
+        parts.append(f"{formats.multiple(finding.effect)} noise")
     return ", ".join(parts) or "—"
 
 

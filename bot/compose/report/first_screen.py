@@ -51,6 +51,7 @@ def first_screen(
         _fact("where:", report.headline.where + _machine(report.headline), 2),
         *_baseline(report),
         _fact("evidence:", _evidence(report.headline), 2),
+        *([_fact("history:", report.history, 2)] if report.history else ()),
         *([_fact("caveat:", f"{warning}.", 2)] if warning else ()),
         *_bisected(report),
     )
@@ -122,7 +123,8 @@ def _evidence(headline: FindingData) -> str:
     parts = numbers.evidence(headline)
     if headline.noise_pct and headline.change_pct is not None:
         times = abs(headline.change_pct) / headline.noise_pct
-        parts.append(f"{times:.1f}x the usual noise here ({numbers.percent(headline.noise_pct)}%)")
+        known = f", from {headline.noise_runs} runs" if headline.noise_runs else ""
+        parts.append(f"{times:.1f}x the usual noise here ({numbers.percent(headline.noise_pct)}%{known})")
     return "; ".join(parts) or "number of runs and spread unknown"
 
 

@@ -18,7 +18,8 @@ PROFILE = "perf-profile."
 @dataclass(frozen=True, slots=True)
 class FindingData:
     """One metric that changed. `change_pct`: the metric's own change, None from zero; `low_pct` to `high_pct`: its
-    95% confidence interval. `noise_pct`: its usual run-to-run noise here. `overlap`: the samples of the sides overlap.
+    95% confidence interval. `noise_pct`: its usual noise here, known from `noise_runs`. `overlap`: the samples of the
+    sides overlap.
     """
 
     metric: str
@@ -40,6 +41,7 @@ class FindingData:
     low_pct: float | None = None
     high_pct: float | None = None
     noise_pct: float | None = None
+    noise_runs: int | None = None
     overlap: bool = False
 
     @property
@@ -101,6 +103,7 @@ class ReportData:
     """A report as the mail presents it. `findings`: the headline first; `raw`: the URL of the raw data.
 
     `responsible`: whom MAINTAINERS lists for the changed files. `patch`: the threading of a reply to the patch.
+    `history`: how long the headline was stable before, and the URL of its curve.
     """
 
     tag: str
@@ -129,6 +132,7 @@ class ReportData:
     test_url: str = ""
     artifacts: tuple[tuple[str, str], ...] = ()
     raw: str = ""
+    history: str = ""
 
     @property
     def headline(self) -> FindingData:

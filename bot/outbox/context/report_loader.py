@@ -20,6 +20,7 @@ from tracker.domain.english import counted
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.statistics.significance import grade, overlap
 from tracker.models import BisectResult, Finding, Machine, Report
+from tracker.services.curves.past import past_of
 
 MAILED = 300  # findings in one mail; the report's page has all
 MOST_BYTES = 70_000  # of table rows; list servers accept 100 kB
@@ -62,7 +63,18 @@ def report_data(report: Report, identity: BotIdentity, config: ComposeConfig, pa
         test_url=result.test_url,
         artifacts=result.artifacts,
         raw=identity.base_url + reverse("api-result", args=[head.result_id]) if head.result_id else "",
+        history=_history(head, culprit.sha, identity),
     )
+
+
+def _history(head: Finding, culprit: str, identity: BotIdentity) -> str:
+    """Return "stable since v6.9, 41 builds; https://…/curve/12/"; "" without a history."""
+    past = past_of(head, culprit)
+    if past is None or past.history is None:
+        return ""
+    modes = past.history.modes_pct
+    url = identity.base_url + reverse("curve", args=[past.curve.pk])
+    return "; ".join([past.history.text, *([f"two modes {modes:.0f}% apart"] if modes else ()), url])
 
 
 def findings_of(report: Report, after: int = 0, freed: Collection[int] = (), most: int = MAILED) -> list[Finding]:
@@ -127,8 +139,8 @@ def _value(each: Finding) -> FindingData:
         p_value=each.p_value,
         low_pct=each.low_pct,
         high_pct=each.high_pct,
-        # `effect` is the change as a multiple of the noise.
-        noise_pct=abs(each.change_pct_raw) / each.effect if each.effect and each.change_pct_raw else None,
+        noise_pct=each.usual_noise_pct,
+        noise_runs=each.noise_runs,
         overlap=bool(both) and overlap(each.old_samples, each.new_samples),
     )
 

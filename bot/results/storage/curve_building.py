@@ -17,7 +17,8 @@ from bot.results.recognise import reread
 from tracker.domain.curves.points import CurvePoint
 from tracker.domain.keys import scenario_key
 from tracker.models import BisectResult, Machine, Metric, ReleaseResult, Scenario
-from tracker.services import curves
+from tracker.services.curves import storage
+from tracker.services.curves.refresh import refresh_stale
 
 MOST = 200  # results per transaction
 Row = TypeVar("Row", BisectResult, ReleaseResult)
@@ -33,7 +34,7 @@ def extend_curves(now: datetime, most: int = 10_000) -> int:
         done += count
     while done < most and (count := _extend(ReleaseResult.objects.select_related("kernel"), _of_kernel)):
         done += count
-    while curves.refresh_stale(now):
+    while refresh_stale(now):
         pass
     return done
 
@@ -44,7 +45,7 @@ def _extend(rows: QuerySet[Row], points_of: Callable[[Row], _Points]) -> int:
     if not waiting:
         return 0
     found = [point for row in waiting for point in _readable(row, points_of)]
-    curves.add(_by_curve(found))
+    storage.add(_by_curve(found))
     type(waiting[0])._default_manager.filter(pk__in=[row.pk for row in waiting]).update(on_curves=True)
     return len(waiting)
 
@@ -76,13 +77,13 @@ def _of_kernel(row: ReleaseResult) -> _Points:
                 yield (each.metric, scenario_key(test.suite, test.params), test.machine.id), point
 
 
-def _by_curve(found: Sequence[tuple[_Name, CurvePoint]]) -> dict[curves.CurveKey, list[CurvePoint]]:
+def _by_curve(found: Sequence[tuple[_Name, CurvePoint]]) -> dict[storage.CurveKey, list[CurvePoint]]:
     """Return the points by the ids of what they name, which the intake has stored."""
     names = {name for name, _ in found}
     metrics = dict(Metric.objects.filter(name__in={each[0] for each in names}).values_list("name", "pk"))
     scenarios = dict(Scenario.objects.filter(key__in={each[1] for each in names}).values_list("key", "pk"))
     machines = dict(Machine.objects.filter(name__in={each[2] for each in names}).values_list("name", "pk"))
-    grouped: dict[curves.CurveKey, list[CurvePoint]] = {}
+    grouped: dict[storage.CurveKey, list[CurvePoint]] = {}
     for (metric, scenario, machine), point in found:
         if metric in metrics and scenario in scenarios and machine in machines:
             grouped.setdefault((metrics[metric], scenarios[scenario], machines[machine]), []).append(point)

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 
 from bot.results.bisect_result import MeasurementData
-from tracker.domain.statistics.significance import Graded
+from tracker.domain.curves.noise import CurveNoise
+from tracker.domain.statistics.significance import Graded, effect
 from tracker.models import BisectResult, Metric
 
 MeasurementKey = tuple[
@@ -24,7 +25,12 @@ class GradedMeasurement:
     metric: Metric
     key: MeasurementKey
     graded: Graded
-    effect: float | None
+    noise: CurveNoise | None
+
+    @property
+    def effect(self) -> float | None:
+        """The change in multiples of the usual noise; None if that is unknown."""
+        return effect(self.graded.change_pct, self.noise.pct if self.noise else None)
 
     def summary(self) -> dict[str, Any]:
         """Return what is displayed of a measurement that doesn't become a finding."""
@@ -41,7 +47,8 @@ class GradedMeasurement:
 FIELDS = (
     *("report", "metric", "scenario", "machine", "parent", "base", "headline", "verdict"),
     *("change_pct", "change_pct_raw", "old_mean", "old_stddev_pct", "new_mean", "new_stddev_pct"),
-    *("old_runs", "new_runs", "old_samples", "new_samples", "p_value", "low_pct", "high_pct", "effect", "result"),
+    *("old_runs", "new_runs", "old_samples", "new_samples", "p_value", "low_pct", "high_pct"),
+    *("effect", "noise_runs", "result"),
 )
 
 
@@ -84,5 +91,6 @@ class NewFinding:
             graded.low_pct,
             graded.high_pct,
             self.measured.effect,
+            self.measured.noise.runs if self.measured.noise and self.measured.effect is not None else None,
             self.row.id,
         )

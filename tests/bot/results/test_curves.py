@@ -22,7 +22,8 @@ from bot.results.storage.curve_building import extend_curves
 from tests.world import World
 from tracker.domain.curves.points import CurvePoint
 from tracker.models import BisectResult, Curve, CurveChange, CurveSegment, Machine, Metric, ReleaseResult, Scenario
-from tracker.services import curves
+from tracker.services.curves import storage
+from tracker.services.curves.refresh import refresh_stale
 
 HEAD = "commit,date,machine,suite,metric,value,unit,direction,param:threads"
 
@@ -40,7 +41,7 @@ def csv_of(levels: Sequence[float], runs: int = 3, direction: str = "higher") ->
 
 
 @pytest.fixture
-def key(db: None) -> curves.CurveKey:
+def key(db: None) -> storage.CurveKey:
     metric = Metric.objects.create(name="wis.ops", direction="higher")
     scenario = Scenario.objects.create(key="wis|", suite="wis")
     return metric.pk, scenario.pk, Machine.objects.create(name="m1").pk
@@ -101,7 +102,7 @@ def test_a_bisection_puts_its_sides_and_steps_on_the_curve(world: World) -> None
     assert extend_curves(world.now) == 0
     headline = next(each for each in value["measurements"] if each["role"] == "headline")
     curve = Curve.objects.get(metric__name=headline["metric"])
-    found = [(each.build, each.samples) for each in curves.load(curve)]
+    found = [(each.build, each.samples) for each in storage.load(curve)]
     good, bad = value["parent"]["sha"], value["first_bad"]["sha"]
     assert [build for build, _ in found] == [f"{1:040x}", good, bad, f"{2:040x}"]
     assert dict(found)[bad] == tuple(headline["bad"]["samples"])
@@ -120,7 +121,7 @@ def test_a_result_that_can_t_be_drawn_stops_no_other(world: World, caplog: pytes
     BisectResult.objects.filter(pk=row.pk).update(payload=json.dumps(value))
     assert extend_curves(world.now) == 2
     assert "is on no curve" in caplog.text
-    assert {each.source for curve in Curve.objects.all() for each in curves.load(curve)} == {f"result {row.pk + 1}"}
+    assert {each.source for curve in Curve.objects.all() for each in storage.load(curve)} == {f"result {row.pk + 1}"}
 
 
 def test_what_was_derived_is_derived_again(world: World) -> None:
@@ -134,45 +135,45 @@ def test_what_was_derived_is_derived_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 400])
-def test_points_in_any_order_and_pieces_make_one_curve(world: World, key: curves.CurveKey, size: int) -> None:
+def test_points_in_any_order_and_pieces_make_one_curve(world: World, key: storage.CurveKey, size: int) -> None:
     every = [
         CurvePoint(world.now + timedelta(minutes=n), f"{n:040x}", (float(n), n + 0.5), f"result {n}")
         for n in range(1300)
     ]
     shuffled = every if size == 400 else random.Random(size).sample(every, 300)
     for start in range(0, len(shuffled), size):
-        curves.add({key: shuffled[start : start + size]})
+        storage.add({key: shuffled[start : start + size]})
     curve = Curve.objects.get()
-    assert curves.load(curve) == sorted(shuffled, key=lambda each: each.key)
+    assert storage.load(curve) == sorted(shuffled, key=lambda each: each.key)
     assert (curve.points, curve.samples) == (len(shuffled), 2 * len(shuffled))
     assert (curve.first_at, curve.last_at) == (min(each.at for each in shuffled), max(each.at for each in shuffled))
-    assert all(each.points <= 1.5 * curves.POINTS for each in curve.segments.all())
+    assert all(each.points <= 1.5 * storage.POINTS for each in curve.segments.all())
     middle = every[100].at
-    assert curves.load(curve, since=middle) == sorted((e for e in shuffled if e.at >= middle), key=lambda e: e.key)
-    assert curves.load(curve, until=middle) == sorted((e for e in shuffled if e.at <= middle), key=lambda e: e.key)
+    assert storage.load(curve, since=middle) == sorted((e for e in shuffled if e.at >= middle), key=lambda e: e.key)
+    assert storage.load(curve, until=middle) == sorted((e for e in shuffled if e.at <= middle), key=lambda e: e.key)
 
 
 def test_adding_takes_a_constant_number_of_queries(
-    world: World, key: curves.CurveKey, django_assert_max_num_queries: Any
+    world: World, key: storage.CurveKey, django_assert_max_num_queries: Any
 ) -> None:
     metric, scenario, _ = key
     machines = [Machine.objects.create(name=f"x{n}").pk for n in range(80)]
     points = {(metric, scenario, machine): [CurvePoint(world.now, "a", (1.0,), "x")] for machine in machines}
     with django_assert_max_num_queries(12):
-        curves.add(points)
+        storage.add(points)
     assert Curve.objects.count() == 80
 
 
-def test_a_change_that_more_builds_deny_goes(world: World, key: curves.CurveKey) -> None:
+def test_a_change_that_more_builds_deny_goes(world: World, key: storage.CurveKey) -> None:
     def day(n: int, level: float) -> CurvePoint:
         return CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (level, level * 1.001), "x")
 
-    curves.add({key: [day(n, 100.0 if n < 20 else 80.0) for n in range(28)]})
-    curves.refresh_stale(world.now)
+    storage.add({key: [day(n, 100.0 if n < 20 else 80.0) for n in range(28)]})
+    refresh_stale(world.now)
     assert CurveChange.objects.get().is_regression
-    curves.add(
+    storage.add(
         {key: [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0,) * 9, "y") for n in range(20, 28)]}
     )
-    curves.refresh_stale(world.now)
+    refresh_stale(world.now)
     assert not CurveChange.objects.exists()
     assert not Curve.objects.filter(stale=True).exists()

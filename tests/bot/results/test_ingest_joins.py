@@ -15,9 +15,12 @@ from bot.git.inspection import inspect
 from bot.outbox.composer import compose_due
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
+from bot.results.storage.curve_building import extend_curves
 from tests.world import World, state, status_text
+from tracker.domain.curves.points import CurvePoint
 from tracker.models import Commit, Event, Finding, OutgoingMail, Report
 from tracker.services import mail_transitions, regrading
+from tracker.services.curves import storage
 
 SHA = "b" * 40
 OTHER = {"id": "lab7-m2", "cpus": 8}
@@ -92,18 +95,29 @@ def test_an_operator_chooses_another_headline(world: World) -> None:
     assert (headline(report), report.verdict, report.state) == ("lab7-m2", "improvement", "no_action")
 
 
-# --- the noise of what came before ---
+# --- the noise that is known ---
 
 
-def test_the_effect_is_told_against_the_noise_of_earlier_results(world: World) -> None:
+def test_the_effect_is_told_against_the_noise_that_is_known(world: World) -> None:
+    """Without a history nothing is assumed; it is known later, too, and an unsent mail then says so."""
     world.ingest(worse(world, 700))
-    assert Finding.objects.get().effect is None
+    assert (Finding.objects.get().effect, Finding.objects.get().noise_runs) == (None, None)
+    finding = Finding.objects.get()
+    place = (finding.metric_id, finding.scenario_id, finding.machine_id)
+    levels = [1000, 1010, 990, 1010, 990, 1000, 1020, 980]
+    history = [
+        CurvePoint(world.now - timedelta(days=90 - n), f"{n:040x}", (level,), "x") for n, level in enumerate(levels)
+    ]
+    storage.add({place: history})
+    extend_curves(world.now)
+    finding.refresh_from_db()
+    # The median distance to 1000 is 10 of 1000, and 1.4826 times that is the robust spread.
+    assert (finding.effect, finding.noise_runs) == (pytest.approx(30 / 1.4826, rel=0.02), 8 + 6)
     result = world.result("c" * 40, "mm: b", id="2")
     result["measurements"][0]["bad"]["samples"] = [900, 905, 895]
     world.ingest(result)
-    # Before it: (1000, 1010, 990) and (700, 705, 695), variances 100 and 25, over 4 degrees of freedom.
-    noise = 100 * (((2 * 100 / 1000**2) + (2 * 25 / 700**2)) / 4) ** 0.5
-    assert Finding.objects.get(report__culprit__sha="c" * 40).effect == pytest.approx(10 / noise)
+    other = Finding.objects.get(report__culprit__sha="c" * 40)
+    assert (other.effect, other.noise_runs) == (pytest.approx(10 / 1.4826, rel=0.02), 8 + 6)
 
 
 # --- rechecks ---

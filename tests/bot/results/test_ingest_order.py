@@ -15,7 +15,7 @@ from bot.outbox.composer import compose_due
 from bot.results.drop_directory import take_dropped
 from tests.outbox import act
 from tests.world import World
-from tracker.models import BisectResult, Commit, Event, Finding, Metric, NoiseHistory, OutgoingMail, Report
+from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report
 from tracker.services import regrading
 
 C, F = "c" * 40, "f" * 40
@@ -44,7 +44,6 @@ def final_state() -> tuple[Any, ...]:
         sorted(Finding.objects.values_list("report__culprit__sha", "machine__name", "headline", "change_pct_raw")),
         sorted(Event.objects.values_list("report__culprit__sha", "key")),
         sorted(BisectResult.objects.values_list("external_id", "held", "note")),
-        [(each.degrees, round(each.squares, 12)) for each in NoiseHistory.objects.order_by("machine__name")],
     )
 
 

@@ -22,7 +22,7 @@ from bot.results.storage import bisect_results
 from bot.results.storage.bisect_results import Receipt, Taken, take_all
 from tests.conftest import ROOT
 from tests.world import World
-from tracker.models import BisectResult, Commit, Finding, NoiseHistory, Report
+from tracker.models import BisectResult, Commit, Finding, Report
 
 
 def results(world: World, count: int, measurements: int = 1) -> list[Result]:
@@ -231,9 +231,3 @@ def test_two_processes_take_the_same_results_once_on_sqlite(world: World) -> Non
 @pytest.mark.slow
 def test_two_processes_take_the_same_results_once_on_postgresql(world: World, postgres: str) -> None:
     two_at_once(world, 1000, DATABASE_URL=postgres)
-
-
-def test_the_noise_of_a_place_is_kept_once(world: World) -> None:
-    world.ingest(world.result("b" * 40, "mm: a"), world.result("c" * 40, "mm: b", id="2"))
-    history = NoiseHistory.objects.get()
-    assert history.degrees == 8

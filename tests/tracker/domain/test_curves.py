@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.accuracy.made_series import KINDS, made
+from benchmarks.accuracy.made_series import KINDS, made, returned
 from tracker.domain.curves.builds import builds_of
-from tracker.domain.curves.noise import noise_of
+from tracker.domain.curves.history import history_before, recovery_of
+from tracker.domain.curves.noise import CurveNoise, noise_of
 from tracker.domain.curves.points import CurvePoint, merged, pack, unpack
 from tracker.domain.statistics.change_points import AFTER, LEAST_BEFORE, change_points
 
@@ -70,7 +71,7 @@ def test_the_noise_is_of_the_level_not_of_its_change() -> None:
     levels = [100.0] * 30 + [130.0] * 30
     builds = builds_of(points(levels))
     changes = change_points([each.level for each in builds])
-    noise = noise_of(builds, changes)
+    noise = noise_of(builds, [each.index for each in changes])
     assert noise is not None
     assert (noise.runs, noise.builds, noise.modes_pct) == (180, 60, None)
     assert noise.run_pct == pytest.approx(1.0, abs=0.4)
@@ -104,6 +105,7 @@ def test_two_modes_have_a_name() -> None:
         ([100] * 20 + [150] * 3 + [100] * 20, []),
         ([100] * 4 + [120] * 20, []),  # no history before it
         ([100] * 20 + [120] * 20 + [90] * 20, [20, 40]),
+        ([100] * 20 + [120] * 7 + [100] * 6, [20, 27]),
         ([100] * 20 + [100.5] * 20, []),  # half a per cent is left alone
         ([100 + number * 0.2 for number in range(80)], []),  # a drift
         ([-100] * 20 + [-120] * 20, [20]),
@@ -114,6 +116,71 @@ def test_two_modes_have_a_name() -> None:
 )
 def test_changes_of_plain_curves(levels: list[float], places: list[int]) -> None:
     assert [each.index for each in change_points(levels)] == places
+
+
+def test_the_builds_of_one_bisection_are_no_history() -> None:
+    """Its steps stand beside its ends; a reported culprit parts the levels even where no change was found."""
+    ends = [DAY, DAY + timedelta(seconds=1), DAY + timedelta(days=1), DAY + timedelta(days=1, seconds=1)]
+    steps = [CurvePoint(ends[n // 3], f"{n}", (100.0 + n % 3, 100.0), "result 1") for n in range(12)]
+    assert noise_of(builds_of(steps), []) is None
+    builds = builds_of(points([100.0] * 6 + [70.0] * 4))
+    parted, whole = noise_of(builds, [6]), noise_of(builds, [])
+    assert parted is not None
+    assert whole is not None
+    assert parted.build_pct < 1.5
+    assert (parted.pct, whole.modes_pct is None or whole.modes_pct > 20) == (parted.build_pct, True)
+
+
+def test_noise_that_a_change_is_compared_with() -> None:
+    assert CurveNoise(1.0, 0.5, None, 9, 5).pct == 0.5
+    assert CurveNoise(1.0, 0.5, 8.0, 9, 5).pct == 8.0  # either mode may be met
+    assert CurveNoise(1.0, 0.0, None, 9, 5).pct == 1.0
+    assert CurveNoise(None, 0.0, None, 9, 5).pct is None
+
+
+@pytest.mark.parametrize(
+    ("levels", "commit", "expected"),
+    [
+        ([100] * 20 + [80] * 8, 20, (0, 20)),
+        ([70] * 20 + [100] * 20 + [80] * 8, 40, (20, 20)),
+        ([100] * 4 + [80] * 20, 4, None),  # four builds are no history
+        ([100] * 20, 99, None),  # was not measured
+    ],
+)
+def test_how_long_a_curve_was_stable(levels: list[float], commit: int, expected: tuple[int, int] | None) -> None:
+    builds = builds_of(points(levels))
+    changes = [each.index for each in change_points([each.level for each in builds])]
+    found = history_before(builds, changes, f"{commit:040x}")
+    assert (found and (int(found.since, 16), found.builds)) == expected
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ([100] * 20 + [80] * 10 + [100] * 8, 30),
+        ([100] * 20 + [80] * 10 + [88] * 8, None),  # less than half of the way
+        ([100] * 20 + [80] * 10 + [100] * 10 + [80] * 8, None),  # and lost again
+        ([100] * 20 + [80] * 10 + [60] * 10 + [101] * 8, 40),
+        ([100] * 20 + [80] * 10 + [101] * 10 + [110] * 8, 30),  # better still; it came back before
+        ([100] * 20 + [80] * 10, None),
+        ([100] * 40, None),
+    ],
+)
+def test_whether_a_change_was_undone(levels: list[float], expected: int | None) -> None:
+    builds = builds_of(points(levels))
+    found = recovery_of(builds, change_points([each.level for each in builds]), f"{20:040x}")
+    assert (found and found.change.index) == expected
+    assert recovery_of(builds, [], "") is None
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=60), st.integers(0, 60))
+def test_any_curve_has_a_past(levels: list[float], commit: int) -> None:
+    builds = builds_of(points(levels))
+    changes = change_points([each.level for each in builds])
+    history_before(builds, [each.index for each in changes], f"{commit:040x}")
+    recovery_of(builds, changes, f"{commit:040x}")
+    noise = noise_of(builds, [each.index for each in changes])
+    assert noise is None or noise.pct is None or noise.pct > 0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=60), st.lists(st.floats(-1e6, 1e6), max_size=20))
@@ -134,3 +201,8 @@ def test_made_series_are_read_as_well_as_said() -> None:
     false = sum(bool(change_points(made(kind, rng).levels)) for kind in KINDS if kind != "step" for _ in range(30))
     assert hits >= 34
     assert false <= 5
+    returns = [returned(rng) for _ in range(40)]
+    back = sum(
+        any(abs(each.index - one.back) <= 2 for each in change_points(one.levels)) for one in returns if one.back
+    )
+    assert back >= 34  # though it may come back before twelve builds are on the new level

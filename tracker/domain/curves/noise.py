@@ -10,9 +10,8 @@ from itertools import pairwise
 from statistics import median, variance
 
 from tracker.domain.curves.builds import Build
-from tracker.domain.statistics.change_points import ChangePoint
 
-LEAST_BUILDS = 5  # fewer say nothing
+LEAST_BUILDS = 5  # of different times: those of one bisection, whose steps stand beside its ends, are no history
 _MAD = 1.4826
 _LEAST_SHARE = 0.15  # of the builds in the smaller of two modes
 _APART = 4.0  # spreads within the modes that they are apart
@@ -33,10 +32,21 @@ class CurveNoise:
     runs: int
     builds: int
 
+    @property
+    def pct(self) -> float | None:
+        """What a change is compared with: the spread of builds or, if they have two modes, what these are apart.
 
-def noise_of(builds: Sequence[Build], changes: Sequence[ChangePoint]) -> CurveNoise | None:
-    """Return the noise of a curve; None without a history long enough, or around zero."""
-    if len(builds) < LEAST_BUILDS:
+        Builds that never differ have the spread of their runs; None if these don't differ either.
+        """
+        return max(self.build_pct, self.modes_pct or 0.0) or self.run_pct or None
+
+
+def noise_of(builds: Sequence[Build], changes: Sequence[int]) -> CurveNoise | None:
+    """Return the noise of a curve; None without a history long enough, or around zero.
+
+    `changes`: the places of the first builds on a new level, those that were found and those that were reported.
+    """
+    if len({build.at for build in builds}) < LEAST_BUILDS:
         return None
     levels = _level_of_each(builds, changes)
     if not all(map(bool, levels)):
@@ -64,9 +74,9 @@ def _variance(samples: Sequence[float]) -> float:
     return variance(samples) / (1 - 2 / (9 * freedom)) ** 3
 
 
-def _level_of_each(builds: Sequence[Build], changes: Sequence[ChangePoint]) -> list[float]:
+def _level_of_each(builds: Sequence[Build], changes: Sequence[int]) -> list[float]:
     """Return the level around each build: the median of the builds between two changes."""
-    bounds = [0, *(change.index for change in changes), len(builds)]
+    bounds = [0, *sorted(set(changes)), len(builds)]
     spans = [(a, b) for a, b in pairwise(bounds) if a < b]
     levels = [median(build.level for build in builds[a:b]) for a, b in spans]
     starts = [a for a, _ in spans]

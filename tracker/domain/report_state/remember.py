@@ -108,6 +108,7 @@ def forget_fix(state: ReportState) -> ReportState:
         fix=None,
         older_fixes=_older_fixes(state),
         fix_landing="",
+        fix_measured=False,
         fix_trees=(),
         fix_merged=False,
         fix_gone="",
@@ -131,7 +132,11 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
     if state.fix and event.kind is not EventKind.FIX_PROPOSED:  # the same candidate, now better known
         fix = Fix(named.title or state.fix.title, state.fix.message_id, named.commit or state.fix.commit)
     landing = _earlier(state.fix_landing, event.tag) if event.kind is EventKind.FIX_LANDED else state.fix_landing
-    state = replace(state, fix=fix, older_fixes=older, fix_landing=landing, fix_gone="", fix_reverted_in="")
+    measured = bool(event.result) if event.kind is EventKind.FIX_CONFIRMED else state.fix_measured
+    if event.kind is EventKind.FIX_PROPOSED:
+        measured = False
+    state = replace(state, fix=fix, older_fixes=older, fix_landing=landing, fix_measured=measured)
+    state = replace(state, fix_gone="", fix_reverted_in="")
     if event.kind is EventKind.FIX_MERGED:
         return replace(state, fix_merged=True, fix_merged_after=event.tag)
     if event.kind is EventKind.FIX_QUEUED:

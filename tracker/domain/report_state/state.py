@@ -34,6 +34,7 @@ class ReportState:
     fix: Fix | None = None
     older_fixes: frozenset[str] = frozenset()  # Message-IDs of superseded candidate fixes
     fix_landing: str = ""
+    fix_measured: bool = False  # a result showed that the fix helps
     fix_trees: tuple[tuple[str, str], ...] = ()  # trees that have the fix; for linux-next, since when
     fix_merged: bool = False  # the fix is in the mainline
     fix_merged_after: str = ""  # the last version without it

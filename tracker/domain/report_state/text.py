@@ -48,7 +48,7 @@ def _outcome_text(report_state: ReportState) -> str:
         else "a fix is proposed",
         State.FIX_CONFIRMED: "a fix is proposed and confirmed",
         State.FIX_QUEUED: _queued_fix_text(report_state),
-        State.FIXED: f"the {fixed_text}{fixed_in}",
+        State.FIXED: f"the {fixed_text}{fixed_in}{', as measured' if report_state.fix_measured else ''}",
         State.DROPPED: f"the commit has been reverted{closed_in}" if closed_in else "the commit has been dropped",
         State.EXPECTED: f"the {noun} is expected",
         State.INVALID: "the report was withdrawn",

@@ -16,7 +16,7 @@ Only builds up to `AFTER` past the change are looked at, so a change is found as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -73,29 +73,30 @@ def change_points(levels: Sequence[float], strictness: Strictness = DEFAULT) -> 
     Levels must be finite. What was found stays found as builds are added, unless its place is known better by then.
     """
     curve = np.asarray(levels, dtype=float)
+    found: list[ChangePoint] = []
+    start = 0
+    while (change := _first_change(curve[start:], strictness)) is not None:
+        start += change.index
+        found.append(replace(change, index=start))
+    return found
+
+
+def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:
+    """Return the first change. After it the curve begins anew: no window reaches back over it."""
     if len(curve) < LEAST_BEFORE + AFTER:
-        return []
+        return None
     windows = _windows(curve)
     shifts = np.abs(windows.new - windows.old)
     candidates = windows.exceed(strictness)
-    found: list[ChangePoint] = []
-    free_from = 0  # the first window that holds no build from before the last change
-    number = 0
-    while number < len(shifts):
-        if not candidates[number]:
-            number += 1
-            continue
-        usual = _usual(shifts[free_from : max(free_from, number - AFTER)])
+    for number in np.flatnonzero(candidates):
+        usual = _usual(shifts[: max(0, number - AFTER)])
         if usual is not None and shifts[number] < strictness.usual * usual:
-            number += 1
             continue
         # The shift is largest where the windows meet at the step: look on a little.
         near = slice(number, number + AFTER)
-        best = number + int(np.argmax(np.where(candidates[near], shifts[near], -1)))
-        found.append(_placed(curve, windows, best, usual))
-        number = best + AFTER
-        free_from = number + BEFORE // 2
-    return found
+        best = int(number) + int(np.argmax(np.where(candidates[near], shifts[near], -1)))
+        return _placed(curve, windows, best, usual)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

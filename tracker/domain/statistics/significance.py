@@ -55,35 +55,9 @@ class Graded:
     high_pct: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """The run-to-run noise of a metric, pooled over the sides of earlier results.
-
-    `squares` sums (n - 1) · (spread ÷ mean)², `degrees` sums n - 1.
-    """
-
-    degrees: int = 0
-    squares: float = 0.0
-
-    @property
-    def pct(self) -> float | None:
-        """The usual spread in per cent of the mean; None without a history, or if every spread was zero."""
-        return 100 * math.sqrt(self.squares / self.degrees) if self.degrees and self.squares else None
-
-    def plus(self, *sides: SampleSummary) -> Noise:
-        """Return the history with these sides added; a side without a spread or with a mean of zero adds nothing."""
-        degrees, squares = self.degrees, self.squares
-        for side in sides:
-            if side.stddev is not None and side.n > 1 and side.mean:
-                degrees += side.n - 1
-                relative = side.stddev / side.mean
-                squares += side.n * relative * relative
-        return Noise(degrees, squares) if math.isfinite(squares) else self
-
-
-def effect(change: float | None, noise: Noise) -> float | None:
-    """Return a change in multiples of the usual noise; None without a history."""
-    times = abs(change) / noise.pct if change is not None and noise.pct else None
+def effect(change: float | None, noise_pct: float | None) -> float | None:
+    """Return a change in multiples of the usual noise, both in per cent; None if the noise is unknown."""
+    times = abs(change) / noise_pct if change is not None and noise_pct else None
     return times if times is not None and math.isfinite(times) else None
 
 

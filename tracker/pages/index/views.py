@@ -19,13 +19,15 @@ from tracker.charts.index import chart
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.domain.performance_index.index_math import IndexPoint
-from tracker.models import Kernel
+from tracker.models import Kernel, Study
 from tracker.pages.http import cleaned, error_response, is_key, sign_in_required, username
 from tracker.pages.index import editing, queries
+from tracker.pages.index.moved_tests import moved_tests
 from tracker.services.accounts.roles import CHANGE_BASKET, CHANGE_REPORTS
 from tracker.services.revisions import comments, own_comments, write
 from tracker.services.revisions import versions as versions_of
 
+MOST_STUDIES = 20  # newest ones
 MOST_COMMENTS = 50  # of a point, newest ones
 LONGEST = 4000  # characters of a comment
 MOST_OF_ONE = 5  # comments of one person on a point, so that nobody's are pushed out
@@ -35,7 +37,8 @@ _NAME = re.compile(r"[0-9a-f]{12}\Z")
 def index(request: HttpRequest) -> HttpResponse:
     """Show the chart, and every point as a row."""
     points = queries.points(queries.entries())
-    return render(request, "index/index.html", {"points": points[::-1], **_chart(request, points)})
+    context = {"points": points[::-1], "studies": Study.objects.all()[:MOST_STUDIES], **_chart(request, points)}
+    return render(request, "index/index.html", context)
 
 
 def as_json(request: HttpRequest) -> JsonResponse:
@@ -51,10 +54,12 @@ def point(request: HttpRequest, version: str) -> HttpResponse:
     if found is None:
         raise Http404(f"kernel {version[:40]} is not in the index")
     edited = request.GET.get("edit", "")
+    before = next((one.name for one, two in pairwise(points) if two is found), "")
     context = {
         "point": found,
         "cycle": versions.cycle_of(version),
-        "before": next((one.name for one, two in pairwise(points) if two is found), ""),
+        "before": before,
+        "tests": moved_tests(basket, before, version),
         "contributions": sorted(found.contributions, key=lambda each: -abs(each.points)),
         "explained": queries.explaining(version, basket),
         "comments": comments(_document_key(version), MOST_COMMENTS),

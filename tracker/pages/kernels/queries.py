@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db.models import F, Q
@@ -47,13 +47,13 @@ def named(handles: Sequence[str]) -> list[Kernel | None]:
     return [found.get((name, variant)) for name, variant in pairs]
 
 
-def compare(compared: Sequence[Kernel]) -> list[ComparisonLine]:
-    """Return the results of these kernels, test by test: by suite position, then as received. Two queries."""
-    rows = (
-        Measurement.objects.filter(kernel__in=compared, role=MeasuredRole.HEADLINE)
-        .order_by("pk")
-        .values_list(*_COLUMNS)
-    )
+def compare(compared: Sequence[Kernel], metrics: Collection[str] | None = None) -> list[ComparisonLine]:
+    """Return the results of these kernels, test by test: by suite position, then as received. Two queries.
+
+    `metrics`: those to compare; None for the headlines.
+    """
+    chosen = Q(role=MeasuredRole.HEADLINE) if metrics is None else Q(metric__name__in=metrics)
+    rows = Measurement.objects.filter(chosen, kernel__in=compared).order_by("pk").values_list(*_COLUMNS)
     tests: dict[tuple[int, int, int], Test] = {}
     cells: dict[tuple[int, int, int], dict[int, list[Cell]]] = {}
     for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST].iterator(chunk_size=2000):

@@ -15,7 +15,7 @@ from tracker.domain import versions
 from tracker.domain.curves.builds import Build, builds_of
 from tracker.domain.formats import signed_pct
 from tracker.models import Curve, CurveChange, Finding
-from tracker.services import curves
+from tracker.services.curves import storage
 
 MOST = 5000  # builds on a page, the newest
 TABLE = 50  # rows of the table beside the chart, the newest
@@ -44,7 +44,7 @@ def curve_page(pk: int, since: datetime | None, until: datetime | None) -> Curve
     curve = Curve.objects.filter(pk=pk).select_related("metric", "scenario", "machine").first()
     if curve is None:
         return None
-    every = builds_of(curves.load(curve, since, until))
+    every = builds_of(storage.load(curve, since, until))
     builds = every[-MOST:]
     changes = list(curve.changes.select_related("report__culprit").order_by("at"))
     marks = list(_marks(curve, builds, changes))

@@ -16,7 +16,6 @@ from tracker.domain.tool_output.kinds import TEXT
 from tracker.models import (
     BisectResult,
     Commit,
-    Curve,
     Decision,
     Event,
     Finding,
@@ -33,6 +32,7 @@ from tracker.models import (
 )
 from tracker.models.results import CommitSide
 from tracker.pages.reports.thread import SHOWN, MessageReading, Passage, passages
+from tracker.services.curves.past import CurvePast, past_of
 
 MESSAGES = 100  # of a thread per page
 FINDINGS = 500  # per report, the headline first
@@ -86,7 +86,7 @@ class ReportPage:
     results: Sequence[BisectResult]
     other_commits: Sequence[Commit]
     tool_outputs: Sequence[ToolOutput]
-    curve: Curve | None
+    past: CurvePast | None
 
     @property
     def file_pairs(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
@@ -188,16 +188,14 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         results=results,
         other_commits=others,
         tool_outputs=_tool_outputs(report),
-        curve=_curve(headline),
+        past=_past(headline, report.culprit.sha),
     )
 
 
-def _curve(headline: Finding | None) -> Curve | None:
-    """Return the curve of the headline, if it has a history."""
-    if headline is None:
-        return None
-    place = {"metric": headline.metric_id, "scenario": headline.scenario_id, "machine": headline.machine_id}
-    return Curve.objects.filter(**place, points__gt=2).first()
+def _past(headline: Finding | None, culprit: str) -> CurvePast | None:
+    """Return the curve of the headline with its history before the culprit, if it has more than this one change."""
+    past = past_of(headline, culprit) if headline else None
+    return past if past and past.curve.points > 2 else None
 
 
 def _messages(report: Report, before: int | None) -> tuple[list[Message], int | None]:

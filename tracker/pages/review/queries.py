@@ -68,7 +68,8 @@ class Inbox:
 
 def inbox(now: datetime, suggestions_before: int | None = None, quarantine_before: int | None = None) -> Inbox:
     """Return the newest rows of each section, or those before a key."""
-    suggestions = Suggestion.objects.filter(decision=Decision.OPEN).prefetch_related("report__culprit").order_by("-pk")
+    undecided = Suggestion.objects.filter(decision=Decision.OPEN).order_by("-pk")
+    suggestions = undecided.prefetch_related("report__culprit").select_related("curve")
     quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")
     if suggestions_before is not None:
         suggestions = suggestions.filter(pk__lt=suggestions_before)

@@ -12,6 +12,7 @@ from tracker.documents.compare_files import Beside
 from tracker.documents.study.compose import compose
 from tracker.documents.study.facts import StudyFacts
 from tracker.documents.study.system import MONITORS, System, system
+from tracker.domain.kernel_comparison import ComparisonLine
 from tracker.domain.tool_output.diff import diff
 from tracker.domain.tool_output.kinds import TEXT, read
 from tracker.domain.tool_output.listing import ToolListing
@@ -40,10 +41,10 @@ def document(study: Study) -> Document:
     return compose(facts(study.title, [column.kernel for column in columns], labels, study.kind, prose))
 
 
-def ad_hoc(kernels: Sequence[Kernel]) -> Document:
-    """Return the document of any kernels side by side."""
+def ad_hoc(kernels: Sequence[Kernel], lines: Sequence[ComparisonLine] | None = None) -> Document:
+    """Return the document of any kernels side by side. `lines`: their comparison, if it is at hand."""
     labels = [kernel.label for kernel in kernels]
-    return compose(facts(" vs. ".join(labels), kernels, labels, kind_of(kernels), {}))
+    return compose(facts(" vs. ".join(labels), kernels, labels, kind_of(kernels), {}, lines))
 
 
 def kind_of(kernels: Sequence[Kernel]) -> StudyKind:
@@ -53,7 +54,12 @@ def kind_of(kernels: Sequence[Kernel]) -> StudyKind:
 
 
 def facts(
-    title: str, kernels: Sequence[Kernel], labels: Sequence[str], kind: str, prose: Mapping[str, str]
+    title: str,
+    kernels: Sequence[Kernel],
+    labels: Sequence[str],
+    kind: str,
+    prose: Mapping[str, str],
+    lines: Sequence[ComparisonLine] | None = None,
 ) -> StudyFacts:
     """Return all data of a study."""
     groups, vmstat, left_out = _files(kernels)
@@ -63,7 +69,7 @@ def facts(
         labels=tuple(labels),
         kernels=tuple(kernel.label for kernel in kernels),
         has_wins=kind == StudyKind.VARIANTS,
-        lines=comparison.compare(kernels),
+        lines=comparison.compare(kernels) if lines is None else lines,
         systems=_systems(kernels, vmstat, listings),
         beside=_beside(groups, dict(zip((kernel.pk for kernel in kernels), labels, strict=True)), listings),
         prose=prose,

@@ -14,6 +14,7 @@ from tracker.domain.errors import InvalidInput
 from tracker.models import Study
 from tracker.pages.documents import editing, in_form, save_text
 from tracker.pages.http import cleaned, error_response, permission_required
+from tracker.pages.index.moved_tests import counted_in_index
 from tracker.pages.kernels import queries as comparison
 from tracker.pages.studies import create, queries
 from tracker.services.accounts.roles import CHANGE_REPORTS
@@ -28,10 +29,12 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
         return error_response(str(error))
     if form:
         return in_form(queries.ad_hoc(chosen), form) if chosen else error_response("of: expected kernels, found none")
+    lines = comparison.compare(chosen) if chosen else []
     context = {
         "kernels": comparison.kernels(),
         "handles": handles,
-        "document": queries.ad_hoc(chosen) if chosen else None,
+        "document": queries.ad_hoc(chosen, lines) if chosen else None,
+        "in_index": counted_in_index(chosen, lines),
         "query": request.GET.urlencode(),
         "others": [(each, _first(each, handles)) for each in handles[1:]],
         "may_write": request.user.has_perm(CHANGE_REPORTS),

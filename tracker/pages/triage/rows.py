@@ -16,7 +16,7 @@ from tracker.domain.events import CLOSED, Verdict
 # The columns that a row needs; no others are loaded.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
-    *("metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark", "weight"),
+    *("metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark", "effect", "weight"),
     *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "last_human_reply_at"),
     *("culprit__sha", "culprit__title"),
 )
@@ -39,7 +39,7 @@ class TriageRow:
     metric: str
     change: str
     noise: str
-    weight: str
+    effect: str
     good: str
     bad: str
     width: int
@@ -76,7 +76,7 @@ class TriageRow:
 def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
     """Return the row of a report from its COLUMNS."""
     good, bad, width = paths(values["spark"])
-    change, noise, weight = values["change"], values["noise_pct"], values["weight"]
+    change, noise, effect = values["change"], values["noise_pct"], values["effect"]
     closed = values["state"] in CLOSED
     return TriageRow(
         pk=values["pk"],
@@ -90,7 +90,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         metric=values["metric"],
         change=formats.signed_pct(change),
         noise=f"± {noise:.0f}%" if noise and noise >= 2 else "",
-        weight=f"{weight:.0f}×" if weight >= 0.5 else "",
+        effect=f"{formats.multiple(effect)} noise" if effect is not None else "",
         good=good,
         bad=bad,
         width=width,
