@@ -6,6 +6,7 @@ Beside them: a page that asks nothing, and reading the packed bytes alone.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -56,6 +57,7 @@ def main(samples: int) -> None:
     from django.db import connection, reset_queries
     from django.test import Client
 
+    from bot.web.server import OBJECTS_BETWEEN_COLLECTIONS
     from tracker.domain.curves.builds import builds_of
     from tracker.domain.curves.points import unpack
     from tracker.domain.statistics.change_points import change_points
@@ -86,6 +88,9 @@ def main(samples: int) -> None:
     rate = 10 * count * EACH / (time.perf_counter() - started)
     print(f"{'taking in, samples per second (a build on each curve)':56}{rate:12,.0f}   1,000 or more")
     refresh_stale(datetime.now(UTC))
+    gc.collect()
+    gc.freeze()  # as the web server does
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     client = Client(headers={"host": "127.0.0.1"})
     connection.force_debug_cursor = True
     reset_queries()

@@ -61,37 +61,41 @@ def chart(builds: Sequence[Build], marks: Sequence[CurveMark] = ()) -> CurveChar
     values += [each for build in builds for each in (build.low, build.high)]
     across, step = Scale(0, len(builds) - 1, _LEFT, _WIDTH - _RIGHT), math.ceil(len(builds) / MOST_COLUMNS)
     up = Scale(min(values), max(values), _TOP + _HEIGHT, _TOP)
-    places = [(across(place), build) for place, build in enumerate(builds)]
-    columns = [places[start : start + step] for start in range(0, len(places), step)]
-    upper = [f"{each[0][0]} {up(max(build.high for _, build in each))}" for each in columns]
-    lower = [f"{each[0][0]} {up(min(build.low for _, build in each))}" for each in reversed(columns)]
-    dots = "".join(f"M{x} {up(value)}h0" for x, build in places for value in build.samples) if shows_samples else ""
+    columns = [(across(start), builds[start : start + step]) for start in range(0, len(builds), step)]
+    upper = [f"{x} {up(max([build.high for build in part]))}" for x, part in columns]
+    lower = [f"{x} {up(min([build.low for build in part]))}" for x, part in reversed(columns)]
+    means = [f"{x} {up(sum([build.mean for build in part]) / len(part))}" for x, part in columns]
+    dots = ""
+    if shows_samples:
+        dots = "".join(
+            f"M{across(place)} {up(value)}h0" for place, build in enumerate(builds) for value in build.samples
+        )
     return CurveChart(
         width=_WIDTH,
         height=_TOP + _HEIGHT + 24,
         dots=dots,
-        line="M" + "L".join(f"{each[0][0]} {up(sum(build.mean for _, build in each) / len(each))}" for each in columns),
+        line="M" + "L".join(means),
         band="M" + "L".join(upper + lower) + "z",
-        marks=_lines({build.name: x for x, build in places}, marks),
+        marks=_lines({build.name: place for place, build in enumerate(builds)}, across, marks),
         grid=up.grid(number),
-        ticks=_ticks(places),
+        ticks=_ticks(builds, across),
     )
 
 
-def _lines(places: Mapping[str, int], marks: Sequence[CurveMark]) -> list[MarkLine]:
+def _lines(places: Mapping[str, int], across: Scale, marks: Sequence[CurveMark]) -> list[MarkLine]:
     lines: list[MarkLine] = []
     for mark in sorted((each for each in marks if each.build in places), key=lambda each: places[each.build]):
-        x = places[mark.build]
+        x = across(places[mark.build])
         taken = {line.y for line in lines if x - line.x < _LABEL}
         lines.append(MarkLine(mark, x, 10 if 10 not in taken else 21))
     return lines
 
 
-def _ticks(places: Sequence[tuple[int, Build]]) -> list[tuple[int, str]]:
+def _ticks(builds: Sequence[Build], across: Scale) -> list[tuple[int, str]]:
     """Return some builds with their dates, from the first to the last."""
-    every = max(1, len(places) // 8)
-    chosen = [*places[: len(places) - every // 2 - 1 : every], places[-1]]
-    return [(x, f"{build.at:%Y-%m-%d}") for x, build in chosen]
+    every = max(1, len(builds) // 8)
+    last = len(builds) - 1
+    return [(across(place), f"{builds[place].at:%Y-%m-%d}") for place in [*range(0, last - every // 2, every), last]]
 
 
 def outline(heights: str, width: int = 220, height: int = 36) -> str:

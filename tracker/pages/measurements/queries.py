@@ -21,6 +21,7 @@ MOST = 5000  # builds on a page, the newest
 TABLE = 50  # rows of the table beside the chart, the newest
 LISTED = 60  # curves in the list of a metric or a machine
 PER_PAGE = 100  # changes
+SHA = 40  # digits, which no version has
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]
             href = reverse("report", args=[each.report.culprit.sha]) if each.report else reverse("changes")
             yield CurveMark(each.build, "change", signed_pct(each.change_pct_raw), href)
     for build in builds:
-        if (version := versions.parse(build.name)) and version.is_release:
+        if len(build.name) < SHA and (version := versions.parse(build.name)) and version.is_release:
             yield CurveMark(build.name, "release", build.name)
 
 
