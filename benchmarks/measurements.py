@@ -55,6 +55,8 @@ def main(samples: int) -> None:
     django.setup()
     from django.core.management import call_command
     from django.db import connection, reset_queries
+    from django.db.models import Sum
+    from django.db.models.functions import Length
     from django.test import Client
 
     from bot.web.server import OBJECTS_BETWEEN_COLLECTIONS
@@ -75,7 +77,7 @@ def main(samples: int) -> None:
     for machine in machines:
         storage.add({(metric.pk, scenario.pk, machine.pk): made})
     spent = time.perf_counter() - started
-    stored = sum(map(len, map(bytes, CurveSegment.objects.values_list("packed", flat=True))))
+    stored = CurveSegment.objects.aggregate(bytes=Sum(Length("packed")))["bytes"]
     total = count * LONG * EACH
     print(f"{total:,} samples on {count} curves on {connection.vendor}: {stored / total:.1f} bytes each")
     print(f"{'taking in, samples per second (whole curves)':56}{total / spent:12,.0f}   1,000 or more")

@@ -26,3 +26,18 @@ def described(spark: str) -> str:
         return ""
     old, new = (side.count(",") + 1 for side in spark.split("|"))
     return f"{old} before, {new} after"
+
+
+_LETTERS = "▁▂▃▄▅▆▇█"
+
+
+def in_letters(heights: str, most: int = 24) -> str:
+    """Return heights between 0 and 100 as a line of letters, the last `most` of them; "" for fewer than two.
+
+    >>> in_letters("0,50,100")
+    '▁▄█'
+    """
+    values = [int(each) for each in heights.split(",")[-most:]] if heights else []
+    if len(values) < 2:
+        return ""
+    return "".join(_LETTERS[min(len(_LETTERS) - 1, max(0, value) * len(_LETTERS) // 101)] for value in values)

@@ -20,8 +20,18 @@ from django.utils import timezone
 
 from tests.conftest import NOW
 from tracker.documents import markdown, text
-from tracker.documents.blocks import Block, Bullets, ChartBlock, Document, Facts, Heading, Paragraph, TableBlock
-from tracker.models import Kernel, Machine, Measurement, Release, Report, ReportHighlight, TextRevision
+from tracker.documents.blocks import (
+    Block,
+    Bullets,
+    ChartBlock,
+    Document,
+    DocumentLink,
+    Facts,
+    Heading,
+    Paragraph,
+    TableBlock,
+)
+from tracker.models import Curve, Kernel, Machine, Measurement, Release, Report, ReportHighlight, TextRevision
 from tracker.pages.release_report.queries import document
 
 DEVIATIONS = {
@@ -312,3 +322,22 @@ def test_as_many_queries_whatever_there_is(v5_6: Release, client: Client) -> Non
             kernel=row.kernel, scenario=row.scenario, machine=machine, metric=row.metric, role=row.role, mean=1.0
         )
     assert query_count() == few
+
+
+def test_what_moved_most_is_drawn_over_time(v5_6: Release) -> None:
+    """Only where there is a history: the published report of a release that has none stays as it is."""
+    assert not moved_most(document(v5_6, "0-Day CI", NOW))
+    moved = Measurement.objects.filter(kernel__name="v5.6", role="headline").select_related("metric")[:3]
+    for each in moved:
+        Curve.objects.create(metric=each.metric, scenario=each.scenario, machine=each.machine, outline="0,0,50,100")
+    (table,) = moved_most(document(v5_6, "0-Day CI", NOW))
+    drawn = [row[-1] for row in table.rows if row[-1] != "no history"]
+    assert drawn
+    assert {str(each) for each in drawn} == {"▁▁▄█"}
+    assert all(isinstance(each, DocumentLink) and each.url.startswith("/curve/") for each in drawn)
+    changes = [abs(float(str(row[3]).removesuffix("%"))) for row in table.rows]
+    assert changes == sorted(changes, reverse=True)
+
+
+def moved_most(report: Document) -> list[TableBlock]:
+    return [each for each in report.blocks if isinstance(each, TableBlock) and each.caption == "What moved most"]

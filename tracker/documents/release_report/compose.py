@@ -7,9 +7,11 @@ from itertools import groupby
 
 from django.urls import reverse
 
+from tracker.charts.sparkline import in_letters
 from tracker.documents.blocks import (
     Block,
     Bullets,
+    Cell,
     Document,
     DocumentLink,
     Facts,
@@ -34,6 +36,8 @@ SECTIONS = {
     "comparison": "Performance comparison",
     "machines": "Test machines",
 }
+_MOVED = frozenset({Word.IMPROVEMENT, Word.REGRESSION, Word.UNKNOWN})
+MOST_MOVED = 20
 _DISTINGUISHING = ("mode", "test", "ipc", "rw", "class")  # the parameters that distinguish tests of one suite
 
 
@@ -205,8 +209,29 @@ def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
         f" In the charts {facts.base} is 100."
     )
     yield from _prose(facts, "comparison")
+    yield from _moved(both, facts)
     for number, (suite, lines) in enumerate(groupby(facts.lines, lambda line: line.test.suite), 1):
         yield from _suite(suite, list(lines), facts, f"5.{number}")
+
+
+def _moved(lines: Sequence[ComparisonLine], facts: ReleaseFacts) -> Iterator[Block]:
+    """Yield the tests that moved most, each with the line of its curve over time."""
+    moved = [(line, change) for line in lines if (change := line.changes[-1]) and change.word in _MOVED]
+    moved.sort(key=lambda pair: -abs(pair[1].pct or 0.0))
+    if not any(line.test in facts.curves for line, _ in moved[:MOST_MOVED]):
+        return
+    rows = [
+        (line.test.metric, line.test.scenario, line.test.box.name, change.percent, _curve(line, facts))
+        for line, change in moved[:MOST_MOVED]
+    ]
+    columns = ("Metric", "Scenario", "Machine", "Change", "Over time")
+    yield TableBlock("What moved most", columns, rows, frozenset({3}), as_records=True)
+
+
+def _curve(line: ComparisonLine, facts: ReleaseFacts) -> Cell:
+    heights, url = facts.curves.get(line.test, ("", ""))
+    drawn = in_letters(heights)
+    return DocumentLink(drawn, url) if drawn else "no history"
 
 
 def _suite(suite: str, lines: Sequence[ComparisonLine], facts: ReleaseFacts, number: str) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from tracker.documents.triage_table import PrintedRow
 from tracker.domain.events import Verdict
-from tracker.domain.kernel_comparison import Box, ComparisonLine
+from tracker.domain.kernel_comparison import Box, ComparisonLine, Test
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +77,6 @@ class ReleaseFacts:
     kernel: str
     base: str
     lines: Sequence[ComparisonLine]
+    curves: Mapping[Test, tuple[str, str]]  # the curve of each test that has one: its heights and its page
     boxes: Sequence[Box]
     prose: Mapping[str, str]

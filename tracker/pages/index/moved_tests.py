@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracker.domain import versions
-from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Word
-from tracker.domain.keys import scenario_key
+from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Test, Word
 from tracker.domain.performance_index.basket import Benchmark, at
 from tracker.models import Curve, Kernel
 from tracker.pages.index.queries import entries
@@ -46,7 +45,7 @@ def moved_tests(basket: Sequence[Benchmark], before: str, version: str) -> list[
     lines = comparison.compare(kernels, metrics={entry.metric for entry in held})
     counted = [(entry, line) for line in lines if (entry := entry_of(held, line)) and all(line.cells)]
     counted.sort(key=lambda pair: -abs(pair[1].changes[1].pct or 0.0) if pair[1].changes[1] else 0.0)
-    curves = _curves([line for _, line in counted[:MOST]])
+    curves = comparison.curves_of([line.test for _, line in counted[:MOST]])
     return [_moved(entry, line, curves) for entry, line in counted[:MOST]]
 
 
@@ -74,23 +73,10 @@ def counted_in_index(kernels: Sequence[Kernel], lines: Collection[ComparisonLine
     return Counted(version, sum(entry_of(basket, line) is not None for line in both), len(both))
 
 
-def _moved(entry: Benchmark, line: ComparisonLine, curves: dict[tuple[str, str, str], int]) -> MovedTest:
+def _moved(entry: Benchmark, line: ComparisonLine, curves: Mapping[Test, Curve]) -> MovedTest:
     (old, new), change = line.cells, line.changes[1]
     assert old
     assert new
     assert change
-    return MovedTest(entry.key, line, old, new, change, curves.get(_place(line)))
-
-
-def _place(line: ComparisonLine) -> tuple[str, str, str]:
-    test = line.test
-    return (test.metric, scenario_key(test.suite, dict(test.params)), test.box.name)
-
-
-def _curves(lines: Sequence[ComparisonLine]) -> dict[tuple[str, str, str], int]:
-    """Return the curves of tests by metric, scenario and machine, in one query."""
-    places = [_place(line) for line in lines]
-    metrics, scenarios, machines = ({place[part] for place in places} for part in range(3))
-    rows = Curve.objects.filter(metric__name__in=metrics, scenario__key__in=scenarios, machine__name__in=machines)
-    found = rows.values_list("metric__name", "scenario__key", "machine__name", "pk")
-    return {(metric, scenario, machine): pk for metric, scenario, machine, pk in found}
+    curve = curves.get(line.test)
+    return MovedTest(entry.key, line, old, new, change, curve.pk if curve else None)

@@ -9,8 +9,9 @@ from django.db.models import F, Q
 
 from tracker.domain import versions
 from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Test, lines, pooled
+from tracker.domain.keys import scenario_key
 from tracker.domain.statistics.samples import SampleSummary
-from tracker.models import Kernel, MeasuredRole, Measurement, Suite
+from tracker.models import Curve, Kernel, MeasuredRole, Measurement, Suite
 
 MOST_KERNELS = 500  # to choose from
 MOST = 200_000  # measurements per comparison: years of a lab
@@ -76,6 +77,16 @@ def _test(
     cpus: int | None, memory: int | None, family: str,
 ) -> Test:  # fmt: skip
     return Test(suite, tuple(params.items()), Box(name, model, brand, cpus, memory, family), metric, unit, direction)
+
+
+def curves_of(tests: Collection[Test]) -> dict[Test, Curve]:
+    """Return the curves of tests, of those that have one, in one query."""
+    places = {(test.metric, scenario_key(test.suite, dict(test.params)), test.box.name): test for test in tests}
+    metrics, scenarios, machines = ({place[part] for place in places} for part in range(3))
+    rows = Curve.objects.filter(metric__name__in=metrics, scenario__key__in=scenarios, machine__name__in=machines)
+    found = rows.select_related("metric", "scenario", "machine")
+    curves = {(row.metric.name, row.scenario.key, row.machine.name): row for row in found}
+    return {test: curves[place] for place, test in places.items() if place in curves}
 
 
 def measured(kernel: Kernel, most: int) -> list[Measurement]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db.models import Prefetch, Q
+from django.urls import reverse
 
 from tracker.documents.blocks import Document
 from tracker.documents.release_report.compose import compose
@@ -45,6 +46,10 @@ def facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         kernel=kernel.label if kernel else "",
         base=base.label if base else "",
         lines=lines,
+        curves={
+            test: (curve.outline, reverse("curve", args=[curve.pk]))
+            for test, curve in comparison.curves_of([line.test for line in lines]).items()
+        },
         boxes=_boxes([*found.merged, *found.shift_left], lines),
         prose={name: row.text for name, row in prose_revisions(release.version).items()},
     )
