@@ -50,6 +50,12 @@ def _steps(result: Result) -> Iterator[tuple[str, str, tuple[float, ...]]]:
             yield step["sha"], step["verdict"], tuple(map(float, step["samples"]))
 
 
+def of_mail(old: tuple[str, float], new: tuple[str, float], at: datetime, source: str) -> Iterator[CurvePoint]:
+    """Yield the points of a finding that a mailed report printed: sha and mean of both sides, each as one sample."""
+    yield CurvePoint(at - _BESIDE, old[0], (old[1],), source)
+    yield CurvePoint(at, new[0], (new[1],), source)
+
+
 def of_kernel(result: KernelResult, measurement: KernelMeasurement, source: str) -> CurvePoint | None:
     """Return the point of one measurement of a kernel; a bare mean counts as one sample."""
     if measurement.role == MONITOR:

@@ -187,7 +187,7 @@ PAGES = (
     *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/inbox/", "/outbox/"),
     *("/machine/", "/machine/lkp-csl-2sp5/", "/subsystem/", "/metric/", "/author/", "/results/", "/sign-in/"),
     *("/search/", "/search/?q=subsystem:mm", "/search/?q=worse:x"),
-    *("/changes/", "/changes/?all=on", "/curve/1/", "/curve/1/?since=2030-01-01", "/help/measurements/"),
+    *("/changes/", "/changes/?all=on", "/curve/1/", "/curves/?of=1&of=2", "/help/measurements/"),
     *("/help/answering/", f"/report/{'f' * 40}/", "/report/d8c90a1f3e/", "/sign-in/nonsense/"),
     *("/v5.6/report/", "/studies/", "/study/direct-map/", "/study/oltp/", "/study/hostile/", "/compare/"),
     *("/compare/?of=v5.10/1G&of=v5.10/4K", "/index/", "/index/v9.2/", "/index/v5.6/", "/index/basket/"),

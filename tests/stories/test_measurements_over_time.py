@@ -200,6 +200,26 @@ def test_ranges_and_what_is_none(world: World, client: Client) -> None:
     assert f'href="/curve/{curve.pk}/"' in client.get("/machine/m1/").content.decode()
 
 
+def test_two_curves_over_one_another(
+    world: World, client: Client, django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    """Each in per cent of its first builds: a loss on one machine stands beside the machine without."""
+    other = {"machine": {"id": "m2", "cpus": 8}}
+    world.ingest(*[measured(f"{n + 1:040x}", n, 1000.0 if n < 15 else 800.0) for n in range(30)])
+    world.ingest(*[measured(f"{n + 1:040x}", n, 50.0) | other | {"id": f"other-{n}"} for n in range(30)])
+    extend_curves(world.now)
+    first, second = Curve.objects.order_by("machine__name")
+    with django_assert_max_num_queries(4):
+        page = client.get("/curves/", {"of": [first.pk, second.pk]}).content.decode()
+    assert re.findall(r'<td class="n">(-?[+0-9.]+%)</td>', page) == ["-20.0%", "-0.0%"]
+    assert page.count('<path class="line over') == 4  # two curves, and two keys in the table
+    assert client.get("/curves/", {"of": [first.pk, second.pk], "since": "2030-01-01"}).status_code == 200
+    for chosen, status in (([first.pk], 400), ([first.pk, "x"], 400), ([first.pk, 10**9], 404), ([1, 2, 3, 4, 5], 400)):
+        assert client.get("/curves/", {"of": chosen}).status_code == status
+    listed = client.get("/metric/will-it-scale.per_process_ops/").content.decode()
+    assert f'<input type="checkbox" name="of" value="{first.pk}"' in listed
+
+
 def test_hostile_names_are_text(world: World, client: Client) -> None:
     """Names come from labs: in the page, in the JSON within it, and in the script, they stay text."""
     evil = "</script><script>alert(1)</script>$(touch x)`id`'\";\n#"

@@ -13,9 +13,11 @@ from bot.archives.reading import read_source
 from bot.archives.sources import open_sources
 from bot.archives.tally import ReadTally
 from bot.mail.identity import BotIdentity
+from bot.results.storage.curve_building import extend_curves
 from tests.bot.robot_reports.test_robot_reports import INVENTED
-from tracker.models import Decision, Finding, Report, Suggestion
+from tracker.models import Curve, Decision, Finding, Report, Suggestion
 from tracker.services import suggestions
+from tracker.services.curves.storage import load
 
 SHA = "3b1f0c9d2e440000000000000000000000000000"
 DOUBTFUL = INVENTED.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:")
@@ -131,3 +133,22 @@ def test_a_culprit_that_is_reported_twice_is_one_report(
     page = client.get(f"/report/{SHA}/").content.decode()
     assert "vm-scan.faults_per_sec" in page
     assert "778,685" in page or "778685" in page
+
+
+@pytest.mark.django_db
+def test_what_a_mail_prints_is_on_curves(tmp_path: Path, robots: BotIdentity, now: datetime, client: Client) -> None:
+    """Its means stand beside the lab's own samples, each once however often it is read."""
+    read(tmp_path, robots, now, INVENTED)
+    extend_curves(now)
+    finding = Finding.objects.select_related("report__culprit", "parent").get(headline=True)
+    where = {"metric": finding.metric, "scenario": finding.scenario, "machine": finding.machine}
+    curve = Curve.objects.get(**where)
+    assert finding.parent is not None
+    assert [(each.build, each.samples) for each in load(curve)] == [
+        (finding.parent.sha, (finding.old_mean,)),
+        (finding.report.culprit.sha, (finding.new_mean,)),
+    ]
+    Finding.objects.update(on_curves=False)
+    extend_curves(now)
+    assert Curve.objects.get(**where).points == 2
+    assert f'href="/curve/{curve.pk}/"' in client.get(f"/metric/{finding.metric.name}/").content.decode()

@@ -316,7 +316,7 @@ def test_the_pages(studies: None, client: Client, django_assert_max_num_queries:
         assert client.get(f"/study/{slug}.md").content.decode().startswith("# ")
     listed = client.get("/studies/").content.decode()
     assert "/study/oltp/" in listed
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(11):
         page = client.get("/compare/?of=v2.6.24.2&of=v2.6.28-rc8").content.decode()
     assert "v2.6.24.2 vs. v2.6.28-rc8" in page
     assert "How often each is best" in client.get("/compare/?of=v5.10/1G&of=v5.10/4K").content.decode()

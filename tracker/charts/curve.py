@@ -12,7 +12,7 @@ from tracker.domain.scale import Scale
 
 _LEFT, _RIGHT, _TOP, _HEIGHT, _WIDTH = 64, 12, 26, 260, 1120
 MOST_DOTS = 3000  # samples that are drawn one by one
-MOST_COLUMNS = 1000  # beyond them, neighbouring builds share one: there are no more pixels
+MOST_COLUMNS = 520  # of two pixels; beyond them, neighbouring builds share one
 _LABEL = 90  # pixels between two labels
 
 

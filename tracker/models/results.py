@@ -92,6 +92,8 @@ class Finding(models.Model):
         BisectResult, null=True, blank=True, on_delete=models.PROTECT, related_name="findings", db_index=False
     )
 
+    on_curves = models.BooleanField(db_default=False, help_text="of a mailed report: whether its means are on curves")
+
     objects = NaturalManager["Finding"]()
 
     class Meta:
@@ -102,7 +104,10 @@ class Finding(models.Model):
             models.UniqueConstraint(fields=["report"], condition=Q(headline=True), name="a_report_has_one_headline"),
             models.CheckConstraint(condition=Q(verdict__in=values(Grade)), name="finding_verdict_is_known"),
         ]
-        indexes = [models.Index(fields=["metric", "scenario", "machine"], name="findings_of_a_curve")]
+        indexes = [
+            models.Index(fields=["metric", "scenario", "machine"], name="findings_of_a_curve"),
+            models.Index(fields=["id"], condition=Q(on_curves=False, result=None), name="findings_not_on_curves"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.metric.name} on {self.machine.name}"

@@ -16,12 +16,12 @@ from bot.results.formats import perf_release_result
 from bot.results.recognise import reread
 from tracker.domain.curves.points import CurvePoint
 from tracker.domain.keys import scenario_key
-from tracker.models import BisectResult, Machine, Metric, ReleaseResult, Scenario
+from tracker.models import BisectResult, Finding, Machine, Metric, ReleaseResult, Scenario
 from tracker.services.curves import storage
 from tracker.services.curves.refresh import refresh_stale
 
 MOST = 200  # results per transaction
-Row = TypeVar("Row", BisectResult, ReleaseResult)
+Row = TypeVar("Row", BisectResult, ReleaseResult, Finding)
 _Name = tuple[str, str, str]  # of metric, scenario and machine
 _Points = Iterator[tuple[_Name, CurvePoint]]
 log = logging.getLogger(__name__)
@@ -33,6 +33,9 @@ def extend_curves(now: datetime, most: int = 10_000) -> int:
     while done < most and (count := _extend(BisectResult.objects.all(), _of_bisection)):
         done += count
     while done < most and (count := _extend(ReleaseResult.objects.select_related("kernel"), _of_kernel)):
+        done += count
+    mailed = Finding.objects.filter(result=None).select_related("report__culprit", "parent", "metric", "scenario")
+    while done < most and (count := _extend(mailed.select_related("machine"), _of_mail)):
         done += count
     while refresh_stale(now):
         pass
@@ -75,6 +78,15 @@ def _of_kernel(row: ReleaseResult) -> _Points:
         for each in test.measured:
             if point := curve_points.of_kernel(result, each, f"release result {row.pk}"):
                 yield (each.metric, scenario_key(test.suite, test.params), test.machine.id), point
+
+
+def _of_mail(row: Finding) -> _Points:
+    name = (row.metric.name, row.scenario.key, row.machine.name)
+    culprit, at = row.report.culprit, row.report.culprit.authored_at or row.report.reported_at
+    if at and row.parent and row.old_mean is not None and row.new_mean is not None:
+        sides = (row.parent.sha, row.old_mean), (culprit.sha, row.new_mean)
+        for point in curve_points.of_mail(*sides, at, f"report {culprit.sha10}"):
+            yield name, point
 
 
 def _by_curve(found: Sequence[tuple[_Name, CurvePoint]]) -> dict[storage.CurveKey, list[CurvePoint]]:

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
 from typing import Any
 
 from django.db.models import Q
 from django.urls import reverse
 
 from tracker.charts.curve import CurveChart, CurveMark, chart
+from tracker.charts.overlay import CurveOverlay, overlay
 from tracker.domain import versions
 from tracker.domain.curves.builds import Build, builds_of
 from tracker.domain.formats import signed_pct
+from tracker.domain.statistics.change import change_pct
 from tracker.models import Curve, CurveChange, Finding
 from tracker.services.curves import storage
 
 MOST = 5000  # builds on a page, the newest
-TABLE = 50  # rows of the table beside the chart, the newest
+TABLE = 25  # rows of the table beside the chart, the newest
 LISTED = 60  # curves in the list of a metric or a machine
 PER_PAGE = 100  # changes
 SHA = 40  # digits, which no version has
@@ -91,6 +94,30 @@ def drawn(page: CurvePage) -> dict[str, Any]:
         "unit": page.curve.metric.unit,
         "metric": page.curve.metric.name,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class OverlaidCurve:
+    """One of the curves of an overlay, with what its last level is against its first."""
+
+    curve: Curve
+    builds: Sequence[Build]
+    line: str
+
+    @property
+    def change_pct(self) -> float | None:
+        ends = [median([each.level for each in part]) for part in (self.builds[:5], self.builds[-5:]) if part]
+        return change_pct(ends[0], ends[-1]) if ends else None
+
+
+def overlaid(pks: Sequence[int], since: datetime | None) -> tuple[CurveOverlay | None, list[OverlaidCurve]]:
+    """Return the overlay of curves, in the order given, without those that there are not."""
+    rows = Curve.objects.filter(pk__in=pks).select_related("metric", "scenario", "machine")
+    found = sorted(rows, key=lambda each: pks.index(each.pk))
+    builds = [builds_of(storage.load(each, since))[-MOST:] for each in found]
+    drawn = overlay(builds)
+    lines = drawn.lines if drawn else [""] * len(found)
+    return drawn, [OverlaidCurve(*each) for each in zip(found, builds, lines, strict=True)]
 
 
 def curves_of(kind: str, name: str) -> list[Curve]:

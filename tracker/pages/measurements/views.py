@@ -14,6 +14,8 @@ from tracker.models import CurveChange
 from tracker.pages.http import error_response, is_key
 from tracker.pages.measurements import bisect_request, queries
 
+MOST_CURVES = 4  # over one another
+
 
 @require_safe
 def curve(request: HttpRequest, pk: int) -> HttpResponse:
@@ -28,6 +30,22 @@ def curve(request: HttpRequest, pk: int) -> HttpResponse:
     if request.GET.get("format") == "json":
         return JsonResponse(queries.drawn(page))
     return render(request, "measurements/curve.html", {"page": page, "since": since, "until": until})
+
+
+@require_safe
+def curves(request: HttpRequest) -> HttpResponse:
+    """Show curves over one another: those of `of`, two to four, since `since`."""
+    chosen = list(dict.fromkeys(request.GET.getlist("of")))
+    if not 2 <= len(chosen) <= MOST_CURVES or not all(map(is_key, chosen)):
+        return error_response(f"of: expected the numbers of two to {MOST_CURVES} curves, as in ?of=1&of=2")
+    try:
+        since = _day(request, "since")
+    except InvalidInput as error:
+        return error_response(str(error))
+    drawn, rows = queries.overlaid(list(map(int, chosen)), since)
+    if len(rows) < len(chosen):
+        raise Http404("there is no such curve")
+    return render(request, "measurements/overlay.html", {"chart": drawn, "rows": rows, "since": since})
 
 
 def _day(request: HttpRequest, name: str) -> datetime | None:
