@@ -1,8 +1,8 @@
-# `make demo` shows everything end to end, `make test` checks everything; both install what they need into .venv.
+# `make demo` shows everything end to end, `make test` checks it; both install what they need into .venv.
 #
 #   make demo          run the demo, then serve it at http://127.0.0.1:8000/   (SERVE=0: end after the table)
-#   make test          lint, types, rooms, migrations, tests: what CI runs; what this machine lacks is skipped, and said
-#   make quick         the tests that don't take seconds each
+#   make test          lint, types, rooms, migrations, tests, in minutes; what this machine lacks is skipped, and said
+#   make slow          the tests that take seconds each: browsers, real servers, kills; CI runs them after `make test`
 #   make up            web server, worker and scheduler, configured by the environment
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills archive readings at fifty random moments, and compares the results
@@ -28,7 +28,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick fuzz crash orders crash-test bench golden maintainers model accuracy reading audit format lint types rooms settings
+.PHONY: help demo up test slow fuzz crash orders crash-test bench golden maintainers model accuracy reading audit format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -63,10 +63,10 @@ demo: $(VENV)/run.stamp
 
 test: lint types rooms settings
 	@echo "== tests"
-	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m "not slow"
 
-quick: $(VENV)/dev.stamp
-	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) -m "not slow"
+slow: $(VENV)/dev.stamp
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m slow
 
 # --- the parts of `make test` -------------------------------------------------------------------
 lint: $(VENV)/dev.stamp
