@@ -2,7 +2,8 @@
 #
 #   make demo          run the demo, then serve it at http://127.0.0.1:8000/   (SERVE=0: end after the table)
 #   make test          lint, types, rooms, migrations, tests, in minutes; what this machine lacks is skipped, and said
-#   make slow          the tests that take seconds each: browsers, real servers, kills; CI runs them after `make test`
+#   make quick         the tests that don't take seconds each
+#   make long          the tests of many kills, orders, servers and machines; CI runs them after `make test`
 #   make up            web server, worker and scheduler, configured by the environment
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills archive readings at fifty random moments, and compares the results
@@ -28,7 +29,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test slow fuzz crash orders crash-test bench golden maintainers model accuracy reading audit format lint types rooms settings
+.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading audit format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -63,10 +64,13 @@ demo: $(VENV)/run.stamp
 
 test: lint types rooms settings
 	@echo "== tests"
-	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m "not slow"
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m "not long"
 
-slow: $(VENV)/dev.stamp
-	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m slow
+quick: $(VENV)/dev.stamp
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) -m "not slow"
+
+long: $(VENV)/dev.stamp
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m long
 
 # --- the parts of `make test` -------------------------------------------------------------------
 lint: $(VENV)/dev.stamp

@@ -55,8 +55,12 @@ def pytest_configure() -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
-# Tests that take seconds go first, so that no process is left alone with one at the end.
+# Tests that take seconds go first, so that no process is left alone with one at the end. What is long is slow, too.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("slow")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

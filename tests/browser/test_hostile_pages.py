@@ -11,6 +11,7 @@ from tests.browser.site import Site
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hostile_pages")]  # one browser for all
 
 
+@pytest.mark.long
 def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
     page = visit("/", "kim")
     ask = "from tracker.models import *; r = Report.objects.get(tag='f' * 16);"

@@ -173,9 +173,14 @@ def test_rows_are_two_lines_or_three(visit: Open) -> None:
     assert max(heights) <= 75  # with three lines of parameters, or of state
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_nothing(visit: Open, site: Site, scheme: str, width: int) -> None:
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in [(1280, "dark"), (390, "light"), (390, "dark")]),
+    ],
+)
+def test_axe_finds_nothing(visit: Open, site: Site, width: int, scheme: str) -> None:
     page = visit("/", "kim", width=width, color_scheme=scheme, expects_errors=True)  # about the expired link
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 NUDGE = "from bot.tasks import send_mail; send_mail.delay()"
 
 
+@pytest.mark.long
 def test_an_enqueued_task_over_redis_sends_the_mail(tmp_path: Path, redis: str) -> None:
     catcher = serve(DemoInbox(tmp_path / "inbox"), free_port())
     env = {

@@ -402,7 +402,7 @@ execute_from_command_line(["manage.py", *sys.argv[1:]])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_full_disk_when_a_mail_has_gone_out(tmp_path: Path) -> None:
     """It is in doubt then, nothing more is sent, and once there is room, the list's copy tells what became of it."""
     catcher = serve(DemoInbox(tmp_path / "inbox"), free_port())

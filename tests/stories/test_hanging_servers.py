@@ -162,7 +162,7 @@ def wait(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_approved_mail_leaves_while_list_servers_hang(tmp_path: Path, redis: str) -> None:
     """Among 100 archives three servers hang, over HTTP, git and IMAP: the mail leaves within two beats."""
     hang_for_all(tmp_path, redis)

@@ -135,6 +135,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     process.end()
 
 
+@pytest.mark.long
 def test_a_whole_report_without_a_click(tmp_path: Path, identity: BotIdentity) -> None:
     """A result goes in, the mail leaves, a signed reply comes back, git has the fix, and the table says fixed."""
     running = Running(tmp_path, PERFWORK_TRUST="verified")
@@ -167,6 +168,7 @@ def test_a_whole_report_without_a_click(tmp_path: Path, identity: BotIdentity) -
         running.end()
 
 
+@pytest.mark.long
 def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running, identity: BotIdentity) -> None:
     world = World(running.directory / "pen", identity)  # only to write results and letters with
     world.git, world.now = running.tree, START
@@ -198,6 +200,7 @@ def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running,
     assert sorted(each.name for each in (running.directory / "var" / "drop" / "done").iterdir()) == ["1.json", "2.json"]
 
 
+@pytest.mark.long
 def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "demo.log"
     command = [sys.executable, "manage.py", "demo", "--bind", f"127.0.0.1:{port}"]

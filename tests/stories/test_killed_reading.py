@@ -106,6 +106,7 @@ def dense(shared: Path, folder: Path) -> Path:
     return epoch
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make_archive", "fewest"), [(archive, 80), *([(dense, 70)] if KILLS >= 50 else [])])
 def test_killed_at_any_moment(
     shared: Path, tmp_path: Path, make_archive: Callable[[Path, Path], Path], fewest: int

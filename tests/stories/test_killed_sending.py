@@ -26,6 +26,7 @@ def crash(*command: str) -> dict[str, Any]:
     return figures
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("database", "broker"), [("sqlite", "filesystem"), ("postgresql", "redis")])
 def test_killed_at_random_moments(database: str, broker: str, request: pytest.FixtureRequest) -> None:
     where = request.getfixturevalue("postgres") if database == "postgresql" else database
@@ -36,6 +37,7 @@ def test_killed_at_random_moments(database: str, broker: str, request: pytest.Fi
     assert [figures[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
 
 
+@pytest.mark.long
 def test_three_workers_send_thousands_of_mails_once(postgres: str) -> None:
     """Two from the beginning, a third midway; on PostgreSQL, where they claim at the same time."""
     figures = crash("tests.crash.several", "--mails", str(MAILS), "--database", postgres)
@@ -44,6 +46,7 @@ def test_three_workers_send_thousands_of_mails_once(postgres: str) -> None:
     assert [figures[name] for name in ("mails", "lost", "twice", "doubtful", "unrecorded")] == [MAILS, 0, 0, 0, 0]
 
 
+@pytest.mark.long
 def test_killed_between_statements() -> None:
     figures = crash("tests.crash.statements", "--every", "23")
     assert figures["killed"] > 20

@@ -131,10 +131,12 @@ def rabbitmq() -> Iterator[str]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
+@pytest.mark.long
 def test_an_approved_mail_leaves_while_list_servers_hang(tmp_path: Path, rabbitmq: str) -> None:
     hang_for_all(tmp_path, rabbitmq)
 
 
+@pytest.mark.long
 def test_nudges_over_rabbitmq_and_a_worker_that_is_killed(tmp_path: Path, rabbitmq: str) -> None:
     """The crash of tests/crash, short, over this broker: nothing lost, nothing twice."""
     arguments = ("--mails", "60", "--kills", "6", "--broker", rabbitmq)

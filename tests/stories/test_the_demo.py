@@ -66,6 +66,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert all(json.loads(line)["evidence"] for line in events)
 
 
+@pytest.mark.long
 def test_the_demo_tells_the_same_on_postgresql(tmp_path: Path, postgres: str) -> None:
     assert_the_story(played(tmp_path / "var", DATABASE_URL=postgres)[1])
 

@@ -21,6 +21,7 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
@@ -36,6 +37,7 @@ def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
     (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "archives.md").read_text(), re.S)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

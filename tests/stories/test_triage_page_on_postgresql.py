@@ -26,6 +26,7 @@ AGAIN = (
 )
 
 
+@pytest.mark.long
 def test_the_triage_page_is_the_same_on_postgresql(postgres: str, tmp_path: Path) -> None:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     env = {**ours, "DATABASE_URL": postgres.replace("postgresql://", "postgres://", 1)}

@@ -115,7 +115,7 @@ def run_all(commands: Sequence[Sequence[str]], environment: dict[str, str]) -> l
     return printed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.django_db
 def test_two_workers_on_postgresql_leave_the_same_database(
     shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime, postgres: str
@@ -164,7 +164,7 @@ def threads(shared: Path, folder: Path, identity: BotIdentity, now: datetime) ->
     return list(dict.fromkeys(mails))[:200]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.django_db
 @pytest.mark.parametrize("chosen", [dense, threads])
 def test_any_order_leaves_the_same_database(

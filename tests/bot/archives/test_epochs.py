@@ -367,7 +367,7 @@ def test_a_mail_that_is_lost_is_asked_for_again_and_the_error_stays(inbox: DemoI
     assert Message.objects.filter(message_id="20@x").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.django_db
 def test_git_complains_more_than_a_pipe_holds(tmp_path: Path, now: datetime) -> None:
     inbox = DemoInbox(tmp_path / "list")

@@ -56,7 +56,7 @@ def take_all(mails: list[RawMail], identity: BotIdentity, now: datetime, size: i
     return tally
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.django_db
 def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdentity, now: datetime) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
@@ -77,7 +77,7 @@ def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdenti
         assert other == seen[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.django_db
 def test_stage_one_loses_nothing_that_parsing_everything_finds(
     shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime

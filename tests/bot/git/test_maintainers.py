@@ -127,7 +127,7 @@ def test_no_pattern_takes_long(evil: str) -> None:
     known.of(["a" * 4000 + "!"], "a" * 500_000 + "!")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_as_get_maintainer_has_it(tmp_path: Path) -> None:
     """Commits of invented files against the script itself, each asked once; `make maintainers` compares 200."""
     need("linux-source")

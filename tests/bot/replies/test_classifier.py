@@ -132,7 +132,7 @@ def test_the_model_is_small() -> None:
     assert set(load().effects) == set(examples.EFFECTS)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_model_was_learned_from_these_examples(shared: Path) -> None:
     """If this fails, an example, a rule or a feature has changed since: run `make model`."""
     from benchmarks.accuracy.model import training_data

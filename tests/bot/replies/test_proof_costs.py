@@ -30,7 +30,7 @@ def acting(shared: Path, name: str, identity: BotIdentity) -> set[str]:
     return {each["message_id"] for each in found if any(effect["mode"] == "auto" for effect in each["effects"])}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["threads-dev", "threads-dev-2"])
 def test_not_one_in_twenty_is_lost_to_proofs(shared: Path, lkp: BotIdentity, name: str) -> None:
     labelled = json.loads((shared / f"{name}.json").read_text())

@@ -42,7 +42,7 @@ def test_the_final_states_of_the_labelled_threads(labelled_threads: list[replies
     assert not closed & {each.state for each in labelled_threads}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_each_thread_is_read_without_what_was_learned_from_it_alone(labelled_threads: list[replies.Thread]) -> None:
     left_out = [reply for thread, _ in replies.cross_validated(labelled_threads) for reply in thread.replies]
     found = replies.figures(left_out)

@@ -228,6 +228,6 @@ def test_two_processes_take_the_same_results_once_on_sqlite(world: World) -> Non
     two_at_once(world, 1000)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_take_the_same_results_once_on_postgresql(world: World, postgres: str) -> None:
     two_at_once(world, 1000, DATABASE_URL=postgres)

@@ -141,7 +141,7 @@ def first_of_tag_contains(repository: Path, sha: str) -> str:
     return found[0][1] if found else ""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_thousand_commits_land_where_git_says(tmp_path: Path) -> None:
     repository = tmp_path / "linux.git"
     build(repository, history(1, 1200))
