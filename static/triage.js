@@ -84,6 +84,14 @@
       return htmx.ajax("POST", undoForm.getAttribute("action"), { source: "#told", target: "#told", swap: "afterbegin", values });
     });
   };
+  // A changed row has an Undo of its own; a message that offers the same loses it.
+  const undoBatch = (button) => {
+    requests = requests.catch(() => {}).then(() => {
+      document.querySelector(`#told form input[name=batch][value="${button.value}"]`)?.form.remove();
+      const values = { batch: button.value, csrfmiddlewaretoken: form.elements.csrfmiddlewaretoken.value };
+      return htmx.ajax("POST", button.formAction, { source: "#told", target: "#told", swap: "afterbegin", values });
+    });
+  };
   const expand = (row) => {
     if (row.nextElementSibling?.classList.contains("brief")) return row.nextElementSibling.remove();
     const details = document.createElement("tr");
@@ -139,6 +147,9 @@
     } else if (event.target.closest?.("#told form button")) {
       event.preventDefault();
       undo();
+    } else if (event.target.name === "batch" && event.target.formAction) {
+      event.preventDefault();
+      undoBatch(event.target);
     }
   });
   // Error responses are one line of plain text; show it where other responses are shown.

@@ -54,6 +54,14 @@ def test_many_at_once_and_back(visit: Open) -> None:
     expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(4)
     page.keyboard.press("u")
     expect(page.locator("#told li").first).to_contain_text("4 undone.")
+    page.keyboard.press("x")
+    page.keyboard.press("d")
+    changed = page.locator("tr:has(td.status del)")  # the row says what it was, and takes it back
+    expect(changed).to_have_count(1)
+    expect(changed.locator("td.status")).to_contain_text("→")
+    changed.get_by_role("button", name="Undo").click()
+    expect(page.locator("#told li").first).to_contain_text("1 undone.")
+    expect(page.locator("td.status del")).to_have_count(0)
     expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(0)
     page.goto(page.url.partition("/v5.6")[0] + f"/report/{page.locator(f'.r{first} code').inner_text()}/")
     expect(page.locator(".timeline")).to_contain_text("undone")
@@ -119,6 +127,7 @@ def test_keys_are_left_alone_where_they_are_others(visit: Open) -> None:
 
 def test_filters_work_by_mouse(visit: Open) -> None:
     page = visit("/v5.6/")
+    page.click("text=Filters")
     page.select_option("select[name=state]", "working")
     page.click("text=Show")
     expect(page.locator("table.desk tbody tr[data-row]")).to_have_count(2)
@@ -126,6 +135,7 @@ def test_filters_work_by_mouse(visit: Open) -> None:
     assert "state!=working" in page.url
     expect(page.locator("td.status", has_text="is working")).to_have_count(0)
     page.click("text=show all")
+    page.click("text=Filters")
     page.check("input[name=improvements]")
     page.click("text=Show")
     expect(page.locator("table.desk tbody tr.improvement")).to_have_count(26)  # one is in both sections
@@ -150,7 +160,7 @@ def test_the_same_without_a_line_of_script(visit: Open) -> None:
     expect(page.locator("#told")).to_contain_text("2 reports changed.")
     page.click("#told button")
     expect(page.locator("#told")).to_contain_text("2 undone.")
-    page.locator("th a").first.click()
+    page.locator("tbody th a").first.click()
     page.select_option("select[name=do]", "note")
     page.fill("textarea", "**bold** words")
     page.click("button:text-is('Set')")

@@ -58,6 +58,7 @@ def served(tmp_path: Path) -> Iterator[str]:
     running.wait(30)
 
 
+@pytest.mark.long
 def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> None:
     by_command, by_pipe = BLOCKS[:2]
     done = shell(by_command, tmp_path)
@@ -93,6 +94,7 @@ def test_a_result_with_curl(served: str, tmp_path: Path) -> None:
     assert " 401 " in stranger.stdout.splitlines()[0]
 
 
+@pytest.mark.long
 def test_a_directory_that_is_dropped(served: str, tmp_path: Path) -> None:
     """The worker of `up` takes files and directories, each whole, and moves them where they belong."""
     drop = tmp_path / "drop"

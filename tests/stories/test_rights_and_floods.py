@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -242,10 +241,10 @@ def test_a_forged_sender_gets_no_answer(world: World) -> None:
 # --- floods ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[int]:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The web server that `up` starts, with an empty database; its port."""
-    env = {"PATH": "/usr/bin:/bin", "PERFWORK_VAR": str(tmp_path), "LOG_LEVEL": "ERROR"}
+    env = {"PATH": "/usr/bin:/bin", "PERFWORK_VAR": str(tmp_path_factory.mktemp("served")), "LOG_LEVEL": "ERROR"}
     subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=env, check=True)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -281,6 +280,7 @@ def still_open(client: socket.socket) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("served")
 @pytest.mark.parametrize(
     "half",
     [
@@ -306,6 +306,7 @@ def test_half_sent_requests_stop_nobody(served: int, half: bytes) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("served")
 def test_readers_who_stop_reading_stop_nobody(served: int) -> None:
     """An answer waits in a file for its reader, and no thread does."""
     with ExitStack() as stack:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import html
-from datetime import timedelta
+import re
+from datetime import datetime, timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -17,7 +18,19 @@ from bot.outbox.composer import compose_due
 from bot.outbox.follow_ups import compose_follow_ups
 from tests.tracker.lines import NOW, line
 from tests.world import DANA, World, message_id
-from tracker.models import Commit, Event, Machine, Message, Metric, OutgoingMail, RawMessage, Release, Report, SavedView
+from tracker.models import (
+    Commit,
+    Event,
+    Machine,
+    Message,
+    Metric,
+    OutgoingMail,
+    RawMessage,
+    Release,
+    ReleaseCandidate,
+    Report,
+    SavedView,
+)
 from tracker.services import mail_transitions
 
 
@@ -132,7 +145,53 @@ def test_a_report_takes_thirteen_queries_whatever_its_thread(world: World, toni:
 )
 def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: int, words: str) -> None:
     line(1, merged_release="v5.6", machine="m1")
-    assert words in text(client, path, status)
+    assert words in unescape(text(client, path, status))
+
+
+def test_a_filter_that_is_wrong_is_marked_and_the_others_are_kept(client: Client, db: None) -> None:
+    line(1, merged_release="v5.6", machine="m1")
+    page = text(client, "/v5.6/?machine=m1&state=lost&age=soon", 400)
+    assert page.count('aria-invalid="true"') == 2
+    assert '<input name="machine" value="m1" size="24" maxlength="500">' in page
+    assert re.search(r'name="state" value="lost"[^>]* aria-invalid="true" aria-describedby="why"', page)
+    assert 'href="?"' in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ("/v5.6/?state=open&machine=&q=&order=", "/v5.6/?state=open"),
+        ("/v5.6/?q=", "/v5.6/"),
+        ("/machine/m1/?state=&metric!=x", "/machine/m1/?metric!=x"),
+    ],
+)
+def test_an_address_holds_no_empty_fields(client: Client, db: None, asked: str, shown: str) -> None:
+    line(1, merged_release="v5.6", machine="m1")
+    response = client.get(asked)
+    assert (response.status_code, response["Location"]) == (302, shown)
+
+
+def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now: datetime) -> None:
+    release = Release.objects.get_or_create(version="v5.6", defaults={"number": 5006})[0]
+    ReleaseCandidate.objects.create(release=release, number=4, version="v5.6-rc4", tagged_at=now)
+    ReleaseCandidate.objects.create(release=release, number=5, version="v5.6-rc5", tagged_at=now - timedelta(days=3))
+    line(1, merged_release="v5.6", state="no_response", reported_at=now - timedelta(days=1))
+    line(2, merged_release="v5.6", state="fixed", reported_at=now - timedelta(days=9), closed_at=now)
+    line(3, merged_release="v5.6", state="no_response", reported_at=now - timedelta(days=9))
+    page = text(client, "/v5.6/")
+    links = dict(re.findall(r'<a href="(\?[^"]*)"(?: aria-current="true")?>([^<]+)</a> (?=<a|</nav)', page))
+    names = {name: unescape(href) for href, name in links.items()}
+    assert list(names)[:5] == ["Open", "Unanswered", "Fix proposed", "Fix queued", "Blocking"]
+    shown = {name: re.findall(r'data-row="(\d+)"', text(client, f"/v5.6/{href}")) for name, href in names.items()}
+    assert {name: len(rows) for name, rows in shown.items() if rows} == {
+        "Open": 2,
+        "Unanswered": 2,
+        "New since -rc5": 1,
+        "Closed since -rc5": 1,
+    }
+    assert 'aria-current="true">Open</a>' in text(client, "/v5.6/?state=open")
+    assert "<small>2 open, 1 closed</small>" in page
+    assert client.get("/v5.6/?reported_after=soon").status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -176,7 +235,7 @@ def test_names_of_every_kind_have_pages(client: Client, db: None, name: str) -> 
     for kind in ("machine", "metric", "subsystem", "author"):
         listed = text(client, f"/{kind}/")
         link = listed.partition("<tbody>")[2].partition('href="')[2].partition('"')[0]
-        assert "mm: change 1" in text(client, html.unescape(link)), (kind, link)
+        assert "mm: change 1" in text(client, unescape(link)), (kind, link)
 
 
 @pytest.mark.parametrize("name", ["a/b@x", "100%@x", "häuf☃@x", "50%2F@x", "a?b#c@x", '"quoted id"@x'])

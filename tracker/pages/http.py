@@ -24,6 +24,18 @@ def cleaned(form: QueryDict, name: str, max_length: int = 2000) -> str:
     return form.get(name, "")[:max_length].replace("\0", "")
 
 
+def without_empty(request: HttpRequest) -> str:
+    """Return the address of a form's query without its empty fields, which nobody needs to see or to pass on; "" if
+    there are none.
+    """
+    if "" not in (value for values in request.GET.lists() for value in values[1]):
+        return ""
+    left = request.GET.copy()
+    for name, values in request.GET.lists():
+        left.setlist(name, [value for value in values if value])
+    return f"{request.path}?{left.urlencode(safe='!')}" if any(left.values()) else request.path
+
+
 def username(request: HttpRequest) -> str:
     """Return the username of the signed-in user."""
     assert isinstance(request.user, AbstractUser)

@@ -97,6 +97,7 @@ class ActionOutcome:
     """The outcome of an action: the keys of the reports that changed, and the others by reason."""
 
     changed: list[int] = field(default_factory=list)
+    before: dict[int, str] = field(default_factory=dict)  # the status of each of these before
     overtaken: list[Report] = field(default_factory=list)  # changed by someone else in the meantime
     idle: list[Report] = field(default_factory=list)  # the action would change nothing
     forbidden: list[Report] = field(default_factory=list)
@@ -134,6 +135,7 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
             outcome.idle.append(report)
         else:
             outcome.changed.append(report.pk)
+            outcome.before[report.pk] = report.status
             row = event_log.event_row(
                 report, event, action.at, action.argument.strip() if action.kind is EventKind.NOTED else ""
             )

@@ -223,7 +223,7 @@ def two_at_once(world: World, count: int, **env: str) -> None:
     assert len({(row["report"], row["metric"]) for row in rows}) == 3 * count
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_take_the_same_results_once_on_sqlite(world: World) -> None:
     two_at_once(world, 1000)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from tracker.pages.browse import queries
-from tracker.pages.http import error_response
+from tracker.pages.http import without_empty
 from tracker.pages.triage.action_keys import ACTION_KEYS
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
+from tracker.pages.triage.views import invalid_query
 from tracker.services.accounts.roles import CHANGE_REPORTS
 
 
@@ -21,6 +22,8 @@ def catalog(request: HttpRequest, kind: str) -> HttpResponse:
 def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     """Show one of them: its reports as the URL requests, and its statistics."""
     now = timezone.now()
+    if address := without_empty(request):
+        return redirect(address)
     params = request.GET.copy()
     params.setdefault("improvements", "on")
     if any(params.get(position) for position in ("after", "before", "end")):
@@ -28,6 +31,6 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     try:
         query = TriageQuery.from_query(params, now)
     except InvalidQuery as error:
-        return error_response(str(error))
+        return invalid_query(request, error)
     context = {"page": queries.page(kind, name, query, now), "query": query, "actions": ACTION_KEYS}
     return render(request, "browse/name.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})

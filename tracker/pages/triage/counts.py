@@ -15,6 +15,7 @@ from django.db.models import Count as Number
 from django.db.models import OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce
 
+from tracker.domain.events import OPEN
 from tracker.models import Release, Report
 
 KEEP = 60.0  # seconds
@@ -43,7 +44,7 @@ class Count:
     number: int
 
 
-Counts = Mapping[str, Sequence[Count]]
+Counts = Mapping[str, Sequence[Count]]  # by filter; by section, how many are open and closed
 
 
 def newest(column: str) -> Subquery:
@@ -79,15 +80,19 @@ def _counted(version: str) -> Counts:
     parts = [
         Report.objects.filter(**{column: version})
         .order_by()
-        .values_list(Value(name), Cast(counted, TextField()))
+        .values_list(Value(section), Value(name), Cast(counted, TextField()))
         .annotate(number=Number("pk"))
-        for column in ("merged_release", "shift_left_release")
+        for section, column in (("merged", "merged_release"), ("shifted", "shift_left_release"))
         for name, counted in COUNTED.items()
     ]
     tallies: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
-    for name, value, number in parts[0].union(*parts[1:], all=True):
+    sections: dict[str, Counter[str]] = {"merged": Counter(), "shifted": Counter()}
+    for section, name, value, number in parts[0].union(*parts[1:], all=True):
         tallies[name][value] += number
-    return {name: _offered(name, tally) for name, tally in tallies.items()}
+        if name == "state":
+            sections[section]["open" if value in OPEN else "closed"] += number
+    by_section = {name: [Count(*each) for each in tally.items()] for name, tally in sections.items()}
+    return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **by_section}
 
 
 def _offered(name: str, tally: Counter[str]) -> list[Count]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import django_filters
@@ -83,6 +83,16 @@ class Spans(Texts):
         return text
 
 
+class Days(Texts):
+    """Days: 2026-03-01."""
+
+    def one(self, text: str) -> str:
+        try:
+            return date.fromisoformat(text).isoformat()
+        except ValueError:
+            raise forms.ValidationError(f"expected a day like 2026-03-01; found {text[:40]!r}") from None
+
+
 class AnyOf(django_filters.Filter):
     """Rows whose column has one of the values."""
 
@@ -133,6 +143,15 @@ class Since(AnyOf):
             return Q(pk__in=())
 
 
+class OnOrAfter(AnyOf):
+    """Rows whose time is on this day or later."""
+
+    field_class = Days
+
+    def condition(self, values: list[str]) -> Q:
+        return Q(**{f"{self.field_name}__gte": datetime.fromisoformat(min(values)).replace(tzinfo=UTC)})
+
+
 class ContainsWords(AnyOf):
     """Rows that contain all the words; negated, rows that contain none of them."""
 
@@ -173,6 +192,8 @@ _POSITIVE: dict[str, Any] = {
     "stable": Flag(field_name="lacks_fix", known=["missing"]),
     "age": Since(field_name="reported_at"),
     "silence": Since(field_name="last_human_reply_at"),
+    "reported_after": OnOrAfter(field_name="reported_at"),
+    "closed_after": OnOrAfter(field_name="closed_at"),
     "q": ContainsWords(),
 }
 NAMES = ("subsystem", "suite", "metric", "machine", "author")  # free text: checked for typos

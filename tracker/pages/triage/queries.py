@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Exists, F, Prefetch, QuerySet
+from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet, Subquery
 
 from tracker.documents.triage_table import LIMIT, PrintedRow, PrintedTable
-from tracker.models import Finding, Release, Report
+from tracker.models import Finding, Release, ReleaseCandidate, Report
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage import rows as lines
+from tracker.pages.triage.counts import Counts
 from tracker.pages.triage.filters import NAMES, NOT
 from tracker.pages.triage.query import SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
@@ -32,6 +33,8 @@ class TriageSection:
     group: str
     after: str
     before: str
+    open: int | None = None
+    closed: int | None = None
 
     @property
     def groups(self) -> Iterator[tuple[str, list[lines.TriageRow]]]:
@@ -52,6 +55,15 @@ def sections(version: str, query: TriageQuery, now: datetime) -> list[TriageSect
     return [
         section(name, HEADINGS[name], Report.objects.filter(**{SECTIONS[name]: version}), query, now, size)
         for name in names
+    ]
+
+
+def counted(sections: Iterable[TriageSection], counts: Counts) -> list[TriageSection]:
+    """Return the sections with how many of their reports are open and closed, whatever the filters."""
+    totals = {name: {each.value: each.number for each in counts.get(name, ())} for name in HEADINGS}
+    return [
+        replace(each, open=totals[each.name].get("open", 0), closed=totals[each.name].get("closed", 0))
+        for each in sections
     ]
 
 
@@ -94,6 +106,15 @@ def chosen(keys: Iterable[int], now: datetime) -> list[lines.TriageRow]:
     """Return the rows of these reports as they are now."""
     found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*lines.COLUMNS)
     return [lines.row_of(row, now) for row in found]
+
+
+def candidate_annotations() -> dict[str, Subquery]:
+    """Return annotations with the newest -rc of a release and its time, to add to an existing query."""
+    newest = ReleaseCandidate.objects.filter(release=OuterRef("pk")).order_by("-number")
+    return {
+        "candidate": Subquery(newest.values("number")[:1]),
+        "candidate_at": Subquery(newest.values("tagged_at")[:1]),
+    }
 
 
 def name_annotations(active_filters: Mapping[str, tuple[str, ...]]) -> dict[str, Exists]:

@@ -32,7 +32,12 @@ POSITIONS = ("after", "before", "end")
 
 
 class InvalidQuery(ValueError):
-    """The query string is invalid; the message names the parameter and what was expected."""
+    """The query string is invalid; the message names each parameter and what was expected: "state: expected …; …"."""
+
+    @property
+    def names(self) -> set[str]:
+        """The parameters that are wrong."""
+        return {part.partition(":")[0].strip("'\"") for part in str(self).split("; ")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,11 @@ class TriageQuery:
     def text(self) -> str:
         """The query string without the page, as a saved view stores it."""
         return self.url()[1:]
+
+    @property
+    def ordered(self) -> dict[str, str]:
+        """The query string of this table in each order."""
+        return {order: self.url(order=order if order != "urgency" else "") for order in ORDERS}
 
     def url(self, **changes: str) -> str:
         """Return the query string, with its question mark, with some parameters changed."""

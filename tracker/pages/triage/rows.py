@@ -59,6 +59,12 @@ class TriageRow:
     lacks_fix: bool
     state: str
     status: str
+    was: str = ""  # the status before the change that this row answers
+    batch: str = ""  # with which that change can be undone
+
+    @property
+    def undo_url(self) -> str:
+        return reverse("undo-change")
 
     @property
     def url(self) -> str:

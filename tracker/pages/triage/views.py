@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import NoReturn
 
 from django.contrib import messages
+from django.contrib.auth.models import AbstractUser
 from django.db.models import Case, Q, QuerySet, When
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -16,35 +20,50 @@ from django.views.decorators.http import require_POST, require_safe
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.models import Release, SavedView
-from tracker.pages.http import cleaned, error_response, is_key, redirect_back, sign_in_required, username
+from tracker.pages.http import (
+    cleaned,
+    error_response,
+    is_key,
+    redirect_back,
+    sign_in_required,
+    username,
+    without_empty,
+)
 from tracker.pages.triage import counts, exports, queries
 from tracker.pages.triage.action_keys import ACTION_KEYS, BY_NAME, ActionKey
 from tracker.pages.triage.controls import controls
+from tracker.pages.triage.presets import presets
 from tracker.pages.triage.query import GROUPS, ORDERS, InvalidQuery, TriageQuery
 from tracker.services import report_actions
 from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
 from tracker.services.enqueue import enqueue
 
+NAMED = 2  # reports whose new state a message says
+
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
     """Show both sections as the URL requests (filters.py, question.py); 400 names an invalid parameter."""
     now = timezone.now()
+    if address := without_empty(request):
+        return redirect(address)
     releases = counts.stamped(Release.objects.filter(version=version))
     try:
         query = TriageQuery.from_query(request.GET, now)
     except InvalidQuery as error:
-        return error_response(str(error)) if releases.exists() else _no_release(version)
-    release = releases.annotate(**queries.name_annotations(query.active_filters)).first()
+        return invalid_query(request, error) if releases.exists() else _no_release(version)
+    annotations = {**queries.name_annotations(query.active_filters), **queries.candidate_annotations()}
+    release = releases.annotate(**annotations).first()
     if release is None:
         return _no_release(version)
     if errors := queries.unknown_names(query.active_filters, release):
-        return error_response("; ".join(errors))
-    sections = queries.sections(version, query, now)
+        return invalid_query(request, InvalidQuery("; ".join(errors)))
+    numbers = counts.counts(release)
     context = {
         "release": release,
-        "sections": sections,
+        "sections": queries.counted(queries.sections(version, query, now), numbers),
+        "presets": presets(query.text, _candidate(release), *_person(request)),
         "query": query,
-        "controls": controls(query, counts.counts(release)),
+        "controls": controls(query, numbers),
         "orders": ORDERS,
         "groups": GROUPS,
         "actions": ACTION_KEYS,
@@ -52,6 +71,24 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         "may_change": request.user.has_perm(CHANGE_REPORTS),  # others change their own reports on their pages
     }
     return render(request, "triage/table.html", context)
+
+
+def _candidate(release: Release) -> tuple[str, datetime] | None:
+    """Return the newest -rc of a release that came with `candidate_annotations`."""
+    number, at = release.candidate, release.candidate_at  # type: ignore[attr-defined]
+    return (f"{release.version}-rc{number}", at) if number and at else None
+
+
+def _person(request: HttpRequest) -> tuple[str, str]:
+    """Return the username and the address of who is signed in, "" for others."""
+    return (username(request), request.user.email) if isinstance(request.user, AbstractUser) else ("", "")
+
+
+def invalid_query(request: HttpRequest, error: InvalidQuery) -> HttpResponse:
+    """Show which filter can't be understood, all of them to correct, and the way on."""
+    fields = [(name, value) for name, values in request.GET.lists() for value in values][:50]
+    context = {"error": str(error), "fields": [(name, value[:300], name in error.names) for name, value in fields]}
+    return render(request, "triage/invalid.html", context, status=400)
 
 
 @require_safe
@@ -105,7 +142,7 @@ def change(request: HttpRequest) -> HttpResponse:
         return error_response(f"{action.label}: {error}")
     if report_action.notify_thread and outcome.changed:
         enqueue("take_results")
-    return _respond(request, outcome.summary(), list(revisions), report_action.batch if outcome.changed else "")
+    return _respond(request, outcome.summary(), list(revisions), report_action.batch, outcome.before)
 
 
 def _report_action(request: HttpRequest, action: ActionKey) -> report_actions.ReportAction:
@@ -134,13 +171,20 @@ def undo(request: HttpRequest) -> HttpResponse:
     return _respond(request, text, changed)
 
 
-def _respond(request: HttpRequest, text: str, keys: list[int], batch: str = "") -> HttpResponse:
+def _respond(
+    request: HttpRequest, text: str, keys: list[int], batch: str = "", before: Mapping[int, str] | None = None
+) -> HttpResponse:
     """Report the outcome: for htmx as a fragment with the updated rows, else as a message after a redirect.
 
-    `batch`: the key of the action, if it can be undone.
+    `batch`: the key of the action; `before`: the status of each report that it changed, which can be undone.
     """
+    before = before or {}
+    batch = batch if before else ""
     if not request.headers.get("HX-Request"):
         messages.info(request, text, extra_tags=batch)
         return redirect_back(request)
     rows = queries.chosen(keys, timezone.now())
+    rows = [replace(row, was=before[row.pk], batch=batch) if row.pk in before else row for row in rows]
+    if named := [f"{row.sha10}: {row.status}." for row in rows if row.pk in before][:NAMED]:
+        text = " ".join([text, *named])
     return render(request, "triage/changed.html", {"text": text, "batch": batch, "rows": rows, "may_change": True})
