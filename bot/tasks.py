@@ -65,10 +65,13 @@ def compose_mail() -> None:
 def take_results() -> int:
     """Read results from the drop directory, and compose mail for new ones. Return how many were read."""
     taken = take_dropped(settings.PERFWORK_DROP, tree_paths(), timezone.now())
+    try:
+        extend_curves(timezone.now())  # before mail is composed, which says what is known of the place
+    except Exception:  # it must not block mail
+        log.exception("the curves could not be extended")
     compose_mail()
     if not settings.PERFWORK_APPROVE_FIRST:
         approve_answers(timezone.now())
-    extend_curves(timezone.now())
     return taken
 
 

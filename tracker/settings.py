@@ -195,6 +195,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "tracker.pages.navigation.navigation",
             ],
             "builtins": ["tracker.templatetags.words"],
         },

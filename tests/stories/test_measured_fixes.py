@@ -49,7 +49,7 @@ def test_a_measured_fix_is_told_with_numbers(world: World, with_fix: float, outc
     parsed = read(mail)
     assert outcome in parsed.text
     assert f'fix:     {sha} ("{FIX}")' in parsed.text
-    assert f"with the fix:  700.00 -> {with_fix if with_fix > 999 else f'{with_fix}.00'} 1/s" in parsed.text
+    assert f"with fix:      700.00 -> {with_fix if with_fix > 999 else f'{with_fix}.00'} 1/s" in parsed.text
     assert ("\nTested-by: Perfwork <perfbot+" + report.tag in parsed.text) is tested
     assert (mail.state, mail.reason) == (OutgoingState.APPROVED, "")
     assert [each.email for each in parsed.to] == [LEE.email]

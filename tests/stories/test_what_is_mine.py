@@ -37,7 +37,7 @@ def test_an_author_sees_what_awaits_them(db: None, django_assert_max_num_queries
     assert "another author" not in page
     assert "fixed long ago" not in page
     assert 'name="do"' not in page  # changes on the report's own page
-    assert '<a href="/mine/">Mine</a>' in client.get("/").content.decode()
+    assert '<a href="/mine/">My reports</a>' in client.get("/").content.decode()
 
 
 def test_a_triager_sees_their_assignments(db: None) -> None:

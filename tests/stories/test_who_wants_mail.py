@@ -243,7 +243,10 @@ def test_a_forged_mail_unsubscribes_nobody(world: World, client: Client, moody: 
     link = SignIn.objects.get()  # asked once, for three mails
     assert mail_links(SmtpTransport(server), world.identity, link.asked_at) == 1
     (raw,) = mood.taken
-    assert (mood.reached, b"asks Perfwork to send you no more mail" in raw) == ([[LEE.email]], True)
+    assert (
+        mood.reached,
+        b"asks Perfwork to send you no more" in raw,
+    ) == ([[LEE.email]], True)
     SignIn.objects.update(asked_at=timezone.now())  # the pages' clock is not the test's
     path = reverse("confirm-opt-out", args=[opt_out_links.token(link)])
     assert "Stop all mail to" in client.get(path).content.decode()

@@ -321,7 +321,7 @@ def test_the_page_and_its_points(index: None, client: Client, django_assert_max_
     assert 'href="/index/v6.3/#point"' in page
     with django_assert_max_num_queries(11):
         point = client.get("/index/v6.3/").content.decode()
-    assert "2 of 2 benchmarks, against v6.1" in point
+    assert "2 of 2 benchmarks, chained from v6.1" in point
     assert "+21.0%" in point
     assert "+25.0%" in point
     assert 'aria-current="true"' in point

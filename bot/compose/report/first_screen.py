@@ -133,7 +133,8 @@ def _bisected(report: ReportData) -> Iterator[Fact]:
     parts = []
     if report.good and report.bad:
         steps = f" in {counted(report.bisect_steps, 'step')}" if report.bisect_steps else ""
-        parts.append(f"{report.good} (good) to {report.bad} (bad){steps}")
+        good, bad = ("good", "bad") if report.verdict is Verdict.REGRESSION else ("before", "after")
+        parts.append(f"{report.good} ({good}) to {report.bad} ({bad}){steps}")
     phrases = {"still-bad": "still bad on", "good": "good again on", "good-after-revert": "good with it reverted on"}
     shown = sorted(report.rechecks, key=lambda each: each.state != "good-after-revert")
     parts.extend(f"{phrases[each.state]} {each.ref}" for each in shown[:4] if each.state in phrases)

@@ -40,7 +40,7 @@ def _config(report: ReportData) -> Iterator[str]:
     for name, text in (("config", build.kconfig), ("kernel's command line", switched_on)):
         for pattern, what in _FALSIFIES.items():
             if found := re.search(pattern, text, re.I):
-                yield f"the {name} enables {what} ({found[0]}); other kernels may behave differently"
+                yield f"the {name} enables {what} ({found[0]}); results may differ without it"
     for pattern, what in _COMPILER.items():
         if re.search(pattern, build.compiler):
             yield f"the kernel was {what}"
@@ -48,7 +48,7 @@ def _config(report: ReportData) -> Iterator[str]:
 
 def _noise(headline: FindingData) -> Iterator[str]:
     if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
-        yield f"this metric is known to be noisy here: {percent(headline.noise_pct)}% from run to run"
+        yield f"this metric is known to be noisy on this machine: {percent(headline.noise_pct)}% between builds"
     elif max(headline.spreads, default=0.0) >= NOISY_PCT:
         yield f"the runs vary a lot ({percent(max(headline.spreads))}%)"
 

@@ -43,11 +43,11 @@ class Command(BaseCommand):
             for answer in take_in(_inputs(paths), tree_paths(), timezone.now()):
                 counts[self._print(answer, options["verbosity"])] += 1
                 progress(counts.total())
+        extend_curves(timezone.now(), most=_ON_CURVES)
         approve_first = settings.PERFWORK_APPROVE_FIRST
         composed = compose_due(
             bot_identity(), timezone.now(), approve_first=approve_first, limit=_MAILS, config=compose_config()
         )
-        extend_curves(timezone.now(), most=_ON_CURVES)
         summary = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
         rest = ", the worker composes the rest" if composed == _MAILS else ""
         self.stdout.write(f"{summary or 'nothing found'}; {counted(composed, 'mail')} composed{rest}")

@@ -45,7 +45,12 @@ def policy_context(report: Report) -> PolicyContext:
 def basic_context(report: Report, *, with_fix: bool = True) -> PolicyContext:
     """Return when a fix was posted (None unless `with_fix`), and whether the author opted in."""
     events = [event.value() for event in report.events.all()] if with_fix else []
-    posted = [event.occurred_at for event in effective_events(events) if event.kind in _FIX]
+    # What a curve confirms was posted before: by the mail or the commit that it confirms.
+    posted = [
+        event.occurred_at
+        for event in effective_events(events)
+        if event.kind in _FIX and not event.result.startswith("curve ")
+    ]
     opted_in = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
     return PolicyContext(fix_posted_at=max(posted, default=None), opted_in=opted_in.exists())
 

@@ -170,7 +170,7 @@ def _accuracy_text(rule: Rule, accuracy: Mapping[str, Any]) -> str:
         decisions, right = accuracy["decided"][rule.name]
         return f"{right} of {decisions}"
     read, right, _ = accuracy["intents"].get(rule.intent, (0, 0, 0))
-    return f"intent {right} of {read}" if read else "never"
+    return f"intent {right} of {read}" if read else "no match"
 
 
 def _listed(words: tuple[str, ...]) -> str:

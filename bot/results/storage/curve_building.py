@@ -19,6 +19,8 @@ from tracker.domain.keys import scenario_key
 from tracker.models import BisectResult, Finding, Machine, Metric, ReleaseResult, Scenario
 from tracker.services.curves import storage
 from tracker.services.curves.refresh import refresh_stale
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 MOST = 200  # results per transaction
 Row = TypeVar("Row", BisectResult, ReleaseResult, Finding)
@@ -44,6 +46,7 @@ def extend_curves(now: datetime, most: int = 10_000) -> int:
 
 @transaction.atomic
 def _extend(rows: QuerySet[Row], points_of: Callable[[Row], _Points]) -> int:
+    locks.take(Lock.CURVES)  # before the rows are chosen: what another process is adding is not added again
     waiting = list(rows.filter(on_curves=False).order_by("pk")[:MOST])
     if not waiting:
         return 0

@@ -173,7 +173,9 @@ def test_what_a_metric_is(metric: str, suite: str, says: str) -> None:
 
 
 def test_every_metric_gets_some_words() -> None:
-    assert in_words("demo.widgets", "", "unknown", "demo") == ("a number reported by demo; direction unknown")
+    assert in_words("demo.widgets", "", "unknown", "demo") == (
+        "reported by demo, no description available; direction unknown"
+    )
     assert in_words("x.elapsed_time", "s", "lower") == "real time that the test took; in s, lower is better"
     assert all(entry.description and not entry.description.endswith(".") for entry in ENTRIES)
 
@@ -199,7 +201,7 @@ PROFILE = replace(
         ({"build": DEBUG}, "the config enables a sanitizer (kasan)"),
         ({"build": BuildInfo(cmdline="ro slub_debug=FZ quiet")}, "the kernel's command line enables memory debugging"),
         ({"build": BuildInfo(kconfig="x86_64-debug")}, "the config enables debug options (debug)"),
-        ({"findings": (replace(FINDING, noise_pct=9.2),)}, "known to be noisy here: 9.2% from run to run"),
+        ({"findings": (replace(FINDING, noise_pct=9.2),)}, "known to be noisy on this machine: 9.2% between builds"),
         ({"findings": (replace(FINDING, noise_pct=None, old_stddev_pct=8.0),)}, "vary a lot (8.0%)"),
         ({"findings": (replace(FINDING, overlap=True),)}, "the ranges of the two sides overlap"),
         (
@@ -240,8 +242,8 @@ def test_no_doubt_is_made_up(changes: dict[str, Any]) -> None:
 def test_every_doubt_is_said_once() -> None:
     noisy = replace(FINDING, noise_pct=9.2, overlap=True)
     mail, _ = sent(build=DEBUG, findings=(noisy,))
-    assert "caveat:    the config enables a sanitizer (kasan); other kernels may behave" in screen(mail)
-    assert "\nPlease note: this metric is known to be noisy here: 9.2% from run to run.\n" in mail.body
+    assert "caveat:    the config enables a sanitizer (kasan); results may differ" in screen(mail)
+    assert "\nPlease note: this metric is known to be noisy on this machine: 9.2% between\nbuilds.\n" in mail.body
     assert "\nPlease note: the ranges of the two sides overlap.\n" in mail.body
     assert mail.body.count("Please note") == 2
 

@@ -177,3 +177,44 @@ def test_a_change_that_more_builds_deny_goes(world: World, key: storage.CurveKey
     refresh_stale(world.now)
     assert not CurveChange.objects.exists()
     assert not Curve.objects.filter(stale=True).exists()
+
+
+def test_one_hostile_curve_stops_no_other(world: World, key: storage.CurveKey) -> None:
+    """Its noise would be infinite, which no database stores."""
+    metric, scenario, _machine = key
+    other = (metric, scenario, Machine.objects.create(name="sound").pk)
+    odd = [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (1e-100, 1e-100, 1e60), "x") for n in range(6)]
+    sound = [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0, 101.0), "x") for n in range(6)]
+    storage.add({key: odd, other: sound})
+    assert refresh_stale(world.now) == 2
+    assert refresh_stale(world.now) == 0
+    assert [bool(each.noise) for each in Curve.objects.order_by("machine__name")] == [False, True]
+
+
+def test_what_comes_newest_first_makes_few_segments(world: World, key: storage.CurveKey) -> None:
+    for n in reversed(range(40)):
+        storage.add({key: [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0 if n < 20 else 80.0,), "x")]})
+    refresh_stale(world.now)
+    curve = Curve.objects.get()
+    assert (curve.segments.count(), curve.points, len(storage.recent(curve))) == (1, 40, 40)
+    assert CurveChange.objects.get().build == f"{20:040x}"
+
+
+def test_the_same_points_again_add_nothing(world: World, key: storage.CurveKey) -> None:
+    """Times are stored to the second."""
+    for _ in range(2):
+        storage.add({key: [CurvePoint(world.now + timedelta(microseconds=500_000), "a", (1.0, 2.0, 3.0), "x")]})
+    assert (Curve.objects.get().points, Curve.objects.get().samples) == (1, 3)
+
+
+def test_an_old_change_stays_when_the_builds_that_are_looked_at_move_on(world: World, key: storage.CurveKey) -> None:
+    def day(n: int) -> CurvePoint:
+        return CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0 if n < 503 else 80.0,), "x")
+
+    storage.add({key: [day(n) for n in range(1000)]})
+    refresh_stale(world.now)
+    change = CurveChange.objects.get()
+    for start in range(1000, 1500, 100):
+        storage.add({key: [day(n) for n in range(start, start + 100)]})
+        refresh_stale(world.now)
+    assert CurveChange.objects.get() == change

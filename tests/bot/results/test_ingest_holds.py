@@ -178,7 +178,7 @@ def test_other_outcomes_are_stored_and_shown_and_never_reported(world: World, cl
     assert not OutgoingMail.objects.exists()
     page = client.get(f"/results/?outcome={outcome}").content.decode()
     assert "lab/lab-bbbbbbbb" in page
-    assert "kept, not reported" in page
+    assert "stored, not reported" in page
     assert START.strftime("%Y-%m-%d") in page
 
 

@@ -112,12 +112,12 @@ def test_the_effect_is_told_against_the_noise_that_is_known(world: World) -> Non
     extend_curves(world.now)
     finding.refresh_from_db()
     # The median distance to 1000 is 10 of 1000, and 1.4826 times that is the robust spread.
-    assert (finding.effect, finding.noise_runs) == (pytest.approx(30 / 1.4826, rel=0.02), 8 + 6)
+    assert (finding.effect, finding.noise_runs) == (pytest.approx(30 / 1.4826, rel=0.02), 8 + 3)
     result = world.result("c" * 40, "mm: b", id="2")
     result["measurements"][0]["bad"]["samples"] = [900, 905, 895]
     world.ingest(result)
     other = Finding.objects.get(report__culprit__sha="c" * 40)
-    assert (other.effect, other.noise_runs) == (pytest.approx(10 / 1.4826, rel=0.02), 8 + 6)
+    assert (other.effect, other.noise_runs) == (pytest.approx(10 / 1.4826, rel=0.02), 8 + 3)
 
 
 # --- rechecks ---

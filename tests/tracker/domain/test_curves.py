@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from benchmarks.accuracy.made_series import KINDS, made, returned
 from tracker.domain.curves.builds import builds_of
-from tracker.domain.curves.history import history_before, recovery_of
+from tracker.domain.curves.curve_reading import ReportedChange, read_curve, undone
+from tracker.domain.curves.history import history_before
 from tracker.domain.curves.noise import CurveNoise, noise_of
 from tracker.domain.curves.points import CurvePoint, merged, pack, unpack
 from tracker.domain.statistics.change_points import AFTER, LEAST_BEFORE, change_points
@@ -119,16 +120,52 @@ def test_changes_of_plain_curves(levels: list[float], places: list[int]) -> None
 
 
 def test_the_builds_of_one_bisection_are_no_history() -> None:
-    """Its steps stand beside its ends; a reported culprit parts the levels even where no change was found."""
+    """Its steps stand beside its ends."""
     ends = [DAY, DAY + timedelta(seconds=1), DAY + timedelta(days=1), DAY + timedelta(days=1, seconds=1)]
     steps = [CurvePoint(ends[n // 3], f"{n}", (100.0 + n % 3, 100.0), "result 1") for n in range(12)]
     assert noise_of(builds_of(steps), []) is None
-    builds = builds_of(points([100.0] * 6 + [70.0] * 4))
-    parted, whole = noise_of(builds, [6]), noise_of(builds, [])
-    assert parted is not None
-    assert whole is not None
-    assert parted.build_pct < 1.5
-    assert (parted.pct, whole.modes_pct is None or whole.modes_pct > 20) == (parted.build_pct, True)
+
+
+def bisection(number: int, day: float, old: float, new: float) -> list[CurvePoint]:
+    """What the result of a bisection adds: a parent and a culprit that nobody else measures."""
+    rng = random.Random(number)
+    at, source = DAY + timedelta(days=day), f"result {number}"
+    sides = ((at - timedelta(seconds=1), f"parent{number}", old), (at, f"culprit{number}", new))
+    return [
+        CurvePoint(when, name, tuple(level * (1 + rng.gauss(0, 0.01)) for _ in range(6)), source)
+        for when, name, level in sides
+    ]
+
+
+def culprit(number: int, old: float = 100.0, new: float = 80.0) -> ReportedChange:
+    return ReportedChange(f"culprit{number}", old, new, f"result {number}")
+
+
+def test_reported_regressions_are_no_noise() -> None:
+    """Four bisections of -20% in one place: each next parent is good again, for the culprits were not merged yet."""
+    found = [point for n in range(8) for point in bisection(n, 7 * n, 100.0, 80.0)]
+    reading = read_curve(builds_of(found), [culprit(n) for n in range(8)])
+    assert reading.noise is not None
+    assert (reading.noise.modes_pct, reading.noise.builds) == (None, 8)
+    assert reading.noise.build_pct < 1.5
+    history = history_before(reading, "culprit7")
+    assert history is not None
+    assert (history.builds, history.modes_pct) == (8, None)
+
+
+def test_a_culprit_that_landed_but_is_not_found_yet_parts_the_levels() -> None:
+    daily = points([100.0] * 20 + [80.0] * 4)  # four builds are too few to be found
+    reading = read_curve(builds_of([*daily, *bisection(1, 19.5, 100.0, 80.0)]), [culprit(1)])
+    assert (list(reading.changes), len(reading.cuts)) == ([], 1)
+    assert reading.noise is not None
+    assert reading.noise.modes_pct is None
+    assert reading.noise.build_pct < 1.5
+
+
+def test_numbers_too_far_apart_have_no_noise() -> None:
+    """Such noise is infinite, which no database stores: it stopped all looks at curves."""
+    odd = [CurvePoint(DAY + timedelta(days=n), f"{n}", (1e-100, 1e-100, 1e60), "x") for n in range(6)]
+    assert read_curve(builds_of(odd), []).noise is None
 
 
 def test_noise_that_a_change_is_compared_with() -> None:
@@ -148,9 +185,7 @@ def test_noise_that_a_change_is_compared_with() -> None:
     ],
 )
 def test_how_long_a_curve_was_stable(levels: list[float], commit: int, expected: tuple[int, int] | None) -> None:
-    builds = builds_of(points(levels))
-    changes = [each.index for each in change_points([each.level for each in builds])]
-    found = history_before(builds, changes, f"{commit:040x}")
+    found = history_before(read_curve(builds_of(points(levels)), []), f"{commit:040x}")
     assert (found and (int(found.since, 16), found.builds)) == expected
 
 
@@ -162,25 +197,41 @@ def test_how_long_a_curve_was_stable(levels: list[float], commit: int, expected:
         ([100] * 20 + [80] * 10 + [100] * 10 + [80] * 8, None),  # and lost again
         ([100] * 20 + [80] * 10 + [60] * 10 + [101] * 8, 40),
         ([100] * 20 + [80] * 10 + [101] * 10 + [110] * 8, 30),  # better still; it came back before
+        ([100] * 40 + [80] * 10 + [100] * 8, 50),  # merged twenty builds after its date
+        ([100] * 40 + [80] * 10, None),  # its landing is not its end
+        ([100] * 40 + [120] * 10, None),  # it never held the culprit
         ([100] * 20 + [80] * 10, None),
         ([100] * 40, None),
     ],
 )
 def test_whether_a_change_was_undone(levels: list[float], expected: int | None) -> None:
-    builds = builds_of(points(levels))
-    found = recovery_of(builds, change_points([each.level for each in builds]), f"{20:040x}")
-    assert (found and found.change.index) == expected
-    assert recovery_of(builds, [], "") is None
+    daily = points(levels)
+    reading = read_curve(builds_of([*daily, *bisection(1, 19.5, 100.0, 80.0)]), [culprit(1)])
+    found = undone(reading, culprit(1))
+    place = found and int(reading.history[found.change.index].name, 16)
+    assert place == expected
+    assert undone(reading, culprit(2)) is None  # was not measured here
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_landing_of_a_culprit_is_not_its_end(seed: int) -> None:
+    rng = random.Random(seed)
+    levels = [(100 if n < 45 else 80) * (1 + rng.gauss(0, 0.01)) for n in range(60)]
+    reading = read_curve(builds_of([*points(levels), *bisection(seed, 24.5, 100.0, 80.0)]), [culprit(seed)])
+    assert reading.changes
+    assert undone(reading, culprit(seed)) is None
+    backwards = culprit(seed, 80.0, 100.0)  # an improvement that was lost is no regression that went
+    assert undone(read_curve(builds_of(points(levels)), [backwards]), backwards) is None
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=60), st.integers(0, 60))
 def test_any_curve_has_a_past(levels: list[float], commit: int) -> None:
-    builds = builds_of(points(levels))
-    changes = change_points([each.level for each in builds])
-    history_before(builds, [each.index for each in changes], f"{commit:040x}")
-    recovery_of(builds, changes, f"{commit:040x}")
-    noise = noise_of(builds, [each.index for each in changes])
-    assert noise is None or noise.pct is None or noise.pct > 0
+    name = f"{commit:040x}"
+    reported = [ReportedChange(name, 1.0, 0.5, "x"), ReportedChange(name, 2.0, 2.0, "x")]
+    reading = read_curve(builds_of(points(levels)), reported)
+    history_before(reading, name)
+    undone(reading, reported[0])
+    assert reading.noise is None or reading.noise.pct is None or reading.noise.pct > 0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=60), st.lists(st.floats(-1e6, 1e6), max_size=20))

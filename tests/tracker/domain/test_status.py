@@ -319,6 +319,24 @@ def test_only_the_fix_that_stands_is_without_effect() -> None:
         assert fold(Verdict.REGRESSION, [landed, measured]).state is expected
 
 
+@pytest.mark.parametrize(
+    ("before", "commit", "measured"),
+    [
+        (H.FIX_LANDED, "9" * 40, True),
+        (H.FIX_QUEUED, "9" * 40, True),
+        (H.FIX_LANDED, "f" * 40, False),  # another commit was measured
+    ],
+)
+def test_a_fix_that_is_measured_later_stays_where_it_is_and_is_measured(
+    before: EventKind, commit: str, measured: bool
+) -> None:
+    at = datetime(2026, 9, 1, tzinfo=UTC)
+    landed = EventData("landed", before, at, commit="9" * 40, tag="v9.1")
+    later = EventData("later", H.FIX_CONFIRMED, at + timedelta(days=9), commit=commit, result="curve 1")
+    alone, both = fold(Verdict.REGRESSION, [landed]), fold(Verdict.REGRESSION, [landed, later])
+    assert (both.state, both.fix_measured) == (alone.state, measured)
+
+
 def test_what_has_disappeared_may_come_back() -> None:
     assert fold(Verdict.REGRESSION, events_of(H.DISAPPEARED, H.STILL_THERE)).state is State.NO_RESPONSE
     assert fold(Verdict.REGRESSION, events_of(H.WORKING, H.STILL_THERE)).state is State.WORKING

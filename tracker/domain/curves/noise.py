@@ -57,13 +57,11 @@ def noise_of(builds: Sequence[Build], changes: Sequence[int]) -> CurveNoise | No
         for build, level in zip(builds, levels, strict=True)
         if len(build.samples) > 1
     ]
-    return CurveNoise(
-        run_pct=100 * math.sqrt(median(variances)) if variances else None,
-        build_pct=_MAD * median(map(abs, residuals)),
-        modes_pct=_modes(residuals),
-        runs=sum(len(build.samples) for build in builds),
-        builds=len(builds),
-    )
+    run_pct = 100 * math.sqrt(median(variances)) if variances else None
+    build_pct, modes_pct = _MAD * median(map(abs, residuals)), _modes(residuals)
+    if not all(map(math.isfinite, (run_pct or 0.0, build_pct, modes_pct or 0.0))):
+        return None  # levels and spreads too far apart to be divided
+    return CurveNoise(run_pct, build_pct, modes_pct, sum(len(build.samples) for build in builds), len(builds))
 
 
 def _variance(samples: Sequence[float]) -> float:

@@ -36,6 +36,11 @@ class CurvePoint(NamedTuple):  # a page reads thousands; frozen dataclasses take
         return (self.at, self.build, self.source)
 
 
+def to_the_second(point: CurvePoint) -> CurvePoint:
+    """Return a point as it is stored, so that it is found again."""
+    return point._replace(at=point.at.replace(microsecond=0))
+
+
 def merged(old: Iterable[CurvePoint], new: Iterable[CurvePoint]) -> list[CurvePoint]:
     """Return all points in order, each once; of two with one key the new one counts."""
     points = {each.key: each for each in old}

@@ -98,5 +98,5 @@ def meaning(metric: str, suite: str = "") -> str:
 def in_words(metric: str, unit: str, direction: str, suite: str = "") -> str:
     """Return a metric explained: "files that fs_mark … per second; in files/s, higher is better"."""
     better = _BETTER.get(direction, "direction unknown")
-    description = meaning(metric, suite) or f"a number reported by {suite or 'the test'}"
+    description = meaning(metric, suite) or f"reported by {suite or 'the test'}, no description available"
     return f"{description}; " + (f"in {unit}, {better}" if unit else better)

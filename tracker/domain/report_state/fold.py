@@ -36,6 +36,8 @@ def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
         report_state = _cured(report_state, event)
         if _counts(report_state, event):
             report_state = remember(_move(report_state, event), event)
+        elif _measures_the_fix(report_state, event):
+            report_state = replace(report_state, fix_measured=True)
         report_state = _closed(report_state, event)
     return report_state
 
@@ -88,6 +90,14 @@ def _counts(report_state: ReportState, event: EventData) -> bool:
     if event.kind is EventKind.EXPECTED and report_state.state is State.DROPPED and not report_state.dropped_by_person:
         return False  # a statement overrides an earlier statement, but not a commit
     return event.kind not in _ONLY_WITH_A_STEP or report_state.state in STEPS[event.kind].within
+
+
+def _measures_the_fix(report_state: ReportState, event: EventData) -> bool:
+    """Whether a result shows that the fix helps that is on its way already, or landed."""
+    fix = report_state.fix
+    if event.kind is not EventKind.FIX_CONFIRMED or not event.result or fix is None:
+        return False
+    return report_state.state in (State.FIX_QUEUED, State.FIXED) and fix.commit in ("", event.commit)
 
 
 def _start(verdict: Verdict) -> ReportState:

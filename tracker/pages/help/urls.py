@@ -4,4 +4,4 @@ from django.urls import path
 
 from tracker.pages.help import views
 
-urlpatterns = [path("<slug:name>/", views.page, name="help")]
+urlpatterns = [path("", views.index, name="help-index"), path("<slug:name>/", views.page, name="help")]

@@ -34,6 +34,11 @@ def rendered(name: str) -> SafeString:
     return mark_safe(html.replace("<table>", wide).replace("</table>", "</table></div>"))
 
 
+def index(request: HttpRequest) -> HttpResponse:
+    """List the pages."""
+    return render(request, "help/index.html", {"pages": PAGES})
+
+
 def page(request: HttpRequest, name: str) -> HttpResponse:
     """Show one of PAGES; no other file is read."""
     if name not in PAGES:

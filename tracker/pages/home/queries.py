@@ -6,7 +6,7 @@ Each release is counted again only after a change, as the filter counts are (tra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.core.cache import cache
@@ -31,8 +31,9 @@ class ReleaseLine:
     fixed: int = 0
     regressions: int = 0
     improvements: int = 0
+    awaited: dict[str, int] = field(default_factory=dict)  # open ones, by who has to act next
 
-    def add(self, verdict: str, state: str, blocks: bool, number: int) -> None:
+    def add(self, verdict: str, state: str, awaited: str, blocks: bool, number: int) -> None:
         """Add `number` reports to the counts."""
         if verdict == Verdict.IMPROVEMENT:
             self.improvements += number
@@ -41,6 +42,8 @@ class ReleaseLine:
         self.regressions += number
         self.open += number * is_open
         self.blocking += number * (is_open and blocks)
+        if is_open and number:
+            self.awaited[awaited] = self.awaited.get(awaited, 0) + number
         self.unanswered += number * (state == State.NO_RESPONSE)
         self.fixed += number * (state == State.FIXED)
 
@@ -103,10 +106,12 @@ def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
         ),
     ):
         blocks = Count("pk", filter=~Q(blocks=""))
-        grouped = rows.order_by().values_list(column, "verdict", "state").annotate(n=Count("pk"), blocking=blocks)
-        for version, verdict, state, number, blocking in grouped:
-            found[version].add(verdict, state, True, blocking)
-            found[version].add(verdict, state, False, number - blocking)
+        grouped = (
+            rows.order_by().values_list(column, "verdict", "state", "awaited").annotate(n=Count("pk"), blocking=blocks)
+        )
+        for version, verdict, state, awaited, number, blocking in grouped:
+            found[version].add(verdict, state, awaited, True, blocking)
+            found[version].add(verdict, state, awaited, False, number - blocking)
     return found
 
 

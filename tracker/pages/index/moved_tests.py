@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracker.domain import versions
 from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Test, Word
 from tracker.domain.performance_index.basket import Benchmark, at
 from tracker.models import Curve, Kernel
 from tracker.pages.index.queries import entries
+from tracker.pages.index.queries import kernels as index_kernels
 from tracker.pages.kernels import queries as comparison
 
 MOST = 100
@@ -65,7 +65,7 @@ class Counted:
 
 def counted_in_index(kernels: Sequence[Kernel], lines: Collection[ComparisonLine]) -> Counted | None:
     """Return how much of a comparison of two releases the index counts; None of other kernels."""
-    if len(kernels) != 2 or not all(versions.parse(each.name) and not each.variant for each in kernels):
+    if len(kernels) != 2 or not set(kernels) <= set(index_kernels()):
         return None
     version = kernels[-1].name
     basket = at(entries(), version)

@@ -15,7 +15,7 @@ from django.db.models import Count as Number
 from django.db.models import OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce
 
-from tracker.domain.events import OPEN
+from tracker.domain.events import OPEN, State
 from tracker.models import Release, Report
 
 KEEP = 60.0  # seconds
@@ -89,7 +89,7 @@ def _counted(version: str) -> Counts:
     sections: dict[str, Counter[str]] = {"merged": Counter(), "shifted": Counter()}
     for section, name, value, number in parts[0].union(*parts[1:], all=True):
         tallies[name][value] += number
-        if name == "state":
+        if name == "state" and value != State.NO_ACTION:  # improvements, which the table shows on request only
             sections[section]["open" if value in OPEN else "closed"] += number
     by_section = {name: [Count(*each) for each in tally.items()] for name, tally in sections.items()}
     return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **by_section}

@@ -42,7 +42,7 @@ NAMED = 2  # reports whose new state a message says
 
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
-    """Show both sections as the URL requests (filters.py, question.py); 400 names an invalid parameter."""
+    """Show both sections as the URL requests (filters.py, query.py); 400 names an invalid parameter."""
     now = timezone.now()
     if address := without_empty(request):
         return redirect(address)

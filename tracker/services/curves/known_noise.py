@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from django.db.models import Exists, OuterRef, Q
+
+from tracker.domain.curves.curve_reading import ReportedChange
 from tracker.domain.curves.noise import CurveNoise
 from tracker.domain.statistics.significance import effect
-from tracker.models import Curve, Finding
+from tracker.models import Curve, Finding, Report
 from tracker.services import regrading, report_summary
 from tracker.services.curves.storage import CurveKey
 
@@ -16,22 +19,53 @@ _MOVED = 0.05  # an effect that moves by less is left as it is, and no mail is c
 
 def noise_at(places: Collection[CurveKey]) -> dict[CurveKey, CurveNoise]:
     """Return the known noise of places, in one query; a place without a history has none."""
-    metrics, scenarios, machines = (sorted({key[part] for key in places}) for part in range(3))
-    rows = Curve.objects.filter(metric__in=metrics, scenario__in=scenarios, machine__in=machines).exclude(noise={})
+    rows = Curve.objects.filter(_around(places)).exclude(noise={})
     found = rows.values_list("metric_id", "scenario_id", "machine_id", "noise")
-    return {(metric, scenario, machine): CurveNoise(**noise) for metric, scenario, machine, noise in found}
+    known = ((key, noise) for *key, noise in found.iterator(chunk_size=1000))
+    return {place: CurveNoise(**noise) for key, noise in known if (place := tuple(key)) in places}  # type: ignore[misc]
 
 
 def findings_on(curves: Sequence[Curve]) -> Mapping[int, list[Finding]]:
-    """Return the findings that were measured where these curves are, by the curve's key, in one query."""
+    """Return the findings that were measured where these curves are, by the curve's key.
+
+    Their reports are locked, in the order of their keys, as everybody does who writes findings and reports.
+    """
     places = {(each.metric_id, each.scenario_id, each.machine_id): each.pk for each in curves}
-    metrics, scenarios, machines = (sorted({key[part] for key in places}) for part in range(3))
-    rows = Finding.objects.filter(metric__in=metrics, scenario__in=scenarios, machine__in=machines)
+    here = Curve.objects.filter(
+        pk__in=list(places.values()),
+        metric=OuterRef("metric"),
+        scenario=OuterRef("scenario"),
+        machine=OuterRef("machine"),
+    )
+    rows = Finding.objects.filter(_around(places), Exists(here)).defer("old_samples", "new_samples")
+    findings = list(rows.order_by("pk"))
+    locked = Report.objects.select_for_update(of=("self",)).select_related("culprit").order_by("pk")
+    reports = {each.pk: each for each in locked.filter(pk__in={finding.report_id for finding in findings})}
     found: defaultdict[int, list[Finding]] = defaultdict(list)
-    for each in rows.select_related("report__culprit").defer("old_samples", "new_samples"):
-        if curve := places.get((each.metric_id, each.scenario_id, each.machine_id)):
-            found[curve].append(each)
+    for each in findings:
+        each.report = reports[each.report_id]
+        found[places[each.metric_id, each.scenario_id, each.machine_id]].append(each)
     return found
+
+
+def _around(places: Collection[CurveKey]) -> Q:
+    """Return a condition that an index serves, and that holds at all of these places; and at some others."""
+    metrics, scenarios, machines = (sorted({key[part] for key in places}) for part in range(3))
+    return Q(metric__in=metrics, scenario__in=scenarios, machine__in=machines)
+
+
+def reported(findings: Iterable[Finding]) -> list[ReportedChange]:
+    """Return the changes that these findings, with their reports and culprits, measured."""
+    return [change for each in findings if (change := reported_change(each))]
+
+
+def reported_change(finding: Finding) -> ReportedChange | None:
+    """Return the change that a finding measured; None without two different means."""
+    if finding.old_mean is None or finding.new_mean is None or finding.old_mean == finding.new_mean:
+        return None
+    culprit = finding.report.culprit
+    source = f"result {finding.result_id}" if finding.result_id else f"report {culprit.sha10}"
+    return ReportedChange(culprit.sha, finding.old_mean, finding.new_mean, source)
 
 
 def update_findings(curves: Sequence[Curve], findings: Mapping[int, Sequence[Finding]]) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tracker.domain.curves.builds import builds_of
+from tracker.domain.curves.curve_reading import read_curve
 from tracker.domain.curves.history import StableHistory, history_before
-from tracker.domain.statistics.change_points import change_points
+from tracker.domain.curves.noise import LEAST_BUILDS
 from tracker.models import Curve, Finding
+from tracker.services.curves.known_noise import reported
 from tracker.services.curves.storage import recent
+
+_REPORTS = 500  # on one curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +24,11 @@ class CurvePast:
 
 
 def past_of(finding: Finding, commit: str) -> CurvePast | None:
-    """Return the past of a finding before a commit, in two queries; None if there is no curve."""
+    """Return the past of a finding before a commit, in three queries; None if there is no curve."""
     where = {"metric": finding.metric_id, "scenario": finding.scenario_id, "machine": finding.machine_id}
     curve = Curve.objects.filter(**where).first()
-    if curve is None:
-        return None
-    builds = builds_of(recent(curve))
-    changes = [each.index for each in change_points([build.level for build in builds])]
-    return CurvePast(curve, history_before(builds, changes, commit, curve.noise.get("modes_pct")))
+    if curve is None or curve.points < LEAST_BUILDS:
+        return CurvePast(curve, None) if curve else None
+    findings = Finding.objects.filter(**where).select_related("report__culprit").defer("old_samples", "new_samples")
+    reading = read_curve(builds_of(recent(curve)), reported(findings.order_by("-pk")[:_REPORTS]))
+    return CurvePast(curve, history_before(reading, commit))

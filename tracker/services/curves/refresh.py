@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -9,8 +10,8 @@ from datetime import datetime
 from django.db import transaction
 
 from tracker.domain.curves.builds import Build, builds_of
-from tracker.domain.curves.noise import noise_of
-from tracker.domain.statistics.change_points import ChangePoint, change_points
+from tracker.domain.curves.curve_reading import CurveReading, read_curve
+from tracker.domain.statistics.change_points import AFTER, LEAST_BEFORE, ChangePoint
 from tracker.models import Curve, CurveChange, Finding, Report
 from tracker.services.curves import known_noise, recoveries
 from tracker.services.curves.recoveries import Recovery
@@ -19,43 +20,51 @@ from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
 
 _OUTLINE = 60  # builds
+log = logging.getLogger(__name__)
 
 
 def refresh_stale(now: datetime, most: int = 500) -> int:
     """Look at stale curves again, and store what is found. Returns how many there were."""
     with transaction.atomic():
         locks.take(Lock.CURVES)
-        curves = list(Curve.objects.filter(stale=True).select_related("metric").order_by("pk")[:most])
+        related = Curve.objects.filter(stale=True).select_related("metric", "scenario", "machine")
+        curves = list(related.order_by("pk")[:most])
         findings = known_noise.findings_on(curves)
         found: list[Recovery] = []
         for curve in curves:
-            found += _refresh(curve, findings.get(curve.pk, ()), now)
+            found += _guarded(curve, findings.get(curve.pk, ()), now)
         Curve.objects.bulk_update(curves, ["noise", "outline", "stale"], batch_size=100)
         known_noise.update_findings(curves, findings)
         recoveries.record(found, now)
     return len(curves)
 
 
-def _refresh(curve: Curve, findings: Sequence[Finding], now: datetime) -> list[Recovery]:
-    builds = builds_of(recent(curve))
-    changes = change_points([each.level for each in builds])
-    culprits = {each.report.culprit.sha for each in findings}
-    reported = [place for place, build in enumerate(builds) if build.name in culprits]
-    noise = noise_of(builds, [*(each.index for each in changes), *reported])
-    curve.noise = asdict(noise) if noise else {}
-    curve.outline = _outline(builds[-_OUTLINE:])
+def _guarded(curve: Curve, findings: Sequence[Finding], now: datetime) -> list[Recovery]:
+    """Look at one curve. What it can't be read for is logged: the others are looked at all the same."""
     curve.stale = False
-    _store_changes(curve, builds, changes, now)
-    return recoveries.recoveries(curve, builds, changes, findings)
+    try:
+        builds = builds_of(recent(curve))
+        reading = read_curve(builds, known_noise.reported(findings))
+    except (ArithmeticError, ValueError) as error:
+        log.warning("curve %s can't be read: %s", curve.pk, error)
+        curve.noise, curve.outline = {}, ""
+        return []
+    curve.noise = asdict(reading.noise) if reading.noise else {}
+    curve.outline = _outline(builds[-_OUTLINE:])
+    _store_changes(curve, reading, now)
+    return recoveries.recoveries(curve, reading, findings)
 
 
-def _store_changes(curve: Curve, builds: Sequence[Build], changes: Sequence[ChangePoint], now: datetime) -> None:
-    """Store new changes; those within the range that are no longer found go, unless a report says them."""
+def _store_changes(curve: Curve, reading: CurveReading, now: datetime) -> None:
+    """Store new changes. Those that are no longer found go, unless a report says them, or they stand where none can be
+    found, at the beginning of the builds that are looked at.
+    """
+    builds, changes = reading.history, reading.changes
     known = {each.build: each for each in curve.changes.all()}
     culprits = _reports_of([builds[each.index].name for each in changes])
     rows = [_change(curve, builds, each, culprits, now) for each in changes]
     found = {row.build for row in rows}
-    seen = {build.name for build in builds}
+    seen = {build.name for build in builds[LEAST_BEFORE + AFTER :]}
     gone = [each.pk for each in known.values() if each.build in seen - found and each.report_id is None]
     CurveChange.objects.filter(pk__in=gone).delete()
     CurveChange.objects.bulk_create(row for row in rows if row.build not in known)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from tracker.domain.curves.points import CurvePoint, merged, pack, unpack
+from tracker.domain.curves.points import CurvePoint, merged, pack, to_the_second, unpack
 from tracker.models import Curve, CurveSegment
 from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
@@ -25,7 +25,7 @@ def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
 
     A point that is known already, by its time, build and source, is replaced. The curves are then stale.
     """
-    points = {key: [each for each in new if each.samples] for key, new in points.items()}
+    points = {key: [to_the_second(each) for each in new if each.samples] for key, new in points.items()}
     points = {key: new for key, new in points.items() if new}
     if not points:
         return
@@ -67,8 +67,8 @@ def _found_or_made(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> dict[Curv
 def _touched(
     curves: Mapping[CurveKey, Curve], points: Mapping[CurveKey, Sequence[CurvePoint]]
 ) -> dict[CurveKey, list[CurveSegment]]:
-    """Return the segments that the new points belong to: those that cover their times, else the one before if it has
-    room.
+    """Return the segments that the new points belong to: those that cover their times, else the one before or
+    after if it has room.
     """
     of_curve: dict[int, list[CurveSegment]] = defaultdict(list)
     every = CurveSegment.objects.filter(curve__in=list(curves.values())).defer("packed")
@@ -80,7 +80,8 @@ def _touched(
         segments = of_curve[curves[key].pk]
         covering = [each for each in segments if each.first_at <= last and each.last_at >= first]
         before = [each for each in segments if each.last_at < first][-1:]
-        touched[key] = covering or [each for each in before if each.points < POINTS]
+        after = [each for each in segments if each.first_at > last][:1]
+        touched[key] = covering or [each for each in (*before, *after) if each.points < POINTS][:1]
     return touched
 
 
@@ -112,7 +113,7 @@ def load(curve: Curve, since: datetime | None = None, until: datetime | None = N
 def recent(curve: Curve) -> list[CurvePoint]:
     """Return the newest points of a curve, RECENT or a segment more."""
     points: list[CurvePoint] = []
-    for packed in curve.segments.order_by("-last_at", "-pk").values_list("packed", flat=True)[: RECENT // POINTS + 1]:
+    for packed in curve.segments.order_by("-last_at", "-pk").values_list("packed", flat=True).iterator(chunk_size=4):
         points = [*unpack(bytes(packed)), *points]
         if len(points) >= RECENT:
             break

@@ -1,0 +1,108 @@
+"""The links in the header of every page, with the current one marked and, for those who may act, how much waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+
+from tracker.models import Decision, OutgoingMail, OutgoingState, Suggestion
+from tracker.services.accounts.roles import DECIDE, SEND
+
+MOST = 99  # a badge counts no further
+_KEEP = 15.0  # seconds
+
+# Menus and their pages: a label, and the name and arguments of the URL.
+_MENUS: Sequence[tuple[str, Sequence[tuple[str, str, tuple[str, ...]]]]] = (
+    ("", [("Releases", "releases", ())]),
+    (
+        "Reports by",
+        [(kind.capitalize(), "things", (kind,)) for kind in ("subsystem", "author", "machine", "metric")],
+    ),
+    (
+        "Measurements",
+        [
+            ("Unreported changes", "changes", ()),
+            ("Performance index", "index", ()),
+            ("Compare kernels", "compare", ()),
+            ("Studies", "studies", ()),
+        ],
+    ),
+    ("", [("Help", "help-index", ())]),
+)
+_OPERATIONS = (("Results", "results"), ("Review queue", "inbox"), ("Outbox", "outbox"))
+
+
+@dataclass(frozen=True, slots=True)
+class NavLink:
+    """A link of the header. `badge`: how much waits there, "" for nothing or for who can't act on it."""
+
+    label: str
+    url: str
+    is_current: bool
+    badge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NavMenu:
+    """Some links under a label; without a label they stand in the header itself."""
+
+    label: str
+    links: Sequence[NavLink]
+
+    @property
+    def is_current(self) -> bool:
+        return any(link.is_current for link in self.links)
+
+
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """The menus for everybody, and the pages of those who run the lab."""
+
+    menus: Sequence[NavMenu]
+    operations: Sequence[NavLink]
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """The context processor: `navigation` is built when a template asks for it."""
+    return {"navigation": lambda: _navigation(request)}
+
+
+def _navigation(request: HttpRequest) -> Navigation:
+    path, badges = request.path, _badges(request)
+    menus = [
+        NavMenu(label, [NavLink(text, url := reverse(name, args=args), path == url) for text, name, args in links])
+        for label, links in _MENUS
+    ]
+    operations = [
+        NavLink(text, url := reverse(name), path.startswith(url), badges.get(name, "")) for text, name in _OPERATIONS
+    ]
+    return Navigation(menus, operations)
+
+
+def _badges(request: HttpRequest) -> dict[str, str]:
+    """Return what waits on the pages where this person may act."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {}
+    waiting: dict[str, QuerySet[Any]] = {}
+    if user.has_perm(DECIDE):
+        waiting["inbox"] = Suggestion.objects.filter(decision=Decision.OPEN)
+    if user.has_perm(SEND):
+        waiting["outbox"] = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
+    return {name: badge for name, rows in waiting.items() if (badge := _badge(name, rows))}
+
+
+def _badge(name: str, rows: QuerySet[Any]) -> str:
+    """Return the number of rows up to MOST; counted again after some seconds."""
+    found: str | None = cache.get(f"badge:{name}")
+    if found is None:
+        number = rows.values("pk")[: MOST + 1].count()
+        found = "" if not number else str(number) if number <= MOST else f"{MOST}+"
+        cache.set(f"badge:{name}", found, _KEEP)
+    return found
