@@ -163,7 +163,7 @@ def test_the_same_without_a_line_of_script(visit: Open) -> None:
     page.locator("tbody th a").first.click()
     page.select_option("select[name=do]", "note")
     page.fill("textarea", "**bold** words")
-    page.click("button:text-is('Set')")
+    page.click("button:text-is('Apply')")
     expect(page.locator(".note strong")).to_have_text("bold")
 
 
@@ -244,7 +244,7 @@ def test_a_maintainer_signs_in_by_the_link_in_a_mail(visit: Open, site: Site) ->
     expect(page.locator(".who")).to_contain_text("dana@dev.example")
     page.goto(f"{site.url}/report/d8c90a1f3e/")  # their own
     page.select_option("select[name=do]", "working")
-    page.click("button:text-is('Set')")
+    page.click("button:text-is('Apply')")
     expect(page.locator(".standing").first).to_contain_text("the author is working on it")
     page.click("text=Sign out")
     expect(page.locator(".who")).to_have_text("Sign in")

@@ -30,6 +30,7 @@ from tracker.models import (
     ReleaseCandidate,
     Report,
     SavedView,
+    Tree,
 )
 from tracker.services import mail_transitions
 
@@ -95,7 +96,21 @@ def test_many_are_changed_in_six_queries(toni: Client) -> None:
     assert Report.objects.filter(state="working").count() == 100
 
 
-def test_a_report_takes_thirteen_queries_whatever_its_thread(world: World, toni: Client) -> None:
+def test_a_report_says_what_one_can_do_and_what_is_like_it(world: World, client: Client) -> None:
+    report = world.report()
+    mail = OutgoingMail.objects.get(report=report)
+    Tree.objects.filter(pk=report.tree_id).update(url="https://git.kernel.org/pub/scm/linux.git")
+    alike = line(7, metric=report.metric, machine=report.machine, reported_at=report.reported_at, subsystem="xfs")
+    line(8, metric=report.metric, machine="elsewhere", reported_at=report.reported_at)
+    page = unescape(text(client, f"/report/{report.culprit.sha}/"))
+    assert f"https://git.kernel.org/pub/scm/linux.git/commit/?id={report.culprit.sha}" in page
+    assert f"In-Reply-To=%3C{mail.message_id.replace('@', '%40')}%3E&Subject=Re%3A%20" in page
+    similar = page.partition('id="similar"')[2].partition("</section>")[0]
+    assert re.findall(r'href="/report/(\w+)/"', similar) == [alike.culprit.sha]
+    assert f"Closes: https://lore.kernel.org/r/{mail.message_id}" in page
+
+
+def test_a_report_takes_as_many_queries_whatever_its_thread(world: World, toni: Client) -> None:
     report = world.report()
     text(toni, "/")  # what the header counts is counted now and then
     few = len(statements(toni, f"/report/{report.culprit.sha}/"))
@@ -110,7 +125,7 @@ def test_a_report_takes_thirteen_queries_whatever_its_thread(world: World, toni:
     Message.objects.filter(pk=Message.objects.order_by("sent_at").values("pk")[:1]).update(tables=b"packed")
     queries = statements(toni, f"/report/{report.culprit.sha}/")
     assert len(queries) == few
-    assert len(beside_rights(queries)) <= 13
+    assert len(beside_rights(queries)) <= 16
     page = text(toni, f"/report/{report.culprit.sha}/")
     assert ("Writer 1999" in page, "Writer 1900" in page, "Writer 1899" in page) == (True, True, False)
     assert len(page) < 1_500_000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.cache import cache
 from django.db.models import QuerySet
@@ -21,8 +22,8 @@ _KEEP = 15.0  # seconds
 _MENUS: Sequence[tuple[str, Sequence[tuple[str, str, tuple[str, ...]]]]] = (
     ("", [("Releases", "releases", ())]),
     (
-        "Reports by",
-        [(kind.capitalize(), "things", (kind,)) for kind in ("subsystem", "author", "machine", "metric")],
+        "Reports",
+        [(f"By {kind}", "things", (kind,)) for kind in ("subsystem", "author", "machine", "metric")],
     ),
     (
         "Measurements",
@@ -34,6 +35,13 @@ _MENUS: Sequence[tuple[str, Sequence[tuple[str, str, tuple[str, ...]]]]] = (
         ],
     ),
     ("", [("Help", "help-index", ())]),
+)
+# Questions over all releases, at the end of the menu "Reports".
+_QUESTIONS = (
+    ("Fix posted", "state:fix_proposed"),
+    ("Fix queued", "state:fix_queued"),
+    ("Fix missing in stable", "stable:missing"),
+    ("Blocking a release", "blocking:yes state:open"),
 )
 _OPERATIONS = (("Results", "results"), ("Review queue", "inbox"), ("Outbox", "outbox"))
 
@@ -75,14 +83,23 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 def _navigation(request: HttpRequest) -> Navigation:
     path, badges = request.path, _badges(request)
-    menus = [
-        NavMenu(label, [NavLink(text, url := reverse(name, args=args), path == url) for text, name, args in links])
-        for label, links in _MENUS
-    ]
+    menus = [NavMenu(label, [*_links(links, path), *_questions(request, label)]) for label, links in _MENUS]
     operations = [
         NavLink(text, url := reverse(name), path.startswith(url), badges.get(name, "")) for text, name in _OPERATIONS
     ]
     return Navigation(menus, operations)
+
+
+def _links(links: Sequence[tuple[str, str, tuple[str, ...]]], path: str) -> Iterator[NavLink]:
+    for text, name, args in links:
+        url = reverse(name, args=args)
+        yield NavLink(text, url, path == url)
+
+
+def _questions(request: HttpRequest, menu: str) -> Iterator[NavLink]:
+    for text, query in _QUESTIONS if menu == "Reports" else ():
+        url = f"{reverse('search')}?{urlencode({'q': query})}"
+        yield NavLink(text, url, request.get_full_path() == url)
 
 
 def _badges(request: HttpRequest) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db.models import Case, Exists, F, OuterRef, Q, TextField, Value, When
 from django.db.models.functions import Length, Substr
@@ -13,6 +14,7 @@ from tracker.charts.bisection import BisectionChart, chart, groups_of, measured_
 from tracker.domain.comparison_tables import KeptTable, unpack
 from tracker.domain.report_state.fold import effective_events
 from tracker.domain.tool_output.kinds import TEXT
+from tracker.domain.web_links import commit_url, reply_url
 from tracker.models import (
     BisectResult,
     Commit,
@@ -29,7 +31,9 @@ from tracker.models import (
     StableSeries,
     Suggestion,
     ToolOutput,
+    Tree,
 )
+from tracker.models.git import TreeRole
 from tracker.models.results import CommitSide
 from tracker.pages.reports.thread import SHOWN, MessageReading, Passage, passages
 from tracker.services.curves.past import CurvePast, past_of
@@ -42,6 +46,10 @@ RESULTS = 100  # per culprit; the results page has the rest
 EVENTS = 1000  # the newest; `export events` has all
 PAYLOAD = 1 << 20  # characters; the bisect steps of a larger result are not drawn
 MBOX = 5000  # mails in an mbox export
+
+SIMILAR = 4  # reports of the same place, and as many of the same author
+SPAN = timedelta(days=90)
+MAINLINE = "https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git"  # while no tree is configured
 
 CYCLES = ("merged_release", "shift_left_release")  # the columns that name the releases whose tables list a report
 
@@ -87,6 +95,35 @@ class ReportPage:
     other_commits: Sequence[Commit]
     tool_outputs: Sequence[ToolOutput]
     past: CurvePast | None
+    similar: Sequence[Report]
+    mainline_url: str
+
+    def commit_url(self, sha: str) -> str:
+        """The page of a commit in the tree that was reported on; "" if its web view is not known."""
+        tree = self.report.tree
+        return commit_url(tree.url, sha) if tree and tree.url else commit_url(self.mainline_url, sha)
+
+    @property
+    def culprit_url(self) -> str:
+        return self.commit_url(self.report.culprit.sha)
+
+    @property
+    def fix_url(self) -> str:
+        return commit_url(self.mainline_url, self.report.fix_sha)
+
+    @property
+    def parent_url(self) -> str:
+        parent = self.headline.parent if self.headline else None
+        return self.commit_url(parent.sha) if parent else ""
+
+    @property
+    def reply_url(self) -> str:
+        """A link that answers our report in a mail program; "" before it is sent."""
+        mail = self.mail
+        if mail is None or not mail.sent_at or not mail.recipients:
+            return ""
+        first, *rest = mail.recipients
+        return reply_url(first, rest, f"Re: {mail.subject}", mail.message_id)
 
     @property
     def file_pairs(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
@@ -189,7 +226,23 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         other_commits=others,
         tool_outputs=_tool_outputs(report),
         past=_past(headline, report.culprit.sha),
+        similar=_similar(report),
+        mainline_url=Tree.objects.filter(role=TreeRole.MAINLINE).values_list("url", flat=True).first() or MAINLINE,
     )
+
+
+def _similar(report: Report) -> list[Report]:
+    """Return reports of the same metric and machine, and of the same author, from the months around this one."""
+    if not report.reported_at:
+        return []
+    around = (report.reported_at - SPAN, report.reported_at + SPAN)
+    near = Report.objects.filter(reported_at__range=around).exclude(pk=report.pk)
+    # A union of two index lookups; with OR, every report of these months would be read.
+    alike = near.filter(metric=report.metric, machine=report.machine).exclude(metric="").order_by("-urgency", "pk")
+    same_author = near.filter(author=report.author).exclude(author="").order_by("-urgency", "pk")
+    keys = [*alike.values_list("pk", flat=True)[:SIMILAR], *same_author.values_list("pk", flat=True)[:SIMILAR]]
+    rows = {each.pk: each for each in Report.objects.filter(pk__in=keys).select_related("culprit")}
+    return [rows[key] for key in dict.fromkeys(keys) if key in rows]
 
 
 def _past(headline: Finding | None, culprit: str) -> CurvePast | None:
