@@ -21,7 +21,7 @@ def test_a_point_of_the_index_is_reached_by_keyboard(visit: Open) -> None:
     else:
         raise AssertionError("no key leads to the point")
     page.keyboard.press("Enter")
-    expect(page.locator("#point-head")).to_contain_text("11 of 12 benchmarks, against v5.5")
+    expect(page.locator("#point-head")).to_contain_text("11 of 12 benchmarks, chained from v5.5")
     expect(page.locator("#point tbody tr").first).to_contain_text("hackbench.throughput")
     expect(page.locator("#reports + ul, #reports ~ ul")).to_contain_text("[LKP] [pipe] 0ddad21d3e: 136.1% improvement")
 

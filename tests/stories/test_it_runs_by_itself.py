@@ -223,6 +223,7 @@ def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> No
             os.kill(int(pid), 0)
 
 
+@pytest.mark.long
 def test_it_ends_together(running: Running) -> None:
     running.wait("all five", lambda: running.log.read_text().count("runs as process") == 5)
     children = [int(pid) for pid in re.findall(r"runs as process (\d+)", running.log.read_text())]

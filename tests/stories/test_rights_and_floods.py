@@ -241,7 +241,7 @@ def test_a_forged_sender_gets_no_answer(world: World) -> None:
 # --- floods ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The web server that `up` starts, with an empty database; its port."""
     env = {"PATH": "/usr/bin:/bin", "PERFWORK_VAR": str(tmp_path_factory.mktemp("served")), "LOG_LEVEL": "ERROR"}
