@@ -17,9 +17,10 @@ from playwright.sync_api import sync_playwright
 from tests.browser.site import CHROMIUM, ROOT, Site
 
 # Each picture: its page, and how many pixels of it are shown.
+CURVE = "/curve/{curve}/"  # the one of the newest change
 PICTURES: Mapping[str, tuple[str, int]] = {
     "triage": ("/v9.1/", 560),
-    "curve": ("/curve/2/", 520),
+    "curve": (CURVE, 600),
     "index": ("/index/", 460),
 }
 
@@ -38,11 +39,13 @@ def main(folder: Path) -> None:
 
 
 def take(site: Site, folder: Path) -> None:
+    ask = "from tracker.models import CurveChange; print(CurveChange.objects.latest('pk').curve_id)"
+    curve = site.run("manage.py", "shell", "-v0", "-c", ask).strip()
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name, (path, height) in PICTURES.items():
             page = browser.new_page(viewport={"width": 1280, "height": height}, color_scheme="light")
-            page.goto(site.url + path)
+            page.goto(site.url + path.format(curve=curve))
             page.wait_for_timeout(500)  # the curve is drawn
             page.screenshot(path=folder / f"{name}.png")
             print(f"{folder / name}.png  {path}")

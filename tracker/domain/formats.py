@@ -50,20 +50,24 @@ def duration(value: timedelta | None) -> str:
 
 
 def age(moment: datetime | None, now: datetime) -> str:
-    """Return how long ago a moment was, short enough for a column: "3d", "5w", "2y"; "" for None.
+    """Return how long ago a moment was, short enough for a column: "6 min", "3 d", "6 mo", "2 y"; "" for None.
 
     >>> from datetime import UTC, timedelta
     >>> now = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> age(now - timedelta(days=3), now), age(now - timedelta(days=40), now)
-    ('3d', '5w')
+    >>> [age(now - timedelta(minutes=minutes), now) for minutes in (6, 200, 5000, 60_000, 300_000, 2_000_000)]
+    ['6 min', '3 h', '3 d', '5 w', '6 mo', '3 y']
     """
     if moment is None:
         return ""
     seconds = max(0, int((now - moment).total_seconds()))
-    for least, size, unit in ((730 * _DAY, 365 * _DAY, "y"), (21 * _DAY, 7 * _DAY, "w"), (_DAY, _DAY, "d")):
+    units = (
+        *((730 * _DAY, 365 * _DAY, "y"), (90 * _DAY, 30 * _DAY, "mo"), (21 * _DAY, 7 * _DAY, "w"), (_DAY, _DAY, "d")),
+        (3600, 3600, "h"),
+    )
+    for least, size, unit in units:
         if seconds >= least:
-            return f"{seconds // size}{unit}"
-    return f"{seconds // 3600}h" if seconds >= 3600 else f"{seconds // 60}m"
+            return f"{seconds // size} {unit}"
+    return f"{seconds // 60} min"
 
 
 def multiple(value: float) -> str:

@@ -43,9 +43,13 @@ def reply_url(to: str, cc: Sequence[str], subject: str, message_id: str) -> str:
     >>> reply_url("a@b.example", ["list@c.example"], "Re: [LKP] x", "1@bot.example")
     'mailto:a@b.example?In-Reply-To=%3C1%40bot.example%3E&Subject=Re%3A%20%5BLKP%5D%20x&Cc=list%40c.example'
     """
-    fields = f"In-Reply-To={quote(f'<{message_id}>', safe='')}&Subject={quote(subject, safe='')}"
-    link = f"mailto:{quote(to, safe='@+')}?{fields}"
+    fields = f"In-Reply-To={_quoted(f'<{message_id}>')}&Subject={_quoted(subject)}"
+    link = f"mailto:{_quoted(to, '@+')}?{fields}"
     kept = list(cc)
-    while kept and len(link) + len(quote(",".join(kept), safe="")) > LONGEST:
+    while kept and len(link) + len("&Cc=") + len(_quoted(",".join(kept))) > LONGEST:
         kept.pop()
-    return f"{link}&Cc={quote(','.join(kept), safe='')}" if kept else link
+    return f"{link}&Cc={_quoted(','.join(kept))}" if kept else link
+
+
+def _quoted(text: str, safe: str = "") -> str:
+    return quote(text, safe=safe, errors="replace")

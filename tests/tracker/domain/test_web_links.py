@@ -41,13 +41,13 @@ def test_nothing_else_becomes_a_link(tree: str, sha: str) -> None:
     assert not found or (found.startswith(("https://", "http://")) and not set(found) & set("\"'<> \n"))
 
 
-@given(st.text(max_size=300), st.lists(st.emails(), max_size=80), st.emails(), st.text(max_size=80))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+
+
+@given(TEXT, st.lists(st.emails(), max_size=80), st.emails(), TEXT)
 def test_an_answer_stays_one_mail(subject: str, cc: list[str], to: str, message_id: str) -> None:
     """No header can be added: every value is quoted, and the link has a length that mail programs take."""
-    try:
-        link = reply_url(to, cc, subject, message_id)
-    except UnicodeEncodeError:
-        return  # lone surrogates, which no stored text has
+    link = reply_url(to, cc, subject, message_id)
     fields = parse_qs(urlsplit(link).query, keep_blank_values=True)
     assert set(fields) <= {"In-Reply-To", "Subject", "Cc"}
     assert fields["Subject"] == [subject]
