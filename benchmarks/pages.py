@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 ROUNDS = 7
-BUDGET_MS, BUDGET_QUERIES, BUDGET_KB, BUDGET_REPORT = 40.0, 6, 100, 12
+BUDGET_MS, BUDGET_QUERIES, BUDGET_KB, BUDGET_REPORT = 40.0, 6, 100, 14
 RELEASES = 30
 SHARE = 0.1  # of all reports belong to the tested release: three times the average
 LONG = 5000  # mails in the longest thread

@@ -284,9 +284,9 @@ def still_open(client: socket.socket) -> bool:
 @pytest.mark.parametrize(
     "half",
     [
-        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: b",
+        pytest.param(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: b", marks=pytest.mark.long),
         b"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\na",
-        b"",
+        pytest.param(b"", marks=pytest.mark.long),
     ],
     ids=["head", "body", "nothing"],
 )

@@ -81,7 +81,7 @@ def test_the_page_takes_a_constant_number_of_queries(
         client.get("/v5.6/?improvements=on&section=merged")
     with django_assert_num_queries(6):
         assert ">v5.6</a>" in client.get("/").content.decode()
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(13):
         client.get("/report/8019ad13ef/")
 
 

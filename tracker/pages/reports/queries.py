@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db.models import Case, Exists, F, OuterRef, Q, TextField, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Length, Substr
 from django.http import Http404
 
@@ -47,7 +47,7 @@ EVENTS = 1000  # the newest; `export events` has all
 PAYLOAD = 1 << 20  # characters; the bisect steps of a larger result are not drawn
 MBOX = 5000  # mails in an mbox export
 
-SIMILAR = 4  # reports of the same place, and as many of the same author
+SIMILAR = 6  # reports
 SPAN = timedelta(days=90)
 MAINLINE = "https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git"  # while no tree is configured
 
@@ -183,6 +183,7 @@ def find_report(ref: str) -> Report:
     reports = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
     highlights = ReportHighlight.objects.filter(report=OuterRef("pk"))
     reports = reports.annotate(
+        mainline_url=Subquery(Tree.objects.filter(role=TreeRole.MAINLINE).values("url")[:1]),
         with_tool_output=Exists(ToolOutput.objects.filter(report=OuterRef("pk"))),
         **{f"detailed_in_{name}": Exists(highlights.filter(release__version=OuterRef(name))) for name in CYCLES},
     )
@@ -227,7 +228,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         tool_outputs=_tool_outputs(report),
         past=_past(headline, report.culprit.sha),
         similar=_similar(report),
-        mainline_url=Tree.objects.filter(role=TreeRole.MAINLINE).values_list("url", flat=True).first() or MAINLINE,
+        mainline_url=getattr(report, "mainline_url", "") or MAINLINE,
     )
 
 
@@ -238,11 +239,10 @@ def _similar(report: Report) -> list[Report]:
     around = (report.reported_at - SPAN, report.reported_at + SPAN)
     near = Report.objects.filter(reported_at__range=around).exclude(pk=report.pk)
     # A union of two index lookups; with OR, every report of these months would be read.
-    alike = near.filter(metric=report.metric, machine=report.machine).exclude(metric="").order_by("-urgency", "pk")
-    same_author = near.filter(author=report.author).exclude(author="").order_by("-urgency", "pk")
-    keys = [*alike.values_list("pk", flat=True)[:SIMILAR], *same_author.values_list("pk", flat=True)[:SIMILAR]]
-    rows = {each.pk: each for each in Report.objects.filter(pk__in=keys).select_related("culprit")}
-    return [rows[key] for key in dict.fromkeys(keys) if key in rows]
+    alike = near.filter(metric=report.metric, machine=report.machine).exclude(metric="").order_by().values("pk")
+    same_author = near.filter(author=report.author).exclude(author="").order_by().values("pk")
+    rows = Report.objects.filter(pk__in=alike.union(same_author)).select_related("culprit")
+    return list(rows.order_by("-urgency", "pk")[:SIMILAR])
 
 
 def _past(headline: Finding | None, culprit: str) -> CurvePast | None:
