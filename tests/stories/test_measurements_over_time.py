@@ -200,6 +200,22 @@ def test_ranges_and_what_is_none(world: World, client: Client) -> None:
     assert f'href="/curve/{curve.pk}/"' in client.get("/machine/m1/").content.decode()
 
 
+def test_a_mail_that_is_composed_before_its_result_is_on_the_curve_has_its_history(world: World) -> None:
+    shas = [f"{number + 1:040x}" for number in range(30)]
+    world.ingest(*[measured(sha, n, 1000.0) for n, sha in enumerate(shas)])
+    extend_curves(world.now)
+    request = {
+        "test": {"suite": "will-it-scale", "params": {"test": "mmap1"}},
+        "machine": {"id": "m1"},
+        "metric": "will-it-scale.per_process_ops",
+        "good": shas[0],
+        "bad": "e" * 40,
+    }
+    world.ingest(bisected(world, request, "d" * 40, "c" * 40))
+    compose_due(world.identity, world.later(), approve_first=True)
+    assert "history:   stable since 2026-01-01, 30 builds;" in OutgoingMail.objects.get().body
+
+
 def test_two_curves_over_one_another(
     world: World, client: Client, django_assert_max_num_queries: Callable[[int], Any]
 ) -> None:

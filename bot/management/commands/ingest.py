@@ -74,7 +74,7 @@ class Command(BaseCommand):
 
 _STDIN = "standard input"
 _MAILS = 25  # composed by this command; a first import may have thousands
-_ON_CURVES = 200  # results whose curves are drawn by this command; the worker draws the rest
+_ON_CURVES = 50  # results whose curves are drawn by this command; the worker draws the rest
 
 
 def _inputs(paths: list[str]) -> Iterator[Input]:

@@ -164,6 +164,19 @@ def test_adding_takes_a_constant_number_of_queries(
     assert Curve.objects.count() == 80
 
 
+def test_looking_at_many_curves_takes_a_constant_number_of_queries(
+    world: World, key: storage.CurveKey, django_assert_max_num_queries: Any
+) -> None:
+    metric, scenario, _ = key
+    machines = [Machine.objects.create(name=f"x{n}").pk for n in range(80)]
+    for level, days in ((100.0, range(20)), (80.0, range(20, 30))):
+        points = [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (level,), "x") for n in days]
+        storage.add({(metric, scenario, machine): points for machine in machines})
+        with django_assert_max_num_queries(14):
+            assert refresh_stale(world.now) == 80
+    assert CurveChange.objects.count() == 80
+
+
 def test_a_change_that_more_builds_deny_goes(world: World, key: storage.CurveKey) -> None:
     def day(n: int, level: float) -> CurvePoint:
         return CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (level, level * 1.001), "x")

@@ -48,9 +48,12 @@ class CurveReading:
     cuts: Sequence[int]
     noise: CurveNoise | None
 
-    def place_of(self, commit: str) -> int | None:
-        """Return the place in the history from which on a commit may be contained; None if it was not measured."""
-        at = _date_of(self.builds, commit)
+    def place_of(self, commit: str, measured_at: datetime | None = None) -> int | None:
+        """Return the place in the history from which on a commit may be contained; None if it was not measured.
+
+        `measured_at`: of a commit that was measured, but is not on the curve yet.
+        """
+        at = _date_of(self.builds, commit) or measured_at
         return None if at is None else _first_since(self.history, at)
 
 

@@ -32,9 +32,12 @@ class StableHistory:
         return f"stable since {since}, {self.builds} builds"
 
 
-def history_before(reading: CurveReading, commit: str) -> StableHistory | None:
-    """Return how long a curve was stable before a commit; None if it was not measured, or too little before it."""
-    place = reading.place_of(commit)
+def history_before(reading: CurveReading, commit: str, measured_at: datetime | None = None) -> StableHistory | None:
+    """Return how long a curve was stable before a commit; None if it was not measured, or too little before it.
+
+    `measured_at`: of a commit that was measured, but is not on the curve yet.
+    """
+    place = reading.place_of(commit, measured_at)
     if place is None:
         return None
     start = max((each for each in reading.cuts if each < place), default=0)

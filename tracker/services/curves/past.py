@@ -8,7 +8,7 @@ from tracker.domain.curves.builds import builds_of
 from tracker.domain.curves.curve_reading import read_curve
 from tracker.domain.curves.history import StableHistory, history_before
 from tracker.domain.curves.noise import LEAST_BUILDS
-from tracker.models import Curve, Finding
+from tracker.models import BisectResult, Curve, Finding
 from tracker.services.curves.known_noise import reported
 from tracker.services.curves.storage import recent
 
@@ -24,11 +24,15 @@ class CurvePast:
 
 
 def past_of(finding: Finding, commit: str) -> CurvePast | None:
-    """Return the past of a finding before a commit, in three queries; None if there is no curve."""
+    """Return the past of a finding before a commit, in four queries at most; None if there is no curve."""
     where = {"metric": finding.metric_id, "scenario": finding.scenario_id, "machine": finding.machine_id}
     curve = Curve.objects.filter(**where).first()
     if curve is None or curve.points < LEAST_BUILDS:
         return CurvePast(curve, None) if curve else None
     findings = Finding.objects.filter(**where).select_related("report__culprit").defer("old_samples", "new_samples")
     reading = read_curve(builds_of(recent(curve)), reported(findings.order_by("-pk")[:_REPORTS]))
-    return CurvePast(curve, history_before(reading, commit))
+    measured_at = None
+    if reading.place_of(commit) is None:  # its result is not on the curve yet
+        result = BisectResult.objects.filter(pk=finding.result_id)
+        measured_at = result.values_list("created_at", flat=True).first()
+    return CurvePast(curve, history_before(reading, commit, measured_at))

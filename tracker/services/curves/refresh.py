@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -11,11 +12,11 @@ from django.db import transaction
 
 from tracker.domain.curves.builds import Build, builds_of
 from tracker.domain.curves.curve_reading import CurveReading, read_curve
+from tracker.domain.curves.points import CurvePoint
 from tracker.domain.statistics.change_points import AFTER, LEAST_BEFORE, ChangePoint
 from tracker.models import Curve, CurveChange, Finding, Report
 from tracker.services.curves import known_noise, recoveries
-from tracker.services.curves.recoveries import Recovery
-from tracker.services.curves.storage import recent
+from tracker.services.curves.storage import recent_of
 from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
 
@@ -24,53 +25,65 @@ log = logging.getLogger(__name__)
 
 
 def refresh_stale(now: datetime, most: int = 500) -> int:
-    """Look at stale curves again, and store what is found. Returns how many there were."""
+    """Look at stale curves again, and store what is found, in a constant number of queries. Returns how many."""
     with transaction.atomic():
         locks.take(Lock.CURVES)
         related = Curve.objects.filter(stale=True).select_related("metric", "scenario", "machine")
         curves = list(related.order_by("pk")[:most])
+        if not curves:
+            return 0
         findings = known_noise.findings_on(curves)
-        found: list[Recovery] = []
-        for curve in curves:
-            found += _guarded(curve, findings.get(curve.pk, ()), now)
+        points = recent_of(curves)
+        readings = {each.pk: _look_at(each, points[each.pk], findings.get(each.pk, ())) for each in curves}
+        looked = [(curve, reading) for curve in curves if (reading := readings[curve.pk])]
+        _store_changes(looked, now)
         Curve.objects.bulk_update(curves, ["noise", "outline", "stale"], batch_size=100)
         known_noise.update_findings(curves, findings)
-        recoveries.record(found, now)
+        found = [recoveries.recoveries(curve, reading, findings.get(curve.pk, ())) for curve, reading in looked]
+        recoveries.record([each for of_curve in found for each in of_curve], now)
     return len(curves)
 
 
-def _guarded(curve: Curve, findings: Sequence[Finding], now: datetime) -> list[Recovery]:
-    """Look at one curve. What it can't be read for is logged: the others are looked at all the same."""
+def _look_at(curve: Curve, points: Sequence[CurvePoint], findings: Sequence[Finding]) -> CurveReading | None:
+    """Read one curve. What it can't be read for is logged: the others are looked at all the same."""
     curve.stale = False
     try:
-        builds = builds_of(recent(curve))
+        builds = builds_of(points)
         reading = read_curve(builds, known_noise.reported(findings))
     except (ArithmeticError, ValueError) as error:
         log.warning("curve %s can't be read: %s", curve.pk, error)
         curve.noise, curve.outline = {}, ""
-        return []
+        return None
     curve.noise = asdict(reading.noise) if reading.noise else {}
     curve.outline = _outline(builds[-_OUTLINE:])
-    _store_changes(curve, reading, now)
-    return recoveries.recoveries(curve, reading, findings)
+    return reading
 
 
-def _store_changes(curve: Curve, reading: CurveReading, now: datetime) -> None:
+def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) -> None:
     """Store new changes. Those that are no longer found go, unless a report says them, or they stand where none can be
     found, at the beginning of the builds that are looked at.
     """
-    builds, changes = reading.history, reading.changes
-    known = {each.build: each for each in curve.changes.all()}
-    culprits = _reports_of([builds[each.index].name for each in changes])
-    rows = [_change(curve, builds, each, culprits, now) for each in changes]
-    found = {row.build for row in rows}
-    seen = {build.name for build in builds[LEAST_BEFORE + AFTER :]}
-    gone = [each.pk for each in known.values() if each.build in seen - found and each.report_id is None]
+    known: defaultdict[int, dict[str, CurveChange]] = defaultdict(dict)
+    for each in CurveChange.objects.filter(curve__in=[curve.pk for curve, _ in looked]):
+        known[each.curve_id][each.build] = each
+    culprits = _reports_of([reading.history[each.index].name for _, reading in looked for each in reading.changes])
+    new: list[CurveChange] = []
+    gone: list[int] = []
+    claimed: list[CurveChange] = []
+    for curve, reading in looked:
+        before = known[curve.pk]
+        rows = [_change(curve, reading.history, each, culprits, now) for each in reading.changes]
+        found = {row.build for row in rows}
+        seen = {build.name for build in reading.history[LEAST_BEFORE + AFTER :]}
+        gone += [each.pk for each in before.values() if each.build in seen - found and each.report_id is None]
+        new += [row for row in rows if row.build not in before]
+        for row in rows:
+            if row.report_id and row.build in before and before[row.build].report_id is None:
+                before[row.build].report_id = row.report_id
+                claimed.append(before[row.build])
     CurveChange.objects.filter(pk__in=gone).delete()
-    CurveChange.objects.bulk_create(row for row in rows if row.build not in known)
-    for row in rows:
-        if row.report_id and row.build in known and known[row.build].report_id is None:
-            CurveChange.objects.filter(pk=known[row.build].pk).update(report=row.report_id)
+    CurveChange.objects.bulk_create(new, batch_size=200)
+    CurveChange.objects.bulk_update(claimed, ["report"], batch_size=200)
 
 
 def _change(
