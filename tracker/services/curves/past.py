@@ -32,7 +32,7 @@ def past_of(finding: Finding, commit: str) -> CurvePast | None:
     findings = Finding.objects.filter(**where).select_related("report__culprit").defer("old_samples", "new_samples")
     reading = read_curve(builds_of(recent(curve)), reported(findings.order_by("-pk")[:_REPORTS]))
     measured_at = None
-    if reading.place_of(commit) is None:  # its result is not on the curve yet
+    if finding.result_id and reading.place_of(commit) is None:  # its result is not on the curve yet
         result = BisectResult.objects.filter(pk=finding.result_id)
         measured_at = result.values_list("created_at", flat=True).first()
     return CurvePast(curve, history_before(reading, commit, measured_at))
