@@ -1,7 +1,8 @@
 """What a result adds to curves: the samples of every commit or kernel that it measured. Pure.
 
-A commit stands at its date. A bisect step, whose date nobody gives, stands beside the parent if it was good and beside
-the culprit if it was bad, which is where it lies in the history.
+A commit stands at its date, until its place in the mainline is known (tracker/services/curves/places.py). A bisect
+step, whose date nobody gives, stands beside the parent if it was good and beside the culprit if it was bad, which is
+where it lies in the history.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from tracker.models.accounts import (
     SignIn,
     SigningKey,
 )
-from tracker.models.curves import Curve, CurveChange, CurveSegment
+from tracker.models.curves import Curve, CurveBuild, CurveChange, CurveSegment
 from tracker.models.git import Commit, Landing, Tree
 from tracker.models.mail import Archive, ArchiveNames, ArchivePositions, Message, Mirror, PendingReference, RawMessage
 from tracker.models.measurements import (
@@ -57,6 +57,7 @@ __all__ = [
     "Commit",
     "Correspondent",
     "Curve",
+    "CurveBuild",
     "CurveChange",
     "CurveSegment",
     "Decision",

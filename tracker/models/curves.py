@@ -53,6 +53,23 @@ class CurveSegment(models.Model):
         return f"{self.points} points of curve {self.curve_id}"
 
 
+class CurveBuild(models.Model):
+    """A commit or version that stands on curves, and its place in the order of the mainline, once that is known."""
+
+    name = models.TextField(unique=True, help_text="a full sha, or a version")
+    first_at = models.DateTimeField(help_text="where its points stood as they came, first to last")
+    last_at = models.DateTimeField()
+    place = models.DateTimeField(null=True, blank=True, help_text="in the order of the mainline (bot/git/order.py)")
+    moved = models.BooleanField(default=False, help_text="whether its points stand at its place")
+    sought_at = models.DateTimeField(null=True, blank=True, help_text="when the mainline was last found without it")
+
+    class Meta:
+        indexes = [models.Index(fields=["last_at"], condition=models.Q(moved=False), name="builds_without_a_place")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class CurveChange(models.Model):
     """A change that was found in a curve: its level moved between two builds, to stay."""
 

@@ -1,4 +1,4 @@
-"""One pass over a tree: lease, fetch, walk, release; errors are kept on the tree."""
+"""One pass over a tree: lease, fetch, walk, order of builds, release; errors are kept on the tree."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bot.errors import Busy, Unreadable
 from bot.git.fetch import fetch
 from bot.mail.identity import BotIdentity
 from bot.runtime.leases import acquire, extend, release
+from bot.upstream.tracking.build_order import order_builds
 from bot.upstream.tracking.track import TrackTally, track
 from tracker.models import Tree
 
@@ -59,6 +60,7 @@ def follow(
         except (Unreadable, OSError) as error:
             fetch_error = f"{tree.name}: {error}; walked the commits fetched before"
         tally = track(tree, identity, now, others, report_progress, partial(extend, tree, lease_time))
+        order_builds(tree, now)
         _store_error(tree, fetch_error)
         return tally, fetch_error
     except Busy:

@@ -11,12 +11,13 @@ import sys
 import zlib
 from array import array
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import NamedTuple
 
 MOST_SAMPLES = 10_000  # per point; what is beyond them is dropped
 _MAX_BYTES = 64 << 20
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _HEAD = struct.Struct("<II")  # points, samples
 
 
@@ -36,9 +37,9 @@ class CurvePoint(NamedTuple):  # a page reads thousands; frozen dataclasses take
         return (self.at, self.build, self.source)
 
 
-def to_the_second(point: CurvePoint) -> CurvePoint:
+def to_the_millisecond(point: CurvePoint) -> CurvePoint:
     """Return a point as it is stored, so that it is found again."""
-    return point._replace(at=point.at.replace(microsecond=0))
+    return point._replace(at=point.at.replace(microsecond=point.at.microsecond // 1000 * 1000))
 
 
 def merged(old: Iterable[CurvePoint], new: Iterable[CurvePoint]) -> list[CurvePoint]:
@@ -49,8 +50,8 @@ def merged(old: Iterable[CurvePoint], new: Iterable[CurvePoint]) -> list[CurvePo
 
 
 def pack(points: Sequence[CurvePoint]) -> bytes:
-    """Return points as bytes, in their order. Times are kept to the second."""
-    times = array("q", [int(each.at.timestamp()) for each in points])
+    """Return points as bytes, in their order. Times are kept to the millisecond."""
+    times = array("q", [(each.at - _EPOCH) // _MILLISECOND for each in points])
     cut = [each.samples[:MOST_SAMPLES] for each in points]
     counts = array("I", map(len, cut))
     samples = array("d", [value for each in cut for value in each])
@@ -76,7 +77,7 @@ def unpack(packed: bytes) -> list[CurvePoint]:
     names = raw[at:].decode().split("\n")
     values, ends = tuple(samples), list(accumulate(counts))
     own = [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    whens = [datetime.fromtimestamp(time, UTC) for time in times]
+    whens = [datetime.fromtimestamp(time / 1000, UTC) for time in times]
     return list(map(CurvePoint, whens, names[0 : 2 * count : 2], own, names[1 : 2 * count : 2]))
 
 

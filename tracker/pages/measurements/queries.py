@@ -8,16 +8,17 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.urls import reverse
 
 from tracker.charts.curve import CurveChart, CurveMark, chart
 from tracker.charts.overlay import CurveOverlay, overlay
 from tracker.domain import versions
 from tracker.domain.curves.builds import Build, builds_of
+from tracker.domain.events import TreeRole
 from tracker.domain.formats import signed_pct
 from tracker.domain.statistics.change import change_pct
-from tracker.models import Curve, CurveChange, Finding
+from tracker.models import Curve, CurveChange, Finding, Landing
 from tracker.services.curves import storage
 
 MOST = 5000  # builds on a page, the newest
@@ -59,13 +60,15 @@ def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]
     """Yield changes without a report, the reports measured here with their fixes, and releases."""
     reported: set[str] = set()
     findings = Finding.objects.filter(metric=curve.metric, scenario=curve.scenario, machine=curve.machine)
-    rows = findings.values_list("report__culprit__sha", "report__fix_sha", "change_pct_raw")
-    for culprit, fix, change in rows[:500]:
+    landed = Landing.objects.filter(tree__role=TreeRole.MAINLINE, gone_at=None, commit__sha=OuterRef("report__fix_sha"))
+    rows = findings.annotate(fix_landed_at=Subquery(landed.values("merged_at")[:1]))
+    columns = ("report__culprit__sha", "report__fix_sha", "change_pct_raw", "fix_landed_at")
+    for culprit, fix, change, fix_landed_at in rows.values_list(*columns)[:500]:
         reported.add(culprit)
         page = reverse("report", args=[culprit])
         yield CurveMark(culprit, "culprit", f"report {signed_pct(change)}", page)
         if fix:
-            yield CurveMark(fix, "fix", "fix", page)
+            yield CurveMark(_first_with(builds, fix, fix_landed_at), "fix", "fix", page)
     for each in changes:
         if each.build not in reported:
             href = reverse("report", args=[each.report.culprit.sha]) if each.report else reverse("changes")
@@ -73,6 +76,13 @@ def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]
     for build in builds:
         if len(build.name) < SHA and (version := versions.parse(build.name)) and version.is_release:
             yield CurveMark(build.name, "release", build.name)
+
+
+def _first_with(builds: Sequence[Build], fix: str, landed_at: datetime | None) -> str:
+    """Return the first build with a fix: itself, if it was measured, else the first one since it landed; "" if none."""
+    if landed_at is None or any(build.name == fix for build in builds):
+        return fix
+    return next((build.name for build in builds if build.at >= landed_at), "")
 
 
 def drawn(page: CurvePage) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
     culprits = _reports_of([reading.history[each.index].name for _, reading in looked for each in reading.changes])
     new: list[CurveChange] = []
     gone: list[int] = []
-    claimed: list[CurveChange] = []
+    moved: list[CurveChange] = []
     for curve, reading in looked:
         before = known[curve.pk]
         rows = [_change(curve, reading.history, each, culprits, now) for each in reading.changes]
@@ -77,13 +77,21 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
         seen = {build.name for build in reading.history[LEAST_BEFORE + AFTER :]}
         gone += [each.pk for each in before.values() if each.build in seen - found and each.report_id is None]
         new += [row for row in rows if row.build not in before]
-        for row in rows:
-            if row.report_id and row.build in before and before[row.build].report_id is None:
-                before[row.build].report_id = row.report_id
-                claimed.append(before[row.build])
+        moved += [
+            before[row.build] for row in rows if row.build in before and _brought_up_to_date(before[row.build], row)
+        ]
     CurveChange.objects.filter(pk__in=gone).delete()
     CurveChange.objects.bulk_create(new, batch_size=200)
-    CurveChange.objects.bulk_update(claimed, ["report"], batch_size=200)
+    CurveChange.objects.bulk_update(moved, ["at", "before", "report"], batch_size=200)
+
+
+def _brought_up_to_date(known: CurveChange, found: CurveChange) -> bool:
+    """Give a known change its report, and its place if builds stand in another order now; whether that changed it."""
+    now = (found.at, found.before, known.report_id or found.report_id)
+    if (known.at, known.before, known.report_id) == now:
+        return False
+    known.at, known.before, known.report_id = now
+    return True
 
 
 def _change(

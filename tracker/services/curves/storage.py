@@ -9,8 +9,9 @@ from datetime import datetime
 
 from django.db import transaction
 
-from tracker.domain.curves.points import CurvePoint, merged, pack, to_the_second, unpack
+from tracker.domain.curves.points import CurvePoint, merged, pack, unpack
 from tracker.models import Curve, CurveSegment
+from tracker.services.curves.places import in_known_places
 from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
 
@@ -25,11 +26,12 @@ def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
 
     A point that is known already, by its time, build and source, is replaced. The curves are then stale.
     """
-    points = {key: [to_the_second(each) for each in new if each.samples] for key, new in points.items()}
+    points = {key: [each for each in new if each.samples] for key, new in points.items()}
     points = {key: new for key, new in points.items() if new}
     if not points:
         return
     locks.take(Lock.CURVES)
+    points = in_known_places(points)
     curves = _found_or_made(points)
     touched = _touched(curves, points)
     packed = _unpacked([each.pk for segments in touched.values() for each in segments])
@@ -38,7 +40,7 @@ def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
         curve = curves[key]
         old = [point for segment in touched[key] for point in packed[segment.pk]]
         every = merged(old, new)
-        fresh += _segments(curve, every)
+        fresh += segments_of(curve, every)
         curve.stale = True
         curve.points += len(every) - len(old)
         curve.samples += sum(len(each.samples) for each in every) - sum(len(each.samples) for each in old)
@@ -90,7 +92,7 @@ def _unpacked(pks: Sequence[int]) -> dict[int, list[CurvePoint]]:
     return {pk: unpack(bytes(packed)) for pk, packed in rows}
 
 
-def _segments(curve: Curve, points: Sequence[CurvePoint]) -> Iterator[CurveSegment]:
+def segments_of(curve: Curve, points: Sequence[CurvePoint]) -> Iterator[CurveSegment]:
     """Cut points into segments of about POINTS."""
     pieces = max(1, round(len(points) / POINTS))
     size = math.ceil(len(points) / pieces)
