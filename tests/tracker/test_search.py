@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
 
 from tests.tracker.lines import line
 from tracker.domain import search_query
 from tracker.domain.errors import InvalidInput
-from tracker.models import Message, RawMessage, Report
+from tracker.models import Commit, Message, Metric, RawMessage, RelatedCommit, Report
 from tracker.pages.search.queries import matching, named
 from tracker.services import search_index
 
@@ -134,6 +136,7 @@ def test_what_names_a_report_leads_to_it(reports: None, client: Client, text: st
     report = Report.objects.get(scenario="a")
     report.culprit.sha, report.culprit.title = "1" * 40, "a title of its own"
     report.culprit.save()
+    Report.objects.filter(pk=report.pk).update(words=f"{report.words} a title of its own")
     assert named(text) == report
     answer = client.get("/search/", {"q": text})
     assert (answer.status_code, answer["Location"]) == (302, f"/report/{'1' * 40}/")
@@ -167,3 +170,54 @@ def test_the_index_follows_every_change(reports: None) -> None:
     assert search_index.reports_with(["contention"]) == []
     Message.objects.update(own_text="rewritten")
     assert search_index.reports_with(["rewritten"]) == [Report.objects.get(scenario="a").pk]
+
+
+def test_the_sha_of_a_fix_leads_to_its_report(reports: None, client: Client) -> None:
+    fixed, merged = Report.objects.get(scenario="a"), Report.objects.get(scenario="b")
+    Report.objects.filter(pk=fixed.pk).update(fix_sha="fe" * 6)  # as a mail gave it
+    backport = Commit.objects.create(sha="bc" * 20)
+    RelatedCommit.objects.create(report=merged, commit=backport, part="fix", rule="fixes-tag")
+    assert named("fe" * 6) == fixed
+    assert named("fe" * 20) == fixed
+    assert named("bc" * 4) == merged
+    RelatedCommit.objects.create(report=fixed, commit=backport, part="fix", rule="fixes-tag")
+    assert named("bc" * 4) is None  # it is a part of two
+    found = matching(search_query.parse("bc" * 4)).values_list("scenario", flat=True)
+    assert sorted(found) == ["a", "b"]
+
+
+def offered(client: Client, text: str) -> list[list[str]]:
+    answer = client.get("/search/suggestions/", {"q": text})
+    assert answer.status_code == 200
+    found: list[list[str]] = answer.json()["suggestions"]
+    return found
+
+
+def test_names_and_titles_are_offered_while_one_types(reports: None, client: Client) -> None:
+    cache.clear()
+    assert offered(client, "slub") == [
+        ["subsystem:mm/slub", "subsystem"],
+        ["mm: change 3", f"report about {'0' * 9}4{'0' * 2}"],
+    ]
+    Metric.objects.create(name="will-it-scale.per_process_ops")
+    cache.clear()
+    assert ["metric:will-it-scale.per_process_ops", "metric"] in offered(client, "will")
+    assert offered(client, "release:")[0][1] == "release"
+    assert offered(client, "\0") == offered(client, "") == []
+
+
+def test_typing_asks_one_query_once_the_names_are_known(
+    reports: None, client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    offered(client, "slub")
+    with django_assert_num_queries(2):  # words, and the rows of what has them
+        offered(client, "slub p")
+    with django_assert_num_queries(0):
+        offered(client, "subsystem:mm")
+
+
+def test_a_search_for_a_name_leads_to_its_page(reports: None, client: Client) -> None:
+    cache.clear()
+    page = client.get("/search/", {"q": "xfs"}).content.decode()
+    assert '<a href="/subsystem/fs/xfs/">fs/xfs</a>' in page
+    assert "Pages of these names" not in client.get("/search/", {"q": "subsystem:mm"}).content.decode()

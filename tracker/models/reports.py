@@ -121,6 +121,7 @@ class Report(ReportSummary):
         indexes = [
             models.Index(fields=["state", "reported_at"]),
             models.Index(fields=["cycle", "state"]),
+            models.Index(fields=["fix_sha"], condition=~Q(fix_sha=""), name="reports_by_their_fix"),
             *ReportSummary.Meta.indexes,
         ]
 

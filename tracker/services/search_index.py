@@ -38,20 +38,35 @@ def reports_with(phrases: Sequence[str]) -> list[int] | None:
     return list(dict.fromkeys([*found, *_reports_of(mails)]))
 
 
-def _hits(index: str, wanted: Sequence[tuple[list[str], bool]]) -> list[int]:
+def with_own_phrase(phrase: str, most: int = 100) -> list[int]:
+    """Return the keys of the newest reports that have a phrase in their own text."""
+    words = words_of(phrase)
+    return _hits("report_words", [(words, False)], most) if words else []
+
+
+def own_words(phrase: str, most: int = 5) -> list[int]:
+    """Return the keys of the newest few reports that have all words of a text in their own; after `*` its last one is a
+    beginning.
+    """
+    words = words_of(phrase)
+    wanted = [([word], phrase.endswith("*") and word is words[-1]) for word in words]
+    return _hits("report_words", wanted, most) if wanted else []
+
+
+def _hits(index: str, wanted: Sequence[tuple[list[str], bool]], most: int = MOST) -> list[int]:
     """Return the keys of the newest rows that match, by an index."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             query = " ".join(f'"{" ".join(words)}"{" *" if starts else ""}' for words, starts in wanted)
             cursor.execute(
-                f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY rowid DESC LIMIT {MOST}", [query]
+                f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY rowid DESC LIMIT {most}", [query]
             )
         else:
             table, text = _TEXTS[index]
             query = " & ".join("(" + " <-> ".join(words) + (":*" if starts else "") + ")" for words, starts in wanted)
             cursor.execute(
                 f"SELECT id FROM {table} WHERE {_VECTOR.format(text=text)} @@ to_tsquery('simple', %s)"
-                f" ORDER BY id DESC LIMIT {MOST}",
+                f" ORDER BY id DESC LIMIT {most}",
                 [query],
             )
         return [pk for (pk,) in cursor.fetchall()]

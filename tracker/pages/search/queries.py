@@ -14,10 +14,13 @@ from django.db.models.functions import Abs
 from tracker.domain.errors import InvalidInput
 from tracker.domain.events import Awaited, Verdict
 from tracker.domain.search_query import FieldTerm, SearchQuery
-from tracker.models import Message, Report
+from tracker.models import Commit, Message, RelatedCommit, Report
 from tracker.pages.triage.filters import STATES
 from tracker.services import search_index
 
+SHORTEST = 3  # letters before reports are offered
+MOST_COMMITS = 100  # that begin with what was given
+SHORTEST_SHA = 7  # digits
 _SHA = re.compile(r"[0-9a-f]{7,64}")
 _LORE = re.compile(
     r"https?://(?:[\w.-]*lore\.kernel\.org/[\w.+-]+|lkml\.kernel\.org/r|(?:patch\.)?msgid\.link)/<?([^/>\s?#]+@[^/>\s?#]+)"
@@ -26,19 +29,52 @@ _MESSAGE_ID = re.compile(r"<?([^\s<>@]+@[^\s<>@]+)>?")
 
 
 def named(text: str) -> Report | None:
-    """Return the one report that a sha, a Message-ID, a link to lore or a whole title names."""
+    """Return the one report that a sha, a Message-ID, a link to lore or a whole title names. A sha is that of its
+    culprit or, if there is none, of another commit of it.
+    """
     text = text.strip()
     related = Report.objects.select_related("culprit")
     if _SHA.fullmatch(text.lower()):
-        rows = list(related.filter(culprit__sha__startswith=text.lower())[:2])
+        rows = list(related.filter(_begins("culprit__sha", text.lower()))[:2])
+        rows = rows or list(related.filter(pk__in=with_commit(text.lower()))[:2])
         return rows[0] if len(rows) == 1 else None
     if (link := _LORE.match(text)) or (link := _MESSAGE_ID.fullmatch(text)):
         message = Message.objects.filter(message_id=unquote(link[1])[:1000]).select_related("report__culprit").first()
         return message.report if message else None
     if " " in text:
-        rows = list(related.filter(Q(culprit__title=text) | Q(title=text))[:2])
+        with_words = related.filter(pk__in=search_index.with_own_phrase(text))
+        rows = list(with_words.filter(Q(culprit__title=text) | Q(title=text))[:2])
         return rows[0] if len(rows) == 1 else None
     return None
+
+
+def titles(text: str) -> list[list[str]]:
+    """Return up to five reports that have all words of a text in their own words, the last one as a beginning: title
+    and what it is of each, to be offered.
+    """
+    if len(text.strip()) < SHORTEST or ":" in text:
+        return []
+    found = search_index.own_words(f"{text.strip()}*")
+    rows = Report.objects.filter(pk__in=found).order_by("-pk").values_list("culprit__title", "culprit__sha")
+    return [[title or sha, f"report about {sha[:12]}"] for title, sha in rows]
+
+
+def with_commit(sha: str) -> list[int]:
+    """Return the reports of which a commit that begins so is part: culprit, fix, revert, …"""
+    commits = list(Commit.objects.filter(_begins("sha", sha)).values_list("pk", flat=True)[:MOST_COMMITS])
+    shorter = [sha[:digits] for digits in range(SHORTEST_SHA, len(sha))]  # a fix that a mail named
+    found = {
+        *Report.objects.filter(culprit__in=commits).values_list("pk", flat=True),
+        *Report.objects.exclude(fix_sha="").filter(_begins("fix_sha", sha)).values_list("pk", flat=True)[:MOST_COMMITS],
+        *Report.objects.exclude(fix_sha="").filter(fix_sha__in=shorter).values_list("pk", flat=True)[:MOST_COMMITS],
+        *RelatedCommit.objects.filter(commit__in=commits).values_list("report", flat=True)[:MOST_COMMITS],
+    }
+    return sorted(found)
+
+
+def _begins(column: str, sha: str) -> Q:
+    """Return the condition that a column of shas begins so; an index serves it, unlike LIKE on SQLite."""
+    return Q(**{f"{column}__gte": sha, f"{column}__lt": f"{sha}g"})
 
 
 def matching(query: SearchQuery) -> QuerySet[Report]:
@@ -48,7 +84,8 @@ def matching(query: SearchQuery) -> QuerySet[Report]:
         condition = _CONDITIONS[term.name](term)
         reports = reports.exclude(condition) if term.negated else reports.filter(condition)
     if (found := search_index.reports_with(query.phrases)) is not None:
-        reports = reports.filter(pk__in=found)
+        only = query.phrases[0].lower() if len(query.phrases) == 1 else ""
+        reports = reports.filter(pk__in={*found, *(with_commit(only) if _SHA.fullmatch(only) else ())})
     for phrase in query.without:
         if without := search_index.reports_with([phrase]):
             reports = reports.exclude(pk__in=without)
@@ -107,7 +144,7 @@ _CONDITIONS: dict[str, Callable[[FieldTerm], Any]] = {
     **{name: _beginning(name) for name in ("subsystem", "suite", "metric", "machine")},
     "author": lambda term: Q(author__startswith=str(term.value).lower()),
     "assigned": lambda term: Q(assignee="" if term.value == "nobody" else term.value),
-    "culprit": lambda term: Q(culprit__sha__startswith=str(term.value).lower()),
+    "culprit": lambda term: _begins("culprit__sha", str(term.value).lower()),
     "title": lambda term: Q(words__contains=str(term.value).lower()),
     "release": _release,
     "state": _state,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from tracker.domain.errors import InvalidInput
 from tracker.domain.search_query import parse
+from tracker.domain.search_suggestions import suggestions
 from tracker.pages.search import queries
+from tracker.pages.search.names import known_names, pages_named
 from tracker.pages.triage.action_keys import ACTION_KEYS
 from tracker.pages.triage.queries import section
 from tracker.pages.triage.query import POSITIONS, InvalidQuery, TriageQuery
@@ -34,7 +37,17 @@ def search(request: HttpRequest) -> HttpResponse:
     except (InvalidInput, InvalidQuery) as error:
         return render(request, "search/search.html", {**context, "error": str(error)}, status=400)
     base = "?" + urlencode({"q": text})
-    return render(request, "search/search.html", {**context, "section": found, "base": base, "query": table})
+    context |= {"section": found, "base": base, "query": table, "pages": pages_named(query)}
+    return render(request, "search/search.html", context)
+
+
+@require_safe
+@cache_control(max_age=60)
+def offered(request: HttpRequest) -> JsonResponse:
+    """Return what the search box offers for what is typed so far, as [text, label] each."""
+    text = request.GET.get("q", "").replace("\0", " ")
+    found = [[each.text, each.label] for each in suggestions(text, known_names())]
+    return JsonResponse({"suggestions": found + queries.titles(text)})
 
 
 def _position(params: QueryDict) -> QueryDict:

@@ -1,0 +1,22 @@
+// Completions for the search boxes: asked for while one types, offered by the browser's own list.
+"use strict";
+(() => {
+  const list = document.getElementById("offered");
+  let waiting = 0;
+  async function offer(text) {
+    const answer = await fetch(`${list.dataset.source}?q=${encodeURIComponent(text)}`);
+    if (!answer.ok) return;
+    const { suggestions } = await answer.json();
+    list.replaceChildren(...suggestions.map(([value, label]) => {
+      const option = document.createElement("option");
+      option.value = value;
+      option.label = label;
+      return option;
+    }));
+  }
+  document.addEventListener("input", (event) => {
+    if (event.target.getAttribute("list") !== "offered") return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => offer(event.target.value).catch(() => {}), 150); // offline: nothing is offered
+  });
+})();
