@@ -329,12 +329,15 @@ def test_a_machine_tells_how_it_went(world: World, client: Client) -> None:
     world.post(DANA, "I am working on a fix.", to=message_id(report))
     world.read()
     page = text(client, "/machine/lab7-m1/")
-    for words in ("64", "100% replied to", "90% within", "no closed reports yet", "By release"):
+    for words in ("64", "a developer replied to 1 of 1 regressions", "no closed reports yet", "By release"):
         assert words in page
     assert report.culprit.sha10 in page
     assert "higher is better (source: lab)" in text(client, "/metric/vm-scan.ops_per_sec/")
     assert report.culprit.sha10 in text(client, "/author/dana@dev.example/")
     assert report.culprit.sha10 in text(client, "/subsystem/mm/vmscan/")
+    assert "vm-scan.ops_per_sec (1)" in page  # a filter, with how many reports it would leave
+    assert report.culprit.sha10 in text(client, "/machine/lab7-m1/?metric=vm-scan.ops_per_sec")
+    assert report.culprit.sha10 not in text(client, "/machine/lab7-m1/?metric!=vm-scan.ops_per_sec")
 
 
 def test_a_report_as_data(world: World, client: Client) -> None:

@@ -1,11 +1,11 @@
-"""The bisection chart: each sample of the good side, the steps and the bad side as a dot, with means. Pure."""
+"""The bisection chart: each sample of every measured commit as a dot, with means, in git's order. Pure."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, pstdev
 from typing import Any
 
 from tracker.domain.formats import number
@@ -13,7 +13,8 @@ from tracker.domain.scale import Scale, scale
 
 MOST_GROUPS = 24
 MOST_DOTS = 40  # per group
-_LEFT, _TOP, _HEIGHT, _STEP = 70, 14, 150, 58
+_LEFT, _TOP, _HEIGHT, _WIDTH = 70, 30, 190, 1120
+_NARROWEST, _WIDEST = 42, 150  # pixels from one commit to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A drawn group: its center `x`, its dots (x, y), and its mean line from `left` to `right`."""
+    """A drawn group: its center `x`, its dots (x, y), its mean line from `left` to `right`, its numbers in words."""
 
     group: Group
     x: int
@@ -35,6 +36,7 @@ class Column:
     mean: int
     left: int
     right: int
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +51,25 @@ class BisectionChart:
 
 
 def groups_of(
-    good: Sequence[float], bad: Sequence[float], payload: Mapping[str, Any], later: Sequence[Group] = ()
+    good: Group, bad: Group, payload: Mapping[str, Any], shas: tuple[str, str], later: Sequence[Group] = ()
 ) -> list[Group]:
-    """Return the good side, the bisect steps in order, the bad side, and later measurements (rechecks and fixes).
+    """Return the commits in git's order, each once: good steps, the parent, the culprit, bad steps, then later
+    measurements (rechecks and fixes). `good`, `bad`: the samples of the two commits `shas`, which the steps have, too.
 
-    Groups without samples are left out.
+    Each good step is newer than those before it, and each bad one older: so git bisect halves what is left. Groups
+    without samples are left out.
     """
-    steps = payload.get("bisect")
-    groups = [Group("parent", "good", _finite(good)), *_steps(steps if isinstance(steps, Mapping) else {})]
-    groups += [Group("culprit", "bad", _finite(bad)), *later[:MOST_GROUPS]]
+    bisect = payload.get("bisect")
+    steps = [step for sha, step in _steps(bisect if isinstance(bisect, Mapping) else {}) if not _is_one_of(sha, shas)]
+    before = [step for step in steps if step.verdict == "good"]
+    skipped = [step for step in steps if step.verdict == "skip"]
+    after = [step for step in reversed(steps) if step.verdict == "bad"]
+    groups = [*before, *skipped, good, bad, *after, *later[:MOST_GROUPS]]
     return [group for group in groups if group.samples]
+
+
+def _is_one_of(sha: str, shas: tuple[str, str]) -> bool:
+    return any(sha and each and (sha.startswith(each) or each.startswith(sha)) for each in shas)
 
 
 def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Group]:
@@ -70,15 +81,19 @@ def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Grou
     ][:1]
 
 
-def _steps(bisect: Mapping[str, Any]) -> Iterator[Group]:
+def _steps(bisect: Mapping[str, Any]) -> Iterator[tuple[str, Group]]:
+    """Yield sha and samples of the steps, in the order in which they were tested."""
     steps = bisect.get("steps")
     for step in (steps if isinstance(steps, list) else [])[:MOST_GROUPS]:
         if isinstance(step, Mapping):
-            samples = step.get("samples")
+            sha, samples = str(step.get("sha", "")), step.get("samples")
             verdict = step.get("verdict") if step.get("verdict") in ("good", "bad") else "skip"
-            yield Group(
-                str(step.get("sha", ""))[:10], str(verdict), _finite(samples if isinstance(samples, list) else [])
-            )
+            yield sha, Group(sha[:10], str(verdict), _finite(samples if isinstance(samples, list) else []))
+
+
+def side(name: str, verdict: str, samples: Sequence[Any]) -> Group:
+    """Return the parent or the culprit as a group."""
+    return Group(name, verdict, _finite(samples))
 
 
 def _finite(samples: Sequence[Any]) -> tuple[float, ...]:
@@ -107,25 +122,24 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
     y = scale(every, _TOP + _HEIGHT, _TOP)
     if y is None:
         return None
-    columns = [_column(group, _LEFT + 24 + _STEP * index, y) for index, group in enumerate(groups)]
-    means = "; ".join(
-        f"{group.name} ({group.verdict}): mean {number(fmean(group.samples))} (n = {len(group.samples)})"
-        for group in groups
-    )
+    step = max(_NARROWEST, min(_WIDEST, (_WIDTH - _LEFT) // len(groups)))
+    columns = [_column(group, _LEFT + step * index + step // 2, y, unit) for index, group in enumerate(groups)]
     return BisectionChart(
-        _LEFT + 24 + _STEP * len(groups),
+        _LEFT + step * len(groups),
         _TOP + _HEIGHT + 36,
         columns,
         y.grid(number),
-        f"Samples{f' in {unit}' if unit else ''}: {means}",
+        "; ".join(column.description for column in columns),
     )
 
 
-def _column(group: Group, x: int, y: Scale) -> Column:
+def _column(group: Group, x: int, y: Scale, unit: str) -> Column:
     """Place the dots side by side, so that equal ones are visible."""
-    many = len(group.samples)
+    many, mean = len(group.samples), fmean(group.samples)
     dots = [
         (x + round((index - (many - 1) / 2) * min(3.0, 34 / many)), y(value))
         for index, value in enumerate(group.samples)
     ]
-    return Column(group, x, dots, y(fmean(group.samples)), x - 18, x + 18)
+    spread = f" ± {number(pstdev(group.samples))}" if many > 1 else ""
+    description = f"{group.name} ({group.verdict}): {number(mean)}{spread}{f' {unit}' if unit else ''}, n = {many}"
+    return Column(group, x, dots, y(mean), x - 18, x + 18, description)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,26 @@ class Scale:
         return round(self.start + (self.end - self.start) * ((value - self.low) / size if size else 0.5))
 
     def grid(self, label: Callable[[float], str]) -> list[tuple[int, str]]:
-        """Return the pixels of the lowest, the middle and the highest value, each with its label."""
-        values = sorted({self.low, (self.low + self.high) / 2, self.high})
-        return [(self(value), label(value)) for value in values]
+        """Return the pixels of some round values between the lowest and the highest, each with its label."""
+        return [(self(value), label(value)) for value in round_values(self.low, self.high)]
+
+
+def round_values(low: float, high: float, most: int = 6) -> list[float]:
+    """Return up to `most` multiples of 1, 2 or 5 times a power of ten; the only value where there is no range.
+
+    >>> round_values(0.83, 10.2)
+    [2.0, 4.0, 6.0, 8.0, 10.0]
+    """
+    size = high - low
+    if not (math.isfinite(size) and size > 1e-12 * max(abs(low), abs(high))) or size < 1e-290:
+        return [low]
+    power = math.floor(math.log10(size / most))
+    steps = [Decimal(digit).scaleb(power + up) for up in (0, 1) for digit in (1, 2, 5)]
+    for step in steps:
+        first, last = math.ceil(low / float(step)), math.floor(high / float(step))
+        if last - first < most:
+            return [float(number * step) for number in range(first, last + 1)] or [low]
+    return [low, high]
 
 
 def scale(values: Iterable[float], start: float, end: float) -> Scale | None:

@@ -27,7 +27,8 @@ class Past:
 
 @dataclass(slots=True)
 class RecordTally:
-    """Counts over some reports. `answers`: times from the report to the author's or a maintainer's first reply."""
+    """Counts over some reports. `answers`: times from a regression's report to the author's or a maintainer's
+    first reply."""
 
     name: str
     reports: int = 0
@@ -49,8 +50,9 @@ class RecordTally:
         # A disputed report counts as settled even if it is still open.
         self.ended += past.verdict != Verdict.IMPROVEMENT and (past.state in CLOSED or past.state in FALSE)
         self.false += past.state in FALSE
-        if past.reported_at and past.responded_at and past.responded_at >= past.reported_at:
-            self.answers.append(past.responded_at - past.reported_at)
+        waited = past.responded_at - past.reported_at if past.reported_at and past.responded_at else None
+        if waited is not None and waited >= timedelta(0) and past.verdict == Verdict.REGRESSION:
+            self.answers.append(waited)
         if past.noise_pct is not None:
             self.noises.append(past.noise_pct)
 

@@ -11,38 +11,67 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.charts.bisection import chart, groups_of, measured_later, read_payload
+from tracker.charts.bisection import chart, groups_of, measured_later, read_payload, side
 from tracker.charts.sparkline import paths
+from tracker.domain.scale import round_values
 from tracker.domain.track_record import Past, record
 from tracker.pages.reports.exports import as_mbox
 from tracker.pages.reports.thread import passages
 from tracker.services.report_summary import HEIGHT, spark, urgency
 from tracker.templatetags.words import as_markdown
 
-STEPS = {
-    "bisect": {"steps": [{"sha": "a" * 40, "verdict": "bad", "samples": [8.0]}, {"sha": "b" * 40, "verdict": "skip"}]}
-}
+TESTED = [  # in the order of the tests: halving what is left
+    ("a" * 40, "bad", [8.0]),
+    ("b" * 40, "skip", [9.0]),
+    ("1" * 40, "good", [10.1]),
+    ("2" * 40, "good", [10.0]),
+    ("3" * 40, "bad", [8.1]),
+    ("f" * 40, "good", [10.1]),  # the parent again
+    ("e" * 12, "bad", [8.3]),  # the culprit again
+]
+STEPS = {"bisect": {"steps": [dict(zip(("sha", "verdict", "samples"), each, strict=True)) for each in TESTED]}}
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_a_bisection_is_drawn_in_its_order() -> None:
+def test_a_bisection_is_drawn_in_gits_order_each_commit_once() -> None:
     later = measured_later("c" * 10, "m", [{"metric": "other", "new": 1}, {"metric": "m", "new": 9.5, "verdict": "x"}])
-    groups = groups_of([10, 10.2], [8.1, 8.2], STEPS, later)
-    assert [(group.name, group.verdict) for group in groups] == [
-        ("parent", "good"),
-        ("a" * 10, "bad"),
-        ("culprit", "bad"),
-        ("c" * 10, "good"),
+    good, bad = side("parent", "good", [10, 10.2]), side("culprit", "bad", [8.1, 8.2])
+    groups = groups_of(good, bad, STEPS, ("f" * 40, "e" * 40), later)
+    assert [group.name[:7] for group in groups] == [
+        *("1" * 7, "2" * 7, "b" * 7, "parent", "culprit", "3" * 7, "a" * 7, "c" * 7)
     ]
     drawn = chart(groups, "1/s")
     assert drawn is not None
-    assert drawn.description.startswith(
-        "Samples in 1/s: parent (good): mean 10.1 (n = 2); aaaaaaaaaa (bad): mean 8 (n = 1); "
-    )
+    assert "; parent (good): 10.1 ± 0.1 1/s, n = 2; culprit (bad)" in drawn.description
     assert [column.x for column in drawn.columns] == sorted(column.x for column in drawn.columns)
-    assert drawn.columns[0].mean < drawn.columns[2].mean  # more is higher up
-    assert drawn.grid[0][1] == "8"
+    assert drawn.columns[3].mean < drawn.columns[4].mean  # more is higher up
+    assert [label for _, label in drawn.grid] == ["8", "8.5", "9", "9.5", "10"]
     assert chart(groups[:1]) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.83, 10.2, [2, 4, 6, 8, 10]),
+        (99.1, 100.4, [99.5, 100]),
+        (70_412, 81_004, [72_000, 74_000, 76_000, 78_000, 80_000]),
+        (-3, 3, [-2, 0, 2]),
+        (5, 5, [5]),
+        (0, 1e-300, [0]),
+    ],
+)
+def test_axes_have_round_numbers(low: float, high: float, expected: list[float]) -> None:
+    assert round_values(low, high) == expected
+
+
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
+def test_any_axis_has_a_few_numbers_within_it(one: float, other: float) -> None:
+    low, high = min(one, other), max(one, other)
+    found = round_values(low, high)
+    assert 1 <= len(found) <= 6
+    slack = 1e-9 * max(abs(low), abs(high))
+    assert all(low - slack <= each <= high + slack for each in found)
+    assert found == sorted(found)
 
 
 JSON: st.SearchStrategy[Any] = st.recursive(
@@ -56,7 +85,14 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @given(JSON, st.lists(st.floats(), max_size=60), st.lists(st.floats(), max_size=60))
 def test_any_payload_is_drawn_or_not(bisect: Any, good: list[float], bad: list[float]) -> None:
-    drawn = chart(groups_of(good, bad, {"bisect": bisect}, measured_later("x", "m", [bisect])))
+    drawn = chart(
+        groups_of(
+            *(side("parent", "good", good), side("culprit", "bad", bad)),
+            {"bisect": bisect},
+            ("a", ""),
+            measured_later("x", "m", [bisect]),
+        )
+    )
     if drawn:
         assert all(0 <= y <= drawn.height for column in drawn.columns for _, y in column.dots)
     assert read_payload("{") == {}

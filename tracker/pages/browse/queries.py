@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Count, QuerySet
@@ -14,7 +16,9 @@ from tracker.domain.events import OPEN
 from tracker.domain.track_record import Past, TrackRecord, record
 from tracker.models import Curve, Machine, Metric, Report
 from tracker.pages.measurements.queries import curves_of
-from tracker.pages.triage.counts import KEEP
+from tracker.pages.triage.counts import COUNTED, KEEP, Counts
+from tracker.pages.triage.counts import MOST as OFFERED
+from tracker.pages.triage.counts import Count as ValueCount
 from tracker.pages.triage.queries import TriageSection, section
 from tracker.pages.triage.query import TriageQuery
 from tracker.services.report_summary import clipped
@@ -35,6 +39,7 @@ class BrowsePage:
     machine: Machine | None
     metric: Metric | None
     curves: Sequence[Curve]
+    counts: Counts  # of the newest reports, for the filters
 
 
 def names(kind: str) -> Sequence[tuple[str, int]]:
@@ -60,14 +65,28 @@ def page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
     has_state_filter = "state" in query.active_filters or "state!" in query.active_filters
     listed = reports if has_state_filter else reports.filter(state__in=sorted(OPEN))
     found = section("merged", "Reports" if has_state_filter else "Open reports", listed, query, now)
-    past = record(_past(reports))
+    newest = _newest(reports)
+    past = record(map(_past, newest))
     if not (past.total.reports or machine or metric):
         raise Http404(f"there is no {kind} {name[:200]}")
     curves = curves_of(kind, name) if kind in ("metric", "machine") else []
-    return BrowsePage(kind, name, found, past, machine, metric, curves)
+    return BrowsePage(kind, name, found, past, machine, metric, curves, _counts(newest))
 
 
-def _past(reports: QuerySet[Report]) -> list[Past]:
-    columns = ("merged_release", "shift_left_release", "state", "verdict", "reported_at", "responded_at", "noise_pct")
-    newest = reports.order_by("-pk").values_list(*columns)[:RECORD]
-    return [Past(merged or shifted or "not in a release", *rest) for merged, shifted, *rest in newest]
+def _newest(reports: QuerySet[Report]) -> list[dict[str, Any]]:
+    columns = ("merged_release", "shift_left_release", "reported_at", "responded_at", "noise_pct")
+    return list(reports.order_by("-pk").values(*columns, *COUNTED.values())[:RECORD])
+
+
+def _past(row: Mapping[str, Any]) -> Past:
+    release = row["merged_release"] or row["shift_left_release"] or "not in a release"
+    return Past(release, row["state"], row["verdict"], row["reported_at"], row["responded_at"], row["noise_pct"])
+
+
+def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[ValueCount]]:
+    """Return how many of these reports each filter value has, the most first."""
+    found = {}
+    for name, column in COUNTED.items():
+        values = Counter(str(row[column]) for row in rows if row[column])
+        found[name] = [ValueCount(value, number) for value, number in values.most_common(OFFERED)]
+    return found

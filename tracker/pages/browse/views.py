@@ -9,7 +9,8 @@ from django.utils import timezone
 from tracker.pages.browse import queries
 from tracker.pages.http import without_empty
 from tracker.pages.triage.action_keys import ACTION_KEYS
-from tracker.pages.triage.query import InvalidQuery, TriageQuery
+from tracker.pages.triage.controls import controls
+from tracker.pages.triage.query import GROUPS, ORDERS, InvalidQuery, TriageQuery
 from tracker.pages.triage.views import invalid_query
 from tracker.services.accounts.roles import CHANGE_REPORTS
 
@@ -32,5 +33,7 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
         query = TriageQuery.from_query(params, now)
     except InvalidQuery as error:
         return invalid_query(request, error)
-    context = {"page": queries.page(kind, name, query, now), "query": query, "actions": ACTION_KEYS}
+    page = queries.page(kind, name, query, now)
+    context = {"page": page, "query": query, "actions": ACTION_KEYS, "orders": ORDERS, "groups": GROUPS}
+    context["controls"] = controls(query, page.counts)
     return render(request, "browse/name.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})

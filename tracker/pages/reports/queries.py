@@ -10,7 +10,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, TextField, 
 from django.db.models.functions import Length, Substr
 from django.http import Http404
 
-from tracker.charts.bisection import BisectionChart, chart, groups_of, measured_later, read_payload
+from tracker.charts.bisection import BisectionChart, chart, groups_of, measured_later, read_payload, side
 from tracker.domain.comparison_tables import KeptTable, unpack
 from tracker.domain.report_state.fold import effective_events
 from tracker.domain.tool_output.kinds import TEXT
@@ -212,7 +212,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         report=report,
         headline=headline,
         findings=findings,
-        chart=_chart(headline, results),
+        chart=_chart(headline, report.culprit.sha, results),
         timeline=[TimelineEntry(event, event.key in effective_keys, by_id.get(event.message_id)) for event in events],
         mails=[_thread_mail(message, events, effective_keys, suggestions) for message in messages],
         older=older,
@@ -276,14 +276,16 @@ def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
     return list(rows.defer("payload").order_by("pk")[:RESULTS])
 
 
-def _chart(headline: Finding | None, results: Sequence[BisectResult]) -> BisectionChart | None:
+def _chart(headline: Finding | None, culprit: str, results: Sequence[BisectResult]) -> BisectionChart | None:
     if headline is None:
         return None
     payload = next((row.steps for row in results if row.steps), "")  # type: ignore[attr-defined]
     metric = headline.metric
     others = [row for row in results if row.pk != headline.result_id]
     later = [group for row in others for group in measured_later(row.bad_sha[:10], metric.name, row.measured)]
-    groups = groups_of(headline.old_samples, headline.new_samples, read_payload(payload), later)
+    good, bad = side("parent", "good", headline.old_samples), side("culprit", "bad", headline.new_samples)
+    shas = (headline.parent.sha if headline.parent else "", culprit)
+    groups = groups_of(good, bad, read_payload(payload), shas, later)
     return chart(groups, metric.unit)
 
 

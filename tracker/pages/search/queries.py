@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
+from django.db import connection
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Abs
 
@@ -18,6 +19,7 @@ from tracker.models import Commit, Message, RelatedCommit, Report
 from tracker.pages.triage.filters import STATES
 from tracker.services import search_index
 
+_LAST_CHARACTER = chr(0x10FFFF)
 SHORTEST = 3  # letters before reports are offered
 MOST_COMMITS = 100  # that begin with what was given
 SHORTEST_SHA = 7  # digits
@@ -93,7 +95,17 @@ def matching(query: SearchQuery) -> QuerySet[Report]:
 
 
 def _beginning(column: str) -> Callable[[FieldTerm], Q]:
-    return lambda term: Q(**{f"{column}__startswith": term.value})
+    return lambda term: _starts(column, str(term.value))
+
+
+def _starts(column: str, value: str) -> Q:
+    """Return the condition that a name starts so. SQLite has no index for LIKE, but one for a range of its byte order;
+    PostgreSQL's order depends on the language.
+    """
+    starts = Q(**{f"{column}__startswith": value})
+    if connection.vendor != "sqlite":
+        return starts
+    return starts & Q(**{f"{column}__gte": value, f"{column}__lt": f"{value}{_LAST_CHARACTER}"})
 
 
 def _choice(name: str, known: Sequence[str], term: FieldTerm) -> str:
@@ -142,7 +154,7 @@ def _flag(condition: Q, name: str, word: str) -> Callable[[FieldTerm], Q]:
 
 _CONDITIONS: dict[str, Callable[[FieldTerm], Any]] = {
     **{name: _beginning(name) for name in ("subsystem", "suite", "metric", "machine")},
-    "author": lambda term: Q(author__startswith=str(term.value).lower()),
+    "author": lambda term: _starts("author", str(term.value).lower()),
     "assigned": lambda term: Q(assignee="" if term.value == "nobody" else term.value),
     "culprit": lambda term: _begins("culprit__sha", str(term.value).lower()),
     "title": lambda term: Q(words__contains=str(term.value).lower()),

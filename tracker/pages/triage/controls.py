@@ -10,6 +10,7 @@ from tracker.pages.triage.filters import IMPROVEMENTS, NOT
 from tracker.pages.triage.query import TriageQuery
 
 OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
+CHOICES = ("state", "kind", "awaiting")  # whose values are words of ours
 LONGEST = 40  # characters of a value in a list
 SPANS = ("3d", "1w", "2w", "1m", "3m", "1y")
 
@@ -71,15 +72,21 @@ def controls(query: TriageQuery, counts: Counts) -> Controls:
 
 
 def _control(name: str, counts: Sequence[Count], chosen: tuple[str, ...]) -> Control:
-    offered = [(each.value, f"{_short(each.value)} ({each.number})") for each in counts]
+    offered = [(each.value, f"{_short(_label(name, each.value))} ({each.number})") for each in counts]
     if name == "state":
         offered = [("open", "all open"), ("closed", "all closed"), *offered]
     known = {value for value, _ in offered}
-    return Control(name, [*offered, *((value, _short(value)) for value in chosen if value not in known)], chosen)
+    return Control(
+        name, [*offered, *((value, _short(_label(name, value))) for value in chosen if value not in known)], chosen
+    )
 
 
-def _short(value: str) -> str:
-    label = value.replace("_", " ")
+def _label(name: str, value: str) -> str:
+    """Return the words of a choice; a name stays as it is."""
+    return value.replace("_", " ") if name in CHOICES else value
+
+
+def _short(label: str) -> str:
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
@@ -90,5 +97,6 @@ def _chips(query: TriageQuery) -> Iterator[Chip]:
             rest = {**query.active_filters, name: left}
             opposite = name.removesuffix(NOT) if name.endswith(NOT) else f"{name}{NOT}"
             negated = {**rest, opposite: (*rest.get(opposite, ()), value)}
-            label = f"{name.removesuffix(NOT)} {'is not' if name.endswith(NOT) else 'is'} {value.replace('_', ' ')}"
+            bare = name.removesuffix(NOT)
+            label = f"{bare} {'is not' if name.endswith(NOT) else 'is'} {_label(bare, value)}"
             yield Chip(label, replace(query, active_filters=rest).url(), replace(query, active_filters=negated).url())
