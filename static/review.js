@@ -12,7 +12,7 @@
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) {
+    if (event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) {
       if (event.key === "Escape" && currentIndex() >= 0) focusRow(currentIndex());
       return;
     }
@@ -21,7 +21,10 @@
     else if (event.key === "k") focusRow(currentIndex() < 0 ? 0 : currentIndex() - 1);
     else if (event.key === "u") document.querySelector('#last [data-key="u"]')?.click();
     else if (event.key === "Enter" && event.target === row) row.querySelector("a")?.click();
-    else if (row && "aro".includes(event.key)) {
+    else if (row && event.key === "x") row.querySelector('[name="chosen"]')?.click();
+    else if ("ar".includes(event.key) && document.querySelector('[name="chosen"]:checked')) {
+      document.querySelector(`#many [data-key="${event.key}"]`)?.click();
+    } else if (row && "aro".includes(event.key)) {
       const button = row.querySelector(`[data-key="${event.key}"]`);
       if (event.key === "o") button?.focus();
       else button?.click();

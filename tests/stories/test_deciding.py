@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.mail.identity import BotIdentity
 from tests.world import DANA, World, message_id, state, status_text
-from tracker.models import Report, RuleRecord, Suggestion
+from tracker.models import Event, Report, RuleRecord, Suggestion
 from tracker.pages.review.excerpt import excerpt
 
 pytestmark = pytest.mark.django_db
@@ -130,3 +131,68 @@ def test_an_excerpt_of_a_long_mail_is_short() -> None:
 @given(st.text(max_size=300), st.text(max_size=100))
 def test_an_excerpt_of_anything(text: str, quote: str) -> None:
     assert excerpt(text, quote).evidence.split() == quote.split() or excerpt(text, quote).evidence == quote
+
+
+@pytest.fixture
+def many(world: World) -> list[Suggestion]:
+    """Thirty suggestions of two rules about two reports."""
+    rows = [
+        {"report": world.report(f"mm: change {place}", f"{place + 5:x}" * 40), "message_id": f"m{place}@x"}
+        for place in range(2)
+    ]
+    return Suggestion.objects.bulk_create(
+        Suggestion(
+            key=f"k{number}",
+            kind="expected" if number % 3 else "disputed",
+            rule="expected" if number % 3 else "disputed",
+            occurred_at=world.now,
+            role="author",
+            quote=f"words {number}",
+            **rows[number % 2],
+        )
+        for number in range(30)
+    )
+
+
+def test_many_are_decided_and_undone_at_once(mira: Client, many: list[Suggestion]) -> None:
+    chosen = [each.pk for each in many[:7]]
+    answer = mira.post("/inbox/decide/?kind=expected", {"chosen": chosen, "decision": "reject"})
+    assert (answer.status_code, answer["Location"].partition("#")[0]) == (302, "/inbox/?kind=expected")
+    assert Suggestion.objects.filter(decision="rejected", decided_by="mira").count() == 7
+    assert "7 suggestions rejected." in mira.get("/inbox/").content.decode()
+    assert Event.objects.filter(kind="reading_rejected").count() == 7
+    mira.post("/inbox/undo/")
+    assert Suggestion.objects.filter(decision="open").count() == 30
+    assert "suggestions rejected." not in mira.get("/inbox/").content.decode()
+
+
+def test_the_queue_says_how_much_waits_and_keeps_reports_together(mira: Client, many: list[Suggestion]) -> None:
+    page = mira.get("/inbox/").content.decode()
+    assert "all 30" in page
+    assert ("expected 20" in page, "disputed 10" in page) == (True, True)
+    assert page.count("the same report") == 28
+    of_one = mira.get("/inbox/?kind=disputed").content.decode()
+    assert ("words 3<" in of_one, "words 4<" in of_one) == (True, False)
+    assert mira.get("/inbox/?kind=burned").status_code == 200
+
+
+def test_only_a_rule_that_was_right_is_accepted_as_a_whole(mira: Client, many: list[Suggestion]) -> None:
+    RuleRecord.objects.create(rule="expected", accepted=98, rejected=2)
+    assert "Accept 20</button>" not in mira.get("/inbox/").content.decode()
+    answer = mira.post("/inbox/decide/", {"rule": "expected"})
+    assert (answer.status_code, Suggestion.objects.filter(decision="open").count()) == (400, 30)
+    assert b"at least 100 decisions, 99% of them to accept" in answer.content
+    RuleRecord.objects.filter(rule="expected").update(accepted=99, rejected=1)
+    assert "Accept 20</button>" in mira.get("/inbox/").content.decode()
+    assert mira.post("/inbox/decide/", {"rule": "expected"}).status_code == 302
+    assert Suggestion.objects.filter(decision="accepted").count() == 20
+    assert RuleRecord.objects.get(rule="expected").accepted == 119
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"decision": "accept"}, {"decision": "burn", "chosen": ["1"]}, {"decision": "accept", "chosen": ["x"]},
+             {"decision": "accept", "chosen": ["1"] * 101}, {"rule": "nothing"}]
+)  # fmt: skip
+def test_a_wrong_choice_decides_nothing(mira: Client, many: list[Suggestion], data: dict[str, Any]) -> None:
+    assert mira.post("/inbox/decide/", data).status_code == 400
+    assert Suggestion.objects.filter(decision="open").count() == 30

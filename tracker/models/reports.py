@@ -301,6 +301,9 @@ class SecondOpinion(models.Model):
         return f"{self.model}: {self.kind or self.fault or 'nothing'}"
 
 
+PRECISE, ENOUGH_DECISIONS = 0.99, 100  # of a rule, before its suggestions may be accepted all at once
+
+
 class RuleRecord(models.Model):
     """One rule, and how often its suggestions were accepted, changed to another event, or rejected."""
 
@@ -323,6 +326,11 @@ class RuleRecord(models.Model):
     def accepted_pct(self) -> float | None:
         """The accepted ones, in per cent of those decided; None if none were."""
         return 100 * self.accepted / self.decided if self.decided else None
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether enough people's decisions show that at least PRECISE of its suggestions are right."""
+        return self.decided >= ENOUGH_DECISIONS and self.accepted >= PRECISE * self.decided
 
 
 class RelatedCommit(models.Model):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from tracker.domain.errors import InvalidInput
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Decision, Event, Report, RuleRecord, Suggestion
+from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
 from tracker.services import event_log
 
 # The kinds of event that a suggestion may be changed to: what a mail can mean.
@@ -58,6 +61,22 @@ def decide(
         _vouch(suggestion, True)
     _count(suggestion.rule, decision, 1)
     return True
+
+
+def decide_many(keys: Collection[int], decision: Decision, person: str, now: datetime) -> list[int]:
+    """Accept or reject suggestions, oldest first, each in a transaction of its own. Returns those that were open."""
+    chosen = Suggestion.objects.filter(pk__in=keys, decision=Decision.OPEN).select_related("report")
+    return [each.pk for each in chosen.order_by("occurred_at", "pk") if decide(each, decision, person, now)]
+
+
+def of_precise_rule(rule: str, most: int) -> list[int]:
+    """Return the open suggestions of a rule, oldest first; raise InvalidInput unless it is right often enough."""
+    record = RuleRecord.objects.filter(rule=rule).first()
+    if record is None or not record.is_precise:
+        wanted = f"at least {ENOUGH_DECISIONS} decisions, {100 * PRECISE:.0f}% of them to accept"
+        raise InvalidInput(f"rule: expected one with {wanted}; found {rule[:60]!r}")
+    waiting = Suggestion.objects.filter(rule=rule, decision=Decision.OPEN).order_by("occurred_at", "pk")
+    return list(waiting.values_list("pk", flat=True)[:most])
 
 
 @transaction.atomic
