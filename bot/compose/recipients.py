@@ -13,6 +13,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import is_address
 
 MOST_LISTS = 20
+UNREACHABLE = ("invalid address", "must never get a report", "bounces")  # how the reasons for an exclusion begin
 _PEOPLE = (
     "Signed-off-by",
     "Co-developed-by",

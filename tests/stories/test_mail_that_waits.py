@@ -95,7 +95,7 @@ def test_what_a_person_holds_is_let_go_by_a_person_alone(world: World) -> None:
 def test_what_a_rule_held_goes_within_the_limits_once_it_may(world: World) -> None:
     culprits(world, 3)
     by_itself(world, ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD),), per_author=1)))
-    assert set(OutgoingMail.objects.values_list("state", "reason")) == {("held", "rule 1 of the policy")}
+    assert set(OutgoingMail.objects.values_list("state", "reason")) == {("held", "rule 1 of the policy (every report)")}
     OutgoingMail.objects.update(stale=True)
     by_itself(world)
     rows = OutgoingMail.objects.all()

@@ -69,9 +69,9 @@ def test_the_pages_ask_a_constant_number_of_queries(
     for number in range(5):
         world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=f"n{number}"))
     compose_due(world.identity, world.now)
-    with django_assert_num_queries(8):  # a state each, and whether all is stopped
+    with django_assert_num_queries(9):  # a state each, how many wait, and whether all is stopped
         client.get("/outbox/")
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):  # the mails, and how many wait
         client.get("/outbox/?state=composed")
     with django_assert_num_queries(3):  # the mail, its record, whom it did not reach
         client.get(f"/outbox/{mail.pk}/")

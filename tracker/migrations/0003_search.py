@@ -1,4 +1,5 @@
-"""The full-text index of reports and mails: FTS5 with triggers on SQLite, GIN indexes on PostgreSQL.
+"""The full-text index of reports and mails: FTS5 with triggers on SQLite; on PostgreSQL a column of words, by itself,
+with a GIN index. Common words are found by a walk over the newest rows, which would take the words apart again.
 
 The statements stand here and in tracker/services/search_index.py, since a migration imports no live code.
 """
@@ -29,7 +30,8 @@ def _postgresql():
     for index, (table, columns) in _TABLES.items():
         text = " || ' ' || ".join(columns)
         words = f"to_tsvector('simple', regexp_replace(left({text}, 200000), '[^[:alnum:]]+', ' ', 'g'))"
-        yield f"CREATE INDEX {index} ON {table} USING gin ({words})"
+        yield f"ALTER TABLE {table} ADD COLUMN {index} tsvector GENERATED ALWAYS AS ({words}) STORED"
+        yield f"CREATE INDEX {index} ON {table} USING gin ({index})"
 
 
 def create(apps, schema_editor):
@@ -39,13 +41,13 @@ def create(apps, schema_editor):
 
 
 def drop(apps, schema_editor):
-    for index in _TABLES:
+    for index, (table, _) in _TABLES.items():
         if schema_editor.connection.vendor == "sqlite":
             for end in ("added", "removed", "changed"):
                 schema_editor.execute(f"DROP TRIGGER {index}_{end}")
             schema_editor.execute(f"DROP TABLE {index}")
         else:
-            schema_editor.execute(f"DROP INDEX {index}")
+            schema_editor.execute(f"ALTER TABLE {table} DROP COLUMN {index}")
 
 
 class Migration(migrations.Migration):

@@ -13,11 +13,7 @@ from django.db import connection
 
 MOST = 5000  # hits of a kind that are looked at, the newest
 _WORD = re.compile(r"[^\W_]+")
-_TEXTS = {
-    "report_words": ("tracker_report", "words"),
-    "message_words": ("tracker_message", "subject || ' ' || own_text"),
-}
-_VECTOR = "to_tsvector('simple', regexp_replace(left({text}, 200000), '[^[:alnum:]]+', ' ', 'g'))"
+_TABLES = {"report_words": "tracker_report", "message_words": "tracker_message"}  # on PostgreSQL, columns of these
 
 
 def words_of(phrase: str) -> list[str]:
@@ -62,10 +58,9 @@ def _hits(index: str, wanted: Sequence[tuple[list[str], bool]], most: int = MOST
                 f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY rowid DESC LIMIT {most}", [query]
             )
         else:
-            table, text = _TEXTS[index]
             query = " & ".join("(" + " <-> ".join(words) + (":*" if starts else "") + ")" for words, starts in wanted)
             cursor.execute(
-                f"SELECT id FROM {table} WHERE {_VECTOR.format(text=text)} @@ to_tsquery('simple', %s)"
+                f"SELECT id FROM {_TABLES[index]} WHERE {index} @@ to_tsquery('simple', %s)"
                 f" ORDER BY id DESC LIMIT {most}",
                 [query],
             )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bot.compose import numbers
 from bot.compose.lint.context import Check, LintContext
+from bot.compose.recipients import UNREACHABLE
 from bot.mail.addresses import parse_addresses
 from bot.mail.sanitising import is_address, lore_link, one_line
 from bot.robot_reports.subject import read_subject
@@ -29,6 +30,19 @@ def _subject(context: LintContext) -> Iterator[str]:
         yield f"the subject says {subject.verdict or 'nothing'}, it is {expected.verdict}"
     if not subject.percent or abs(float(subject.percent) - change) > _ROUNDING:
         yield f"the subject says {subject.percent or 'no'}%, measured is {change:+.1f}%"
+
+
+def _people(context: LintContext) -> Iterator[str]:
+    """Somebody gets it who can answer: a list alone does not, where the author's address can't be reached."""
+    assert context.expected
+    recipients, author = context.mail.recipients, context.expected.author.email
+    if any(not each.is_list for each in (*recipients.to, *recipients.cc)):
+        return
+    dead = next(
+        (each for each in recipients.left_out if each.email == author and each.why.startswith(UNREACHABLE)), None
+    )
+    if dead:
+        yield f"nobody would get it who can answer: {dead.email} is left out: {dead.why}"
 
 
 def _numbers(context: LintContext) -> Iterator[str]:
@@ -121,4 +135,4 @@ def _culprit(context: LintContext) -> Iterator[str]:
         yield "the culprit is its own parent"
 
 
-CHECKS: tuple[Check, ...] = (_subject, _numbers, _tables, _verdict, _tags, _culprit)
+CHECKS: tuple[Check, ...] = (_subject, _people, _numbers, _tables, _verdict, _tags, _culprit)

@@ -40,6 +40,15 @@ class PolicyRule:
     authors: tuple[str, ...] = ()
     opted_in: bool = False  # only authors who opted in
 
+    def __str__(self) -> str:
+        """Its conditions: "regression, at least 5%, suites vm-*"; "every report" without any."""
+        sizes = [f"at least {self.at_least_pct:g}%"] if self.at_least_pct else []
+        sizes += [f"below {self.below_pct:g}%"] if self.below_pct != float("inf") else []
+        names = ("suites", "trees", "subsystems", "authors")
+        patterns = [f"{name} {' or '.join(getattr(self, name))}" for name in names if getattr(self, name)]
+        wanted = ["the author opted in"] if self.opted_in else []
+        return ", ".join([*([self.direction] if self.direction else []), *sizes, *patterns, *wanted]) or "every report"
+
     def fits(self, report: ReportData, opted_in: bool) -> bool:
         change = report.headline.change_pct
         size = abs(change) if change is not None else float("inf")
@@ -99,7 +108,8 @@ def decide(
         return hold
     for number, rule in enumerate(policy.rules, 1):
         if rule.fits(report, context.opted_in):
-            return PolicyDecision(rule.action, f"rule {number} of the policy" if rule.action is Action.HOLD else "")
+            held_by = f"rule {number} of the policy ({rule})"
+            return PolicyDecision(rule.action, held_by if rule.action is Action.HOLD else "")
     return PolicyDecision(otherwise)
 
 

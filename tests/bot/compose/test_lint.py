@@ -49,6 +49,16 @@ def to(*emails: str) -> Fault:
     return lambda mail: replace(mail, recipients=Recipients(people, ()))
 
 
+def bounces(why: str) -> Fault:
+    """Only the list is left, since the author's address is left out."""
+    lists = (Recipient(Address("", LIST), "our own list", is_list=True),)
+    return lambda mail: replace(mail, recipients=Recipients(lists, (), (Recipient(REPORT.author, why),)))
+
+
+def test_lists_get_what_the_author_does_not_want() -> None:
+    assert found(bounces("opted out")(compose(REPORT, BOT, NOW))) == ()
+
+
 def test_a_sound_mail_has_no_fault() -> None:
     better = replace(FINDING, change_pct=12.44, new_mean=207114.48, verdict=Grade.IMPROVEMENT)
     for report in (
@@ -80,6 +90,11 @@ SEEDED: list[tuple[str, Fault, str]] = [
     ("a control character", body("Hello,", "Hello\x07,"), "it contains a control character, U+0007"),
     ("text that runs backwards", body("Hello,", "Hello\u202e,"), "it contains a control character, U+202E"),
     ("nobody to tell", lambda mail: replace(mail, recipients=Recipients((), ())), "no recipients"),
+    (
+        "lists only, since the author bounces",
+        bounces("bounces: 550 no such user"),
+        "nobody would get it who can answer",
+    ),
     ("an address that is none", to("dana@dev"), "must never get a report"),
     ("stable@", to("stable@vger.kernel.org"), "stable@vger.kernel.org: must never get a report"),
     ("ourselves", to("perfbot+7d3e91c0a45b28f6@bot.example.org"), "is our own address: the bot would mail itself"),

@@ -58,9 +58,15 @@ def test_an_author_who_wants_it_gets_it() -> None:
 def test_the_first_rule_that_fits_decides() -> None:
     policy = Policy((PolicyRule(Action.HOLD, suites=("vm-scan",)), PolicyRule(Action.SEND)))
     assert decide(REPORT, policy, CALM, NOW, Action.APPROVE).action is Action.HOLD
-    assert decide(REPORT, policy, CALM, NOW, Action.APPROVE).reason == "rule 1 of the policy"
+    assert decide(REPORT, policy, CALM, NOW, Action.APPROVE).reason == "rule 1 of the policy (suites vm-scan)"
     elsewhere = replace(REPORT, findings=(replace(FINDING, suite="aim7"),))
     assert decide(elsewhere, policy, CALM, NOW, Action.APPROVE).action is Action.SEND
+
+
+def test_a_rule_says_its_conditions() -> None:
+    rule = PolicyRule(Action.HOLD, "regression", 5.0, 12.5, ("vm-*", "aim7"), ("next",), opted_in=True)
+    assert str(rule) == "regression, at least 5%, below 12.5%, suites vm-* or aim7, trees next, the author opted in"
+    assert str(PolicyRule(Action.SEND)) == "every report"
 
 
 def test_from_zero_is_larger_than_any_size() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
+from django.db.models.functions import Length
 from django.http import Http404
 
 from tracker.models import (
@@ -33,6 +34,9 @@ SECTIONS: Sequence[tuple[str, str, tuple[OutgoingState, ...]]] = (
     ("Queue", "These are sent automatically.", (S.SENDING, S.APPROVED)),
     ("Recently sent", "", (S.SENT,)),
 )
+
+
+ENDED = (S.SENT, S.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,12 @@ def overview(*, with_people: bool = False) -> Overview:
     )
 
 
+def waiting_numbers() -> dict[str, int]:
+    """Return how many mails are in each state but those that have ended, of which there are many."""
+    rows = OutgoingMail.objects.exclude(state__in=ENDED).order_by().values_list("state")
+    return dict(rows.annotate(number=Count("pk")))
+
+
 def _section(name: str, description: str, states: tuple[OutgoingState, ...]) -> OutboxSection:
     found = [mail for state in states for mail in _rows().filter(state=state)[: ROWS + 1]]
     actions = actions_for(found[-1:])
@@ -126,7 +136,8 @@ def outbox(state: str = "", before: int | None = None) -> Outbox:
 
 
 def _rows() -> QuerySet[OutgoingMail]:
-    return OutgoingMail.objects.select_related("report__culprit").defer("raw", "body", "people").order_by("-pk")
+    rows = OutgoingMail.objects.annotate(size=Length("raw")).select_related("report__culprit")
+    return rows.defer("raw", "body", "people").order_by("-pk")
 
 
 def chosen(keys: Sequence[int]) -> list[OutgoingMail]:

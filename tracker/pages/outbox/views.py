@@ -25,7 +25,9 @@ def outbox(request: HttpRequest) -> HttpResponse:
     if before and not is_key(before):
         return error_response(f"before: expected a number; found {before[:40]!r}")
     may_act = request.user.has_perm(SEND)
-    context = {"state": state, "states": OutgoingState.choices, "may_act": may_act}
+    waiting = queries.waiting_numbers()
+    states = [(value, label, waiting.get(value, 0)) for value, label in OutgoingState.choices]
+    context = {"state": state, "states": states, "may_act": may_act}
     if not (state or before or "all" in request.GET):
         return render(request, "outbox/overview.html", {**context, "page": queries.overview(with_people=may_act)})
     return render(
