@@ -1,4 +1,5 @@
-// Completions for the search boxes: asked for while one types, offered by the browser's own list.
+// The key / goes to the search box, on every page. Completions are asked for while one types, and offered by the browser's
+// own list.
 "use strict";
 (() => {
   const list = document.getElementById("offered");
@@ -14,6 +15,12 @@
       return option;
     }));
   }
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+    if (event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
+    document.getElementById("find").focus();
+    event.preventDefault();
+  });
   document.addEventListener("input", (event) => {
     if (event.target.getAttribute("list") !== "offered") return;
     clearTimeout(waiting);

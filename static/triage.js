@@ -122,7 +122,6 @@
     const key = event.key;
     if (key === "j") moveBy(1);
     else if (key === "k") moveBy(-1);
-    else if (key === "/") document.getElementById("find").focus();
     else if (key === "?") document.getElementById("keys").toggleAttribute("open");
     else if (key === "Enter" && row && !event.target.closest("a, button")) row.querySelector("th a").click();
     else if (key === "s" && row) expand(row);

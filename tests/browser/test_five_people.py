@@ -1,0 +1,166 @@
+"""Five people do what they came for, each counted in keys, clicks and seconds; `-s` shows the counts.
+
+The limits on keys and clicks are what it takes today; of seconds, only a generous limit is checked: machines
+differ.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from email import message_from_bytes
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Open, violations
+from tests.browser.site import Site
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_desk")]  # one browser for all
+LONGEST = 60.0  # seconds
+
+
+class Hand:
+    """A person at a page, who counts what they press and click."""
+
+    def __init__(self, page: Page, name: str) -> None:
+        self.page, self.name, self.keys, self.clicks, self.began = page, name, 0, 0, time.monotonic()
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.keys += 1
+            self.page.keyboard.press(key)
+
+    def type(self, text: str) -> None:
+        self.keys += len(text)
+        self.page.keyboard.type(text)
+
+    def click(self, name: str, role: str = "link", exact: bool = False) -> None:
+        self.clicks += 1
+        self.page.get_by_role(role, name=name, exact=exact).first.click()  # type: ignore[arg-type]
+
+    def done(self, keys: int, clicks: int) -> None:
+        spent = time.monotonic() - self.began
+        print(f"\n{self.name}: {self.keys} keys, {self.clicks} clicks, {spent:.1f} s")
+        assert (self.keys, self.clicks) <= (keys, clicks)
+        assert spent < LONGEST
+        assert violations(self.page) == []
+
+
+@pytest.fixture
+def person(visit: Open) -> Callable[..., Hand]:
+    """Return a function that lets somebody begin at an address."""
+    return lambda name, path, user="": Hand(visit(path, user), name)
+
+
+def test_a_release_manager_at_rc5(person: Callable[..., Hand]) -> None:
+    """What is unanswered? Three are triaged by keys, and the report of the release is opened."""
+    toni = person("release manager", "/", "toni")
+    toni.click("v5.6", exact=True)
+    toni.click("Unanswered")
+    rows = toni.page.locator("table.desk tbody tr[data-row]")
+    before = rows.count()
+    assert before > 3
+    toni.press("j", "w", "d", "n")
+    toni.type("asked on IRC")
+    toni.press("Enter")
+    expect(toni.page.locator("#told li")).to_have_count(3)
+    expect(toni.page.locator("td.status", has_text="the author is working on it")).to_have_count(1)
+    expect(toni.page.locator("td.status", has_text="asked on IRC")).to_have_count(1)
+    toni.click("Unanswered")
+    expect(rows).to_have_count(before - 2)  # a note answers nothing
+    toni.press("?")
+    expect(toni.page.locator("#keys")).to_have_attribute("open", "")
+    toni.done(keys=18, clicks=3)
+
+
+def sent_by(site: Site) -> tuple[str, str]:
+    """Let the site send its mails; return the Message-ID of the regression's, and the path that it links to."""
+    site.run("manage.py", "outbox", "approve", "all")
+    site.run("-c", "import django; django.setup(); from bot.tasks import send_mail; send_mail()")
+    found = [message_from_bytes(path.read_bytes()) for path in (site.directory / "mail" / "new").iterdir()]
+    mail = next(each for each in found if "regression" in each["Subject"])
+    link = re.search(rf"{re.escape(site.url)}(/report/\S+)", str(mail.get_payload()))
+    assert link
+    return mail["Message-ID"], link[1]
+
+
+def test_an_author_comes_from_the_mail_and_answers(person: Callable[..., Hand], site: Site) -> None:
+    """The first screen says what got worse, how sure that is, and how to answer, without signing in."""
+    message_id, path = sent_by(site)
+    dana = person("author", path)
+    assert "-12.8%" in dana.page.locator("main").inner_text()[:2500]
+    answer = dana.page.get_by_role("link", name="Reply by mail")
+    expect(answer).to_be_in_viewport()
+    href = urlsplit(str(answer.get_attribute("href")))
+    fields = parse_qs(href.query)
+    assert (href.scheme, fields["In-Reply-To"]) == ("mailto", [message_id])
+    assert fields["Subject"][0].startswith("Re: [")
+    dana.click("how replies are read")
+    expect(dana.page.locator("h1")).to_be_visible()
+    dana.done(keys=0, clicks=1)
+
+
+def test_a_maintainer_looks_over_all_releases(person: Callable[..., Hand]) -> None:
+    """All of one subsystem, whatever the release: the open ones, then one machine's."""
+    vera = person("maintainer", "/")
+    vera.press("/")
+    vera.type("sched")
+    vera.press("Enter")
+    vera.click("sched/fair", exact=True)
+    expect(vera.page.locator("h1")).to_contain_text("sched/fair")
+    rows = vera.page.locator("table.desk tbody tr[data-row]")
+    before = rows.count()
+    vera.page.locator("details.filters summary").click()
+    vera.page.select_option("select[name=state]", "no_response")
+    vera.clicks += 2
+    vera.click("Show", "button")
+    expect(vera.page.locator(".chip")).to_contain_text("state is no response")
+    assert 0 < rows.count() <= before
+    assert "state=no_response" in vera.page.url
+    vera.done(keys=7, clicks=4)
+
+
+def test_a_lab_operators_morning(person: Callable[..., Hand]) -> None:
+    """What waits is in the header: a suggestion is accepted, two mails are approved, both by keys."""
+    kim = person("lab operator", "/", "kim")
+    kim.click("Review queue")
+    suggestions = kim.page.locator(".suggestions > li")
+    before = suggestions.count()
+    kim.press("j", "a")
+    expect(kim.page.locator("#last")).to_contain_text("Accepted")
+    expect(suggestions).to_have_count(before - 1)
+    kim.press("x", "j", "x", "r")
+    expect(kim.page.locator("#last")).to_contain_text("2 suggestions rejected.")
+    kim.press("u")
+    expect(suggestions).to_have_count(before - 1)
+    kim.click("Outbox")
+    waiting = kim.page.get_by_role("table").first
+    expect(waiting).to_be_visible()
+    kim.press("j", "x", "j", "x", "a")
+    kim.page.get_by_role("button", name="Approve").click()
+    kim.clicks += 1
+    expect(kim.page.locator(".told")).to_contain_text("approved")
+    kim.done(keys=12, clicks=3)
+
+
+def test_a_newcomer_asks_for_the_xfs_one_from_march(person: Callable[..., Hand]) -> None:
+    """The box completes what they type; the hits are rows of the table, and one of them is opened."""
+    newcomer = person("newcomer", "/")
+    newcomer.press("/")
+    newcomer.type("xf")
+    option = newcomer.page.locator('#offered option[value="subsystem:xfs"]')
+    expect(option).to_be_attached()
+    newcomer.page.fill("#find", str(option.get_attribute("value")))  # chosen in the browser's own list
+    newcomer.keys += 2
+    newcomer.type(" after:2020-03 before:2020-04")
+    newcomer.press("Enter")
+    rows = newcomer.page.locator("table.desk tbody tr[data-row]")
+    expect(rows).to_have_count(3)
+    assert "xfs" in rows.first.inner_text()
+    rows.first.locator("a").first.click()
+    newcomer.clicks += 1
+    expect(newcomer.page.locator("h1")).to_contain_text("xfs")
+    newcomer.done(keys=35, clicks=1)
