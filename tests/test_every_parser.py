@@ -70,6 +70,7 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(1, 300),
     "float": st.floats(0, 2e9),
     "datetime": st.just(datetime(2026, 1, 1, tzinfo=UTC)),
+    "Mapping[str, Sequence[str]]": st.dictionaries(st.sampled_from(["subsystem", "a"]), st.lists(TEXT, max_size=3)),
     "Sequence[str]": LINES,
     "Sequence[Any]": st.lists(JSON, max_size=6),
     "Iterable[str]": LINES,

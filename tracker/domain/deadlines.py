@@ -1,0 +1,108 @@
+"""The clock of a report: what it waits for, from whom, since when, and until when that is usual. Pure.
+
+The defaults follow Documentation/process/handling-regressions.rst of the kernel, which asks for fixes of regressions in
+two or three days if they are severe, within two weeks for most, and faster as a release comes near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+
+from tracker.domain.events import OPEN, Awaited, State, Verdict
+from tracker.domain.report_state.state import ReportState
+
+_SATURDAY = 5
+DAY = timedelta(days=1)
+
+
+class Stage(StrEnum):
+    """What a report waits for."""
+
+    RESPONSE = "first response"
+    FIX = "candidate fix"
+    LANDING = "landing"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinePolicy:
+    """Working days for each stage; `serious_days` for all stages of a serious report. Near a release, all are halved.
+
+    `off`: days of each year, as (month, day), on which nobody is expected to work, like weekends.
+    """
+
+    response_days: int = 5
+    fix_days: int = 10
+    landing_days: int = 10
+    serious_days: int = 3
+    off: tuple[tuple[int, int], ...] = (*((12, day) for day in range(24, 32)), (1, 1))
+
+    def days(self, stage: Stage, *, serious: bool, near_release: bool) -> int:
+        """Return the working days for a stage: one at least."""
+        usual = {Stage.RESPONSE: self.response_days, Stage.FIX: self.fix_days, Stage.LANDING: self.landing_days}[stage]
+        days = min(usual, self.serious_days) if serious else usual
+        return max(1, days // 2 if near_release else days)
+
+    def is_working_day(self, day: date) -> bool:
+        return day.weekday() < _SATURDAY and (day.month, day.day) not in self.off
+
+
+DEFAULT = DeadlinePolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportClock:
+    """`since`: the last word, from when the days are counted; `due_at`: until when silence is usual."""
+
+    stage: Stage
+    awaited: Awaited
+    since: datetime
+    due_at: datetime
+
+    def is_overdue(self, now: datetime) -> bool:
+        return now > self.due_at
+
+
+def stage_of(state: State, awaited: Awaited) -> Stage | None:
+    """Return what a report waits for from developers; None if it is closed, or if the lab owes an answer."""
+    if state not in OPEN or awaited not in (Awaited.AUTHOR, Awaited.MAINTAINER):
+        return None
+    if state is State.NO_RESPONSE:
+        return Stage.RESPONSE
+    return Stage.LANDING if state in (State.FIX_PROPOSED, State.FIX_CONFIRMED, State.FIX_QUEUED) else Stage.FIX
+
+
+def report_clock(
+    report: ReportState,
+    last_word: Iterable[datetime | None],
+    *,
+    serious: bool,
+    near_release: bool,
+    policy: DeadlinePolicy = DEFAULT,
+) -> ReportClock | None:
+    """Return the clock of a report; None if nothing is awaited from developers, and for what is no regression.
+
+    `last_word`: when somebody last wrote or did something about it; the latest counts.
+    """
+    stage = stage_of(report.state, report.awaited)
+    since = max((each for each in last_word if each), default=None)
+    if stage is None or since is None or report.verdict is not Verdict.REGRESSION:
+        return None
+    days = policy.days(stage, serious=serious or bool(report.blocks), near_release=near_release)
+    return ReportClock(stage, report.awaited, since, after_working_days(since, days, policy))
+
+
+def after_working_days(since: datetime, days: int, policy: DeadlinePolicy = DEFAULT) -> datetime:
+    """Return the same time of day so many working days later, in UTC.
+
+    >>> from datetime import UTC
+    >>> after_working_days(datetime(2026, 11, 20, 15, tzinfo=UTC), 1)  # a Friday
+    datetime.datetime(2026, 11, 23, 15, 0, tzinfo=datetime.timezone.utc)
+    """
+    at = since
+    while days > 0:
+        at += DAY
+        days -= policy.is_working_day(at.date())
+    return at
