@@ -10,10 +10,12 @@ from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 
+HOUR = 3600.0  # seconds
 QUEUES = ("mail", "results", "archives", "git", "web", "opinions")
 ROUTES = {
     "send_mail": "mail",
     "send_links": "web",  # somebody waits at a page
+    "compose_reminders": "mail",
     "take_results": "results",
     "read_archives": "archives",
     "read_archive": "archives",
@@ -56,4 +58,9 @@ app.conf.beat_schedule = {
         *("take_results", "read_archives", "track_trees", "send_mail"),
         *(["ask_second_opinions"] if settings.PERFWORK_READER_URL else []),
     )
+}
+app.conf.beat_schedule["compose_reminders"] = {
+    "task": "compose_reminders",
+    "schedule": max(HOUR, settings.PERFWORK_PERIOD),  # days count here, not seconds
+    "options": {"expires": HOUR},
 }

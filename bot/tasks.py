@@ -27,7 +27,7 @@ from bot.config import (
     tree_paths,
 )
 from bot.errors import Busy, Unreadable
-from bot.outbox import recovery
+from bot.outbox import recovery, reminders
 from bot.outbox.bulletins import compose_week
 from bot.outbox.command_answers import approve_answers
 from bot.outbox.composer import compose_due
@@ -59,6 +59,12 @@ def compose_mail() -> None:
             compose_week(bulletin_config(), now, approve_first=approve_first)
         except Exception:  # it must not block other mail
             log.exception("the weekly digest could not be composed")
+
+
+@shared_task(name="compose_reminders")
+def compose_reminders() -> int:
+    """Compose reminders that are due, and cancel those that are not any more. Return how many were composed."""
+    return reminders.compose_reminders(bot_identity(), timezone.now(), compose_config())
 
 
 @shared_task(name="take_results")

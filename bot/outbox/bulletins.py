@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from bot.compose.bulletin_mail import Bulletin, compose_bulletin
 from bot.compose.lint import faults
 from bot.compose.mail import ComposedMail
-from bot.compose.policy.policy import Action, PolicyDecision
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import PolicyDecision
 from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.policy_context import excluded_addresses

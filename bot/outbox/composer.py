@@ -10,7 +10,8 @@ from typing import Any
 from django.db import OperationalError, transaction
 from django.db.models import F, Q, QuerySet
 
-from bot.compose.policy.policy import Action, decide
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import decide
 from bot.compose.report.report_data import ReportData
 from bot.compose.report.report_mail import compose
 from bot.mail.identity import BotIdentity

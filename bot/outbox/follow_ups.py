@@ -15,7 +15,8 @@ from bot.compose.follow_ups.recheck_mail import StillThere, compose_recheck
 from bot.compose.follow_ups.status_mail import StatusChange, compose_status
 from bot.compose.follow_ups.withdrawal_mail import compose_withdrawal
 from bot.compose.mail import ComposedMail
-from bot.compose.policy.policy import Action, PolicyDecision, decide
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import PolicyDecision, decide
 from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.patch_mail import PatchMails
@@ -91,6 +92,7 @@ class _Further:
         """
         unsent = OutgoingMail.objects.filter(state__in=WAITING).exclude(purpose=Purpose.REPORT)
         unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER).exclude(report=None)
+        unsent = unsent.exclude(purpose__startswith=Purpose.REMINDER)  # reminders.py checks them
         unsent.filter(Q(decided_by_person=True) | Q(attempts__gt=0)).update(stale=False)
         over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
         rows = unsent.filter(Q(stale=True) | over, decided_by_person=False, attempts=0).select_related("report")

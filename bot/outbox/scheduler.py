@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bot.compose.policy.rates import Rates, reserve_slot
-from tracker.models import OutgoingMail, OutgoingState, Purpose, TokenBucket
+from tracker.models import OutgoingMail, OutgoingState, Purpose, Reminder, TokenBucket
 from tracker.services import mail_transitions
 from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
@@ -33,7 +33,10 @@ def ready() -> QuerySet[OutgoingMail]:
     report_mails = OutgoingMail.objects.filter(report=OuterRef("report"), purpose=Purpose.REPORT)
     ahead = Exists(report_mails.exclude(state=OutgoingState.SENT))
     first = Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.ANSWER)
-    return OutgoingMail.objects.filter(first | ~ahead, state=OutgoingState.APPROVED, stale=False)
+    # Somebody has written since: the reminder is checked again before it may leave.
+    answered = Reminder.objects.filter(mail=OuterRef("pk"), report__last_human_reply_at__gte=OuterRef("composed_at"))
+    approved = OutgoingMail.objects.filter(first | ~ahead, state=OutgoingState.APPROVED, stale=False)
+    return approved.exclude(Q(purpose__startswith=Purpose.REMINDER) & Q(Exists(answered)))
 
 
 def has_due(now: datetime) -> bool:

@@ -11,7 +11,8 @@ from django.db import IntegrityError, transaction
 
 from bot.compose.lint import faults
 from bot.compose.mail import ComposedMail, to_bytes
-from bot.compose.policy.policy import Action, PolicyDecision
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import PolicyDecision
 from bot.compose.report.report_data import ReportData
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.compose.policy.policy import Action, Policy, PolicyRule
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import Policy, PolicyRule
 from bot.outbox import composer
 from bot.outbox.composer import compose_due
 from bot.outbox.context.compose_config import ComposeConfig

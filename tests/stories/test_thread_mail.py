@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.compose.policy.policy import Action, Policy, PolicyRule
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import Policy, PolicyRule
 from bot.mail.message import ParsedMail, parse
 from bot.outbox import follow_ups as module
 from bot.outbox.composer import compose_due

@@ -27,6 +27,7 @@ class Purpose:
     REPORT = "report"
     ANSWER = "answer "
     FOLLOW_UP = "follow_up "
+    REMINDER = "reminder "
     BULLETIN = "bulletin "  # not about a single report: a release report, a digest, a study
 
 
@@ -109,6 +110,21 @@ class OutgoingMail(Lease):
         """The report that it is about: every mail but a bulletin has one."""
         assert self.report
         return self.report
+
+
+class Reminder(models.Model):
+    """A report that a reminder names, and who was awaited. One mail may name several; a cancelled one names none."""
+
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="reminders")
+    mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="reminders")
+    person = models.TextField(db_index=True, help_text="the email address")
+    composed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["mail", "report"], name="a_reminder_names_a_report_once")]
+
+    def __str__(self) -> str:
+        return f"{self.person} about {self.report_id}"
 
 
 class MailTransition(models.Model):

@@ -127,4 +127,6 @@ def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None
         unsent = Q(state__in=WAITING, sent_at__isnull=True)
         sent_reports = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # a follow-up may be due
         mails = OutgoingMail.objects.filter(unsent | sent_reports, report__in=moved)
+        reminders = OutgoingMail.objects.filter(unsent, purpose__startswith=Purpose.REMINDER)
+        reminders.filter(reminders__report__in=moved).update(stale=True, looked_at=None)  # they may name several
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)

@@ -9,6 +9,7 @@ from datetime import datetime
 from bot.compose import numbers
 from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
 from bot.compose.mail import ComposedMail
+from bot.compose.recipients import Recipient
 from bot.compose.report.report_data import FindingData
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
@@ -68,7 +69,7 @@ def compose_fix(
         "evidence": "; ".join(numbers.evidence(fix.measured)),
         "tested": f"Tested-by: {one_line(identity.name)} <{identity.tagged(thread.tag)}>" if passes else "",
     }
-    first = fix.author if fix.author.email else None
+    first = Recipient(fix.author, "author of the measured fix") if fix.author.email else None
     return in_thread(thread, purpose, "fix", context, identity, now, excluded, first, str(context["tested"]))
 
 

@@ -41,7 +41,7 @@ def in_thread(
     identity: BotIdentity,
     now: datetime,
     excluded: Mapping[str, str],
-    first: Address | None = None,
+    first: Recipient | None = None,
     trailer: str = "",
 ) -> ComposedMail:
     """Return a mail in the report's thread.
@@ -76,12 +76,12 @@ def in_thread(
 
 
 def _recipients(
-    thread: ThreadData, identity: BotIdentity, excluded: Mapping[str, str], first: Address | None
+    thread: ThreadData, identity: BotIdentity, excluded: Mapping[str, str], first: Recipient | None
 ) -> Recipients:
     """Return the report's recipients and `first`, without those who opted out or can't be reached."""
     recipients = [Recipient(each, "got the report") for each in (*thread.to, *thread.cc)]
     if first:
-        recipients.insert(0, Recipient(first, "author of the measured fix"))
+        recipients.insert(0, first)
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     for each in recipients:

@@ -8,22 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from fnmatch import fnmatchcase
 
+from bot.compose.policy.action import Action
 from bot.compose.policy.rates import Rates
+from bot.compose.policy.reminding import ReminderPolicy
 from bot.compose.report.report_data import ReportData
 from bot.mail.subsystem import subsystem_of
 
 MOST_DAYS = 366  # the longest that a mail waits for a day with room
-
-
-class Action(StrEnum):
-    """What happens to a mail."""
-
-    SEND = "send"
-    APPROVE = "approve"  # a person must approve it first
-    HOLD = "hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +67,7 @@ class Policy:
     per_list: int = 50
     a_day: int = 100
     rates: Rates = field(default_factory=Rates)
+    reminders: ReminderPolicy = field(default_factory=ReminderPolicy)
 
 
 @dataclass(frozen=True, slots=True)

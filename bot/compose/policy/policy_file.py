@@ -8,11 +8,16 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
-from bot.compose.policy.policy import Action, Policy, PolicyRule
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import Policy, PolicyRule
 from bot.compose.policy.rates import Rates
+from bot.compose.policy.reminding import ReminderPolicy
+from tracker.domain.deadlines import DeadlinePolicy
 from tracker.domain.events import Verdict
 
 _LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
+_STAGES = ("response_days", "fix_days", "landing_days", "serious_days")
+_SIZES = ("at_least_pct", "serious_pct")
 _RATES = {"all": "every", "domain": "domain", "address": "address"}
 _KINDS: dict[str, tuple[type, ...]] = {
     "direction": (str,),
@@ -33,8 +38,10 @@ def read_policy(text: str) -> Policy:
         limits["quiet_after_fix"] = timedelta(days=_whole_number(table, "quiet_days_after_fix"))
     if "rate" in table:
         limits["rates"] = _rates(table["rate"])
-    if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rate", "rule"}):
+    if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rate", "rule", "reminders"}):
         raise ValueError(f"{unknown[0]}: unknown setting")
+    if "reminders" in table:
+        limits["reminders"] = _reminders(table["reminders"])
     rules = table.get("rule", [])
     if not isinstance(rules, list) or not all(isinstance(each, dict) for each in rules):
         raise ValueError("rule: expected [[rule]] above each rule")
@@ -51,6 +58,22 @@ def _rates(table: Any) -> Rates:
     if invalid := sorted(name for name in numbers if "@" not in name):
         raise ValueError(f'rate: {invalid[0]}: expected all, domain, address, "@a.domain" or "an@address"')
     return Rates(**general, own=numbers)
+
+
+def _reminders(table: Any) -> ReminderPolicy:
+    """Return who is reminded when: `action`, the working days of each stage, and from which changes on."""
+    if not isinstance(table, dict):
+        raise ValueError("reminders: expected a [reminders] table")
+    if unknown := sorted(table.keys() - {"action", *_STAGES, *_SIZES}):
+        raise ValueError(f"reminders: {unknown[0]}: unknown setting")
+    if table.get("action", "approve") not in list(Action):
+        raise ValueError(f"reminders: action: expected send, approve or hold, found {table['action']!r}")
+    days: dict[str, Any] = {name: _whole_number(table, name) for name in _STAGES if name in table}
+    if zero := [name for name, number in days.items() if not number]:
+        raise ValueError(f"reminders: {zero[0]}: expected at least one working day")
+    sizes: dict[str, Any] = {name: float(_whole_number(table, name)) for name in _SIZES if name in table}
+    action = Action(table.get("action", "approve"))
+    return ReminderPolicy(action, deadlines=DeadlinePolicy(**days), **sizes)
 
 
 def _whole_number(table: Mapping[str, Any], name: str) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.compose.policy.policy import Action
+from bot.compose.policy.action import Action
 from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, ReportClock
 from tracker.domain.events import State
 

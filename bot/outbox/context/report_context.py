@@ -17,9 +17,10 @@ from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Role, State, Verdict
 from tracker.domain.report_state.fold import effective_events, fold
 from tracker.domain.report_state.state import ReportState
-from tracker.models import Commit, Message, OutgoingMail, Report
+from tracker.models import Commit, Message, OutgoingMail, OutgoingState, Report
 
 # No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
+MOST_REMINDERS = 2  # in the life of a report, "still there" in a later version among them
 _WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
 
 
@@ -103,7 +104,14 @@ def needs_reminder(context: ReportContext, event: EventData) -> bool:
         each for each in context.events if each.kind is EventKind.STILL_THERE and each.occurred_at > event.occurred_at
     ]
     waits = context.report_state.state in _WAITS and context.report_state.reminders
-    return waits and not later and versions.parse(event.tag) is not None
+    return waits and not later and versions.parse(event.tag) is not None and _reminders(context, event) < MOST_REMINDERS
+
+
+def _reminders(context: ReportContext, event: EventData) -> int:
+    """Return how many mails the report's people got, or will get, unasked after the report, but for this event."""
+    again = context.report.outgoing.filter(purpose__startswith=f"{EventKind.STILL_THERE} ")
+    again = again.exclude(purpose=f"{EventKind.STILL_THERE} {event.tag}").exclude(state=OutgoingState.CANCELLED)
+    return again.count() + context.report.reminders.exclude(mail__state=OutgoingState.CANCELLED).count()
 
 
 def needs_withdrawal(context: ReportContext, event: EventData) -> bool:

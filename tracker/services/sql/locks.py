@@ -17,6 +17,7 @@ class Lock(IntEnum):
     TREE_WALK = 0x74726565
     RESULT_INTAKE = 0x70657266
     CURVES = 0x63757276
+    REMINDERS = 0x72656D69
 
 
 def take(lock: Lock) -> None:

@@ -1,0 +1,193 @@
+"""The reports that may be reminded of, as values: what each waits for, from whom, and since when."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q, QuerySet
+
+from bot.compose.follow_ups.reminder_mail import MOST_OTHERS, OtherReport, ReminderData, last_word
+from bot.compose.policy.reminding import QuietReport, ReminderPolicy
+from bot.compose.report.report_data import FindingData
+from bot.mail.addresses import Address
+from bot.mail.identity import BotIdentity
+from bot.replies.sender_kind import SenderKind
+from tracker.domain.deadlines import report_clock
+from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
+from tracker.domain.report_state.fold import effective_events, fold
+from tracker.domain.report_state.state import ReportState
+from tracker.models import Event, Message, OutgoingMail, OutgoingState, Purpose, ReleaseCandidate, Reminder
+
+AWAY = timedelta(days=21)  # for so long after an automatic reply nobody is reminded
+LATE_CANDIDATE = 5  # from this -rc on, a release is near
+_PROGRESS = frozenset({EventKind.FIX_QUEUED, EventKind.FIX_MERGED, EventKind.FIX_GONE, EventKind.FIX_REVERTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """A report that was mailed, and the person who is awaited."""
+
+    report: QuietReport
+    sent: OutgoingMail
+    state: ReportState
+    person: Address
+
+
+def sent_reports(since: datetime) -> QuerySet[OutgoingMail]:
+    """Return our own mails of open regressions that wait for a developer; nobody is reminded of others' reports."""
+    return OutgoingMail.objects.filter(
+        purpose=Purpose.REPORT,
+        state=OutgoingState.SENT,
+        sent_at__gte=since,
+        report__state__in=sorted(OPEN),
+        report__verdict=Verdict.REGRESSION,
+        report__awaited__in=(Awaited.AUTHOR, Awaited.MAINTAINER),
+    )
+
+
+def quiet_reports(
+    sent: QuerySet[OutgoingMail],
+    identity: BotIdentity,
+    policy: ReminderPolicy,
+    excluded: Mapping[str, str],
+    now: datetime,
+    without: int = 0,
+) -> list[Quiet]:
+    """Return reports with their clocks, in a constant number of queries. `without`: a reminder that does not count."""
+    rows = list(sent.select_related("report__culprit").defer("raw", "body").order_by("pk"))
+    keys = [row.about.pk for row in rows]
+    events = _events(keys)
+    reminded = _reminded(keys, without)
+    away = _away(keys, now)
+    near = _near_releases()
+    authors = _fix_authors(events.values())
+    found = []
+    for row in rows:
+        report, own = row.about, events[row.about.pk]
+        state = fold(Verdict(report.verdict), own)
+        person = _person(row, state, authors)
+        clock = report_clock(
+            state,
+            (row.sent_at, report.last_human_reply_at, *_words(own)),
+            serious=abs(report.change or 0.0) >= policy.serious_pct,
+            near_release=report.merged_release in near,
+            policy=policy.deadlines,
+        )
+        quiet = QuietReport(
+            key=report.pk,
+            person=person.email,
+            state=state.state,
+            clock=clock,
+            change_pct=report.change,
+            urgency=report.urgency,
+            reminded=tuple(sorted(reminded[report.pk])),
+            silenced=_silenced(state, person, identity, excluded, away[report.pk]),
+        )
+        found.append(Quiet(quiet, row, state, person))
+    return found
+
+
+def reminder_data(first: Quiet, others: Sequence[Quiet], headline: FindingData) -> ReminderData:
+    """Return what a reminder says."""
+    clock = first.report.clock
+    assert clock  # it is due
+    people = Message.objects.filter(report=first.report.key, kind=SenderKind.PERSON).defer("tables", "source")
+    latest = people.exclude(sent_at=None).order_by("-sent_at", "-pk").first()
+    word = (
+        last_word(latest.author_name or latest.author_email, latest.sent_at, latest.own_text)
+        if latest and latest.sent_at
+        else None
+    )
+    named = [OtherReport(each.sent.message_id, each.sent.subject, each.sent.about.status) for each in others]
+    status = first.sent.about.status
+    return ReminderData(first.person, clock.stage, clock.since, status, headline, word, named[:MOST_OTHERS])
+
+
+def _events(reports: Sequence[int]) -> dict[int, list[EventData]]:
+    found: dict[int, list[EventData]] = {pk: [] for pk in reports}
+    for event in Event.objects.filter(report__in=reports):
+        found[event.report_id].append(event.value())
+    return found
+
+
+def _words(events: list[EventData]) -> list[datetime]:
+    """Return when somebody wrote or did something about it: not what was measured, nor the report itself."""
+    return [
+        each.occurred_at
+        for each in effective_events(events)
+        if each.actor or (each.message_id and each.kind is not EventKind.REPORTED) or each.kind in _PROGRESS
+    ]
+
+
+def _reminded(reports: Sequence[int], without: int) -> dict[int, list[datetime]]:
+    """Return when reports were in reminders, sent or waiting; "still there" in a later version is one, too."""
+    found: dict[int, list[datetime]] = defaultdict(list)
+    rows = (
+        Reminder.objects.filter(report__in=reports).exclude(mail__state=OutgoingState.CANCELLED).exclude(mail=without)
+    )
+    for report, composed_at, sent_at in rows.values_list("report", "composed_at", "mail__sent_at"):
+        found[report].append(sent_at or composed_at)
+    measured = Q(purpose__startswith=f"{EventKind.STILL_THERE} ", report__in=reports)
+    again = OutgoingMail.objects.filter(measured).exclude(state=OutgoingState.CANCELLED)
+    for report, composed_at, sent_at in again.values_list("report", "composed_at", "sent_at"):
+        found[report or 0].append(sent_at or composed_at)
+    return found
+
+
+def _away(reports: Sequence[int], now: datetime) -> dict[int, set[str]]:
+    """Return whose mail programs answered in each thread that they are away."""
+    found: dict[int, set[str]] = defaultdict(set)
+    rows = Message.objects.filter(report__in=reports, kind=SenderKind.AUTO_REPLY, sent_at__gt=now - AWAY)
+    for report, email in rows.values_list("report", "author_email"):
+        found[report].add(email)
+    return found
+
+
+def _near_releases() -> set[str]:
+    """Return the releases that are near: in development, with a late -rc."""
+    late = ReleaseCandidate.objects.filter(number__gte=LATE_CANDIDATE, release__released_at=None)
+    return set(late.values_list("release__version", flat=True))
+
+
+def _fix_authors(of_reports: Iterable[Sequence[EventData]]) -> dict[str, Address]:
+    """Return who mailed the proposed fixes, by Message-ID."""
+    ids = {
+        each.message_id
+        for events in of_reports
+        for each in events
+        if each.kind is EventKind.FIX_PROPOSED and each.message_id
+    }
+    rows = Message.objects.filter(message_id__in=ids, kind=SenderKind.PERSON)
+    return {
+        message_id: Address(name, email)
+        for message_id, name, email in rows.values_list("message_id", "author_name", "author_email")
+    }
+
+
+def _person(row: OutgoingMail, state: ReportState, fix_authors: Mapping[str, Address]) -> Address:
+    """Return who is awaited: who posted the fix, a maintainer who got the report, or the culprit's author."""
+    culprit = row.about.culprit
+    author = Address(culprit.author_name, culprit.author_email)
+    if state.awaited is Awaited.MAINTAINER:
+        maintainers = [
+            (name, email) for email, name, header, why in row.people if header and why.startswith("maintainer")
+        ]
+        return Address(*maintainers[0]) if maintainers else Address("", "")
+    if state.state in (State.FIX_PROPOSED, State.FIX_CONFIRMED) and state.fix:
+        return fix_authors.get(state.fix.message_id, author)
+    return author
+
+
+def _silenced(
+    state: ReportState, person: Address, identity: BotIdentity, excluded: Mapping[str, str], away: set[str]
+) -> str:
+    """Return why there must be no reminder, or ""."""
+    if not state.reminders:
+        return "reminders were turned off"
+    aliases = identity.aliases.of(person.email)
+    if why := next((excluded[each] for each in sorted(aliases) if each in excluded), ""):
+        return why
+    return "away, as an automatic reply said" if aliases & away else ""

@@ -1,0 +1,254 @@
+"""Reminders: one screen, in the thread, on real silence only; twice at most, and cancelled by any word."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import Policy
+from bot.compose.policy.reminding import ReminderPolicy
+from bot.mail.addresses import Address
+from bot.mail.message import ParsedMail, parse
+from bot.outbox import scheduler
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.follow_ups import compose_follow_ups
+from bot.outbox.reminders import compose_reminders
+from tests.outbox import act, reloaded, unrecorded
+from tests.world import DANA, LEE, World, message_id
+from tracker.domain.events import EventData, EventKind
+from tracker.models import Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Reminder, Report
+from tracker.services import event_log, mail_transitions
+
+SEND = ComposeConfig(policy=Policy(reminders=ReminderPolicy(action=Action.SEND)))
+WEEK, DAY = 24 * 7, 24
+
+
+def remind(world: World, hours: float = 1, config: ComposeConfig = SEND) -> int:
+    return compose_reminders(world.identity, world.later(hours), config)
+
+
+def reminders(**filters: object) -> list[OutgoingMail]:
+    rows = OutgoingMail.objects.filter(purpose__startswith="reminder ", **filters)
+    return list(rows.order_by("pk"))
+
+
+def sent(world: World, mail: OutgoingMail) -> None:
+    mail_transitions.mark_sent(mail.message_id, world.now, world.now)
+
+
+def read(mail: OutgoingMail) -> ParsedMail:
+    return parse(bytes(mail.raw))
+
+
+def claimable(world: World) -> list[str]:
+    """The purposes of the mails that a worker would send now."""
+    return [each.purpose for each in scheduler.claim_due(world.now, timedelta(minutes=5), 50, "worker")]
+
+
+def test_a_silent_author_is_reminded_on_one_screen(world: World) -> None:
+    report = world.report()
+    assert remind(world, 2 * DAY) == 0
+    assert remind(world, WEEK) == 1
+    [mail] = reminders()
+    parsed = read(mail)
+    assert (mail.state, mail.purpose) == (OutgoingState.APPROVED, "reminder 1")
+    assert parsed.in_reply_to == (message_id(report),)
+    assert [each.email for each in parsed.to] == [DANA.email]
+    assert parsed.text.startswith(
+        "Hello Dana,\n\nThis regression is open, and there has been no word of it since 2026-09-01:"
+    )
+    assert "state:     no response from author yet" in parsed.text
+    assert "A short reply in plain words is enough" in parsed.text
+    assert '"#lkp remind off"' in parsed.text
+    assert len(parsed.text.splitlines()) <= 30
+    assert max(len(line) for line in parsed.text.splitlines() if not line.startswith("commit: ")) <= 78
+
+
+def test_two_in_a_life_and_none_in_between(world: World) -> None:
+    world.report()
+    for expected in (1, 1, 0, 0):
+        assert remind(world, 3 * WEEK) == expected
+        for mail in reminders(state=OutgoingState.APPROVED):
+            sent(world, mail)
+        assert remind(world, DAY) == 0
+    assert [mail.purpose for mail in reminders()] == ["reminder 1", "reminder 2"]
+    assert unrecorded() == []
+
+
+def test_by_default_a_person_approves_it(world: World) -> None:
+    world.report()
+    assert remind(world, 2 * WEEK, ComposeConfig()) == 1
+    assert reminders()[0].state == OutgoingState.COMPOSED
+    assert claimable(world) == []
+    assert remind(world, DAY, ComposeConfig()) == 0  # it waits, and so does the next
+    assert act(reminders()[0], "approve")
+    assert claimable(world) == ["reminder 1"]
+
+
+def test_the_lab_can_turn_them_off(world: World) -> None:
+    world.report()
+    config = ComposeConfig(policy=Policy(reminders=ReminderPolicy(action=Action.HOLD)))
+    assert remind(world, 4 * WEEK, config) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This is expected, it is the cost of the mitigation.",
+        "Can you test the patch below?",
+        "Which config did you use?",
+        "#lkp remind off",
+    ],
+)
+def test_who_answered_or_asked_is_left_alone(world: World, text: str) -> None:
+    world.identity = type(world.identity)(address=world.identity.address, trust_policy="open")
+    report = world.report()
+    world.post(DANA, text, to=message_id(report))
+    world.read()
+    if text.startswith("This is expected"):  # a suggestion, until somebody accepts it
+        event = EventData("e", EventKind.EXPECTED, world.later(), actor="toni")
+        event_log.record([event_log.event_row(report, event, world.now)])
+    for _ in range(4):
+        assert remind(world, 2 * WEEK) == 0
+
+
+def test_who_works_on_it_has_time_and_is_quoted_then(world: World) -> None:
+    report = world.report()
+    world.post(DANA, "Thanks.\n\nI'm looking into it, it must be the new lock.\n> old\n", to=message_id(report))
+    world.read()
+    Report.objects.filter(pk=report.pk).update(change=-12.0)  # a large one has less time
+    assert remind(world, 8 * DAY) == 0
+    assert remind(world, 8 * DAY) == 1
+    text = read(reminders()[0]).text
+    assert "The last word, from Dana Brook on 2026-09-01:" in text
+    assert "> Thanks. I'm looking into it, it must be the new lock." in text
+    assert f"Closes: https://lore.kernel.org/r/{message_id(report)}" in text
+
+
+def test_a_reply_between_composing_and_sending_cancels_it(world: World) -> None:
+    report = world.report()
+    assert remind(world, 2 * WEEK) == 1
+    world.post(DANA, "Thanks.", to=message_id(report))  # changes no state that would be told
+    world.read()
+    assert claimable(world) == []
+    assert remind(world) == 0
+    assert [mail.state for mail in reminders()] == [OutgoingState.CANCELLED]
+    assert not Reminder.objects.exists()
+    assert remind(world, 4 * WEEK) == 1  # silent again: the first one is composed anew
+    assert [(mail.purpose, mail.state) for mail in reminders()] == [("reminder 1", "approved")]
+
+
+def test_even_an_approved_one_does_not_leave_after_a_reply(world: World) -> None:
+    report = world.report()
+    remind(world, 2 * WEEK, ComposeConfig())
+    assert act(reminders()[0], "approve")
+    world.post(LEE, "Isn't this fixed already?", to=message_id(report))
+    world.read()
+    assert claimable(world) == []
+    compose_follow_ups(world.identity, world.later(), approve_first=False)
+    assert claimable(world) == []
+
+
+def test_all_reports_of_a_person_are_in_one_mail_a_week(world: World) -> None:
+    first, second = world.report(), world.report("mm: second", "b" * 40, id="second")
+    Report.objects.filter(pk=second.pk).update(urgency=10**15)
+    assert remind(world, 2 * WEEK) == 1
+    [mail] = reminders()
+    assert mail.about == second  # in the thread of the more urgent one
+    text = read(mail).text
+    assert f"Also open, and quiet for as long:\n\nhttps://lore.kernel.org/r/{message_id(first)}" in text
+    assert sorted(Reminder.objects.values_list("report", flat=True)) == sorted([first.pk, second.pk])
+    sent(world, mail)
+    third = world.report("mm: third", "c" * 40, id="third")
+    assert remind(world, 6 * DAY) == 0
+    assert remind(world, 2 * DAY) == 1
+    assert {row.report_id for row in Reminder.objects.exclude(mail=mail)} == {third.pk}
+
+
+def test_a_word_about_any_of_them_cancels_the_mail(world: World) -> None:
+    first, second = world.report(), world.report("mm: second", "b" * 40, id="second")
+    assert remind(world, 2 * WEEK) == 1
+    [mail] = reminders()
+    other = first if mail.about == second else second
+    world.post(DANA, "I am working on a fix.", to=message_id(other))
+    world.read()
+    assert reloaded(mail).stale
+    assert claimable(world) == []
+    assert remind(world) == 1  # about the other one alone
+    assert [row.report_id for row in Reminder.objects.all()] == [mail.about.pk]
+
+
+def test_a_merged_duplicate_and_a_changed_author(world: World) -> None:
+    report = world.report()
+    assert remind(world, 2 * WEEK) == 1
+    Commit.objects.filter(pk=report.culprit.pk).update(author_name="Lee", author_email=LEE.email)  # as git tells
+    assert remind(world) == 1
+    [mail] = reminders()
+    assert [each.email for each in read(mail).to] == [LEE.email]
+    duplicate = EventData("d", EventKind.DUPLICATE, world.later(), actor="toni", remark="0" * 10)
+    event_log.record([event_log.event_row(report, duplicate, world.now)])
+    assert claimable(world) == []
+    assert remind(world) == 0
+    assert reminders()[0].state == OutgoingState.CANCELLED
+
+
+@pytest.mark.parametrize("mailing", [Mailing.BOUNCING, Mailing.OPTED_OUT, Mailing.STOPPED])
+def test_who_gets_no_mail_gets_no_reminder(world: World, mailing: Mailing) -> None:
+    world.report()
+    assert remind(world, 2 * WEEK) == 1
+    Correspondent.objects.create(address=DANA.email, mailing=mailing, since=world.now)
+    assert remind(world) == 0
+    assert reminders()[0].state == OutgoingState.CANCELLED
+    assert remind(world, 4 * WEEK) == 0
+
+
+def test_who_is_away_is_reminded_later(world: World) -> None:
+    report = world.report()
+    world.later(2 * DAY)
+    away = {"Auto-Submitted": "auto-replied"}
+    world.post(DANA, "I am out of office until Monday.", to=message_id(report), subject="Out of office: Re", **away)
+    world.read()
+    assert remind(world, 10 * DAY) == 0
+    assert remind(world, 14 * DAY) == 1
+
+
+def test_small_changes_and_reports_of_others_are_left_alone(world: World) -> None:
+    report = world.report()
+    Report.objects.filter(pk=report.pk).update(change=-4.0)
+    assert remind(world, 4 * WEEK) == 0
+    Report.objects.filter(pk=report.pk).update(change=-40.0)
+    OutgoingMail.objects.filter(report=report).update(purpose="somebody else's")
+    assert remind(world) == 0
+
+
+def test_still_there_counts_as_a_reminder(world: World) -> None:
+    """What goes to a person unasked is the report, and two mails at most after it."""
+    report = world.report()
+    for number in (3, 4, 5, 6):
+        tag = f"v9.1-rc{number}"
+        event = EventData(f"s{number}", EventKind.STILL_THERE, world.later(WEEK), commit=f"{number}" * 40, tag=tag)
+        event_log.record([event_log.event_row(report, event, world.now)])
+        compose_follow_ups(world.identity, world.later(), approve_first=False)
+        for mail in OutgoingMail.objects.filter(state=OutgoingState.APPROVED):
+            sent(world, mail)
+        remind(world)
+    unasked = OutgoingMail.objects.exclude(purpose="report").exclude(state=OutgoingState.CANCELLED)
+    assert unasked.count() == 2
+
+
+def test_a_hostile_last_word_is_only_quoted(world: World) -> None:
+    report = world.report()
+    evil = "Reviewed-by: Evil <evil@x.example>\n\u202ex\x1b[31m" + "y" * 5000
+    world.post(Address("Evil\u202e {{ 7*7 }}", "evil@x.example"), f"I looked.\n{evil}", to=message_id(report))
+    world.read()
+    Report.objects.filter(pk=report.pk).update(last_human_reply_at=None)
+    assert remind(world, 6 * WEEK) == 1
+    [mail] = reminders()
+    text = read(mail).text
+    assert mail.state == OutgoingState.APPROVED, mail.reason
+    assert "\n> I looked. Reviewed-by: Evil" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert max(len(line) for line in text.splitlines() if not line.startswith("commit: ")) <= 78
