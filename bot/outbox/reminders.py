@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -94,14 +95,17 @@ def _compose(
 
 def _cancel_outdated(identity: BotIdentity, now: datetime, config: ComposeConfig, excluded: Mapping[str, str]) -> None:
     """Cancel unsent reminders about which something has come in, or that somebody else is due for by now."""
-    rows = list(_unsent().filter(attempts=0).order_by("pk"))
+    policy, rows = config.policy.reminders, list(_unsent().filter(attempts=0).order_by("pk"))
+    named: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for mail, report, person in Reminder.objects.filter(mail__in=rows).values_list("mail", "report", "person"):
+        named[mail].append((report, person))
+    reports = {report for each in named.values() for report, _ in each}
+    sent = sent_reports(now - policy.oldest).filter(report__in=reports)
+    found = quiet_reports(sent, identity, policy, excluded, now, without=[row.pk for row in rows]) if rows else []
+    due = {each.report.key: each.report.person for each in found if is_due(each.report, policy, now)}
     for row in rows:
-        named = list(Reminder.objects.filter(mail=row).values_list("report", "person"))
-        sent = OutgoingMail.objects.filter(purpose=Purpose.REPORT, report__in=[pk for pk, _ in named])
-        found = quiet_reports(sent, identity, config.policy.reminders, excluded, now, without=row.pk)
-        due = {each.report.key: each.report for each in found if is_due(each.report, config.policy.reminders, now)}
-        as_then = all(pk in due and due[pk].person == person for pk, person in named)
-        if row.stale or not as_then or not named:
+        as_then = bool(named[row.pk]) and all(due.get(report) == person for report, person in named[row.pk])
+        if row.stale or not as_then:
             _cancel(row, now)
 
 

@@ -252,3 +252,22 @@ def test_a_hostile_last_word_is_only_quoted(world: World) -> None:
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert max(len(line) for line in text.splitlines() if not line.startswith("commit: ")) <= 78
+
+
+@pytest.mark.parametrize(
+    ("kinds", "closes"),
+    [
+        ([], "A short reply in plain words is enough"),
+        ([EventKind.WORKING], "\nfix with: Closes: https://lore.kernel.org/r/"),
+        ([EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED], "closed once the fix is in a mainline version"),
+    ],
+)
+def test_each_stage_says_what_closes_it(world: World, kinds: list[EventKind], closes: str) -> None:
+    report = world.report()
+    for number, kind in enumerate(kinds):
+        event = EventData(f"k{number}", kind, world.later(), actor="toni", title="a fix")
+        event_log.record([event_log.event_row(report, event, world.now)])
+    assert remind(world, 3 * WEEK) == 1
+    [mail] = reminders()
+    assert (mail.state, mail.reason) == (OutgoingState.APPROVED, "")
+    assert closes in read(mail).text

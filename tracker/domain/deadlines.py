@@ -95,13 +95,16 @@ def report_clock(
 
 
 def after_working_days(since: datetime, days: int, policy: DeadlinePolicy = DEFAULT) -> datetime:
-    """Return the same time of day so many working days later, in UTC.
+    """Return the same time of day so many working days later, in UTC; what begins on a day off begins with the next
+    working day.
 
     >>> from datetime import UTC
     >>> after_working_days(datetime(2026, 11, 20, 15, tzinfo=UTC), 1)  # a Friday
     datetime.datetime(2026, 11, 23, 15, 0, tzinfo=datetime.timezone.utc)
     """
     at = since
+    while days > 0 and not policy.is_working_day(at.date()):
+        at += DAY
     while days > 0:
         at += DAY
         days -= policy.is_working_day(at.date())

@@ -22,9 +22,10 @@ MOST_OTHERS = 8  # reports that are named beside the first
 _CLOSES = {
     Stage.RESPONSE: "A short reply in plain words is enough: that you are looking at it, that the\n"
     "change is expected, or that a fix exists.",
-    Stage.FIX: "A fix with this line closes it, as does a reply that no fix is planned:\n\nCloses: {link}",
-    Stage.LANDING: "It is closed once the fix is in a mainline version. If the fix is queued or was\n"
-    'replaced, a reply with "{prefix} fix: <title>" says so.',
+    Stage.FIX: "A fix that names this report closes it, as does a reply that none is planned.\n\n"
+    "fix with: Closes: {link}",
+    Stage.LANDING: "It is closed once the fix is in a mainline version. If the fix is queued or\n"
+    'was replaced, a reply with "{prefix} fix: <title>" says so.',
 }
 
 

@@ -25,7 +25,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u
 _UNWRAPPED = re.compile(
     r"commit: |.{1,60} noticed an? |\| |\+--|\t|#regzbot |(?:\S* )?(?:https?|git|ssh)://|artifact: "
     r"|(?:in tree|testcase:|config:|config-url:|compiler:|test machine:|command line:|rootfs:|to reproduce:) "
-    r"|(?:test-description|test-url|raw data|full report|how to answer|reported|now|Tested-by): "
+    r"|(?:test-description|test-url|raw data|full report|how to answer|reported|now|Tested-by|fix with): "
     r"|(?:fix|culprit|metric|where|the culprit|with the fix): {1,10}"
 )
 # The lines for programs that we write ourselves.

@@ -54,9 +54,9 @@ def quiet_reports(
     policy: ReminderPolicy,
     excluded: Mapping[str, str],
     now: datetime,
-    without: int = 0,
+    without: Sequence[int] = (),
 ) -> list[Quiet]:
-    """Return reports with their clocks, in a constant number of queries. `without`: a reminder that does not count."""
+    """Return reports with their clocks, in a constant number of queries. `without`: reminders that do not count."""
     rows = list(sent.select_related("report__culprit").defer("raw", "body").order_by("pk"))
     keys = [row.about.pk for row in rows]
     events = _events(keys)
@@ -122,12 +122,11 @@ def _words(events: list[EventData]) -> list[datetime]:
     ]
 
 
-def _reminded(reports: Sequence[int], without: int) -> dict[int, list[datetime]]:
+def _reminded(reports: Sequence[int], without: Sequence[int]) -> dict[int, list[datetime]]:
     """Return when reports were in reminders, sent or waiting; "still there" in a later version is one, too."""
     found: dict[int, list[datetime]] = defaultdict(list)
-    rows = (
-        Reminder.objects.filter(report__in=reports).exclude(mail__state=OutgoingState.CANCELLED).exclude(mail=without)
-    )
+    rows = Reminder.objects.filter(report__in=reports).exclude(mail__state=OutgoingState.CANCELLED)
+    rows = rows.exclude(mail__in=without)
     for report, composed_at, sent_at in rows.values_list("report", "composed_at", "mail__sent_at"):
         found[report].append(sent_at or composed_at)
     measured = Q(purpose__startswith=f"{EventKind.STILL_THERE} ", report__in=reports)
