@@ -21,4 +21,5 @@ def mine(request: HttpRequest) -> HttpResponse:
     assert isinstance(request.user, User)
     sections = queries.sections(request.user, timezone.now())
     may_change = request.user.has_perm(CHANGE_REPORTS)
-    return render(request, "mine/mine.html", {"sections": sections, "may_change": may_change, "actions": ACTION_KEYS})
+    context = {"sections": sections, "has_rows": any(each.rows for each in sections)}
+    return render(request, "mine/mine.html", {**context, "may_change": may_change, "actions": ACTION_KEYS})
