@@ -23,7 +23,10 @@ _MENUS: Sequence[tuple[str, Sequence[tuple[str, str, tuple[str, ...]]]]] = (
     ("", [("Releases", "releases", ())]),
     (
         "Reports",
-        [(f"By {kind}", "things", (kind,)) for kind in ("subsystem", "author", "machine", "metric")],
+        [
+            ("Escalations", "escalations", ()),
+            *((f"By {kind}", "things", (kind,)) for kind in ("subsystem", "author", "machine", "metric")),
+        ],
     ),
     (
         "Measurements",

@@ -1,0 +1,1 @@
+"""What a release manager has to push: reports that nothing moves by itself."""

@@ -1,0 +1,95 @@
+"""The reports that need a push, in a constant number of queries: a section for each reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Q, QuerySet
+from django.http import QueryDict
+
+from tracker.domain.deadlines import DEFAULT, DeadlinePolicy
+from tracker.domain.events import OPEN, State, Verdict
+from tracker.models import Report
+from tracker.pages.triage.queries import TriageSection, section
+from tracker.pages.triage.query import TriageQuery
+
+ROWS = 20  # per section
+NEWEST = timedelta(days=180)  # older reports are history, as where an archive was imported
+_WEEKEND = 7 / 5  # days for each working day
+_SUBSYSTEMS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """Reports for one reason. `search`: the query that finds them all."""
+
+    reason: str
+    section: TriageSection
+    search: str
+
+
+@dataclass(frozen=True, slots=True)
+class EscalationPage:
+    """`subsystems`: with how many of their regressions nobody has answered."""
+
+    escalations: Sequence[Escalation]
+    subsystems: Sequence[tuple[str, int]]
+
+
+def escalations(now: datetime) -> EscalationPage:
+    """Return the page: the most urgent reports of each section."""
+    query = TriageQuery.from_query(QueryDict(), now)
+    found = [
+        Escalation(reason, section(name, heading, rows, query, now, ROWS), search)
+        for name, heading, reason, rows, search in _reasons(now)
+    ]
+    unanswered = _unanswered(_recent(now), now).exclude(subsystem="").order_by().values_list("subsystem")
+    counted = unanswered.annotate(number=Count("pk")).order_by("-number", "subsystem")[:_SUBSYSTEMS]
+    return EscalationPage([each for each in found if each.section.rows], list(counted))
+
+
+def _reasons(now: datetime) -> Iterator[tuple[str, str, str, QuerySet[Report], str]]:
+    recent, policy = _recent(now), DEFAULT
+    yield (
+        *("blocking", "Blocking a release", "Open, and a person said that they block a release."),
+        recent.exclude(blocks=""),
+        "blocking:yes state:open",
+    )
+    yield (
+        *("unanswered", "Unanswered", f"No response for more than {policy.response_days} working days."),
+        _unanswered(recent, now),
+        "state:no_response kind:regression",
+    )
+    candidates = Q(state__in=(State.FIX_PROPOSED, State.FIX_CONFIRMED))
+    yield (
+        *("candidates", "Fixes that nobody picked up", f"Posted, and quiet for {policy.landing_days} working days."),
+        recent.filter(candidates & _quiet(now, policy.landing_days)),
+        "state:fix_proposed",
+    )
+    yield (
+        *("queued", "Fixes that wait in a tree", "The mainline has the regression; its fix is queued elsewhere."),
+        recent.filter(state=State.FIX_QUEUED).exclude(merged_release=""),
+        "state:fix_queued",
+    )
+    yield (
+        *("stable", "Fix missing in stable", "A stable series has the culprit, but not its fix."),
+        Report.objects.filter(lacks_fix=True, verdict=Verdict.REGRESSION),
+        "stable:missing",
+    )
+
+
+def _recent(now: datetime) -> QuerySet[Report]:
+    return Report.objects.filter(state__in=sorted(OPEN), verdict=Verdict.REGRESSION, reported_at__gte=now - NEWEST)
+
+
+def _unanswered(recent: QuerySet[Report], now: datetime, policy: DeadlinePolicy = DEFAULT) -> QuerySet[Report]:
+    late = now - timedelta(days=policy.response_days * _WEEKEND)
+    return recent.filter(state=State.NO_RESPONSE, reported_at__lt=late)
+
+
+def _quiet(now: datetime, days: int) -> Q:
+    """Return the condition that nobody wrote for so many working days."""
+    before = now - timedelta(days=days * _WEEKEND)
+    return Q(last_human_reply_at__lt=before) | Q(last_human_reply_at=None, reported_at__lt=before)
