@@ -340,6 +340,19 @@ def test_a_machine_tells_how_it_went(world: World, client: Client) -> None:
     assert report.culprit.sha10 not in text(client, "/machine/lab7-m1/?metric!=vm-scan.ops_per_sec")
 
 
+def test_how_fast_a_person_answers_is_shown_to_them_and_to_operators(world: World, client: Client) -> None:
+    report = world.report()
+    world.post(DANA, "I am working on a fix.", to=message_id(report))
+    world.read()
+    path = f"/author/{DANA.email}/"
+    assert "a developer replied" not in text(client, path)
+    assert report.culprit.sha10 in text(client, path)
+    client.force_login(User.objects.create_user("dana", DANA.email))
+    assert "a developer replied to 1 of 1 regressions" in text(client, path)
+    client.force_login(User.objects.create_superuser("kim", "kim@x.example"))
+    assert "a developer replied to 1 of 1 regressions" in text(client, path)
+
+
 def test_a_report_as_data(world: World, client: Client) -> None:
     report = world.report()
     world.post(DANA, "I can reproduce it.\nFrom here on I look.", to=message_id(report))

@@ -25,6 +25,7 @@ _MENUS: Sequence[tuple[str, Sequence[tuple[str, str, tuple[str, ...]]]]] = (
         "Reports",
         [
             ("Escalations", "escalations", ()),
+            ("Statistics", "statistics", ()),
             *((f"By {kind}", "things", (kind,)) for kind in ("subsystem", "author", "machine", "metric")),
         ],
     ),

@@ -11,7 +11,7 @@ from django.db.models import Exists, Q
 
 from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
-from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Report, Suggestion
+from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Reminder, Report, Suggestion
 from tracker.models.outbox import WAITING
 from tracker.services import report_summary
 from tracker.services.sql import bulk
@@ -126,7 +126,7 @@ def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None
     if moved := report_summary.write_states(reports, states, changed_at, followed=followed):
         unsent = Q(state__in=WAITING, sent_at__isnull=True)
         sent_reports = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # a follow-up may be due
-        mails = OutgoingMail.objects.filter(unsent | sent_reports, report__in=moved)
-        reminders = OutgoingMail.objects.filter(unsent, purpose__startswith=Purpose.REMINDER)
-        reminders.filter(reminders__report__in=moved).update(stale=True, looked_at=None)  # they may name several
+        own = (unsent | sent_reports) & Q(report__in=moved)
+        reminders = Reminder.objects.filter(report__in=moved)  # which may name several reports
+        mails = OutgoingMail.objects.filter(own | unsent & Q(pk__in=reminders.values("mail")))
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -12,7 +13,7 @@ from tracker.pages.triage.action_keys import ACTION_KEYS
 from tracker.pages.triage.controls import controls
 from tracker.pages.triage.query import GROUPS, ORDERS, InvalidQuery, TriageQuery
 from tracker.pages.triage.views import invalid_query
-from tracker.services.accounts.roles import CHANGE_REPORTS
+from tracker.services.accounts.roles import CHANGE_REPORTS, SEND
 
 
 def catalog(request: HttpRequest, kind: str) -> HttpResponse:
@@ -36,4 +37,7 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     page = queries.page(kind, name, query, now)
     context = {"page": page, "query": query, "actions": ACTION_KEYS, "orders": ORDERS, "groups": GROUPS}
     context["controls"] = controls(query, page.counts)
+    # A record of a person's replies is for that person and for operators: numbers rank work, not people.
+    own = isinstance(request.user, User) and request.user.email.lower() == name.lower()
+    context["shows_record"] = kind != "author" or own or request.user.has_perm(SEND)
     return render(request, "browse/name.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})

@@ -1,0 +1,92 @@
+"""Statistics: times and false alarms by release, subsystem, suite and machine, with the counts behind them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tracker.lines import line
+from tracker.domain.events import State, Verdict
+from tracker.domain.response_times import WITHIN, Course, by, group
+from tracker.models import Event, RuleRecord
+
+AT = datetime(2026, 3, 2, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def reports(db: None) -> None:
+    cache.clear()
+    for number in range(12):
+        waited = None if number % 4 == 3 else AT + (number + 1) * HOUR
+        fixed = {"state": "fixed", "closed_at": AT + 100 * HOUR} if number == 0 else {}
+        wrong = {"state": "invalid", "closed_at": AT + 9 * HOUR} if number == 1 else {}
+        report = line(
+            number, reported_at=AT, responded_at=waited, subsystem="mm" if number % 2 else "=cmd()", suite="wis",
+            machine="m1", merged_release="v9.1", **fixed, **wrong,
+        )  # fmt: skip
+        if number == 0:
+            values = {"kind": "fix_proposed", "occurred_at": AT + 50 * HOUR, "recorded_at": AT, "message_id": "f@x"}
+            Event.objects.create(report=report, key="f", **values)
+    line(20, reported_at=AT, verdict="improvement", subsystem="mm")
+    RuleRecord.objects.create(rule="expected", accepted=3, rejected=1)
+
+
+def test_the_page_says_times_with_their_counts(reports: None, client: Client, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(4):
+        page = client.get("/statistics/").content.decode()
+    assert "9 of 12 (75%), half of them within 6 h and nine in ten within 11 h" in page
+    assert "1 of 12, half of them within 2 d" in page
+    assert "1 of 2 that ended or are disputed (50%)" in page
+    assert "1 day: 9 · 3 days: 9" in page
+    assert '<a href="/subsystem/mm/">mm</a>' in page
+    with django_assert_num_queries(0):
+        client.get("/statistics/")
+
+
+def test_the_table_opens_in_a_spreadsheet(reports: None, client: Client) -> None:
+    rows = list(csv.DictReader(io.StringIO(client.get("/statistics.csv").content.decode())))
+    total = rows[0]
+    assert (total["by"], total["regressions"], total["response_number"], total["response_median_hours"]) == (
+        *("all", "12", "9"),
+        "6.0",
+    )
+    assert (total["candidate_median_hours"], total["landing_median_hours"]) == ("50.0", "100.0")
+    subsystems = [row["name"] for row in rows if row["by"] == "subsystem"]
+    assert subsystems == ["'=cmd()", "mm"]
+
+
+def test_nothing_yet(client: Client, db: None) -> None:
+    cache.clear()
+    assert "No regressions yet." in client.get("/statistics/").content.decode()
+
+
+COURSES = st.builds(
+    Course,
+    *(st.sampled_from(("", "a", "b")) for _ in range(4)),
+    state=st.sampled_from(list(State)),
+    verdict=st.sampled_from(list(Verdict)),
+    reported_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+    responded_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+)
+
+
+@given(st.lists(COURSES, max_size=30))
+def test_any_reports_have_counts_that_add_up(courses: list[Course]) -> None:
+    total = group("all", courses)
+    assert total.response.number <= total.response.of == sum(each.verdict == "regression" for each in courses)
+    assert list(total.within) == sorted(total.within)
+    assert len(total.within) == len(WITHIN)
+    assert total.false <= total.ended
+    named = by(courses, lambda each: each.suite)
+    assert sum(each.response.of for each in named) == sum(
+        bool(each.suite) and each.verdict == "regression" for each in courses
+    )

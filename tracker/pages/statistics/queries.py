@@ -1,0 +1,65 @@
+"""The data of the statistics, in a constant number of queries, kept for some minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.core.cache import cache
+from django.db.models import Min
+
+from tracker.domain import versions
+from tracker.domain.events import EventKind, State
+from tracker.domain.response_times import Course, Group, by, group
+from tracker.models import Event, Report, RuleRecord
+
+NEWEST = 20_000  # reports
+_KEEP = 600.0  # seconds
+_BY: Mapping[str, Callable[[Course], str]] = {
+    "release": lambda each: each.release,
+    "subsystem": lambda each: each.subsystem,
+    "suite": lambda each: each.suite,
+    "machine": lambda each: each.machine,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsPage:
+    """`tables`: what the regressions are grouped by, and the groups; `rules`: how people decided on suggestions."""
+
+    total: Group
+    tables: Mapping[str, Sequence[Group]]
+    rules: Sequence[RuleRecord]
+
+
+def statistics() -> StatisticsPage:
+    """Return the statistics of the newest reports."""
+    found: StatisticsPage | None = cache.get("statistics")
+    if found is None:
+        courses = list(_courses())
+        tables = {name: by(courses, name_of) for name, name_of in _BY.items()}
+        tables["release"] = sorted(tables["release"], key=_newest_first)
+        found = StatisticsPage(group("all", courses), tables, list(RuleRecord.objects.all()[:100]))
+        cache.set("statistics", found, _KEEP)
+    return found
+
+
+def _newest_first(each: Group) -> int:
+    version = versions.parse(each.name)
+    return -version.number if version else 0
+
+
+def _courses() -> Iterator[Course]:
+    """Yield the newest reports: one query for them, one for the fixes that were posted."""
+    oldest = Report.objects.order_by("-pk").values_list("pk", flat=True)[NEWEST : NEWEST + 1]
+    rows = Report.objects.filter(pk__gt=next(iter(oldest), 0))
+    posted = Event.objects.filter(kind=EventKind.FIX_PROPOSED, report__in=rows).order_by().values_list("report")
+    candidates = dict(posted.annotate(at=Min("occurred_at")))
+    names = ("subsystem", "suite", "machine", "state", "verdict", "reported_at", "responded_at")
+    for row in rows.values("pk", "merged_release", "shift_left_release", "closed_at", *names):
+        yield Course(
+            release=row["merged_release"] or row["shift_left_release"],
+            candidate_at=candidates.get(row["pk"]),
+            landed_at=row["closed_at"] if row["state"] == State.FIXED else None,
+            **{name: row[name] for name in names},
+        )
