@@ -21,6 +21,7 @@ urlpatterns = [
     path("", include("tracker.pages.mine.urls")),
     path("", include("tracker.pages.escalations.urls")),
     path("", include("tracker.pages.statistics.urls")),
+    path("", include("tracker.pages.lab.urls")),
     path("results/", include("tracker.pages.results.urls")),
     path("inbox/", include("tracker.pages.review.urls")),
     path("outbox/", include("tracker.pages.outbox.urls")),

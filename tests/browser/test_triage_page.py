@@ -201,7 +201,7 @@ def test_axe_finds_nothing(visit: Open, site: Site, width: int, scheme: str) -> 
 PAGES = (
     *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/inbox/", "/outbox/"),
     *("/machine/", "/machine/lkp-csl-2sp5/", "/subsystem/", "/metric/", "/author/", "/results/", "/sign-in/"),
-    *("/search/", "/search/?q=subsystem:mm", "/search/?q=worse:x", "/escalations/", "/statistics/"),
+    *("/search/", "/search/?q=subsystem:mm", "/search/?q=worse:x", "/escalations/", "/statistics/", "/lab/"),
     *("/changes/", "/changes/?all=on", "/curve/1/", "/curves/?of=1&of=2", "/help/measurements/"),
     *("/help/answering/", f"/report/{'f' * 40}/", "/report/d8c90a1f3e/", "/sign-in/nonsense/"),
     *("/v5.6/report/", "/studies/", "/study/direct-map/", "/study/oltp/", "/study/hostile/", "/compare/"),

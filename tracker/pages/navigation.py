@@ -47,7 +47,7 @@ _QUESTIONS = (
     ("Fix missing in stable", "stable:missing"),
     ("Blocking a release", "blocking:yes state:open"),
 )
-_OPERATIONS = (("Results", "results"), ("Review queue", "inbox"), ("Outbox", "outbox"))
+_OPERATIONS = (("Results", "results"), ("Work list", "lab"), ("Review queue", "inbox"), ("Outbox", "outbox"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,119 @@
+"""The lab's work list: what people asked in threads, by whom, until when, with the patch to apply."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from bot.mail.identity import BotIdentity
+from tests.world import DANA, LEE, World, message_id
+from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict
+from tracker.domain.lab_debts import Request, debt_of
+from tracker.domain.report_state.fold import fold
+from tracker.models import Message
+from tracker.pages.lab.queries import work_list
+from tracker.services import event_log
+
+FRIDAY = datetime(2026, 11, 20, 9, tzinfo=UTC)
+PATCH = """\
+diff --git a/mm/vmscan.c b/mm/vmscan.c
+--- a/mm/vmscan.c
++++ b/mm/vmscan.c
+@@ -1,3 +1,3 @@
+ int a;
+-int b;
++int c;
+"""
+PATCH += " \n"  # an empty line of context
+
+
+@pytest.fixture
+def world(tmp_path: Path, db: None) -> World:
+    return World(tmp_path, BotIdentity(address="perfbot@bot.example.org", trust_policy="open"))
+
+
+def ask(world: World, text: str, **more: Any) -> Message:
+    report = world.report(**more)
+    world.post(DANA, text, to=message_id(report))
+    world.read()
+    return Message.objects.filter(report=report, author_email=DANA.email).get()
+
+
+def test_a_test_that_was_asked_for_is_listed_with_its_patch(world: World, client: Client) -> None:
+    mail = ask(world, f"Can you test whether this patch helps?\n\n{PATCH}\n-- \nDana\n")
+    [row] = work_list(world.now)
+    assert (row.debt.request, row.is_overdue) in ((Request.TEST, False), (Request.MEASURE, False))
+    page = client.get("/lab/").content.decode()
+    assert "1 request<" in page
+    assert "Dana Brook" in page
+    assert f'<a href="/lab/patch/{mail.pk}">patch</a>' in page
+    patch = client.get(f"/lab/patch/{mail.pk}")
+    assert (patch.status_code, patch["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    tree = world.directory / "tree"
+    (tree / "mm").mkdir(parents=True)
+    (tree / "mm" / "vmscan.c").write_text("int a;\nint b;\n\n")
+    subprocess.run(["git", "apply", "-"], cwd=tree, input=patch.content, check=True)
+    assert (tree / "mm" / "vmscan.c").read_text() == "int a;\nint c;\n\n"
+
+
+def test_a_question_is_due_sooner_and_shows_its_words(world: World, client: Client) -> None:
+    mail = ask(world, "Which kernel config did you use for this?")
+    [row] = work_list(world.now + timedelta(days=6))
+    assert (row.debt.request, row.is_overdue) == (Request.QUESTION, True)
+    assert "Which kernel config did you use for this?" in client.get("/lab/").content.decode()
+    missing = client.get(f"/lab/patch/{mail.pk}")
+    assert (missing.status_code, b"there is no patch in this mail" in missing.content) == (404, True)
+
+
+def test_what_was_answered_is_gone(world: World, client: Client) -> None:
+    ask(world, "Which kernel config did you use for this?")
+    world.post(LEE, "I see the same here.", to=message_id(work_list(world.now)[0].report))
+    world.read()
+    [row] = work_list(world.now)  # others' words answer nothing
+    event = EventData("a", EventKind.ANSWERED, world.later(), role=Role.REPORTER, actor="toni")
+    event_log.record([event_log.event_row(row.report, event, world.now)])
+    assert work_list(world.now) == []
+    assert "Nothing waits for the lab." in client.get("/lab/").content.decode()
+
+
+def test_many_cost_the_same(world: World, client: Client, django_assert_num_queries: Any) -> None:
+    for number in range(3):
+        report = world.report(f"mm: {number}", f"{number + 5:x}" * 40, id=f"n{number}")
+        world.post(DANA, "Which kernel config did you use for this?", to=message_id(report))
+    world.read()
+    assert len(work_list(world.now)) == 3
+    with django_assert_num_queries(3):
+        client.get("/lab/")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "request_", "due"),
+    [
+        (["test_asked"], Request.TEST, "2026-11-27"),
+        (["asked"], Request.QUESTION, "2026-11-24"),
+        (["disputed"], Request.DOUBT, "2026-11-24"),
+        (["fix_proposed"], Request.MEASURE, "2026-11-27"),
+        (["asked", "fix_proposed"], Request.MEASURE, "2026-11-27"),
+        (["fix_proposed", "asked"], Request.QUESTION, "2026-11-24"),
+        (["asked", "answered"], None, ""),
+        (["fix_proposed", "fix_confirmed"], None, ""),
+        (["working"], None, ""),
+        (["expected"], None, ""),
+        ([], None, ""),
+    ],
+)
+def test_what_the_lab_owes(kinds: list[str], request_: Request | None, due: str) -> None:
+    events = [EventData("r", EventKind.REPORTED, FRIDAY - timedelta(days=9), role=Role.REPORTER)]
+    events += [
+        EventData(f"e{n}", EventKind(kind), FRIDAY + timedelta(seconds=n), role=Role.AUTHOR, title="x")
+        for n, kind in enumerate(kinds)
+    ]
+    debt = debt_of(Verdict.REGRESSION, events)
+    assert (debt.request if debt else None) == request_
+    assert (f"{debt.due_at:%Y-%m-%d}" if debt else "") == due
+    assert (debt is not None) == (fold(Verdict.REGRESSION, events).awaited is Awaited.REPORTER)
