@@ -43,7 +43,7 @@ def reports(db: None) -> None:
 def test_the_page_says_times_with_their_counts(reports: None, client: Client, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(4):
         page = client.get("/statistics/").content.decode()
-    assert "9 of 12 (75%), half of them within 6 h and nine in ten within 11 h" in page
+    assert "9 of 12 (75%); of 9 whose time is known, half within 6 h and nine in ten within 11 h" in page
     assert "1 of 12, half of them within 2 d" in page
     assert "1 of 2 that ended or are disputed (50%)" in page
     assert "1 day: 9 · 3 days: 9" in page
@@ -62,6 +62,14 @@ def test_the_table_opens_in_a_spreadsheet(reports: None, client: Client) -> None
     assert (total["candidate_median_hours"], total["landing_median_hours"]) == ("50.0", "100.0")
     subsystems = [row["name"] for row in rows if row["by"] == "subsystem"]
     assert subsystems == ["'=cmd()", "mm"]
+
+
+def test_an_imported_table_says_that_somebody_responded_but_not_when(db: None, client: Client) -> None:
+    cache.clear()
+    line(1, reported_at=AT, responded_at=AT)
+    page = client.get("/statistics/").content.decode()
+    assert "1 of 1 (100%)</dd>" in page
+    assert "Responded within" not in page
 
 
 def test_nothing_yet(client: Client, db: None) -> None:

@@ -36,10 +36,13 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Times of some reports: how many are known, `of` how many; the median and the ninth decile, None if none is."""
+    """Times of some reports: how many got there, `of` how many, and for how many the time is known; the median and the
+    ninth decile, None if none is known.
+    """
 
     number: int
     of: int
+    known: int = 0
     median: timedelta | None = None
     slow: timedelta | None = None
 
@@ -78,7 +81,7 @@ def group(name: str, courses: Iterable[Course]) -> Group:
         landing=_times(rows, _waits(rows, lambda each: each.landed_at)),
         ended=len(ended),
         false=sum(each.state in _FALSE for each in ended),
-        within=[sum(wait <= timedelta(days=days) for wait in waits) for days in WITHIN],
+        within=[sum(_ZERO < wait <= timedelta(days=days) for wait in waits) for days in WITHIN],
     )
 
 
@@ -93,13 +96,15 @@ def by(courses: Iterable[Course], name_of: Callable[[Course], str], most: int = 
 
 
 def _waits(rows: Iterable[Course], until: Callable[[Course], datetime | None]) -> list[timedelta]:
-    """Return the known times. A table that was imported gives its own date for everything, which says no time."""
+    """Return the times to something, of the reports that got there."""
     waits = (at - each.reported_at for each in rows if each.reported_at and (at := until(each)))
-    return [wait for wait in waits if wait > _ZERO]
+    return [wait for wait in waits if wait >= _ZERO]
 
 
 def _times(rows: Sequence[Course], waits: Sequence[timedelta]) -> Times:
-    if not waits:
-        return Times(0, len(rows))
-    slow = sorted(waits)[(len(waits) * 9 - 1) // 10]
-    return Times(len(waits), len(rows), timedelta(seconds=median(each.total_seconds() for each in waits)), slow)
+    """Return the statistics. A table that was imported gives its own date for everything, which says no time."""
+    known = sorted(wait for wait in waits if wait)
+    if not known:
+        return Times(len(waits), len(rows))
+    middle = timedelta(seconds=median(each.total_seconds() for each in known))
+    return Times(len(waits), len(rows), len(known), middle, known[(len(known) * 9 - 1) // 10])
