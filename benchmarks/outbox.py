@@ -63,7 +63,7 @@ def alone(port: int, mails: list[tuple[str, list[str], bytes]]) -> float:
 def measure(port: int, queued: int, sent: int) -> None:
     from django.utils import timezone
 
-    from bot.outbox import scheduler, sender
+    from bot.outbox import due_mail, sender
     from bot.outbox.transports.smtp import Server, SmtpTransport
     from tests.crash import mails as made
     from tracker.models import OutgoingMail, OutgoingState
@@ -83,7 +83,7 @@ def measure(port: int, queued: int, sent: int) -> None:
         spent = []
         for _ in range(15):
             begin = time.perf_counter()
-            batch = scheduler.claim_due(timezone.now(), sender.SendConfig().lease, sender.BATCH, "bench")
+            batch = due_mail.claim_due(timezone.now(), sender.SendConfig().lease, sender.BATCH, "bench")
             spent.append(1000 * (time.perf_counter() - begin))
             mail_transitions.release(batch, timezone.now(), "bench", "")
         return median(spent)

@@ -31,8 +31,8 @@ from bot.outbox import recovery, reminders
 from bot.outbox.bulletins import compose_week
 from bot.outbox.command_answers import approve_answers
 from bot.outbox.composer import compose_due
+from bot.outbox.due_mail import has_due, is_busy
 from bot.outbox.follow_ups import compose_follow_ups
-from bot.outbox.scheduler import has_due, is_busy
 from bot.outbox.sender import ENDS_A_ROUND, send_due
 from bot.outbox.sign_in_mail import mail_links
 from bot.results.drop_directory import take_dropped

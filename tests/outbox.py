@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from bot.outbox import scheduler, sender
+from bot.outbox import due_mail, sender
 from bot.outbox.transports.port import SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from tracker.models import MailTransition, OutgoingMail, OutgoingState
@@ -24,7 +24,7 @@ def send(server: Server, **options: Any) -> Counter[SendStatus]:
 
 def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> list[OutgoingMail]:
     """Claim the mails that a worker would take now."""
-    return scheduler.claim_due(now or timezone.now(), LEASE, limit, by)
+    return due_mail.claim_due(now or timezone.now(), LEASE, limit, by)
 
 
 def act(mail: OutgoingMail, action: str, reason: str = "") -> bool:

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
-from bot.archives.reading import read_source
+from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.archives.tally import ReadTally
 from bot.demo.inbox import DemoInbox

@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from bot.archives.reading import read_source
+from bot.archives.reader import read_source
 from bot.archives.sources import open_sources, shown
 from bot.archives.sources.mirror import fetch, is_mirror, next_epoch
 from bot.archives.tally import ReadTally

@@ -18,7 +18,7 @@ from bot.compose.policy.rates import Rates
 from bot.mail.people.mailmap import Aliases
 from bot.outbox import recovery
 from bot.outbox.context.policy_context import excluded_addresses
-from bot.outbox.scheduler import claim_due, next_due
+from bot.outbox.due_mail import claim_due, next_due
 from bot.outbox.sent_folder import SentFolder
 from bot.outbox.signing import Signing
 from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, Transport

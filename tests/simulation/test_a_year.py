@@ -22,7 +22,7 @@ from bot.compose.policy.action import Action
 from bot.compose.policy.policy import Policy
 from bot.compose.policy.reminding import ReminderPolicy
 from bot.mail.identity import BotIdentity
-from bot.outbox import scheduler
+from bot.outbox import due_mail
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.reminders import compose_reminders
 from tests.simulation.people import FIRST_REPLY, NEXT_REPLY, SILENT, Developer, developers, drawn
@@ -198,7 +198,7 @@ class Year:
 
     # --- the outbox ---
     def send(self) -> None:
-        for mail in scheduler.ready().filter(purpose__startswith="reminder "):
+        for mail in due_mail.ready().filter(purpose__startswith="reminder "):
             assert mail_transitions.mark_sent(mail.message_id, self.now, self.now)
             named = list(mail.reminders.values_list("report", flat=True))
             to = mail.recipients[0]

@@ -190,11 +190,11 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.utils import timezone
 from datetime import timedelta
-from bot.outbox import scheduler
+from bot.outbox import due_mail
 from tests.crash import mails
 call_command("migrate", verbosity=0)
 mails.make(6, timezone.now(), lines=1)
-def claim(limit): return [m.pk for m in scheduler.claim_due(timezone.now(), timedelta(minutes=1), limit, "w")]
+def claim(limit): return [m.pk for m in due_mail.claim_due(timezone.now(), timedelta(minutes=1), limit, "w")]
 other = []
 with transaction.atomic():
     mine = claim(2)

@@ -30,8 +30,8 @@ import os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
 import django
 django.setup()
-from bot.archives import reading
-reading.EVERY = 0.02
+from bot.archives import reader
+reader.EVERY = 0.02
 from django.core.management import execute_from_command_line
 execute_from_command_line(sys.argv)
 """

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from bot.archives.reading import read_source
+from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox

@@ -11,7 +11,7 @@ from bot.compose.policy.policy import Policy
 from bot.compose.policy.reminding import ReminderPolicy
 from bot.mail.addresses import Address
 from bot.mail.message import ParsedMail, parse
-from bot.outbox import scheduler
+from bot.outbox import due_mail
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.follow_ups import compose_follow_ups
 from bot.outbox.reminders import compose_reminders
@@ -44,7 +44,7 @@ def read(mail: OutgoingMail) -> ParsedMail:
 
 def claimable(world: World) -> list[str]:
     """The purposes of the mails that a worker would send now."""
-    return [each.purpose for each in scheduler.claim_due(world.now, timedelta(minutes=5), 50, "worker")]
+    return [each.purpose for each in due_mail.claim_due(world.now, timedelta(minutes=5), 50, "worker")]
 
 
 def test_a_silent_author_is_reminded_on_one_screen(world: World) -> None:

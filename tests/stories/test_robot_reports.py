@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from bot.archives.reading import read_source
+from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.archives.tally import ReadTally
 from bot.mail.identity import BotIdentity

@@ -64,15 +64,8 @@ def number(value: float | None) -> str:
 
 @register.filter
 def sureness(finding: Finding) -> str:
-    """Format the confidence: "95% CI -31.2 to -28.7%, p < 0.0001, 12× noise"; an em dash if untested."""
-    parts = []
-    if interval := formats.interval(finding.low_pct, finding.high_pct):
-        parts.append(interval)
-    if finding.p_value is not None:
-        parts.append(formats.p_value(finding.p_value))
-    if finding.effect is not None:
-        parts.append(f"{formats.multiple(finding.effect)} noise")
-    return ", ".join(parts) or "—"
+    """Format the confidence of a finding; an em dash if it was not tested."""
+    return formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, finding.effect) or "—"
 
 
 @register.filter

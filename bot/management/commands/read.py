@@ -16,7 +16,7 @@ from django.db import OperationalError, connections
 from django.utils import timezone
 
 from bot.archives.missing import missing_parents
-from bot.archives.reading import has_names_to_search, read_source
+from bot.archives.reader import has_names_to_search, read_source
 from bot.archives.sources import Source, open_sources, thread_source
 from bot.archives.sources.mirror import refresh
 from bot.archives.tally import ReadTally

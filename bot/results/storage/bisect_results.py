@@ -18,7 +18,7 @@ from django.db import DataError, IntegrityError, OperationalError, transaction
 from bot.git.inspection import CommitInspection
 from bot.results.bisect_result import Result
 from bot.results.errors import Conflict, RejectedInput
-from bot.results.storage.batch import store_new
+from bot.results.storage.new_results import store_new
 from tracker.models import BisectResult, Report
 from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock

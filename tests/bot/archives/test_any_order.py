@@ -17,8 +17,8 @@ import pytest
 from django.apps import apps
 from django.db import models, transaction
 
-from bot.archives import reading
-from bot.archives.reading import read_source
+from bot.archives import reader
+from bot.archives.reader import read_source
 from bot.archives.replay import replay_all
 from bot.archives.sources.mbox import read_mbox
 from bot.archives.sources.public_inbox import EpochSource, read_epoch
@@ -174,7 +174,7 @@ def test_any_order_leaves_the_same_database(
     first: dict[str, list[str]] = {}
     for epochs, sizes in courses(mails, tmp_path):
         for name, value in sizes.items():
-            monkeypatch.setattr(reading, name, value)
+            monkeypatch.setattr(reader, name, value)
         with transaction.atomic():
             while sum(read_source(epoch, lkp, now).kept for epoch in epochs):
                 pass

@@ -18,9 +18,9 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives import reading
+from bot.archives import reader
 from bot.archives.checkpoint import ReadCheckpoint
-from bot.archives.reading import read_source
+from bot.archives.reader import read_source
 from bot.archives.sources import mirror, open_sources, public_inbox
 from bot.archives.sources.mbox import read_mbox
 from bot.archives.sources.public_inbox import EpochSource, head, read_epoch
@@ -404,7 +404,7 @@ def test_after_a_reading_that_failed_the_next_one_may_begin(
         def breaks(*arguments: object) -> object:
             raise OperationalError("the disk is full")
 
-        broken.setattr(reading, "take", breaks)
+        broken.setattr(reader, "take", breaks)
         with pytest.raises(OperationalError):
             read_source(source, LKP, now)
     assert read_source(source, LKP, now).reports == 1

@@ -16,7 +16,7 @@ import pytest
 
 from bot.archives.missing import missing_parents
 from bot.archives.patch_lookup import find_patch_mail
-from bot.archives.reading import read_source
+from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.archives.sources.lore import read_thread
 from bot.demo.inbox import DemoInbox

@@ -146,7 +146,7 @@ def test_tags_with_and_without_their_bar() -> None:
 @pytest.mark.slow
 def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: BotIdentity, db: None, now: datetime) -> None:
     """What the data's reader found of a report with further impact stands in the database after reading it."""
-    from bot.archives.reading import read_source
+    from bot.archives.reader import read_source
     from bot.archives.sources import open_sources
 
     (source,) = open_sources(str(shared / "reports-dev.mbox"))
@@ -174,7 +174,7 @@ def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: BotIdentity, 
 def test_all_rows_are_kept_small_and_shown_on_demand(
     shared: Path, lkp: BotIdentity, client: Client, db: None, now: datetime, django_assert_num_queries: Any
 ) -> None:
-    from bot.archives.reading import read_source
+    from bot.archives.reader import read_source
     from bot.archives.sources import open_sources
 
     (source,) = open_sources(str(shared / "reports-dev.mbox"))

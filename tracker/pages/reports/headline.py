@@ -35,13 +35,5 @@ def _where(finding: Finding) -> str:
 
 
 def _sureness(finding: Finding) -> str:
-    parts = []
-    if interval := formats.interval(finding.low_pct, finding.high_pct):
-        parts.append(interval)
-    if finding.p_value is not None:
-        parts.append(formats.p_value(finding.p_value))
-    if finding.effect is not None:
-        parts.append(f"{finding.effect:.1f} times the usual noise")
-    if not parts:
-        return "Confidence unknown: no samples."
-    return f"{', '.join(parts)}."
+    text = formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, finding.effect)
+    return f"{text}." if text else "Confidence unknown: no samples."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.core import signing
 from django.db import transaction
 
 from tracker.models import Correspondent, Mailing, SignIn
+from tracker.services.accounts import signed_links
 from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
 
@@ -28,17 +28,13 @@ def request_link(address: str, now: datetime) -> SignIn | None:
 
 
 def token(link: SignIn) -> str:
-    """Return the token of a link; only the mail to the address has it."""
-    return signing.dumps(link.pk, salt=_SALT)
+    """Return the token of a link."""
+    return signed_links.token(link, _SALT)
 
 
 def find(token: str, now: datetime) -> SignIn | None:
     """Return the link of a valid token; None if it is forged or expired."""
-    try:
-        pk = signing.loads(token, salt=_SALT)
-    except signing.BadSignature:
-        return None
-    return SignIn.objects.filter(pk=pk, for_opt_out=True, asked_at__gt=now - GOOD_FOR).first()
+    return signed_links.find(token, _SALT, SignIn.objects.filter(for_opt_out=True, asked_at__gt=now - GOOD_FOR))
 
 
 def use(link: SignIn, now: datetime) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.core import signing
 from django.db import transaction
 
 from tracker.models import Message, Report, SignIn
 from tracker.models.mail import PEOPLE
+from tracker.services.accounts import signed_links
 from tracker.services.accounts.addresses import is_of_a_person
 from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
@@ -68,18 +68,14 @@ def _users(address: str) -> list[User]:
 
 
 def token(link: SignIn) -> str:
-    """Return the token of a link. It is signed, so the database alone is not enough to sign in."""
-    return signing.dumps(link.pk, salt=_SALT)
+    """Return the token of a link."""
+    return signed_links.token(link, _SALT)
 
 
 def find(token: str, now: datetime) -> SignIn | None:
     """Return the link of a valid token; None if it is forged, expired or used."""
-    try:
-        pk = signing.loads(token, salt=_SALT)
-    except signing.BadSignature:
-        return None
-    rows = SignIn.objects.filter(for_opt_out=False)
-    return rows.filter(pk=pk, used_at__isnull=True, asked_at__gt=now - GOOD_FOR).first()
+    valid = SignIn.objects.filter(for_opt_out=False, used_at__isnull=True, asked_at__gt=now - GOOD_FOR)
+    return signed_links.find(token, _SALT, valid)
 
 
 def use(link: SignIn, now: datetime) -> User | None:

@@ -16,7 +16,7 @@ from bot.results.review_reasons import OF_THE_CULPRIT, why_held
 from bot.results.storage.catalog import ResultCatalog, fetch_catalog
 from bot.results.storage.graded import FIELDS, GradedMeasurement, NewFinding
 from bot.results.storage.grading import grade
-from bot.results.storage.known_reports import KnownResults, are_entangled, fetch_known, is_about_a_culprit
+from bot.results.storage.report_lookup import KnownResults, are_entangled, fetch_known, is_about_a_culprit
 from tracker.domain.events import EventData, Grade, Verdict
 from tracker.domain.keys import tag_of
 from tracker.domain.report_state.fold import fold
