@@ -4,10 +4,12 @@
 (() => {
   const list = document.getElementById("offered");
   let waiting = 0;
-  async function offer(text) {
+  async function offer(field) {
+    const text = field.value;
     const answer = await fetch(`${list.dataset.source}?q=${encodeURIComponent(text)}`);
     if (!answer.ok) return;
     const { suggestions } = await answer.json();
+    if (field.value !== text) return; // more was typed meanwhile
     list.replaceChildren(...suggestions.map(([value, label]) => {
       const option = document.createElement("option");
       option.value = value;
@@ -24,6 +26,6 @@
   document.addEventListener("input", (event) => {
     if (event.target.getAttribute("list") !== "offered") return;
     clearTimeout(waiting);
-    waiting = setTimeout(() => offer(event.target.value).catch(() => {}), 150); // offline: nothing is offered
+    waiting = setTimeout(() => offer(event.target).catch(() => {}), 150); // offline: nothing is offered
   });
 })();

@@ -52,13 +52,6 @@ def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeA
     return tuple(found)
 
 
-def patch_texts(lines: Sequence[str], attachments: Sequence[MimeAttachment]) -> tuple[str, ...]:
-    """Return the diffs of a mail as texts, from the first file on: those in its lines, then those attached."""
-    texts = [*_split_patches("\n".join(lines)), *(part.text for part in attachments[:50] if is_diff(part.text))]
-    # Only line ends are cut: a patch may end with an empty line of context, which is a space.
-    return tuple(text[start.start() :].rstrip("\n") + "\n" for text in texts if (start := _DIFF.search(text)))
-
-
 def _split_patches(text: str) -> list[str]:
     """Return the patches of a text; more than one only if each begins with git's "From <sha>" line."""
     heads = [head.start() for head in _GIT_HEAD.finditer(text)][:50]

@@ -8,7 +8,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bot.compose.policy.rates import Rates, reserve_slot
-from tracker.models import OutgoingMail, OutgoingState, Purpose, Reminder, TokenBucket
+from tracker.models import Message, OutgoingMail, OutgoingState, Purpose, TokenBucket
+from tracker.models.mail import PEOPLE
+from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
 from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
@@ -33,10 +35,20 @@ def ready() -> QuerySet[OutgoingMail]:
     report_mails = OutgoingMail.objects.filter(report=OuterRef("report"), purpose=Purpose.REPORT)
     ahead = Exists(report_mails.exclude(state=OutgoingState.SENT))
     first = Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.ANSWER)
-    # Somebody has written since: the reminder is checked again before it may leave.
-    answered = Reminder.objects.filter(mail=OuterRef("pk"), report__last_human_reply_at__gte=OuterRef("composed_at"))
     approved = OutgoingMail.objects.filter(first | ~ahead, state=OutgoingState.APPROVED, stale=False)
-    return approved.exclude(Q(purpose__startswith=Purpose.REMINDER) & Q(Exists(answered)))
+    return approved.exclude(_overtaken())
+
+
+def overtaken_reminders() -> QuerySet[OutgoingMail]:
+    """Return the waiting reminders about whose reports somebody's mail came in since, whenever it was written."""
+    return OutgoingMail.objects.filter(_overtaken(), state__in=WAITING)
+
+
+def _overtaken() -> Q:
+    words = Message.objects.filter(
+        report__reminders__mail=OuterRef("pk"), kind__in=PEOPLE, source__received_at__gte=OuterRef("composed_at")
+    )
+    return Q(purpose__startswith=Purpose.REMINDER) & Q(Exists(words))
 
 
 def has_due(now: datetime) -> bool:

@@ -165,13 +165,13 @@ class _Further:
         composed = 0
         for event in context.events:
             purpose = _purpose(event)
-            if event.key in fresh and purpose not in purposes and _deserves(context, event):
+            if event.key in fresh and purpose not in purposes and _deserves(context, event, self.now):
                 composed += self._compose_about(context, event, purpose)
                 purposes.add(purpose)
             elif (
                 event.key in notify_thread
                 and f"{STATUS_CHANGE}{event.key}" not in purposes
-                and not _withdraws(context, event)
+                and not _withdraws(context, event, self.now)
             ):
                 composed += self._compose_about(context, event, f"{STATUS_CHANGE}{event.key}")
         return composed
@@ -244,9 +244,9 @@ def _sent() -> QuerySet[OutgoingMail]:
     return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
 
 
-def _withdraws(context: ReportContext, event: EventData) -> bool:
+def _withdraws(context: ReportContext, event: EventData, now: datetime) -> bool:
     """Return whether a withdrawal mail covers the event."""
-    return event.kind is EventKind.INVALID and _deserves(context, event)
+    return event.kind is EventKind.INVALID and _deserves(context, event, now)
 
 
 def _purpose(event: EventData) -> str:
@@ -256,13 +256,13 @@ def _purpose(event: EventData) -> str:
     return f"{event.kind} {(event.tag if event.kind is EventKind.STILL_THERE else '') or event.commit}"
 
 
-def _deserves(context: ReportContext, event: EventData) -> bool:
+def _deserves(context: ReportContext, event: EventData, now: datetime) -> bool:
     """Return whether the report's recipients should get a mail about an event."""
     if context.sent.sent_at and event.occurred_at <= context.sent.sent_at:
         return False  # the report itself covered it, or could have
     match event.kind:
         case EventKind.STILL_THERE:
-            return needs_reminder(context, event)
+            return needs_reminder(context, event, now)
         case EventKind.FIX_CONFIRMED | EventKind.FIX_WITHOUT_EFFECT:
             return bool(event.result)
         case EventKind.INVALID:

@@ -184,7 +184,13 @@ def test_only_a_rule_that_was_right_is_accepted_as_a_whole(mira: Client, many: l
     assert b"at least 100 decisions, 99% of them to accept" in answer.content
     RuleRecord.objects.filter(rule="expected").update(accepted=99, rejected=1)
     assert "Accept 20</button>" in mira.get("/inbox/").content.decode()
-    assert mira.post("/inbox/decide/", {"rule": "expected"}).status_code == 302
+    last = max(each.pk for each in many)
+    assert f'name="newest" value="{last}"' in mira.get("/inbox/").content.decode()
+    same = {"report": many[0].report, "kind": "expected", "rule": "expected", "occurred_at": many[0].occurred_at}
+    later = Suggestion.objects.create(key="later", **same)
+    assert mira.post("/inbox/decide/", {"rule": "expected", "newest": last}).status_code == 302
+    later.refresh_from_db()
+    assert later.decision == "open"  # it came in after the page was loaded
     assert Suggestion.objects.filter(decision="accepted").count() == 20
     assert RuleRecord.objects.get(rule="expected").accepted == 119
 
@@ -196,3 +202,31 @@ def test_only_a_rule_that_was_right_is_accepted_as_a_whole(mira: Client, many: l
 def test_a_wrong_choice_decides_nothing(mira: Client, many: list[Suggestion], data: dict[str, Any]) -> None:
     assert mira.post("/inbox/decide/", data).status_code == 400
     assert Suggestion.objects.filter(decision="open").count() == 30
+
+
+def test_a_second_click_takes_no_undo_away(mira: Client, many: list[Suggestion]) -> None:
+    chosen = {"decision": "reject", "chosen": [str(each.pk) for each in many]}
+    mira.post("/inbox/decide/", chosen)
+    mira.post("/inbox/decide/", chosen)
+    assert mira.session["last_decided"]
+    Suggestion.objects.filter(pk=many[0].pk).update(decided_by="toni")  # who decided anew meanwhile
+    mira.post("/inbox/undo/")
+    assert list(Suggestion.objects.exclude(decision="open")) == [many[0]]
+
+
+def test_what_is_accepted_at_once_is_what_the_button_says(mira: Client, many: list[Suggestion]) -> None:
+    RuleRecord.objects.create(rule="expected", accepted=100)
+    report = many[0].report
+    more = [
+        Suggestion(
+            report=report,
+            key=f"more{n}",
+            kind="expected",
+            rule="expected",
+            occurred_at=many[0].occurred_at,
+            role="author",
+        )
+        for n in range(130)
+    ]
+    Suggestion.objects.bulk_create(more)
+    assert "Accept 100</button>" in mira.get("/inbox/").content.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,11 +14,12 @@ from django.test import Client
 from bot.mail.identity import BotIdentity
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict
-from tracker.domain.lab_debts import Request, debt_of
+from tracker.domain.lab_debts import Request, debts_of
 from tracker.domain.report_state.fold import fold
 from tracker.models import Message
 from tracker.pages.lab.queries import work_list
 from tracker.services import event_log
+from tracker.templatetags.words import b4_mbox
 
 FRIDAY = datetime(2026, 11, 20, 9, tzinfo=UTC)
 PATCH = """\
@@ -46,7 +48,7 @@ def ask(world: World, text: str, **more: Any) -> Message:
 
 def test_a_test_that_was_asked_for_is_listed_with_its_patch(world: World, client: Client) -> None:
     mail = ask(world, f"Can you test whether this patch helps?\n\n{PATCH}\n-- \nDana\n")
-    [row] = work_list(world.now)
+    [row] = work_list(world.now).rows
     assert (row.debt.request, row.is_overdue) in ((Request.TEST, False), (Request.MEASURE, False))
     page = client.get("/lab/").content.decode()
     assert "1 request<" in page
@@ -63,7 +65,7 @@ def test_a_test_that_was_asked_for_is_listed_with_its_patch(world: World, client
 
 def test_a_question_is_due_sooner_and_shows_its_words(world: World, client: Client) -> None:
     mail = ask(world, "Which kernel config did you use for this?")
-    [row] = work_list(world.now + timedelta(days=6))
+    [row] = work_list(world.now + timedelta(days=6)).rows
     assert (row.debt.request, row.is_overdue) == (Request.QUESTION, True)
     assert "Which kernel config did you use for this?" in client.get("/lab/").content.decode()
     missing = client.get(f"/lab/patch/{mail.pk}")
@@ -72,12 +74,12 @@ def test_a_question_is_due_sooner_and_shows_its_words(world: World, client: Clie
 
 def test_what_was_answered_is_gone(world: World, client: Client) -> None:
     ask(world, "Which kernel config did you use for this?")
-    world.post(LEE, "I see the same here.", to=message_id(work_list(world.now)[0].report))
+    world.post(LEE, "I see the same here.", to=message_id(work_list(world.now).rows[0].report))
     world.read()
-    [row] = work_list(world.now)  # others' words answer nothing
+    [row] = work_list(world.now).rows  # others' words answer nothing
     event = EventData("a", EventKind.ANSWERED, world.later(), role=Role.REPORTER, actor="toni")
     event_log.record([event_log.event_row(row.report, event, world.now)])
-    assert work_list(world.now) == []
+    assert work_list(world.now).rows == []
     assert "Nothing waits for the lab." in client.get("/lab/").content.decode()
 
 
@@ -86,34 +88,67 @@ def test_many_cost_the_same(world: World, client: Client, django_assert_num_quer
         report = world.report(f"mm: {number}", f"{number + 5:x}" * 40, id=f"n{number}")
         world.post(DANA, "Which kernel config did you use for this?", to=message_id(report))
     world.read()
-    assert len(work_list(world.now)) == 3
+    assert len(work_list(world.now).rows) == 3
     with django_assert_num_queries(3):
         client.get("/lab/")
 
 
 @pytest.mark.parametrize(
-    ("kinds", "request_", "due"),
+    ("kinds", "owed"),
     [
-        (["test_asked"], Request.TEST, "2026-11-27"),
-        (["asked"], Request.QUESTION, "2026-11-24"),
-        (["disputed"], Request.DOUBT, "2026-11-24"),
-        (["fix_proposed"], Request.MEASURE, "2026-11-27"),
-        (["asked", "fix_proposed"], Request.MEASURE, "2026-11-27"),
-        (["fix_proposed", "asked"], Request.QUESTION, "2026-11-24"),
-        (["asked", "answered"], None, ""),
-        (["fix_proposed", "fix_confirmed"], None, ""),
-        (["working"], None, ""),
-        (["expected"], None, ""),
-        ([], None, ""),
+        (["test_asked"], {Request.TEST: "2026-11-27"}),
+        (["asked"], {Request.QUESTION: "2026-11-24"}),
+        (["disputed"], {Request.DOUBT: "2026-11-24"}),
+        (["fix_proposed"], {Request.MEASURE: "2026-11-27"}),
+        (["asked", "fix_proposed"], {Request.MEASURE: "2026-11-27"}),
+        (["fix_proposed", "asked"], {Request.QUESTION: "2026-11-24", Request.MEASURE: "2026-11-27"}),
+        (["test_asked", "disputed"], {Request.DOUBT: "2026-11-24", Request.TEST: "2026-11-27"}),
+        (["fix_proposed", "fix_proposed"], {Request.MEASURE: "2026-11-27"}),
+        (["asked", "answered", "test_asked"], {Request.TEST: "2026-11-27"}),
+        (["asked", "answered"], {}),
+        (["fix_proposed", "fix_confirmed"], {}),
+        (["working"], {}),
+        (["expected"], {}),
+        ([], {}),
     ],
 )
-def test_what_the_lab_owes(kinds: list[str], request_: Request | None, due: str) -> None:
+def test_what_the_lab_owes(kinds: list[str], owed: dict[Request, str]) -> None:
     events = [EventData("r", EventKind.REPORTED, FRIDAY - timedelta(days=9), role=Role.REPORTER)]
     events += [
         EventData(f"e{n}", EventKind(kind), FRIDAY + timedelta(seconds=n), role=Role.AUTHOR, title="x")
         for n, kind in enumerate(kinds)
     ]
-    debt = debt_of(Verdict.REGRESSION, events)
-    assert (debt.request if debt else None) == request_
-    assert (f"{debt.due_at:%Y-%m-%d}" if debt else "") == due
-    assert (debt is not None) == (fold(Verdict.REGRESSION, events).awaited is Awaited.REPORTER)
+    debts = debts_of(Verdict.REGRESSION, events)
+    assert {debt.request: f"{debt.due_at:%Y-%m-%d}" for debt in debts} == owed
+    assert bool(debts) == (fold(Verdict.REGRESSION, events).awaited is Awaited.REPORTER)
+
+
+def test_a_fix_and_the_request_to_test_it_are_one() -> None:
+    mail = {"message_id": "m@x", "role": Role.AUTHOR}
+    kinds = (EventKind.FIX_PROPOSED, EventKind.TEST_ASKED)
+    events = [EventData(f"e{kind}", kind, FRIDAY, title="x", **mail) for kind in kinds]  # type: ignore[arg-type]
+    assert [debt.request for debt in debts_of(Verdict.REGRESSION, events)] == [Request.TEST]
+
+
+def test_those_that_wait_longest_are_shown(world: World, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = [world.report(f"mm: {number}", f"{number + 5:x}" * 40, id=f"n{number}") for number in range(3)]
+    for report in reports:
+        world.post(DANA, "Which kernel config did you use for this?", to=message_id(report))
+        world.later(2)
+        world.read()
+    monkeypatch.setattr("tracker.pages.lab.queries.MOST", 2)
+    found = work_list(world.now)
+    assert ([row.report for row in found.rows], found.cut) == (reports[:2], True)
+    assert "More reports wait for the lab" in client.get("/lab/").content.decode()
+
+
+def test_a_message_id_is_no_shell_command(world: World, client: Client) -> None:
+    report = world.report()
+    world.post(
+        DANA, "Which kernel config did you use for this?", to=message_id(report), message_id="a`id`|sh@x.example"
+    )
+    world.read()
+    page = html.unescape(client.get("/lab/").content.decode())
+    assert "b4 mbox 'a`id`|sh@x.example'" in page
+    assert b4_mbox("-o/tmp/x@y") == "b4 mbox -- -o/tmp/x@y"
+    assert b4_mbox("plain.1-2@y") == "b4 mbox plain.1-2@y"

@@ -57,7 +57,7 @@ def test_a_silent_author_is_reminded_on_one_screen(world: World) -> None:
     assert parsed.in_reply_to == (message_id(report),)
     assert [each.email for each in parsed.to] == [DANA.email]
     assert parsed.text.startswith(
-        "Hello Dana,\n\nThis regression is open, and there has been no word of it since 2026-09-01:"
+        "Hello Dana,\n\nThis regression is open, and nobody has written about it since 2026-09-01:"
     )
     assert "state:     no response from author yet" in parsed.text
     assert "A short reply in plain words is enough" in parsed.text
@@ -158,7 +158,7 @@ def test_all_reports_of_a_person_are_in_one_mail_a_week(world: World) -> None:
     [mail] = reminders()
     assert mail.about == second  # in the thread of the more urgent one
     text = read(mail).text
-    assert f"Also open, and quiet for as long:\n\nhttps://lore.kernel.org/r/{message_id(first)}" in text
+    assert f"Also waiting for you:\n\nhttps://lore.kernel.org/r/{message_id(first)}" in text
     assert sorted(Reminder.objects.values_list("report", flat=True)) == sorted([first.pk, second.pk])
     sent(world, mail)
     third = world.report("mm: third", "c" * 40, id="third")

@@ -17,6 +17,7 @@ from tests.tracker.lines import line
 from tracker.domain.events import State, Verdict
 from tracker.domain.response_times import WITHIN, Course, by, group
 from tracker.models import Event, RuleRecord
+from tracker.pages.statistics.queries import statistics
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -44,7 +45,7 @@ def test_the_page_says_times_with_their_counts(reports: None, client: Client, dj
     with django_assert_num_queries(4):
         page = client.get("/statistics/").content.decode()
     assert "9 of 12 (75%); of 9 whose time is known, half within 6 h and nine in ten within 11 h" in page
-    assert "1 of 12, half of them within 2 d" in page
+    assert "1 of 12; of 1 whose time is known, half within 2 d" in page
     assert "1 of 2 that ended or are disputed (50%)" in page
     assert "1 day: 9 · 3 days: 9" in page
     assert '<a href="/subsystem/mm/">mm</a>' in page
@@ -98,3 +99,17 @@ def test_any_reports_have_counts_that_add_up(courses: list[Course]) -> None:
     assert sum(each.response.of for each in named) == sum(
         bool(each.suite) and each.verdict == "regression" for each in courses
     )
+
+
+def test_only_what_was_mailed_and_what_stands_counts(db: None) -> None:
+    cache.clear()
+    line(1)  # never mailed
+    undone = line(2, reported_at=AT)
+    fixed = line(3, reported_at=AT, state="fixed", closed_at=AT + HOUR)  # first closed as expected
+    common = {"recorded_at": AT, "actor": "toni"}
+    Event.objects.create(report=undone, key="f", kind="fix_proposed", occurred_at=AT + HOUR, **common)
+    Event.objects.create(report=undone, key="u", kind="reversed", occurred_at=AT + HOUR, reverses="f", **common)
+    Event.objects.create(report=fixed, key="l", kind="fix_landed", occurred_at=AT + 90 * HOUR, **common)
+    total = statistics().total
+    assert (total.response.of, total.candidate.number) == (2, 0)
+    assert (total.landing.number, total.landing.median) == (1, 90 * HOUR)

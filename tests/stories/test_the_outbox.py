@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from bot.outbox.composer import compose_due
-from tests.world import World
+from tests.world import DANA, World
 from tracker.models import Correspondent, Mailing, OutgoingMail
 from tracker.services import mail_transitions
 
@@ -88,11 +88,23 @@ def test_the_command_tells_why_everybody_gets_it(mail: OutgoingMail) -> None:
     assert shown.index("Recipients:") > shown.index("Perfwork noticed")
 
 
-def test_a_faulty_mail_is_held_and_says_why(world: World, client: Client) -> None:
+def test_a_faulty_mail_is_held_and_says_why(world: World, admin_client: Client) -> None:
     result = world.result("b" * 40, "mm: a")
     result["first_bad"]["date"] = "2019-01-01T00:00:00Z"
     world.ingest(result)
     compose_due(world.identity, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == ("held", "the culprit is from 2019-01-01, older than 365 days")
-    assert "older than 365 days" in client.get("/outbox/").content.decode()
+    assert "older than 365 days" in admin_client.get("/outbox/").content.decode()
+
+
+def test_why_a_mail_is_held_is_for_those_who_send(world: World, client: Client, db: None) -> None:
+    note = "550 5.1.1 left the company"
+    Correspondent.objects.create(address=DANA.email, mailing=Mailing.BOUNCING, since=world.now, note=note)
+    sha = world.commit("mm: x")
+    world.ingest(world.result(sha, "mm: x"))
+    compose_due(world.identity, world.later(), approve_first=False)
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, note in mail.reason) == ("held", True)
+    for path in ("/outbox/", f"/outbox/{mail.pk}/", f"/report/{sha}/"):
+        assert note not in client.get(path).content.decode(), path

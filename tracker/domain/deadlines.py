@@ -109,3 +109,17 @@ def after_working_days(since: datetime, days: int, policy: DeadlinePolicy = DEFA
         at += DAY
         days -= policy.is_working_day(at.date())
     return at
+
+
+def before_working_days(until: datetime, days: int, policy: DeadlinePolicy = DEFAULT) -> datetime:
+    """Return the same time of day so many working days earlier, in UTC.
+
+    >>> from datetime import UTC
+    >>> before_working_days(datetime(2026, 11, 23, 15, tzinfo=UTC), 1)  # a Monday
+    datetime.datetime(2026, 11, 20, 15, 0, tzinfo=datetime.timezone.utc)
+    """
+    at = until
+    while days > 0:
+        at -= DAY
+        days -= policy.is_working_day(at.date())
+    return at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -42,14 +42,30 @@ class Debt:
         return now > self.due_at
 
 
-def debt_of(verdict: Verdict, events: Sequence[EventData]) -> Debt | None:
-    """Return what the lab owes in a report: the newest request, if the report waits for the lab."""
-    every = list(events)
-    if fold(verdict, every).awaited is not Awaited.REPORTER:
-        return None
-    requests = [each for each in effective_events(every) if each.kind in _REQUESTS]
-    if not requests:
-        return None
-    newest = max(requests, key=EventData.order)
-    request = _REQUESTS[newest.kind]
-    return Debt(request, newest, after_working_days(newest.occurred_at, WORKING_DAYS[request]))
+def debts_of(verdict: Verdict, events: Iterable[EventData]) -> list[Debt]:
+    """Return what the lab owes in a report, if the report waits for the lab: of each kind the newest request since it
+    began to wait. A candidate fix that came with a request to test it is that request; a question from before the
+    last candidate is answered by measuring that.
+    """
+    waiting = _while_the_lab_is_awaited(verdict, sorted(effective_events(list(events)), key=EventData.order))
+    newest = {_REQUESTS[each.kind]: each for each in waiting if each.kind in _REQUESTS}
+    test, fix = newest.get(Request.TEST), newest.get(Request.MEASURE)
+    if test and fix and (test.message_id == fix.message_id or test.in_reply_to == fix.message_id):
+        del newest[Request.MEASURE]
+    tested = [each for kind in (Request.TEST, Request.MEASURE) if (each := newest.get(kind))]
+    for kind in (Request.QUESTION, Request.DOUBT):
+        if (question := newest.get(kind)) and any(question.order() < each.order() for each in tested):
+            del newest[kind]
+    debts = [
+        Debt(request, event, after_working_days(event.occurred_at, WORKING_DAYS[request]))
+        for request, event in newest.items()
+    ]
+    return sorted(debts, key=lambda debt: (debt.due_at, debt.request))
+
+
+def _while_the_lab_is_awaited(verdict: Verdict, events: Sequence[EventData]) -> Sequence[EventData]:
+    """Return the last events of a report that waits for the lab: those since it began to."""
+    start = len(events)
+    while start and fold(verdict, events[:start]).awaited is Awaited.REPORTER:
+        start -= 1
+    return events[start:]

@@ -1,6 +1,6 @@
 """How reports went: times to a first response, a candidate fix and a landing, and false alarms, by groups. Pure.
 
-They rank work, not people: nothing here is grouped by author.
+They help to plan work: nothing here is grouped by author.
 """
 
 from __future__ import annotations

@@ -113,7 +113,10 @@ class OutgoingMail(Lease):
 
 
 class Reminder(models.Model):
-    """A report that a reminder names, and who was awaited. One mail may name several; a cancelled one names none."""
+    """A report that a reminder names, and who was awaited. One mail may name several.
+
+    What an operator cancelled counts; the rows of what we cancelled ourselves are deleted.
+    """
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="reminders")
     mail = models.ForeignKey(OutgoingMail, on_delete=models.CASCADE, related_name="reminders")

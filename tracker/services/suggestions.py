@@ -33,6 +33,7 @@ OTHERS = (
 )
 
 
+AT_ONCE = 100  # suggestions that are decided by one click
 UNVERIFIED_REPORT = "unverified_report"  # accepted, its recipients are the people of the report
 _OF_A_FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED})
 
@@ -69,13 +70,17 @@ def decide_many(keys: Collection[int], decision: Decision, person: str, now: dat
     return [each.pk for each in chosen.order_by("occurred_at", "pk") if decide(each, decision, person, now)]
 
 
-def of_precise_rule(rule: str, most: int) -> list[int]:
-    """Return the open suggestions of a rule, oldest first; raise InvalidInput unless it is right often enough."""
+def of_precise_rule(rule: str, most: int, newest: int) -> list[int]:
+    """Return the open suggestions of a rule up to the newest that was seen, oldest first.
+
+    Raises InvalidInput unless the rule is right often enough.
+    """
     record = RuleRecord.objects.filter(rule=rule).first()
     if record is None or not record.is_precise:
         wanted = f"at least {ENOUGH_DECISIONS} decisions, {100 * PRECISE:.0f}% of them to accept"
         raise InvalidInput(f"rule: expected one with {wanted}; found {rule[:60]!r}")
-    waiting = Suggestion.objects.filter(rule=rule, decision=Decision.OPEN).order_by("occurred_at", "pk")
+    waiting = Suggestion.objects.filter(rule=rule, decision=Decision.OPEN, pk__lte=newest)
+    waiting = waiting.order_by("occurred_at", "pk")
     return list(waiting.values_list("pk", flat=True)[:most])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -143,3 +144,9 @@ def outline(heights: str) -> str:
 @register.filter
 def split(text: str) -> list[str]:
     return text.split()
+
+
+@register.filter
+def b4_mbox(message_id: str) -> str:
+    """Return the command that fetches a thread, for a shell: a Message-ID is anybody's text."""
+    return shlex.join(["b4", "mbox", *(["--"] if message_id.startswith("-") else []), message_id])

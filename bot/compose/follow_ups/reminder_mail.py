@@ -22,11 +22,15 @@ MOST_OTHERS = 8  # reports that are named beside the first
 _CLOSES = {
     Stage.RESPONSE: "A short reply in plain words is enough: that you are looking at it, that the\n"
     "change is expected, or that a fix exists.",
-    Stage.FIX: "A fix that names this report closes it, as does a reply that none is planned.\n\n"
+    Stage.FIX: "A fix that names this report closes it. If none is planned, please say so in\na reply, and why.\n\n"
     "fix with: Closes: {link}",
     Stage.LANDING: "It is closed once the fix is in a mainline version. If the fix is queued or\n"
     'was replaced, a reply with "{prefix} fix: <title>" says so.',
 }
+_QUEUED = (
+    "The fix is queued, and the release that has this regression comes nearer. If the\n"
+    "fix will reach mainline only after that release, please say so in a reply."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,9 @@ class OtherReport:
 
 @dataclass(frozen=True, slots=True)
 class ReminderData:
-    """`person`: who is awaited; `stage`: for what; `since`: the last word; `state`: the report's state in words."""
+    """`person`: who is awaited; `stage`: for what; `since`: the last word; `state`: the report's state in words;
+    `queued`: whether a fix is on its way.
+    """
 
     person: Address
     stage: Stage
@@ -58,6 +64,7 @@ class ReminderData:
     headline: FindingData
     last_word: LastWord | None = None
     others: Sequence[OtherReport] = ()
+    queued: bool = False
 
 
 def last_word(author: str, at: datetime, own_text: str) -> LastWord | None:
@@ -80,20 +87,26 @@ def compose_reminder(
 ) -> ComposedMail:
     """Return the reminder, to the person in the thread of their most urgent report."""
     link = lore_link(thread.message_id)
+    closes = _QUEUED if reminder.queued else _CLOSES[reminder.stage]
     others = [
         {"link": lore_link(each.message_id), "subject": one_line(each.subject, 74), "state": one_line(each.state, 74)}
         for each in reminder.others[:MOST_OTHERS]
     ]
     context = {
-        "name": one_line(reminder.person.name, 60).split(" ")[0],
+        "name": _greeted(one_line(reminder.person.name, 60)),
         "since": f"{reminder.since:%Y-%m-%d}",
         "state": one_line(reminder.state, 66),
         "metric": one_line(reminder.headline.metric, 66),
         "where": one_line(reminder.headline.where, 66),
         "reported": numbers.sides(reminder.headline),
         "last_word": reminder.last_word,
-        "closes": _CLOSES[reminder.stage].format(link=link, prefix=identity.prefix),
+        "closes": closes.format(link=link, prefix=identity.prefix),
         "others": others,
     }
     first = Recipient(reminder.person, f"awaited: {reminder.stage}")
     return in_thread(thread, purpose, "reminder", context, identity, now, excluded, first)
+
+
+def _greeted(name: str) -> str:
+    """Return the first name; the whole name if it is written with a comma, which puts the last name first."""
+    return name if "," in name else name.split(" ")[0]

@@ -17,6 +17,7 @@ from tracker.domain.events import Verdict
 
 _LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
 _STAGES = ("response_days", "fix_days", "landing_days", "serious_days")
+_YEAR = 250  # working days
 _SIZES = ("at_least_pct", "serious_pct")
 _RATES = {"all": "every", "domain": "domain", "address": "address"}
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -68,10 +69,13 @@ def _reminders(table: Any) -> ReminderPolicy:
         raise ValueError(f"reminders: {unknown[0]}: unknown setting")
     if table.get("action", "approve") not in list(Action):
         raise ValueError(f"reminders: action: expected send, approve or hold, found {table['action']!r}")
-    days: dict[str, Any] = {name: _whole_number(table, name) for name in _STAGES if name in table}
-    if zero := [name for name, number in days.items() if not number]:
-        raise ValueError(f"reminders: {zero[0]}: expected at least one working day")
-    sizes: dict[str, Any] = {name: float(_whole_number(table, name)) for name in _SIZES if name in table}
+    try:
+        days: dict[str, Any] = {name: _whole_number(table, name) for name in _STAGES if name in table}
+        sizes: dict[str, Any] = {name: float(_whole_number(table, name)) for name in _SIZES if name in table}
+    except ValueError as error:
+        raise ValueError(f"reminders: {error}") from None
+    if wrong := [name for name, number in days.items() if not 1 <= number <= _YEAR]:
+        raise ValueError(f"reminders: {wrong[0]}: expected 1 to {_YEAR} working days, found {days[wrong[0]]}")
     action = Action(table.get("action", "approve"))
     return ReminderPolicy(action, deadlines=DeadlinePolicy(**days), **sizes)
 

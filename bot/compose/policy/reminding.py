@@ -35,6 +35,9 @@ class ReminderPolicy:
     oldest: timedelta = timedelta(days=180)  # reports that were mailed longer ago are left in peace
 
 
+REMINDERS = ReminderPolicy()
+
+
 @dataclass(frozen=True, slots=True)
 class QuietReport:
     """What decides about a report. `person`: who is awaited; `reminded`: when it was in a reminder before; `silenced`:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
@@ -13,7 +13,9 @@ from bot.compose.follow_ups.reminder_mail import MOST_OTHERS, OtherReport, Remin
 from bot.compose.policy.reminding import QuietReport, ReminderPolicy
 from bot.compose.report.report_data import FindingData
 from bot.mail.addresses import Address
+from bot.mail.auth.verdict import AuthVerdict
 from bot.mail.identity import BotIdentity
+from bot.mail.people.mailmap import Aliases
 from bot.replies.sender_kind import SenderKind
 from tracker.domain.deadlines import report_clock
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
@@ -34,6 +36,14 @@ class Quiet:
     sent: OutgoingMail
     state: ReportState
     person: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Poster:
+    """Who posted a fix, and whether their mail proves it."""
+
+    address: Address
+    proven: bool
 
 
 def sent_reports(since: datetime) -> QuerySet[OutgoingMail]:
@@ -61,33 +71,48 @@ def quiet_reports(
     keys = [row.about.pk for row in rows]
     events = _events(keys)
     reminded = _reminded(keys, without)
-    away = _away(keys, now)
-    near = _near_releases()
-    authors = _fix_authors(events.values())
+    candidates = _latest_candidates()
+    posters = _fix_posters(events.values())
     found = []
     for row in rows:
         report, own = row.about, events[row.about.pk]
         state = fold(Verdict(report.verdict), own)
-        person = _person(row, state, authors)
+        person = _person(row, state, posters, identity.aliases, excluded)
         clock = report_clock(
             state,
             (row.sent_at, report.last_human_reply_at, *_words(own)),
             serious=abs(report.change or 0.0) >= policy.serious_pct,
-            near_release=report.merged_release in near,
+            near_release=candidates.get(report.merged_release, 0) >= LATE_CANDIDATE,
             policy=policy.deadlines,
         )
         quiet = QuietReport(
             key=report.pk,
-            person=person.email,
+            person=identity.aliases.proper.get(person.email, person.email),
             state=state.state,
             clock=clock,
             change_pct=report.change,
             urgency=report.urgency,
             reminded=tuple(sorted(reminded[report.pk])),
-            silenced=_silenced(state, person, identity, excluded, away[report.pk]),
+            silenced=_silenced(state, report.merged_release in candidates),
         )
         found.append(Quiet(quiet, row, state, person))
-    return found
+    return _without_unreachable(found, identity.aliases, excluded, now)
+
+
+def _without_unreachable(
+    found: Sequence[Quiet], aliases: Aliases, excluded: Mapping[str, str], now: datetime
+) -> list[Quiet]:
+    """Return the reports with a reason for silence where their person gets no mail, or is away."""
+    everybody = {each.person.email: aliases.of(each.person.email) for each in found}
+    away = _away({address for addresses in everybody.values() for address in addresses}, now)
+    marked = []
+    for each in found:
+        addresses = everybody[each.person.email]
+        why = next((excluded[address] for address in sorted(addresses) if address in excluded), "")
+        why = why or ("away, as an automatic reply said" if addresses & away else "")
+        silenced = each.report.silenced or why
+        marked.append(replace(each, report=replace(each.report, silenced=silenced)))
+    return marked
 
 
 def reminder_data(first: Quiet, others: Sequence[Quiet], headline: FindingData) -> ReminderData:
@@ -102,8 +127,8 @@ def reminder_data(first: Quiet, others: Sequence[Quiet], headline: FindingData) 
         else None
     )
     named = [OtherReport(each.sent.message_id, each.sent.subject, each.sent.about.status) for each in others]
-    status = first.sent.about.status
-    return ReminderData(first.person, clock.stage, clock.since, status, headline, word, named[:MOST_OTHERS])
+    status, queued = first.sent.about.status, first.state.state is State.FIX_QUEUED
+    return ReminderData(first.person, clock.stage, clock.since, status, headline, word, named[:MOST_OTHERS], queued)
 
 
 def _events(reports: Sequence[int]) -> dict[int, list[EventData]]:
@@ -123,10 +148,12 @@ def _words(events: list[EventData]) -> list[datetime]:
 
 
 def _reminded(reports: Sequence[int], without: Sequence[int]) -> dict[int, list[datetime]]:
-    """Return when reports were in reminders, sent or waiting; "still there" in a later version is one, too."""
+    """Return when reports were in reminders, sent or not; "still there" in a later version is one, too.
+
+    What an operator cancelled counts as well; a reminder that we cancelled names no report.
+    """
     found: dict[int, list[datetime]] = defaultdict(list)
-    rows = Reminder.objects.filter(report__in=reports).exclude(mail__state=OutgoingState.CANCELLED)
-    rows = rows.exclude(mail__in=without)
+    rows = Reminder.objects.filter(report__in=reports).exclude(mail__in=without)
     for report, composed_at, sent_at in rows.values_list("report", "composed_at", "mail__sent_at"):
         found[report].append(sent_at or composed_at)
     measured = Q(purpose__startswith=f"{EventKind.STILL_THERE} ", report__in=reports)
@@ -136,22 +163,19 @@ def _reminded(reports: Sequence[int], without: Sequence[int]) -> dict[int, list[
     return found
 
 
-def _away(reports: Sequence[int], now: datetime) -> dict[int, set[str]]:
-    """Return whose mail programs answered in each thread that they are away."""
-    found: dict[int, set[str]] = defaultdict(set)
-    rows = Message.objects.filter(report__in=reports, kind=SenderKind.AUTO_REPLY, sent_at__gt=now - AWAY)
-    for report, email in rows.values_list("report", "author_email"):
-        found[report].add(email)
-    return found
+def _away(addresses: Collection[str], now: datetime) -> set[str]:
+    """Return which of these addresses answered lately, in any thread, that they are away."""
+    rows = Message.objects.filter(author_email__in=addresses, kind=SenderKind.AUTO_REPLY, sent_at__gt=now - AWAY)
+    return set(rows.values_list("author_email", flat=True))
 
 
-def _near_releases() -> set[str]:
-    """Return the releases that are near: in development, with a late -rc."""
-    late = ReleaseCandidate.objects.filter(number__gte=LATE_CANDIDATE, release__released_at=None)
-    return set(late.values_list("release__version", flat=True))
+def _latest_candidates() -> dict[str, int]:
+    """Return the releases in development, with the number of their latest -rc."""
+    rows = ReleaseCandidate.objects.filter(release__released_at=None).order_by("number")
+    return dict(rows.values_list("release__version", "number"))
 
 
-def _fix_authors(of_reports: Iterable[Sequence[EventData]]) -> dict[str, Address]:
+def _fix_posters(of_reports: Iterable[Sequence[EventData]]) -> dict[str, Poster]:
     """Return who mailed the proposed fixes, by Message-ID."""
     ids = {
         each.message_id
@@ -161,32 +185,42 @@ def _fix_authors(of_reports: Iterable[Sequence[EventData]]) -> dict[str, Address
     }
     rows = Message.objects.filter(message_id__in=ids, kind=SenderKind.PERSON)
     return {
-        message_id: Address(name, email)
-        for message_id, name, email in rows.values_list("message_id", "author_name", "author_email")
+        message_id: Poster(Address(name, email), trust == AuthVerdict.PASS)
+        for message_id, name, email, trust in rows.values_list("message_id", "author_name", "author_email", "trust")
     }
 
 
-def _person(row: OutgoingMail, state: ReportState, fix_authors: Mapping[str, Address]) -> Address:
-    """Return who is awaited: who posted the fix, a maintainer who got the report, or the culprit's author."""
+def _person(
+    row: OutgoingMail,
+    state: ReportState,
+    posters: Mapping[str, Poster],
+    aliases: Aliases,
+    excluded: Mapping[str, str],
+) -> Address:
+    """Return who is awaited: who posted the fix, a maintainer who got the report, or the culprit's author.
+
+    Whoever posted the fix under a name that nothing proves, and that we never wrote to, is not mailed: the author is.
+    """
     culprit = row.about.culprit
     author = Address(culprit.author_name, culprit.author_email)
     if state.awaited is Awaited.MAINTAINER:
         maintainers = [
-            (name, email) for email, name, header, why in row.people if header and why.startswith("maintainer")
+            Address(name, email) for email, name, header, why in row.people if header and why.startswith("maintainer")
         ]
-        return Address(*maintainers[0]) if maintainers else Address("", "")
+        reachable = [each for each in maintainers if not aliases.of(each.email) & excluded.keys()]
+        return next(iter(reachable or maintainers), Address("", ""))
     if state.state in (State.FIX_PROPOSED, State.FIX_CONFIRMED) and state.fix:
-        return fix_authors.get(state.fix.message_id, author)
+        poster = posters.get(state.fix.message_id)
+        known = row.about.verified_authors | row.about.verified_recipients
+        if poster and (poster.proven or poster.address.email in known):
+            return poster.address
     return author
 
 
-def _silenced(
-    state: ReportState, person: Address, identity: BotIdentity, excluded: Mapping[str, str], away: set[str]
-) -> str:
-    """Return why there must be no reminder, or ""."""
+def _silenced(state: ReportState, in_development: bool) -> str:
+    """Return why nobody must be reminded of a report, or ""."""
     if not state.reminders:
         return "reminders were turned off"
-    aliases = identity.aliases.of(person.email)
-    if why := next((excluded[each] for each in sorted(aliases) if each in excluded), ""):
-        return why
-    return "away, as an automatic reply said" if aliases & away else ""
+    if state.state is State.FIX_QUEUED and not in_development:
+        return "its fix is queued, and the release in development does not need it"
+    return ""

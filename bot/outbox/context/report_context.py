@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db.models import Q
+from django.db.models.functions import Coalesce
 
 from bot.compose.follow_ups.fix_mail import FixData
 from bot.compose.follow_ups.thread_mail import ThreadData
+from bot.compose.policy.reminding import REMINDERS
 from bot.compose.report.report_data import FindingData
 from bot.compose.threading import patch_mail
 from bot.mail.addresses import Address
@@ -17,7 +22,7 @@ from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Role, State, Verdict
 from tracker.domain.report_state.fold import effective_events, fold
 from tracker.domain.report_state.state import ReportState
-from tracker.models import Commit, Message, OutgoingMail, OutgoingState, Report
+from tracker.models import Commit, Message, OutgoingMail, OutgoingState, Reminder, Report
 
 # No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
 MOST_REMINDERS = 2  # in the life of a report, "still there" in a later version among them
@@ -98,20 +103,32 @@ def fix_of(event: EventData, measured: FindingData) -> FixData:
     return FixData(event.commit, bare_title(event.title or (commit.title if commit else "")), author, measured)
 
 
-def needs_reminder(context: ReportContext, event: EventData) -> bool:
-    """Return whether to mail "still there": the event is the latest measured version, and a reply is missing."""
+def needs_reminder(context: ReportContext, event: EventData, now: datetime) -> bool:
+    """Return whether to mail "still there": the event is the latest measured version, a reply is missing, and nobody
+    was reminded lately.
+    """
     later = [
         each for each in context.events if each.kind is EventKind.STILL_THERE and each.occurred_at > event.occurred_at
     ]
     waits = context.report_state.state in _WAITS and context.report_state.reminders
-    return waits and not later and versions.parse(event.tag) is not None and _reminders(context, event) < MOST_REMINDERS
+    if not waits or later or versions.parse(event.tag) is None:
+        return False
+    return _reminders(context, event) < MOST_REMINDERS and not _reminded_lately(context, now)
 
 
 def _reminders(context: ReportContext, event: EventData) -> int:
     """Return how many mails the report's people got, or will get, unasked after the report, but for this event."""
     again = context.report.outgoing.filter(purpose__startswith=f"{EventKind.STILL_THERE} ")
     again = again.exclude(purpose=f"{EventKind.STILL_THERE} {event.tag}").exclude(state=OutgoingState.CANCELLED)
-    return again.count() + context.report.reminders.exclude(mail__state=OutgoingState.CANCELLED).count()
+    return again.count() + context.report.reminders.count()
+
+
+def _reminded_lately(context: ReportContext, now: datetime) -> bool:
+    """Return whether a reminder is about this report, or went to its first recipient, not long ago."""
+    to = [each.email for each in context.thread.to]
+    rows = Reminder.objects.annotate(at=Coalesce("mail__sent_at", "composed_at"))
+    about = Q(report=context.report, at__gt=now - REMINDERS.apart)
+    return rows.filter(about | Q(person__in=to, at__gt=now - REMINDERS.per_person)).exists()
 
 
 def needs_withdrawal(context: ReportContext, event: EventData) -> bool:

@@ -136,7 +136,7 @@ def test_the_policy_file_sets_the_deadlines() -> None:
         ("reminders = 3", "reminders: expected a [reminders] table"),
         ("[reminders]\ndaily = 1", "reminders: daily: unknown setting"),
         ('[reminders]\naction = "shout"', "reminders: action: expected send, approve or hold"),
-        ("[reminders]\nfix_days = 0", "reminders: fix_days: expected at least one working day"),
+        ("[reminders]\nfix_days = 0", "reminders: fix_days: expected 1 to 250 working days, found 0"),
         ("[reminders]\nfix_days = 2.5", "fix_days: expected a whole number"),
     ],
 )

@@ -9,21 +9,20 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Q, QuerySet
 from django.http import QueryDict
 
-from tracker.domain.deadlines import DEFAULT, DeadlinePolicy
-from tracker.domain.events import OPEN, State, Verdict
+from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, before_working_days
+from tracker.domain.events import OPEN, Awaited, State, Verdict
 from tracker.models import Report
 from tracker.pages.triage.queries import TriageSection, section
 from tracker.pages.triage.query import TriageQuery
 
-ROWS = 20  # per section
-NEWEST = timedelta(days=180)  # older reports are history, as where an archive was imported
-_WEEKEND = 7 / 5  # days for each working day
+ROWS = 50  # per section
+NEWEST = timedelta(days=180)  # what nobody marked as blocking and is older is history, as in an imported archive
 _SUBSYSTEMS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """Reports for one reason. `search`: the query that finds them all."""
+    """Reports for one reason. `search`: a query that finds exactly them, or ""."""
 
     reason: str
     section: TriageSection
@@ -54,29 +53,29 @@ def _reasons(now: datetime) -> Iterator[tuple[str, str, str, QuerySet[Report], s
     recent, policy = _recent(now), DEFAULT
     yield (
         *("blocking", "Blocking a release", "Open, and a person said that they block a release."),
-        recent.exclude(blocks=""),
-        "blocking:yes state:open",
+        Report.objects.filter(state__in=sorted(OPEN), verdict=Verdict.REGRESSION).exclude(blocks=""),
+        "blocking:yes state:open kind:regression",
     )
     yield (
         *("unanswered", "Unanswered", f"No response for more than {policy.response_days} working days."),
         _unanswered(recent, now),
-        "state:no_response kind:regression",
+        "",
     )
     candidates = Q(state__in=(State.FIX_PROPOSED, State.FIX_CONFIRMED))
     yield (
         *("candidates", "Fixes that nobody picked up", f"Posted, and quiet for {policy.landing_days} working days."),
-        recent.filter(candidates & _quiet(now, policy.landing_days)),
-        "state:fix_proposed",
+        recent.filter(candidates & _quiet(now, policy.landing_days)).exclude(awaited=Awaited.REPORTER),
+        "",
     )
     yield (
         *("queued", "Fixes that wait in a tree", "The mainline has the regression; its fix is queued elsewhere."),
         recent.filter(state=State.FIX_QUEUED).exclude(merged_release=""),
-        "state:fix_queued",
+        "",
     )
     yield (
         *("stable", "Fix missing in stable", "A stable series has the culprit, but not its fix."),
         Report.objects.filter(lacks_fix=True, verdict=Verdict.REGRESSION),
-        "stable:missing",
+        "stable:missing kind:regression",
     )
 
 
@@ -85,11 +84,10 @@ def _recent(now: datetime) -> QuerySet[Report]:
 
 
 def _unanswered(recent: QuerySet[Report], now: datetime, policy: DeadlinePolicy = DEFAULT) -> QuerySet[Report]:
-    late = now - timedelta(days=policy.response_days * _WEEKEND)
+    late = before_working_days(now, policy.response_days)
     return recent.filter(state=State.NO_RESPONSE, reported_at__lt=late)
 
 
 def _quiet(now: datetime, days: int) -> Q:
     """Return the condition that nobody wrote for so many working days."""
-    before = now - timedelta(days=days * _WEEKEND)
-    return Q(last_human_reply_at__lt=before) | Q(last_human_reply_at=None, reported_at__lt=before)
+    return Q(last_human_reply_at__lt=before_working_days(now, days))  # the report itself, if nobody wrote

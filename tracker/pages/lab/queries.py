@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tracker.domain.events import OPEN, Awaited, EventData, Verdict
-from tracker.domain.lab_debts import Debt, debt_of
+from tracker.domain.lab_debts import Debt, debts_of
 from tracker.models import Event, Message, Report
 
-MOST = 200  # reports, those that were asked about last
+MOST = 200  # reports, those that have waited longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +24,30 @@ class LabRow:
     is_overdue: bool
 
 
-def work_list(now: datetime) -> list[LabRow]:
-    """Return what the lab owes, the overdue and then the oldest first."""
+@dataclass(frozen=True, slots=True)
+class WorkList:
+    """The requests, the overdue and then the oldest first. `cut`: whether more reports wait than were looked at."""
+
+    rows: Sequence[LabRow]
+    cut: bool
+
+
+def work_list(now: datetime) -> WorkList:
+    """Return what the lab owes in the reports that have waited for it longest."""
     waiting = Report.objects.filter(state__in=sorted(OPEN), awaited=Awaited.REPORTER).select_related("culprit")
-    reports = list(waiting.order_by("-revision", "-pk")[:MOST])
+    reports = list(waiting.order_by("changed_at", "pk")[: MOST + 1])
+    cut, reports = len(reports) > MOST, reports[:MOST]
     events: dict[int, list[Event]] = {report.pk: [] for report in reports}
     for event in Event.objects.filter(report__in=reports):
         events[event.report_id].append(event)
-    debts = [(report, debt) for report in reports if (debt := _debt(report, events[report.pk]))]
+    debts = [(report, debt) for report in reports for debt in _debts(report, events[report.pk])]
     mails = _mails([debt.event for _, debt in debts])
     rows = [_row(report, debt, events[report.pk], mails, now) for report, debt in debts]
-    return sorted(rows, key=lambda row: (not row.is_overdue, row.debt.due_at, row.report.pk))
+    return WorkList(sorted(rows, key=lambda row: (not row.is_overdue, row.debt.due_at, row.report.pk)), cut)
 
 
-def _debt(report: Report, events: Sequence[Event]) -> Debt | None:
-    return debt_of(Verdict(report.verdict), [event.value() for event in events])
+def _debts(report: Report, events: Sequence[Event]) -> list[Debt]:
+    return debts_of(Verdict(report.verdict), [event.value() for event in events])
 
 
 def _mails(events: Sequence[EventData]) -> dict[str, Message]:

@@ -13,4 +13,4 @@ from tracker.pages.lab import queries
 @require_safe
 def lab(request: HttpRequest) -> HttpResponse:
     """Show the requests that wait for the lab, the overdue ones first."""
-    return render(request, "lab/lab.html", {"rows": queries.work_list(timezone.now())})
+    return render(request, "lab/lab.html", {"work": queries.work_list(timezone.now())})

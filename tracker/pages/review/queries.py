@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from urllib.parse import urlencode
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Max, QuerySet
 
 from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
@@ -29,6 +29,7 @@ from tracker.models import (
 from tracker.pages.review.excerpt import Excerpt, excerpt
 from tracker.services.faults import failing
 from tracker.services.report_summary import mainline_followed
+from tracker.services.suggestions import AT_ONCE
 
 PAGE = 100  # rows per section
 COUNTED = 100_000  # the newest mails in quarantine
@@ -67,10 +68,16 @@ class SuggestionFilter:
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """A rule, how people decided, and how many of its suggestions wait."""
+    """A rule, how people decided, and how many of its suggestions wait. `newest`: the last suggestion that is shown."""
 
     record: RuleRecord
     waiting: int
+    newest: int = 0
+
+    @property
+    def at_once(self) -> int:
+        """How many can be accepted by one click."""
+        return min(self.waiting, AT_ONCE)
 
     @property
     def may_be_accepted(self) -> bool:
@@ -112,7 +119,9 @@ def inbox(
 ) -> Inbox:
     """Return the newest rows of each section, or those before a key."""
     undecided = Suggestion.objects.filter(decision=Decision.OPEN)
-    waiting = Counter({(kind, rule): number for kind, rule, number in _numbers(undecided)})
+    numbers = list(_numbers(undecided))
+    waiting = Counter({(kind, rule): number for kind, rule, number, _ in numbers})
+    newest = max((key for *_, key in numbers), default=0)
     suggestions = (chosen or SuggestionFilter()).of(undecided).order_by("-pk")
     suggestions = suggestions.prefetch_related("report__culprit").select_related("curve")
     quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")
@@ -132,13 +141,13 @@ def inbox(
         _archives(now),
         list(failing()),
         list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
-        _rules(rules, _totals((rule, number) for (_, rule), number in waiting.items())),
+        _rules(rules, _totals((rule, number) for (_, rule), number in waiting.items()), newest),
         PendingReference.objects.filter(own=True).exists(),
     )
 
 
-def _numbers(undecided: QuerySet[Suggestion]) -> QuerySet[Suggestion, tuple[str, str, int]]:
-    return undecided.order_by().values_list("kind", "rule").annotate(number=Count("pk"))
+def _numbers(undecided: QuerySet[Suggestion]) -> QuerySet[Suggestion, tuple[str, str, int, int]]:
+    return undecided.order_by().values_list("kind", "rule").annotate(number=Count("pk"), newest=Max("pk"))
 
 
 def _totals(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
@@ -148,10 +157,10 @@ def _totals(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
     return found
 
 
-def _rules(records: Sequence[RuleRecord], waiting: Counter[str]) -> list[RuleRow]:
+def _rules(records: Sequence[RuleRecord], waiting: Counter[str], newest: int) -> list[RuleRow]:
     """Return the rules that people decided on, and those whose suggestions wait."""
     new = sorted(waiting.keys() - {each.rule for each in records})
-    return [RuleRow(each, waiting[each.rule]) for each in (*records, *(RuleRecord(rule=name) for name in new))]
+    return [RuleRow(each, waiting[each.rule], newest) for each in (*records, *(RuleRecord(rule=name) for name in new))]
 
 
 def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord]) -> list[SuggestionRow]:

@@ -17,7 +17,6 @@ from tracker.pages.review import queries
 from tracker.services import suggestions
 from tracker.services.accounts.roles import DECIDE
 
-MOST = 100  # suggestions decided at once
 _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
 
 
@@ -78,13 +77,19 @@ def decide_many(request: HttpRequest) -> HttpResponse:
     decision = _DECISIONS.get("accept" if rule else request.POST.get("decision", ""))
     if decision is None:
         return error_response("decision: expected accept or reject")
-    if not rule and not (0 < len(keys) <= MOST and all(map(is_key, keys))):
-        return error_response(f"chosen: expected 1 to {MOST} suggestions; found {len(keys)}")
+    if not rule and not (0 < len(keys) <= suggestions.AT_ONCE and all(map(is_key, keys))):
+        return error_response(f"chosen: expected 1 to {suggestions.AT_ONCE} suggestions; found {len(keys)}")
     try:
-        wanted = suggestions.of_precise_rule(rule, MOST) if rule else [int(each) for each in keys]
+        newest = cleaned(request.POST, "newest", 20)  # what came in after the page was loaded was not seen
+        wanted = (
+            suggestions.of_precise_rule(rule, suggestions.AT_ONCE, int(newest) if is_key(newest) else 0)
+            if rule
+            else [int(each) for each in keys]
+        )
     except InvalidInput as error:
         return error_response(str(error))
-    request.session["last_decided"] = suggestions.decide_many(wanted, decision, username(request), timezone.now())
+    if decided := suggestions.decide_many(wanted, decision, username(request), timezone.now()):
+        request.session["last_decided"] = decided  # nothing was open: the last one can still be undone
     return _back(request, min(wanted, default=0))
 
 
@@ -103,7 +108,8 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 @permission_required(DECIDE, raise_exception=True)
 def undo_last(request: HttpRequest) -> HttpResponse:
     """Undo all that this session decided last."""
-    decided = Suggestion.objects.filter(pk__in=request.session.pop("last_decided", ())).select_related("report")
+    own = Suggestion.objects.filter(decided_by=username(request)).select_related("report")  # others' decisions stay
+    decided = list(own.filter(pk__in=request.session.pop("last_decided", ())))
     for each in decided:
         suggestions.take_back(each, username(request), timezone.now())
     return _back(request, max((each.pk for each in decided), default=0) + 1)

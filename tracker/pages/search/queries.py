@@ -20,7 +20,7 @@ from tracker.pages.triage.filters import STATES
 from tracker.services import search_index
 
 _LAST_CHARACTER = chr(0x10FFFF)
-SHORTEST = 3  # letters before reports are offered
+SHORTEST, LONGEST = 3, 200  # letters for which reports are offered
 MOST_COMMITS = 100  # that begin with what was given
 SHORTEST_SHA = 7  # digits
 _SHA = re.compile(r"[0-9a-f]{7,64}")
@@ -54,6 +54,7 @@ def titles(text: str) -> list[list[str]]:
     """Return up to five reports that have all words of a text in their own words, the last one as a beginning: title
     and what it is of each, to be offered.
     """
+    text = text[:LONGEST]
     if len(text.strip()) < SHORTEST or ":" in text:
         return []
     found = search_index.own_words(f"{text.strip()}*")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.core.cache import cache
-from django.db.models import Min
+from django.db.models import Exists, Min, OuterRef
 
 from tracker.domain import versions
 from tracker.domain.events import EventKind, State
@@ -50,16 +50,19 @@ def _newest_first(each: Group) -> int:
 
 
 def _courses() -> Iterator[Course]:
-    """Yield the newest reports: one query for them, one for the fixes that were posted."""
+    """Yield the newest mailed reports: one query for them, one for the fixes that were posted and that landed."""
     oldest = Report.objects.order_by("-pk").values_list("pk", flat=True)[NEWEST : NEWEST + 1]
-    rows = Report.objects.filter(pk__gt=next(iter(oldest), 0))
-    posted = Event.objects.filter(kind=EventKind.FIX_PROPOSED, report__in=rows).order_by().values_list("report")
-    candidates = dict(posted.annotate(at=Min("occurred_at")))
+    rows = Report.objects.filter(pk__gt=next(iter(oldest), 0)).exclude(reported_at=None)
+    undone = Event.objects.filter(report=OuterRef("report"), reverses=OuterRef("key"))
+    events = Event.objects.filter(kind__in=(EventKind.FIX_PROPOSED, EventKind.FIX_LANDED), report__in=rows)
+    firsts = events.exclude(Exists(undone)).order_by().values_list("report", "kind").annotate(at=Min("occurred_at"))
+    first = {(report, kind): at for report, kind, at in firsts}
     names = ("subsystem", "suite", "machine", "state", "verdict", "reported_at", "responded_at")
     for row in rows.values("pk", "merged_release", "shift_left_release", "closed_at", *names):
+        fixed = row["state"] == State.FIXED
         yield Course(
             release=row["merged_release"] or row["shift_left_release"],
-            candidate_at=candidates.get(row["pk"]),
-            landed_at=row["closed_at"] if row["state"] == State.FIXED else None,
+            candidate_at=first.get((row["pk"], EventKind.FIX_PROPOSED)),
+            landed_at=first.get((row["pk"], EventKind.FIX_LANDED), row["closed_at"]) if fixed else None,
             **{name: row[name] for name in names},
         )
