@@ -22,6 +22,7 @@ ROUTES = {
     "clone_epochs": "git",
     "track_trees": "git",
     "track_tree": "git",
+    "open_lab_jobs": "git",  # a patch is tried on a tree
     "ask_second_opinions": "opinions",  # a language model may take a minute for each answer
 }
 
@@ -55,7 +56,7 @@ app.conf.beat_schedule = {
         "options": {"expires": max(10.0, settings.PERFWORK_PERIOD)},
     }
     for name in (
-        *("take_results", "read_archives", "track_trees", "send_mail"),
+        *("take_results", "read_archives", "track_trees", "open_lab_jobs", "send_mail"),
         *(["ask_second_opinions"] if settings.PERFWORK_READER_URL else []),
     )
 }

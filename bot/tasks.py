@@ -27,6 +27,7 @@ from bot.config import (
     tree_paths,
 )
 from bot.errors import Busy, Unreadable
+from bot.lab.open_jobs import open_jobs
 from bot.outbox import recovery, reminders
 from bot.outbox.bulletins import compose_week
 from bot.outbox.command_answers import approve_answers
@@ -79,6 +80,17 @@ def take_results() -> int:
     if not settings.PERFWORK_APPROVE_FIRST:
         approve_answers(timezone.now())
     return taken
+
+
+@shared_task(name="open_lab_jobs")
+def open_lab_jobs() -> int:
+    """Open a job for each request that waits for the lab, unless another worker does. Return how many were opened."""
+    try:
+        with service_lease("lab jobs", timedelta(minutes=30)):
+            return open_jobs(bot_identity(), tree_paths(), timezone.now())
+    except Busy as busy:
+        log.info("%s", busy)
+        return 0
 
 
 @shared_task(name="read_archives")

@@ -46,6 +46,34 @@ NEXT: list[tuple[str, Address]] = [
 _FIRST = datetime(2026, 9, 6, 12, tzinfo=UTC)
 
 
+# The sources that patches in the demo are for, by the title of the commit that changes them.
+_VMSCAN = """\
+static unsigned long shrink_cold(struct lruvec *lruvec)
+{
+	unsigned long seen = 0;
+
+	while (!list_empty(&cold)) {
+		seen += rescan(&cold);
+		cond_resched();
+	}
+	return seen;
+}
+"""
+_WAKE = """\
+/* The price of a wakeup, in ns. */
+#define WAKE_COST {price}
+
+int wake_idle_sibling(struct task_struct *p)
+{{
+	return pick_idle(p, WAKE_COST);
+}}
+"""
+FILES: dict[str, dict[str, str]] = {
+    "Linux 9.0": {"mm/vmscan.c": _VMSCAN, "lib/sort.c": _VMSCAN, "sched/fair.c": _WAKE.format(price=40)},
+    "sched/fair: wake on the idle sibling": {"sched/fair.c": _WAKE.format(price=56)},
+}
+
+
 def build_tree(tree: DemoTree) -> dict[str, str]:
     """Create the tree up to v9.1-rc2, with a `next` branch on top; return the shas by title."""
     shas: dict[str, str] = {}
@@ -56,7 +84,7 @@ def build_tree(tree: DemoTree) -> dict[str, str]:
             tree.tag(step, at)
         else:
             title, author = step
-            shas[title] = tree.commit(title, author, at, _signed(author))
+            shas[title] = tree.commit(title, author, at, _signed(author), files=FILES.get(title))
     for title, author in NEXT:
         at += timedelta(days=1)
         shas[title] = tree.commit(title, author, at, _signed(author), branch="next")
@@ -88,7 +116,7 @@ diff --git a/mm/vmscan.c b/mm/vmscan.c
 index 2f4a1c7b9d03..81c0de55a2f9 100644
 --- a/mm/vmscan.c
 +++ b/mm/vmscan.c
-@@ -2211,7 +2211,8 @@ static unsigned long shrink_cold(struct lruvec *lruvec)
+@@ -2211,6 +2211,7 @@ static unsigned long shrink_cold(struct lruvec *lruvec)
  	unsigned long seen = 0;
 
  	while (!list_empty(&cold)) {
@@ -97,6 +125,30 @@ index 2f4a1c7b9d03..81c0de55a2f9 100644
 +			seen += rescan(&cold);
  		cond_resched();
  	}
+"""
+
+
+CHEAPER_WAKEUPS = """\
+diff --git a/sched/fair.c b/sched/fair.c
+--- a/sched/fair.c
++++ b/sched/fair.c
+@@ -1,5 +1,5 @@
+ /* The price of a wakeup, in ns. */
+-#define WAKE_COST 56
++#define WAKE_COST 40
+
+ int wake_idle_sibling(struct task_struct *p)
+ {
+"""
+FOR_ANOTHER_TREE = """\
+diff --git a/fs/ext9/inode.c b/fs/ext9/inode.c
+--- a/fs/ext9/inode.c
++++ b/fs/ext9/inode.c
+@@ -310,3 +310,3 @@ static int ext9_table(struct super_block *sb)
+ 	spin_lock(&sbi->lock);
+-	delay_table(sb);
++	read_table(sb);
+ 	spin_unlock(&sbi->lock);
 """
 
 
@@ -146,6 +198,16 @@ ANSWERS: list[DemoAnswer] = [
             f"Signed-off-by: {MIRA.name} <{MIRA.email}>\n---\n" + DIFF.replace("mm/vmscan.c", "lib/sort.c")
         ),
         subject="[PATCH] lib/sort: choose the pivot from the right half",
+    ),
+    DemoAnswer(
+        "sched/fair: wake on the idle sibling",
+        MIRA,
+        _fixed_text("The sibling is dearer than I thought. Can you test this patch?\n\n" + CHEAPER_WAKEUPS),
+    ),
+    DemoAnswer(
+        "ext9: delay the inode table",
+        DANA,
+        _fixed_text("Could you please test this patch?\n\n" + FOR_ANOTHER_TREE),
     ),
     DemoAnswer(
         "slab: align the per-CPU queue",

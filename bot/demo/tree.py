@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bot.git import repository as git
 from bot.mail.addresses import Address
 
 
 class DemoTree:
-    """A bare repository with `master` and other branches, created on first use; each commit has one file."""
+    """A bare repository with `master` and other branches, created on first use; each commit changes `last-change`, and
+    the files that it is given.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -20,11 +24,18 @@ class DemoTree:
             path.mkdir(parents=True, exist_ok=True)
             self._git("init", "--quiet", "--bare", "--initial-branch=master")
 
-    def commit(self, title: str, author: Address, at: datetime, body: str = "", branch: str = "master") -> str:
-        """Add a commit to a branch and return its sha; a new branch starts at master."""
+    def commit(
+        self,
+        title: str,
+        author: Address,
+        at: datetime,
+        body: str = "",
+        branch: str = "master",
+        files: Mapping[str, str] | None = None,
+    ) -> str:
+        """Add a commit to a branch and return its sha; a new branch starts at master. `files`: their new texts."""
         parent = self._head(branch) or self._head("master")
-        blob = self._git("hash-object", "-w", "--stdin", stdin=f"{title}\n".encode())
-        tree = self._git("mktree", stdin=f"100644 blob {blob}\tlast-change\n".encode())
+        tree = self._tree(parent, {"last-change": f"{title}\n", **(files or {})})
         who = {
             "GIT_AUTHOR_NAME": author.name,
             "GIT_AUTHOR_EMAIL": author.email,
@@ -48,6 +59,17 @@ class DemoTree:
             "GIT_COMMITTER_DATE": f"{int(at.timestamp())} +0000",
         }
         self._git("tag", "-a", "-m", f"Linux {name}", name, branch, extra=who)
+
+    def _tree(self, parent: str, files: Mapping[str, str]) -> str:
+        """Return the sha of a tree: that of the parent with some files changed."""
+        with TemporaryDirectory() as folder:
+            index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+            if parent:
+                self._git("read-tree", parent, extra=index)
+            for path, text in files.items():
+                blob = self._git("hash-object", "-w", "--stdin", stdin=text.encode())
+                self._git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", extra=index)
+            return self._git("write-tree", extra=index)
 
     def _head(self, branch: str) -> str:
         return self._git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")

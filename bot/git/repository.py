@@ -70,13 +70,19 @@ def start(
         raise Unreadable("git is not installed: install the package git") from missing
 
 
-def run(repository: Path, *arguments: str, stdin: bytes = b"", timeout: float = 600) -> bytes:
+def run(
+    repository: Path,
+    *arguments: str,
+    stdin: bytes = b"",
+    timeout: float = 600,
+    env: Mapping[str, str] = ENVIRONMENT,
+) -> bytes:
     """Return the output of a git command. Raises Unreadable with the repository and git's error message.
 
     `timeout` is in seconds.
     """
     # A process group of its own: helpers of a fetch would otherwise survive git, and keep its pipes open.
-    with start(repository, *arguments, new_session=True) as running:
+    with start(repository, *arguments, env=env, new_session=True) as running:
         try:
             out, stderr = running.communicate(stdin, timeout)
         except subprocess.TimeoutExpired as error:

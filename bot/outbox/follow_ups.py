@@ -13,6 +13,7 @@ from bot.compose.follow_ups.findings_mail import compose_follow_up, matters
 from bot.compose.follow_ups.fix_mail import compose_fix
 from bot.compose.follow_ups.recheck_mail import StillThere, compose_recheck
 from bot.compose.follow_ups.status_mail import StatusChange, compose_status
+from bot.compose.follow_ups.tested_mail import compose_tested
 from bot.compose.follow_ups.withdrawal_mail import compose_withdrawal
 from bot.compose.mail import ComposedMail
 from bot.compose.policy.action import Action
@@ -29,6 +30,7 @@ from bot.outbox.context.report_context import (
     report_context,
 )
 from bot.outbox.context.report_loader import findings_of, measured_again, report_data, values_of, withheld
+from bot.outbox.context.tested_patch import tested_patch
 from bot.outbox.writer import COMPOSER, OutboxWriter
 from tracker.domain.events import OPEN, EventData, EventKind, State
 from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
@@ -192,6 +194,9 @@ class _Further:
     def _mail(self, context: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
         """Return the mail about an event; None if its numbers give no reason for one."""
         common = (purpose, self.identity, self.now, self.excluded)
+        if found := tested_patch(context, event):
+            thread, tested = found
+            return compose_tested(thread, tested, context.headline, *common)
         if purpose.startswith(STATUS_CHANGE):
             change = StatusChange(
                 event.actor, event.kind.replace("_", " "), context.text_of(event), context.report.status
@@ -253,7 +258,7 @@ def _purpose(event: EventData) -> str:
     """Return the purpose of a mail about an event: one per version, per fix, and one withdrawal."""
     if event.kind is EventKind.INVALID:
         return str(event.kind)
-    return f"{event.kind} {(event.tag if event.kind is EventKind.STILL_THERE else '') or event.commit}"
+    return f"{event.kind} {(event.tag if event.kind is EventKind.STILL_THERE else '') or event.commit or event.result}"
 
 
 def _deserves(context: ReportContext, event: EventData, now: datetime) -> bool:

@@ -63,7 +63,7 @@ def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> Non
     by_command, by_pipe = BLOCKS[:2]
     done = shell(by_command, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "new: fixtures/results/01-mm-vmscan.json: lab7-9.1-0001 (report d8c90a1f3e" in done.stdout
+    assert "new: fixtures/results/01-mm-vmscan.json: lab7-9.1-0001 (report f04628387e" in done.stdout
     again = shell(by_command, tmp_path)
     assert "duplicate: fixtures/results/01-mm-vmscan.json" in again.stdout
     refused = shell(by_pipe, tmp_path)

@@ -89,7 +89,7 @@ def test_many_cost_the_same(world: World, client: Client, django_assert_num_quer
         world.post(DANA, "Which kernel config did you use for this?", to=message_id(report))
     world.read()
     assert len(work_list(world.now).rows) == 3
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         client.get("/lab/")
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from bot.archives.sources.public_inbox import read_epoch
 from bot.demo import story
 from bot.demo.tree import DemoTree
+from bot.mail.message import ParsedMail, parse
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -33,12 +35,18 @@ def played(directory: Path, **env: str) -> tuple[str, dict[str, dict[str, Any]]]
     return done.stdout, {each["title"]: each for each in reports}
 
 
+def sent_mails(inbox: Path) -> list[ParsedMail]:
+    """What the bot sent, as the list's archive has it."""
+    mails = [parse(raw.raw) for raw in read_epoch(inbox / "git" / "0.git")]
+    return [mail for mail in mails if mail.author.email == "perfbot@bot.example.org"]
+
+
 STATES = {
     "[mm/vmscan]": ("fixed", "merged at v9.1-rc1, the regression has been fixed in v9.1-rc3"),
     "[fs/ledger]": ("responded", "merged at v9.1-rc1, the author has responded"),
     "[block]": ("no_action", "merged at v9.1-rc1"),
     "[net/relay]": ("expected", "merged at v9.1-rc2, the regression is expected"),
-    "[sched/fair]": ("no_response", "merged at v9.1-rc2, no response from author yet"),
+    "[sched/fair]": ("fix_confirmed", "merged at v9.1-rc2, a fix is proposed and confirmed"),
     "[x86/entry]": ("invalid", "merged at v9.1-rc2, the report was withdrawn"),
     "[ext9]": ("dropped", "merged at v9.1-rc2, the commit has been reverted in v9.1-rc3"),
     "[lib/sort]": ("fix_proposed", "currently not merged, in linux-next since next-20260922, a fix is proposed"),
@@ -61,7 +69,12 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert_the_story(reports)
     for step in ("$ ./manage.py ingest fixtures/results", "$ ./manage.py outbox send", "$ ./manage.py track"):
         assert step in output
-    assert "merged at v9.1-rc2, no response from author yet" in " ".join(output.split())
+    assert "merged at v9.1-rc2, a fix is proposed and confirmed" in " ".join(output.split())
+    assert "on lab7-m2: measured, recorded" in output  # the circle: asked, claimed, measured, answered
+    mails = {mail.subject: mail.text for mail in sent_mails(tmp_path / "var" / "demo" / "inbox")}
+    assert "We tested this patch. It recovers 9" in mails["Re: [LKP] [sched/fair] 58d7ea8671: -21.2% regression"]
+    failed = " ".join(mails["Re: [LKP] [ext9] 27c5d5b778: -47.3% regression"].split())
+    assert "We could not test this patch: it does not apply to the culprit." in failed
     events = manage("export", "events", PERFWORK_ENV=str(tmp_path / "var" / "demo" / "env")).stdout.splitlines()
     assert all(json.loads(line)["evidence"] for line in events)
 

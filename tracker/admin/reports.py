@@ -249,6 +249,13 @@ class TokenBucketAdmin(ReadOnly):
     list_display = ("key", "used_until")
 
 
+@admin.register(models.LabJob)
+class LabJobAdmin(ReadOnly):
+    list_display = ("__str__", "report", "state", "runner", "outcome", "due_at")
+    list_filter = ("state", "request", "outcome")
+    exclude = ("lease_token",)
+
+
 @admin.register(models.Correspondent)
 class CorrespondentAdmin(admin.ModelAdmin):
     list_display = ("address", "mailing", "note", "since")

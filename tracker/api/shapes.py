@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
 from ninja import Schema
+
+from tracker.models import LabJob
+
+_OF_THE_REPORT = ("report", "url", "culprit", "machine")
 
 
 class Fix(Schema):
@@ -127,6 +133,44 @@ class CurveShape(Schema):
     last_at: datetime | None
     noise: dict[str, Any]
     url: str
+
+
+class JobShape(Schema):
+    """A job of the lab. `base`: the commit to apply the patch to, "" if it is not known; `patch_mail` and `asked_in`:
+    Message-IDs; `in_series`: the patch is one of several, which b4 fetches; `branch`: what to test instead of a patch.
+    """
+
+    id: int
+    request: str
+    state: str
+    report: str
+    url: str
+    asked_in: str
+    proven: bool
+    title: str
+    patch_mail: str
+    in_series: bool
+    branch: str
+    base: str
+    culprit: str
+    applies: bool | None
+    machine: str
+    opened_at: datetime
+    due_at: datetime
+    runner: str
+    lease_until: datetime | None
+    attempts: int
+    finished_at: datetime | None
+    outcome: str
+    detail: str
+
+
+def job_json(job: LabJob, absolute: Callable[[str], str]) -> dict[str, Any]:
+    """Return a job as JSON, without the token of its lease."""
+    own = {name: getattr(job, name) for name in JobShape.model_fields if name not in _OF_THE_REPORT}
+    sha = job.report.culprit.sha
+    url = absolute(reverse("report", args=[sha]))
+    return {**own, "report": sha, "url": url, "culprit": sha, "machine": job.report.machine}
 
 
 class Problem(Schema):

@@ -21,7 +21,8 @@ from tracker.api import shapes
 from tracker.api.paging import as_json, page
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
-from tracker.models import Curve, Event, Finding, Message, Release, Report
+from tracker.domain.lab_jobs import JobState
+from tracker.models import Curve, Event, Finding, LabJob, Message, Release, Report
 from tracker.pages.finding_json import finding_json
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
@@ -127,6 +128,19 @@ def curves(request: HttpRequest) -> HttpResponse:
         return {**metric, **place, **own, "url": request.build_absolute_uri(reverse("curve", args=[each.pk]))}
 
     return page(request, rows, shape, _names(shapes.CurveShape))
+
+
+@api.get("/jobs", response={200: list[shapes.JobShape], 400: shapes.Problem}, url_name="api-jobs")
+def jobs(request: HttpRequest) -> HttpResponse:
+    """The lab's jobs: requests of people to test a patch or to answer something; all, or those with `state=waiting`
+    (claimed, done, withdrawn) or `report=SHA`.
+    """
+    rows = _of_report(request, LabJob.objects.select_related("report__culprit"))
+    if state := request.GET.get("state", ""):
+        if state not in list(JobState):
+            raise InvalidInput(f"state: expected one of {', '.join(JobState)}; found {state[:40]!r}")
+        rows = rows.filter(state=state)
+    return page(request, rows, lambda each: shapes.job_json(each, request.build_absolute_uri), _names(shapes.JobShape))
 
 
 def _names(shape: type[Schema]) -> list[str]:

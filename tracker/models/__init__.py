@@ -12,6 +12,7 @@ from tracker.models.accounts import (
 )
 from tracker.models.curves import Curve, CurveBuild, CurveChange, CurveSegment
 from tracker.models.git import Commit, Landing, Tree
+from tracker.models.lab import LabJob
 from tracker.models.mail import Archive, ArchiveNames, ArchivePositions, Message, Mirror, PendingReference, RawMessage
 from tracker.models.measurements import (
     Kernel,
@@ -67,6 +68,7 @@ __all__ = [
     "FailureSource",
     "Finding",
     "Kernel",
+    "LabJob",
     "Landing",
     "Machine",
     "MailTransition",

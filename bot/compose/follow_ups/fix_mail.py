@@ -61,7 +61,7 @@ def compose_fix(
     context = {
         "fix_sha": fix.sha,
         "fix_title": one_line(fix.title, 200),
-        "outcome": _outcome(fix, headline),
+        "outcome": outcome_text(fix, headline),
         "metric": one_line(headline.metric, 120),
         "where": one_line(headline.where, 120),
         "reported": numbers.sides(headline),
@@ -73,7 +73,8 @@ def compose_fix(
     return in_thread(thread, purpose, "fix", context, identity, now, excluded, first, str(context["tested"]))
 
 
-def _outcome(fix: FixData, headline: FindingData) -> str:
+def outcome_text(fix: FixData, headline: FindingData) -> str:
+    """Return what a fix does, as the end of "It …"."""
     share = fix.recovers(headline)
     if fix.measured.verdict is Grade.REGRESSION:
         return "makes things worse"

@@ -7,7 +7,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from argparse import ArgumentParser
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -86,12 +88,35 @@ class Demo:
         self.manage("read", str(self.directory / "inbox"))
         self.say("5. Find where the culprits landed")
         self.manage("track")
-        self.say("6. A fix and a revert are committed, and v9.1-rc3 is tagged")
+        self.say("6. A runner of the lab tests the patches that people asked it to test, and the bot answers them")
+        self._test_patches()
+        self.manage("outbox", "send")
+        self.say("7. A fix and a revert are committed, and v9.1-rc3 is tagged")
         ids = {title: report.message_id for title, report in reports.items()}
         story.finish_tree(self.tree, ids, culprits, datetime.now(UTC))
         self.manage("track")
-        self.say("7. The triage table")
+        self.say("8. The triage table")
         self.manage("triage", "v9.1")
+
+    def _test_patches(self) -> None:
+        """Open the jobs, and let the example runner take them over the network, as a lab's own would."""
+        self.manage("lab")
+        env = {**os.environ, "PERFWORK_ENV": str(self.env_file)}
+        create = [sys.executable, "manage.py", "apikey", "create", "runner", "--scope", "jobs"]
+        made = subprocess.run(create, cwd=settings.BASE_DIR, env=env, check=True, capture_output=True, text=True)
+        port = free_port()
+        runner = ["fixtures/runner.py", "--url", f"http://127.0.0.1:{port}", "--tree", str(self.tree.path)]
+        runner += ["--machine", "lab7-m2", "--machine", "lab7-d1", "--only-from", "@dev.example"]
+        self.command.stdout.write(f"$ {' '.join(runner)}".replace(f"{settings.BASE_DIR}/", ""))
+        self.command.stdout.flush()
+        server = [sys.executable, "-m", "bot.web.server", f"127.0.0.1:{port}"]
+        with subprocess.Popen(server, cwd=settings.BASE_DIR, env=env) as web:
+            try:
+                wait_for(port)
+                env["PERFWORK_KEY"] = made.stdout.strip()
+                subprocess.run([sys.executable, *runner], cwd=settings.BASE_DIR, env=env, check=True)
+            finally:
+                web.terminate()
 
     def say(self, *lines: str) -> None:
         for line in lines:
@@ -126,9 +151,7 @@ class Demo:
         if self.env_file.exists():
             line = next(line for line in self.env_file.read_text().splitlines() if line.startswith("EMAIL_URL="))
             return int(line.rpartition(":")[2])
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            return int(free.getsockname()[1])
+        return free_port()
 
     def _environment(self, bind: str) -> str:
         return "\n".join(
@@ -151,3 +174,20 @@ class Demo:
                 "",
             ]
         )
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def wait_for(port: int, seconds: float = 30.0) -> None:
+    """Wait until somebody listens on a port of loopback. Raises CommandError."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise CommandError(f"the demo's web server did not start within {seconds:.0f} s")

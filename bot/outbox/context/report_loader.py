@@ -14,11 +14,10 @@ from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.patch_mail import PatchMails
-from bot.results.bisect_result import MeasurementData
 from bot.results.stored_result import ResultDetails, details_of, remeasured
 from tracker.domain.english import counted
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.statistics.significance import grade, overlap
+from tracker.domain.statistics.significance import Compared, grade, overlap
 from tracker.models import BisectResult, Finding, Machine, Report
 from tracker.services.curves.past import past_of
 
@@ -155,7 +154,7 @@ def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
     head = headline_of(report)
     where = (head.scenario.key, head.machine.name, head.metric.name)
     found = remeasured(row.format, row.payload, sha, *where)
-    return _remeasured(found, head) if found else None
+    return remeasured_finding(found, head) if found else None
 
 
 def _named(result: str) -> BisectResult | None:
@@ -167,7 +166,8 @@ def _named(result: str) -> BisectResult | None:
     return BisectResult.objects.filter(name).first() if name else None
 
 
-def _remeasured(each: MeasurementData, head: Finding) -> FindingData:
+def remeasured_finding(each: Compared, head: Finding) -> FindingData:
+    """Return the metric of a finding as it was measured once more, graded."""
     graded = grade(each, head.metric.direction)
     return FindingData(
         metric=head.metric.name,

@@ -8,20 +8,23 @@ from datetime import datetime
 
 from tracker.domain.events import OPEN, Awaited, EventData, Verdict
 from tracker.domain.lab_debts import Debt, debts_of
-from tracker.models import Event, Message, Report
+from tracker.models import Event, LabJob, Message, Report
 
 MOST = 200  # reports, those that have waited longest
 
 
 @dataclass(frozen=True, slots=True)
 class LabRow:
-    """A request with its report. `quote`: the words of it; `mail`: what it was asked in, None for an action here."""
+    """A request with its report. `quote`: its words; `mail`: what it was asked in, None for an action here; `job`: what
+    runners see of it, once it is open.
+    """
 
     report: Report
     debt: Debt
     quote: str
     mail: Message | None
     is_overdue: bool
+    job: LabJob | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,11 @@ def work_list(now: datetime) -> WorkList:
         events[event.report_id].append(event)
     debts = [(report, debt) for report in reports for debt in _debts(report, events[report.pk])]
     mails = _mails([debt.event for _, debt in debts])
-    rows = [_row(report, debt, events[report.pk], mails, now) for report, debt in debts]
+    jobs = {(job.report_id, job.event_key): job for job in LabJob.objects.filter(report__in=reports).defer("payload")}
+    rows = [
+        _row(report, debt, events[report.pk], mails, jobs.get((report.pk, debt.event.key)), now)
+        for report, debt in debts
+    ]
     return WorkList(sorted(rows, key=lambda row: (not row.is_overdue, row.debt.due_at, row.report.pk)), cut)
 
 
@@ -56,6 +63,13 @@ def _mails(events: Sequence[EventData]) -> dict[str, Message]:
     return {row.message_id: row for row in rows}
 
 
-def _row(report: Report, debt: Debt, events: Sequence[Event], mails: Mapping[str, Message], now: datetime) -> LabRow:
-    quote = next((each.quote for each in events if each.key == debt.event.key), "")
-    return LabRow(report, debt, quote or debt.event.remark, mails.get(debt.event.message_id), debt.is_overdue(now))
+def _row(
+    report: Report,
+    debt: Debt,
+    events: Sequence[Event],
+    mails: Mapping[str, Message],
+    job: LabJob | None,
+    now: datetime,
+) -> LabRow:
+    quote = next((each.quote for each in events if each.key == debt.event.key), "") or debt.event.remark
+    return LabRow(report, debt, quote, mails.get(debt.event.message_id), debt.is_overdue(now), job)

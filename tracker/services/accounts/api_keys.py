@@ -21,6 +21,7 @@ class Scope(StrEnum):
 
     RESULTS = "results"
     EVIDENCE = "evidence"
+    JOBS = "jobs"  # of the lab: claim them, and hand in their results
 
 
 def create(name: str, scopes: Sequence[Scope], producer: str, now: datetime) -> tuple[ApiKey, str]:

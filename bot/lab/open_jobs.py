@@ -1,0 +1,95 @@
+"""Open a job for each request that the lab owes, with its patch and base; withdraw those that nobody waits for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from bot.git import applying
+from bot.lab.recording import record_outcome
+from bot.lab.requested_patch import NONE, RequestedPatch, requested_patch
+from bot.mail.identity import BotIdentity
+from tracker.domain.events import OPEN, Awaited, EventData, EventKind, Verdict
+from tracker.domain.lab_debts import Debt, Request, debts_of
+from tracker.domain.lab_jobs import UNFINISHED, JobOutcome
+from tracker.models import Event, LabJob, Message, Report
+from tracker.services import lab_jobs
+
+MOST = 500  # reports in a round, those that have waited longest
+_WITH_PATCH = (Request.TEST, Request.MEASURE)
+log = logging.getLogger(__name__)
+
+
+def open_jobs(identity: BotIdentity, trees: Sequence[Path], now: datetime) -> int:
+    """Bring the jobs up to date with what the lab owes; return how many were opened.
+
+    A patch that applies to none of its possible bases in a followed tree ends its job at once.
+    """
+    waiting = Report.objects.filter(state__in=sorted(OPEN), awaited=Awaited.REPORTER).select_related("culprit")
+    reports = list(waiting.order_by("changed_at", "pk")[:MOST])
+    events: dict[int, list[EventData]] = {report.pk: [] for report in reports}
+    for event in Event.objects.filter(report__in=reports):
+        events[event.report_id].append(event.value())
+    owed = {
+        (report.pk, debt.event.key): (report, debt)
+        for report in reports
+        for debt in debts_of(Verdict(report.verdict), events[report.pk])
+    }
+    lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(reports) < MOST else ())
+    known = set(LabJob.objects.filter(report__in=reports).values_list("report", "event_key"))
+    opened = 0
+    for key, (report, debt) in owed.items():
+        if key not in known:
+            opened += _try_open(report, debt, _candidate(events[report.pk]), identity, trees, now)
+    return opened
+
+
+def _try_open(
+    report: Report, debt: Debt, candidate: str, identity: BotIdentity, trees: Sequence[Path], now: datetime
+) -> bool:
+    """Open one job; a mail or a tree that can't be read keeps no other from being opened."""
+    try:
+        patch = requested_patch(debt.event.message_id, candidate) if debt.request in _WITH_PATCH else NONE
+        found = _checked(patch, report, trees)
+        with transaction.atomic():
+            job = lab_jobs.open_job(report, debt, now, **_columns(patch, found, debt.event, identity))
+            if job and job.applies is False:
+                record_outcome(job, JobOutcome.NOT_APPLIED, found.error, now)
+            return job is not None
+    except Exception:  # bad mail, or a broken tree
+        log.exception("%s: the job for %s could not be opened", report.culprit.sha10, debt.event.key)
+        return False
+
+
+def _checked(patch: RequestedPatch, report: Report, trees: Sequence[Path]) -> applying.ApplyCheck:
+    """Return where a patch applies: at the commit that it names, at the culprit, or at the head of the tree."""
+    bases = [each for each in (patch.base, report.culprit.sha, "HEAD") if each]
+    if not patch.text or patch.in_series:  # the other patches of a series come first
+        return applying.ApplyCheck()
+    return applying.check(trees, bases, patch.text)
+
+
+def _columns(
+    patch: RequestedPatch, found: applying.ApplyCheck, event: EventData, identity: BotIdentity
+) -> dict[str, object]:
+    asking = Message.objects.filter(message_id=event.message_id).values_list("trust", flat=True).first()
+    return {
+        "asked_in": event.message_id,
+        "proven": bool(event.actor) or asking == "pass" or identity.trust_policy == "open",
+        "title": patch.title[:500],
+        "patch_mail": patch.message_id,
+        "in_series": patch.in_series,
+        "branch": patch.branch,
+        "base": found.base or patch.base,
+        "applies": bool(found.base) if found.known else None,
+    }
+
+
+def _candidate(events: Sequence[EventData]) -> str:
+    """Return the mail with the newest candidate fix, or ""."""
+    posted = [each for each in events if each.kind is EventKind.FIX_PROPOSED and each.message_id]
+    return max(posted, key=EventData.order).message_id if posted else ""

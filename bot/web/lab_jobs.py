@@ -1,0 +1,149 @@
+"""`/api/v1/jobs/…`: the lab's runners claim jobs, extend their leases, and hand in results. Scope: jobs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from bot.lab import job_result
+from bot.lab.recording import headline, record_result
+from bot.lab.requested_patch import requested_patch
+from bot.results.errors import RejectedInput
+from bot.web.tokens import authenticate, error_response
+from tracker.api.shapes import job_json
+from tracker.domain.lab_jobs import JobState
+from tracker.models import LabJob
+from tracker.services import lab_jobs
+from tracker.services.accounts.api_keys import Scope
+
+MAX_BYTES = 2 * 1024 * 1024
+LEAST, USUAL, MOST = 60, 3600, 7 * 86400  # seconds of a lease
+MOST_MACHINES = 200
+
+
+@csrf_exempt  # authenticated by a key, without cookies
+@require_POST
+def claim(request: HttpRequest) -> HttpResponse:
+    """Return 200 and the job that was claimed, with its patch and the token of the lease; 204: no job may be taken.
+
+    Body, all optional: `runner` (a name), `seconds` of the lease, `machines` that the runner has, `unproven` to take
+    also what was asked by somebody for whom nothing proves who they are.
+    """
+    body = _body(request)
+    if isinstance(body, HttpResponse):
+        return body
+    machines, unproven = body.get("machines", []), body.get("unproven", False)
+    if not isinstance(machines, list) or not all(isinstance(each, str) for each in machines[:MOST_MACHINES]):
+        return error_response(400, "machines: expected a list of names")
+    if not isinstance(unproven, bool):
+        return error_response(400, "unproven: expected true or false")
+    lease, runner, now = _lease(body), body.get("runner", "runner"), timezone.now()
+    if isinstance(lease, HttpResponse):
+        return lease
+    if not isinstance(runner, str) or not 0 < len(runner) <= 100:
+        return error_response(400, "runner: expected a name of 1 to 100 characters")
+    job = lab_jobs.claim(lab_jobs.claimable(now, machines[:MOST_MACHINES], unproven=unproven), runner, now, lease)
+    return JsonResponse(_with_patch(job, request)) if job else HttpResponse(status=204)
+
+
+@csrf_exempt
+@require_POST
+def extend(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return 200 if the lease is extended; 409: it is lost, or the job was withdrawn, so the work is of no use."""
+    body = _body(request)
+    if isinstance(body, HttpResponse):
+        return body
+    lease = _lease(body)
+    if isinstance(lease, HttpResponse):
+        return lease
+    now = timezone.now()
+    if not lab_jobs.extend(pk, str(body.get("lease", "")), now, lease):
+        return error_response(409, _lost(pk))
+    return JsonResponse({"id": pk, "lease_until": now + lease})
+
+
+@csrf_exempt
+@require_POST
+def release(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return 200 if a job is given back, for another runner; 409: the lease is lost."""
+    body = _body(request)
+    if isinstance(body, HttpResponse):
+        return body
+    if not lab_jobs.release(pk, str(body.get("lease", ""))):
+        return error_response(409, _lost(pk))
+    return JsonResponse({"id": pk, "status": "released"})
+
+
+@csrf_exempt
+@require_POST
+def take_result(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return 200 if a result is recorded, or was before; 400: rejected, with the faults; 409: the lease is lost."""
+    body = _body(request)
+    if isinstance(body, HttpResponse):
+        return body
+    job = LabJob.objects.select_related("report__culprit").filter(pk=pk).first()
+    if job is None:
+        return error_response(404, f"there is no job {pk}")
+    payload = orjson.dumps(body, option=orjson.OPT_SORT_KEYS).decode()
+    if job.state == JobState.DONE and job.payload == payload:
+        return JsonResponse({"id": pk, "status": "duplicate"})
+    try:
+        if not record_result(job, job_result.parse(body), payload, timezone.now()):
+            return error_response(409, _lost(pk))
+    except RejectedInput as error:
+        faults = [{"pointer": pointer, "why": why} for pointer, why in error.faults]
+        return JsonResponse({"error": str(error), "faults": faults}, status=400)
+    return JsonResponse({"id": pk, "status": "recorded", "report": reverse("report", args=[job.report.culprit.sha])})
+
+
+def _body(request: HttpRequest) -> dict[str, Any] | HttpResponse:
+    """Return the body of a runner that may do this, or the error."""
+    key = authenticate(request, Scope.JOBS)
+    if isinstance(key, JsonResponse):
+        return key
+    raw = request.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        return error_response(413, f"expected at most {MAX_BYTES:,} bytes")
+    try:
+        body = orjson.loads(raw or b"{}")
+    except ValueError as error:
+        return error_response(400, f"invalid JSON: {error}")
+    return body if isinstance(body, dict) else error_response(400, "expected a JSON object")
+
+
+def _lease(body: dict[str, Any]) -> timedelta | HttpResponse:
+    seconds = body.get("seconds", USUAL)
+    if isinstance(seconds, bool) or not isinstance(seconds, int) or not LEAST <= seconds <= MOST:
+        return error_response(400, f"seconds: expected a whole number from {LEAST} to {MOST}")
+    return timedelta(seconds=seconds)
+
+
+def _lost(pk: int) -> str:
+    job = LabJob.objects.filter(pk=pk).first()
+    if job is None:
+        return f"there is no job {pk}"
+    if job.state == JobState.CLAIMED:
+        return "the lease is lost: it has run out, or another runner has the job"
+    return f"the job is {job.state}: nobody waits for it any more"
+
+
+def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
+    """Return a claimed job with all that a runner needs: patch, base, test, machine and the token."""
+    head = headline(job)
+    found = requested_patch(job.patch_mail) if job.patch_mail else None
+    return {
+        **job_json(job, request.build_absolute_uri),
+        "lease": job.lease_token,
+        "patch": found.text if found else "",
+        "test": {"suite": head.scenario.suite, "parameters": head.scenario.params},
+        "metric": {"name": head.metric.name, "unit": head.metric.unit, "direction": head.metric.direction},
+        "runs": max(head.old_runs or 0, head.new_runs or 0, 3),
+        "result_url": request.build_absolute_uri(reverse("take-job-result", args=[job.pk])),
+    }

@@ -1,0 +1,355 @@
+"""Jobs of the lab: a reply asks for a test, a runner claims and measures, the thread is answered, the state follows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from bot.demo.tree import DemoTree
+from bot.lab.open_jobs import open_jobs
+from bot.lab.requested_patch import requested_patch
+from bot.mail.identity import BotIdentity
+from bot.mail.message import parse
+from bot.outbox.follow_ups import compose_follow_ups
+from bot.results import rejected_input
+from tests.world import DANA, LEE, World, message_id
+from tracker.domain.events import EventData, EventKind, Role
+from tracker.models import Event, Finding, LabJob, Message, OutgoingMail, Report
+from tracker.services import event_log, lab_jobs
+from tracker.services.accounts import api_keys
+from tracker.services.accounts.api_keys import Scope
+
+OLD = "#define SCAN_COST 56\n\nint scan(void);\n"
+DIFF = """\
+diff --git a/mm/vmscan.c b/mm/vmscan.c
+--- a/mm/vmscan.c
++++ b/mm/vmscan.c
+@@ -1,3 +1,3 @@
+-#define SCAN_COST 56
++#define SCAN_COST 40
+
+ int scan(void);
+"""
+MEASURED = {"schema": "perf-job-result/1", "lease": "x", "outcome": "measured"}
+STALE = DIFF.replace("SCAN_COST 56", "SCAN_COST 57")
+
+
+@pytest.fixture
+def world(tmp_path: Path, db: None) -> World:
+    return World(tmp_path, BotIdentity(address="perfbot@bot.example.org", trust_policy="open"))
+
+
+@pytest.fixture
+def report(world: World) -> Report:
+    """A report whose culprit is in a tree that has the file."""
+    tree = DemoTree(world.directory / "linux.git")
+    sha = tree.commit("mm/vmscan: scan more", DANA, world.now, files={"mm/vmscan.c": OLD})
+    return world.report("mm/vmscan: scan more", sha)
+
+
+@pytest.fixture
+def runner(client: Client, db: None) -> Any:
+    """A function that posts as a runner with a key, and returns status and answer."""
+    _, token = api_keys.create("runner", [Scope.JOBS], "", timezone.now())
+
+    def post(path: str, body: Any, key: str = token) -> tuple[int, Any]:
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = client.post(f"/api/v1/jobs/{path}", sent, content_type="application/json", headers=headers)
+        return answer.status_code, answer.json() if answer.content else None
+
+    return post
+
+
+def ask(world: World, report: Report, text: str = f"Can you test this patch?\n\n{DIFF}", **more: str) -> Message:
+    world.post(DANA, text, to=message_id(report), **more)
+    world.read()
+    return Message.objects.filter(author_email=DANA.email).order_by("-pk")[0]
+
+
+def opened(world: World) -> LabJob:
+    assert open_jobs(world.identity, [world.directory / "linux.git"], world.now) == 1
+    return LabJob.objects.order_by("-pk")[0]
+
+
+def measured(job: dict[str, Any], old: float, new: float) -> dict[str, Any]:
+    sides = {"without": [old, old * 1.01, old * 0.99], "with": [new, new * 1.01, new * 0.99]}
+    rows = [{"metric": job["metric"]["name"], **sides}]
+    return {"schema": "perf-job-result/1", "lease": job["lease"], "outcome": "measured", "measurements": rows}
+
+
+def answers(world: World) -> list[OutgoingMail]:
+    """What the bot answers in the thread."""
+    compose_follow_ups(world.identity, world.later(), approve_first=False)
+    return list(OutgoingMail.objects.exclude(purpose="report").order_by("pk"))
+
+
+def test_the_whole_circle(world: World, report: Report, runner: Any, client: Client) -> None:
+    asking = ask(world, report)
+    job = opened(world)
+    assert (job.request, job.applies, job.base) == ("test a patch", True, report.culprit.sha)
+    status, claimed = runner("claim", {"runner": "box-1", "machines": [report.machine or "lab7-m1"]})
+    assert (status, claimed["patch"], claimed["base"]) == (200, DIFF, report.culprit.sha)
+    assert "Claimed by box-1 until" in client.get("/lab/").content.decode()
+    head = Finding.objects.get(report=report, headline=True)
+    assert head.old_mean
+    assert head.new_mean
+    status, answer = runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))
+    assert (status, answer["status"]) == (200, "recorded")
+    report.refresh_from_db()
+    assert (report.state, report.awaited) == ("fix_confirmed", "author")
+    [mail] = answers(world)
+    assert (mail.state, mail.reason) == ("approved", "")
+    read = parse(bytes(mail.raw))
+    assert read.in_reply_to == (asking.message_id,)
+    assert [each.email for each in read.to] == [DANA.email]
+    text = " ".join(read.text.split())
+    assert "We tested this patch. It recovers 100% of the regression:" in text
+    assert "compared with the kernel before the culprit: -30.0% -> +0.0%, 3 + 3 runs" in text
+    assert f"Tested-by: {world.identity.name} <{world.identity.tagged(report.tag)}>" in text
+    assert max(len(line) for line in read.text.splitlines() if not line.startswith("culprit:")) <= 78
+    assert answers(world) == [mail]  # once
+    assert runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))[1]["status"] == "duplicate"
+    assert "Nothing waits for the lab." in client.get("/lab/").content.decode()
+
+
+def test_a_patch_that_does_not_apply_is_answered_in_one_line(world: World, report: Report, runner: Any) -> None:
+    ask(world, report, f"Can you test this patch?\n\n{STALE}")
+    job = opened(world)
+    assert (job.state, job.outcome) == ("done", "does-not-apply")
+    assert runner("claim", {}) == (204, None)
+    [mail] = answers(world)
+    assert (mail.state, mail.reason) == ("approved", "")
+    text = parse(bytes(mail.raw)).text
+    assert "We could not test this patch: it does not apply to the culprit." in " ".join(text.split())
+    assert "> error: patch failed: mm/vmscan.c:1" in text
+    report.refresh_from_db()
+    assert report.awaited == "author"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("does-not-build", "v9.1-rc2 does not build with it"),
+        ("does-not-boot", "v9.1-rc2 does not boot with it"),
+        ("test-fails", "the test fails on v9.1-rc2 with it"),
+    ],
+)
+def test_what_a_runner_could_not_do_is_said(
+    world: World, report: Report, runner: Any, outcome: str, words: str
+) -> None:
+    ask(world, report)
+    job = opened(world)
+    claimed = runner("claim", {})[1]
+    result = {"schema": "perf-job-result/1", "lease": claimed["lease"], "outcome": outcome}
+    status, _ = runner(f"{job.pk}/result", {**result, "base": {"describe": "v9.1-rc2"}, "detail": "make: *** [all]"})
+    assert status == 200
+    [mail] = answers(world)
+    assert words in " ".join(mail.body.split())
+    assert "> make: *** [all]" in mail.body
+    report.refresh_from_db()
+    assert report.awaited == "author"
+
+
+@pytest.mark.parametrize(
+    ("new", "words"), [(70.0, "makes no measurable difference"), (40.0, "makes things worse"), (85.0, "recovers 50%")]
+)
+def test_what_does_not_cure_gets_no_tag(world: World, report: Report, runner: Any, new: float, words: str) -> None:
+    Finding.objects.filter(report=report, headline=True).update(old_mean=100.0, new_mean=70.0)
+    ask(world, report)
+    job = opened(world)
+    claimed = runner("claim", {})[1]
+    assert runner(f"{job.pk}/result", measured(claimed, 70.0, new))[0] == 200
+    [mail] = answers(world)
+    assert words in mail.body
+    assert "Tested-by" not in mail.body
+    report.refresh_from_db()
+    assert report.awaited == "author"
+
+
+def test_a_lease_runs_out_and_another_runner_takes_over(world: World, report: Report, runner: Any) -> None:
+    ask(world, report)
+    job = opened(world)
+    _, first = runner("claim", {"runner": "a", "seconds": 60})
+    assert runner("claim", {"runner": "b"}) == (204, None)
+    assert runner(f"{job.pk}/extend", {"lease": first["lease"], "seconds": 120})[0] == 200
+    LabJob.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert runner(f"{job.pk}/extend", {"lease": first["lease"]})[0] == 409
+    status, second = runner("claim", {"runner": "b"})
+    assert (status, second["runner"]) == (200, "b")
+    status, answer = runner(f"{job.pk}/result", measured(first, 70, 100))
+    assert (status, "another runner has the job" in answer["error"]) == (409, True)
+    assert runner(f"{job.pk}/release", {"lease": second["lease"]})[0] == 200
+    assert runner("claim", {"runner": "c"})[0] == 200  # for the third time, which is the last
+    LabJob.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert runner("claim", {"runner": "d"}) == (204, None)
+
+
+def test_a_late_result_counts_if_nobody_else_took_the_job(world: World, report: Report, runner: Any) -> None:
+    ask(world, report)
+    job = opened(world)
+    _, claimed = runner("claim", {})
+    LabJob.objects.update(lease_until=timezone.now() - timedelta(days=1))
+    assert runner(f"{job.pk}/result", measured(claimed, 70, 100))[0] == 200
+
+
+def test_what_nobody_waits_for_is_withdrawn(world: World, report: Report, runner: Any) -> None:
+    ask(world, report)
+    job = opened(world)
+    _, claimed = runner("claim", {})
+    event = EventData("a", EventKind.EXPECTED, world.later(), role=Role.AUTHOR, actor="toni")
+    event_log.record([event_log.event_row(report, event, world.now)])
+    assert open_jobs(world.identity, [], world.now) == 0
+    job.refresh_from_db()
+    assert job.state == "withdrawn"
+    status, answer = runner(f"{job.pk}/result", measured(claimed, 70, 100))
+    assert (status, "nobody waits for it any more" in answer["error"]) == (409, True)
+    assert not Event.objects.filter(result=job.name).exists()
+
+
+def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(world: World, report: Report, runner: Any) -> None:
+    world.identity = BotIdentity(address=world.identity.address)  # the default policy
+    world.post(LEE, f"Can you test this patch?\n\n{DIFF}", to=message_id(report))
+    world.read()
+    open_jobs(world.identity, [world.directory / "linux.git"], world.now)
+    if not LabJob.objects.exists():  # a stranger's request is not even a request
+        return
+    assert runner("claim", {}) == (204, None)
+    status, claimed = runner("claim", {"unproven": True})
+    assert (status, claimed["proven"]) == (200, False)
+    assert runner(f"{claimed['id']}/result", measured(claimed, 70, 100))[0] == 200
+    [mail] = answers(world)
+    assert LEE.email not in [each.email for each in parse(bytes(mail.raw)).to]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("claim", [], "expected a JSON object"),
+        ("claim", b"{", "invalid JSON"),
+        ("claim", {"seconds": 5}, "seconds: expected a whole number from 60 to 604800"),
+        ("claim", {"seconds": True}, "seconds"),
+        ("claim", {"machines": "m1"}, "machines: expected a list of names"),
+        ("claim", {"machines": [1]}, "machines"),
+        ("claim", {"runner": ""}, "runner: expected a name"),
+        ("claim", {"unproven": 1}, "unproven: expected true or false"),
+        ("{pk}/result", {}, "'schema' is a required property"),
+        ("{pk}/result", {"schema": "perf-job-result/1", "lease": "x", "outcome": "burnt"}, "/outcome"),
+        ("{pk}/result", {"schema": "perf-job-result/1", "lease": "x", "outcome": "measured"}, "measurements"),
+        ("{pk}/result", {**MEASURED, "measurements": [{"metric": "m", "without": [1, 2], "with": [1, 2]}]}, "expected"),
+        ("{pk}/result", {**MEASURED, "measurements": [{"metric": "m", "without": [1], "with": [1, 2]}]}, "/0/without"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(world: World, report: Report, runner: Any, path: str, body: Any, words: str) -> None:
+    ask(world, report)
+    job = opened(world)
+    status, answer = runner(path.format(pk=job.pk), body)
+    assert status == 400
+    assert words in json.dumps(answer)
+    job.refresh_from_db()
+    assert job.state == "waiting"
+
+
+def test_only_a_key_for_jobs_opens_the_door(world: World, report: Report, runner: Any, client: Client) -> None:
+    ask(world, report)
+    job = opened(world)
+    _, other = api_keys.create("results only", [Scope.RESULTS], "*", timezone.now())
+    for path in ("claim", f"{job.pk}/extend", f"{job.pk}/release", f"{job.pk}/result"):
+        assert runner(path, {}, key="perfwork_wrong")[0] == 401
+        assert runner(path, {}, key=other)[0] == 403
+        assert client.get(f"/api/v1/jobs/{path}").status_code == 405
+    assert runner("999/result", {})[0] == 404
+    listed = client.get("/api/v1/jobs?state=waiting").json()
+    assert [each["title"] for each in listed] == [""]
+    assert "lease" not in listed[0]
+    assert client.get("/api/v1/jobs?state=burnt").status_code == 400
+
+
+# --- which patch is meant ---
+
+
+def posting(world: World, text: str = f"Scan less.\n\n---\n{DIFF}", **more: str) -> str:
+    name = more.pop("message_id", "posting@dev.example")
+    world.post(LEE, text, subject=more.pop("subject", "[PATCH] mm/vmscan: scan less"), message_id=name, **more)
+    return name
+
+
+def test_a_link_a_parent_a_candidate_a_branch(world: World, report: Report) -> None:
+    name = posting(world, to=message_id(report))
+    linked = ask(world, report, f"Could you please test https://lore.kernel.org/r/{name}/ ?")
+    found = requested_patch(linked.message_id)
+    assert (found.text, found.message_id, found.title) == (DIFF, name, "mm/vmscan: scan less")
+    elsewhere = ask(world, report, "Could you please test https://lore.kernel.org/r/far-away@else.example ?")
+    found = requested_patch(elsewhere.message_id)
+    assert (found.text, found.message_id) == ("", "far-away@else.example")
+    branch = ask(world, report, "Can you test git://git.example.org/mm.git scan-less please?")
+    assert requested_patch(branch.message_id).branch == "git://git.example.org/mm.git scan-less"
+    world.post(DANA, "Can you test this one?", to=name)
+    world.read()
+    below = Message.objects.order_by("-pk")[0]
+    assert requested_patch(below.message_id).text == DIFF
+    plain = ask(world, report, "Can you test the fix?")
+    assert requested_patch(plain.message_id, candidate=name).text == DIFF
+    assert requested_patch(plain.message_id).text == ""
+    assert requested_patch("never-seen@x").text == ""
+
+
+def test_the_base_that_a_patch_names_and_a_series(world: World, report: Report) -> None:
+    base = "1" * 40
+    name = posting(world, f"Scan less.\n---\n{DIFF}\nbase-commit: {base}\n", to=message_id(report))
+    series = posting(world, to=message_id(report), subject="[PATCH v2 2/3] mm: x", message_id="second@dev.example")
+    world.read()
+    assert requested_patch(name).base == base
+    assert (requested_patch(name).in_series, requested_patch(series).in_series) == (False, True)
+
+
+def test_of_two_proposals_for_one_file_the_first_is_meant(world: World, report: Report) -> None:
+    asking = ask(world, report, f"Can you test this patch?\n\n{DIFF}\nor else\n\n{STALE}")
+    assert requested_patch(asking.message_id).text == DIFF
+
+
+def test_a_broken_tree_or_none_leaves_the_patch_unchecked(world: World, report: Report) -> None:
+    ask(world, report)
+    (world.directory / "broken.git").mkdir()
+    open_jobs(world.identity, [world.directory / "broken.git"], world.now)
+    job = LabJob.objects.get()
+    assert (job.state, job.applies) == ("waiting", None)
+    assert open_jobs(world.identity, [], world.now) == 0
+
+
+def test_checking_writes_no_file_of_the_tree(world: World, report: Report) -> None:
+    tree = world.directory / "linux.git"
+    before = sorted((path, path.stat().st_mtime_ns) for path in tree.rglob("*") if path.is_file())
+    ask(world, report, f"Can you test this patch?\n\n{DIFF.replace('mm/vmscan.c', '../../etc/passwd')}")
+    opened(world)
+    after = sorted((path, path.stat().st_mtime_ns) for path in tree.rglob("*") if path.is_file())
+    assert after == before
+
+
+def test_two_runners_at_once_get_a_job_each(world: World, report: Report) -> None:
+    second = world.report("mm: second", "b" * 40, id="second")
+    for each in (report, second):
+        ask(world, each)
+    open_jobs(world.identity, [], world.now)
+    rows = lab_jobs.claimable(world.now)
+    first = lab_jobs.claim(rows, "a", world.now, timedelta(minutes=5))
+    other = lab_jobs.claim(rows, "b", world.now, timedelta(minutes=5))
+    assert first
+    assert other
+    assert first.pk != other.pk
+    assert lab_jobs.claim(rows, "c", world.now, timedelta(minutes=5)) is None
+
+
+def test_the_example_runner_says_what_is_wrong(world: World) -> None:
+    script = Path(rejected_input.__file__).parents[2] / "fixtures" / "runner.py"
+    run = ["python3", str(script), "--url", "http://127.0.0.1:9", "--tree", "none"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "runner: no job could be claimed: 0" in done.stderr

@@ -1,0 +1,98 @@
+"""The lab's jobs: the only writer. A runner claims one by a lease, extends it, and hands in one result."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from tracker.domain.lab_debts import Debt
+from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState
+from tracker.models import LabJob, Report
+
+MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
+
+
+def open_job(report: Report, debt: Debt, now: datetime, **columns: Any) -> LabJob | None:
+    """Open the job for a request; None if there is one already."""
+    job, created = LabJob.objects.get_or_create(
+        report=report,
+        event_key=debt.event.key,
+        defaults={"request": debt.request, "due_at": debt.due_at, "opened_at": now, **columns},
+    )
+    return job if created else None
+
+
+def withdraw_all_but(owed: Collection[tuple[int, str]], states: Sequence[JobState]) -> int:
+    """Withdraw the jobs in these states whose request is not in `owed` (report and event key); return how many."""
+    rows = LabJob.objects.filter(state__in=states).values_list("pk", "report", "event_key")
+    gone = [pk for pk, report, key in rows if (report, key) not in owed]
+    return LabJob.objects.filter(pk__in=gone, state__in=states).update(state=JobState.WITHDRAWN)
+
+
+def claimable(now: datetime, machines: Sequence[str] = (), *, unproven: bool = False) -> QuerySet[LabJob]:
+    """Return the jobs that a runner may take now: with a patch that may apply, the most urgent first.
+
+    `machines`: those of the runner, empty for any; `unproven`: also those that somebody asked for whom nothing proves.
+    """
+    free = Q(state=JobState.WAITING) | Q(state=JobState.CLAIMED, lease_until__lt=now)
+    rows = LabJob.objects.filter(free, attempts__lt=MOST_ATTEMPTS).exclude(applies=False)
+    rows = rows.exclude(patch_mail="", branch="")
+    if machines:
+        rows = rows.filter(report__machine__in=machines)
+    return (rows if unproven else rows.filter(proven=True)).order_by("due_at", "pk")
+
+
+def claim(rows: QuerySet[LabJob], runner: str, now: datetime, lease: timedelta) -> LabJob | None:
+    """Claim the first of some claimable jobs; None if there is none. Of two runners, one gets it."""
+    for pk in rows.values_list("pk", flat=True)[:20]:
+        token = secrets.token_hex(16)
+        taken = (
+            rows.order_by()
+            .filter(pk=pk)
+            .update(
+                state=JobState.CLAIMED,
+                runner=runner,
+                lease_token=token,
+                lease_until=now + lease,
+                attempts=F("attempts") + 1,
+            )
+        )
+        if taken:
+            return LabJob.objects.select_related("report__culprit").get(pk=pk)
+    return None
+
+
+def extend(pk: int, token: str, now: datetime, lease: timedelta) -> bool:
+    """Extend the lease of a claimed job; False if it is lost, or if nobody waits for the job any more."""
+    return bool(_held(pk, token).filter(lease_until__gte=now).update(lease_until=now + lease))
+
+
+def release(pk: int, token: str) -> bool:
+    """Give a claimed job back, for another runner; False if the lease is lost."""
+    return bool(_held(pk, token).update(state=JobState.WAITING, runner="", lease_token="", lease_until=None))
+
+
+def finish(job: LabJob, outcome: JobOutcome, detail: str, now: datetime, payload: str = "", token: str = "") -> bool:
+    """End a job, once: by the runner that holds it, or without a token by ourselves. Returns False if it is lost.
+
+    A result that comes late is taken as long as no other runner has claimed the job.
+    """
+    rows = _held(job.pk, token) if token else LabJob.objects.filter(pk=job.pk, state=JobState.WAITING)
+    columns = {"outcome": outcome, "detail": detail[:1000], "payload": payload, "finished_at": now}
+    if not rows.update(state=JobState.DONE, lease_until=None, **columns):
+        return False
+    job.refresh_from_db()
+    return True
+
+
+def _held(pk: int, token: str) -> QuerySet[LabJob]:
+    return LabJob.objects.filter(pk=pk, lease_token=token, state=JobState.CLAIMED).exclude(lease_token="")
+
+
+def unfinished() -> QuerySet[LabJob]:
+    """Return the jobs that wait, or that a runner has."""
+    return LabJob.objects.filter(state__in=UNFINISHED)
