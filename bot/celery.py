@@ -16,6 +16,7 @@ ROUTES = {
     "send_mail": "mail",
     "send_links": "web",  # somebody waits at a page
     "compose_reminders": "mail",
+    "suggest_closings": "results",
     "take_results": "results",
     "read_archives": "archives",
     "read_archive": "archives",
@@ -60,8 +61,8 @@ app.conf.beat_schedule = {
         *(["ask_second_opinions"] if settings.PERFWORK_READER_URL else []),
     )
 }
-app.conf.beat_schedule["compose_reminders"] = {
-    "task": "compose_reminders",
-    "schedule": max(HOUR, settings.PERFWORK_PERIOD),  # days count here, not seconds
-    "options": {"expires": HOUR},
+# Where days count, and not seconds.
+app.conf.beat_schedule |= {
+    name: {"task": name, "schedule": max(HOUR, settings.PERFWORK_PERIOD), "options": {"expires": HOUR}}
+    for name in ("compose_reminders", "suggest_closings")
 }

@@ -40,6 +40,7 @@ from bot.results.drop_directory import take_dropped
 from bot.results.storage.curve_building import extend_curves
 from bot.runtime.leases import service_lease
 from bot.upstream.tracking.follow import Patience, follow
+from tracker.services import closing
 from tracker.services.clock import database_now
 
 SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
@@ -66,6 +67,12 @@ def compose_mail() -> None:
 def compose_reminders() -> int:
     """Compose reminders that are due, and cancel those that are not any more. Return how many were composed."""
     return reminders.compose_reminders(bot_identity(), timezone.now(), compose_config())
+
+
+@shared_task(name="suggest_closings")
+def suggest_closings() -> int:
+    """Suggest to close what may be closed by now. Return how many suggestions are new."""
+    return closing.suggest_closings(timezone.now())
 
 
 @shared_task(name="take_results")
