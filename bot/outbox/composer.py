@@ -25,6 +25,7 @@ from tracker.domain.events import CLOSED, State, Verdict
 from tracker.models import Correspondent, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
+from tracker.services.accounts.maintainers import learn_maintainers
 from tracker.services.report_summary import refresh
 
 AT_ONCE = 1000
@@ -98,6 +99,8 @@ class _Round:
         with transaction.atomic():
             if not writer.insert(report, mail, Purpose.REPORT, start, newest, held):
                 return False  # another worker was faster
+            people = (*mail.recipients.to, *mail.recipients.cc)
+            learn_maintainers(report.subsystem, [each.email for each in people if each.why.startswith("maintainer")])
             known = person_keys((*mail.to, *mail.cc))
             Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, recipients=known)
         return True

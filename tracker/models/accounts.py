@@ -134,3 +134,16 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Maintainer(models.Model):
+    """Who is listed in MAINTAINERS for a subsystem of which a report was composed."""
+
+    address = models.TextField()
+    subsystem = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["address", "subsystem"], name="a_subsystem_has_each_once")]
+
+    def __str__(self) -> str:
+        return f"{self.address} of {self.subsystem}"

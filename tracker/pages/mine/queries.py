@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import QueryDict
 
-from tracker.domain.events import OPEN, Awaited
-from tracker.models import Report
+from tracker.domain.events import OPEN, Awaited, Verdict
+from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.pages.triage.queries import BOTH, TriageSection, section
 from tracker.pages.triage.query import TriageQuery
+from tracker.services.accounts.maintainers import subsystems_of
+from tracker.services.accounts.roles import SEND
+
+DRAFTS = 20  # mails on the page
 
 
-def sections(user: User, now: datetime) -> Sequence[TriageSection]:
-    """Return what awaits somebody's answer, what is assigned to them, and the rest of their culprits that are open."""
+@dataclass(frozen=True, slots=True)
+class MinePage:
+    """`subsystems`: those with open regressions that MAINTAINERS lists the person for; `drafts`: mails that they may
+    approve.
+    """
+
+    sections: Sequence[TriageSection]
+    subsystems: Sequence[str]
+    drafts: Sequence[OutgoingMail]
+
+
+def mine(user: User, now: datetime) -> MinePage:
+    """Return what awaits somebody, what is assigned to them, their culprits, their subsystems and their drafts."""
     address = user.email.lower()
     own = Q(author=address) if address else Q(pk__in=())
+    subsystems = subsystems_of(address)  # a subquery
     reports = Report.objects.filter(state__in=sorted(OPEN))
     awaits = own & Q(awaited=Awaited.AUTHOR.value)
+    maintained = reports.filter(subsystem__in=subsystems, verdict=Verdict.REGRESSION).exclude(own)
     query = TriageQuery.from_query(QueryDict("improvements=on"), now)
-    return [
+    sections = [
         section("awaiting", "Awaiting your answer", reports.filter(awaits), query, now, BOTH),
         section("assigned", "Assigned to you", reports.filter(assignee=user.get_username()), query, now, BOTH),
         section("culprits", "Your other open culprits", reports.filter(own).exclude(awaits), query, now, BOTH),
+        section("subsystems", "Open in your subsystems", maintained, query, now, BOTH),
     ]
+    names = sorted({row.subsystem for row in sections[-1].rows})
+    drafts = OutgoingMail.objects.filter(state=OutgoingState.COMPOSED).defer("raw", "body").order_by("pk")
+    return MinePage(sections, names, list(drafts[:DRAFTS]) if user.has_perm(SEND) else [])

@@ -19,7 +19,7 @@ from tracker.services.accounts.roles import CHANGE_REPORTS
 def mine(request: HttpRequest) -> HttpResponse:
     """Show the reports that somebody wrote the culprit of or has to look at."""
     assert isinstance(request.user, User)
-    sections = queries.sections(request.user, timezone.now())
+    page = queries.mine(request.user, timezone.now())
     may_change = request.user.has_perm(CHANGE_REPORTS)
-    context = {"sections": sections, "has_rows": any(each.rows for each in sections)}
+    context = {"page": page, "has_rows": any(each.rows for each in page.sections)}
     return render(request, "mine/mine.html", {**context, "may_change": may_change, "actions": ACTION_KEYS})
