@@ -36,6 +36,7 @@ from bot.outbox.due_mail import has_due, is_busy
 from bot.outbox.follow_ups import compose_follow_ups
 from bot.outbox.sender import ENDS_A_ROUND, send_due
 from bot.outbox.sign_in_mail import mail_links
+from bot.outbox.subscriptions import compose_subscriptions
 from bot.results.drop_directory import take_dropped
 from bot.results.storage.curve_building import extend_curves
 from bot.runtime.leases import service_lease
@@ -56,6 +57,7 @@ def compose_mail() -> None:
     approve_first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
     compose_due(bot_identity(), now, approve_first=approve_first, config=compose_config())
     compose_follow_ups(bot_identity(), now, approve_first=approve_first, config=compose_config())
+    compose_subscriptions(bot_identity(), now, compose_config(), approve_first=approve_first)
     if settings.PERFWORK_DIGEST:
         try:
             compose_week(bulletin_config(), now, approve_first=approve_first)

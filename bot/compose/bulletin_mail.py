@@ -41,8 +41,7 @@ def compose_bulletin(
     kept = tuple(each for each in recipients if each.email not in reasons)
     left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in reasons.items())
     page = f"{identity.base_url}{bulletin.page}"
-    text = _MARK.sub(r" \g<0>", bulletin.text.strip("\n"))  # programs take "-- " for the start of the signature
-    context = {"text": text, "page": page, "bot": one_line(identity.name, 60)}
+    context = {"text": guarded_signature(bulletin.text), "page": page, "bot": one_line(identity.name, 60)}
     return ComposedMail(
         message_id=message_id(now, tag, identity, bulletin.purpose),
         sender=Address(identity.name, identity.address),
@@ -54,3 +53,8 @@ def compose_bulletin(
         report_tag=tag,
         page=page,
     )
+
+
+def guarded_signature(text: str) -> str:
+    """Return a text of ours without lines that programs take for the start of the signature."""
+    return _MARK.sub(r" \g<0>", text.strip("\n"))

@@ -48,6 +48,7 @@ class ComposedMail:
     submitted: str = "auto-generated"  # RFC 3834: this or "auto-replied"
     attachments: tuple[Attachment, ...] = ()
     page: str = ""  # the page that it must link to, if that is not its report's
+    unsubscribe: str = ""  # the URL that ends it by one click (RFC 8058)
 
     @property
     def to(self) -> tuple[Address, ...]:
@@ -79,7 +80,10 @@ def to_bytes(mail: ComposedMail) -> bytes:
         message["References"] = " ".join(f"<{each}>" for each in mail.references)
     message["Auto-Submitted"] = mail.submitted
     message["X-Perfwork-Report"] = mail.report_tag
-    message["List-Unsubscribe"] = f"<mailto:{mail.reply_to.email}?subject=unsubscribe>"  # RFC 2369
+    mailto = f"<mailto:{mail.reply_to.email}?subject=unsubscribe>"  # RFC 2369
+    message["List-Unsubscribe"] = f"<{mail.unsubscribe}>, {mailto}" if mail.unsubscribe else mailto
+    if mail.unsubscribe:
+        message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message.set_content(mail.body, charset="utf-8", cte="7bit" if mail.body.isascii() else "8bit")
     # The library picks a random boundary; ours is fixed, so that the same mail gives the same bytes.
     boundary = f"=_{hashlib.sha256(mail.message_id.encode()).hexdigest()[:32]}"

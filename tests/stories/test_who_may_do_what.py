@@ -107,7 +107,8 @@ def test_no_form_of_another_site_does_anything(people: dict[str, Client]) -> Non
     client = Client(enforce_csrf_checks=True)
     client.force_login(User.objects.get(username="operator"))
     for name, route in patterns(get_resolver().url_patterns):
-        if not route.startswith("api/"):
+        # Whoever unsubscribes has no cookies (RFC 8058): the token of the mail is the proof, and the forged one does nothing.
+        if not route.startswith(("api/", "unsubscribe/")):
             assert client.post(path_of(route)).status_code in (403, 405), name
 
 

@@ -61,3 +61,8 @@ class ApiKeyAdmin(ReadOnly):
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)
+
+
+@admin.register(models.Subscription)
+class SubscriptionAdmin(ReadOnly):
+    list_display = ("owner", "query", "often", "mailed_until")

@@ -44,7 +44,7 @@ def suggestions(text: str, names: Mapping[str, Sequence[str]]) -> list[SearchSug
         return []
     else:
         found = [each for kind in names for each in named(kind, begun, names[kind])]
-    offered = [SearchSuggestion(f"{before}{minus}{each.kind}:{_quoted(each.name)}", each.kind) for each in found]
+    offered = [SearchSuggestion(f"{before}{minus}{each.kind}:{field_value(each.name)}", each.kind) for each in found]
     if not field:
         begins = [each for each in FIELDS if each.startswith(begun.lower())]
         offered = [SearchSuggestion(f"{before}{minus}{each}:", "field") for each in begins] + offered
@@ -67,5 +67,6 @@ def _matching(begun: str, names: Sequence[str]) -> Iterator[str]:
         yield from (name for name in names if name not in known and part.search(name.lower()))
 
 
-def _quoted(name: str) -> str:
+def field_value(name: str) -> str:
+    """Return a name as the value of a field, in quotes if it has spaces."""
     return f'"{name}"' if re.search(r"\s", name) else name

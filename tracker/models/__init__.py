@@ -5,11 +5,13 @@ from tracker.models.accounts import (
     Correspondent,
     Mailing,
     Maintainer,
+    Often,
     PasswordAttempt,
     SavedView,
     Session,
     SignIn,
     SigningKey,
+    Subscription,
 )
 from tracker.models.curves import Curve, CurveBuild, CurveChange, CurveSegment
 from tracker.models.git import Commit, Landing, Tree
@@ -80,6 +82,7 @@ __all__ = [
     "Message",
     "Metric",
     "Mirror",
+    "Often",
     "OutgoingMail",
     "OutgoingState",
     "Parameter",
@@ -107,6 +110,7 @@ __all__ = [
     "Study",
     "StudyKernel",
     "StudyKind",
+    "Subscription",
     "Suggestion",
     "Suite",
     "TextRevision",

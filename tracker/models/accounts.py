@@ -147,3 +147,31 @@ class Maintainer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.address} of {self.subsystem}"
+
+
+class Often(models.TextChoices):
+    """How often a subscription is mailed, if anything has changed."""
+
+    AT_ONCE = "at once"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+
+
+class Subscription(models.Model):
+    """What somebody asked to get by mail: the changed reports of a search, or the escalations if `query` is empty."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="subscriptions")
+    query = models.TextField(blank=True)
+    often = models.TextField(choices=Often.choices, default=Often.DAILY)
+    created_at = models.DateTimeField()
+    mailed_until = models.DateTimeField(help_text="changes until then were mailed, or are older than the subscription")
+
+    class Meta:
+        ordering = ["query", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "query"], name="a_subscription_is_made_once"),
+            models.CheckConstraint(condition=models.Q(often__in=Often.values), name="subscription_often_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.query or "escalations"

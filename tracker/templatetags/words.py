@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from tracker.charts import curve
 from tracker.charts.sparkline import paths
 from tracker.domain import formats
+from tracker.domain.search_suggestions import field_value
 from tracker.models import Finding
 from tracker.pages.reports.headline import headline
 from tracker.pages.triage.controls import Controls
@@ -150,3 +151,9 @@ def split(text: str) -> list[str]:
 def b4_mbox(message_id: str) -> str:
     """Return the command that fetches a thread, for a shell: a Message-ID is anybody's text."""
     return shlex.join(["b4", "mbox", *(["--"] if message_id.startswith("-") else []), message_id])
+
+
+@register.filter
+def search_value(name: str) -> str:
+    """Return a name as the value of a field in a search, in quotes if it has spaces."""
+    return field_value(name)

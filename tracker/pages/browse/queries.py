@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from tracker.pages.measurements.queries import curves_of
 from tracker.pages.triage.counts import COUNTED, KEEP, Counts
 from tracker.pages.triage.counts import MOST as OFFERED
 from tracker.pages.triage.counts import Count as ValueCount
-from tracker.pages.triage.queries import TriageSection, section
+from tracker.pages.triage.queries import TriageSection, listed, section
 from tracker.pages.triage.query import TriageQuery
 from tracker.services.report_summary import clipped
 
@@ -56,21 +56,40 @@ def names(kind: str) -> Sequence[tuple[str, int]]:
 
 def page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
     """Return the page of one name; raise Http404 if it is unknown."""
-    if "\0" in name:  # no database stores NUL, so no name has it
-        raise Http404(f"there is no such {kind}")
-    name = name.lower() if kind == "author" else name
-    reports = Report.objects.filter(**{kind: clipped(name)})
+    name, reports = _reports(kind, name)
     machine = Machine.objects.filter(name=name).first() if kind == "machine" else None
     metric = Metric.objects.filter(name=name).first() if kind == "metric" else None
-    has_state_filter = "state" in query.active_filters or "state!" in query.active_filters
-    listed = reports if has_state_filter else reports.filter(state__in=sorted(OPEN))
-    found = section("merged", "Reports" if has_state_filter else "Open reports", listed, query, now)
+    shown = _shown(reports, query)
+    found = section("merged", "Reports" if shown is reports else "Open reports", shown, query, now)
     newest = _newest(reports)
     past = record(map(_past, newest))
     if not (past.total.reports or machine or metric):
         raise Http404(f"there is no {kind} {name[:200]}")
     curves = curves_of(kind, name) if kind in ("metric", "machine") else []
     return BrowsePage(kind, name, found, past, machine, metric, curves, _counts(newest))
+
+
+def exported(
+    kind: str, name: str, query: TriageQuery, absolute: Callable[[str], str]
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return a name and its reports as values; raise Http404 if no report has it."""
+    name, reports = _reports(kind, name)
+    if not reports.exists():
+        raise Http404(f"there is no {kind} {name[:200]}")
+    return name, listed(_shown(reports, query), query, absolute)
+
+
+def _reports(kind: str, name: str) -> tuple[str, QuerySet[Report]]:
+    if "\0" in name:  # no database stores NUL, so no name has it
+        raise Http404(f"there is no such {kind}")
+    name = name.lower() if kind == "author" else name
+    return name, Report.objects.filter(**{kind: clipped(name)})
+
+
+def _shown(reports: QuerySet[Report], query: TriageQuery) -> QuerySet[Report]:
+    """Return those that are open, unless a filter asks for states."""
+    has_state_filter = "state" in query.active_filters or "state!" in query.active_filters
+    return reports if has_state_filter else reports.filter(state__in=sorted(OPEN))
 
 
 def _newest(reports: QuerySet[Report]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A triage table beside its page: JSON, CSV, text of 78 columns, Markdown, and an Atom feed; with its filters."""
+"""Tables of reports beside their pages: JSON, CSV, text of 78 columns, Markdown, and an Atom feed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ from tracker.domain.spreadsheet import safe_cell
 WIDTH = 78  # columns
 _INDENT = " " * 8
 Rows = Sequence[Mapping[str, Any]]
-Sections = Mapping[str, Rows]  # "merged" and "shift_left", as `report_json` returns reports
-TITLES = {"merged": "Merged in this release", "shift_left": "Shift-left: reported from other trees"}
+# "merged" and "shift_left" of a release, or "reports"; as `report_json` returns reports.
+Sections = Mapping[str, Rows]
+TITLES = {
+    "merged": "Merged in this release",
+    "shift_left": "Shift-left: reported from other trees",
+    "reports": "Reports",
+}
 _CSV = (
     *("section", "culprit", "culprit_title", "subsystem", "verdict", "state", "status", "awaited", "metric", "suite"),
     *("scenario", "machine", "base", "change", "change_pct", "landing", "fix_sha", "fix_title", "fix_landing"),
@@ -29,7 +34,8 @@ _CSV = (
 
 
 def as_json(title: str, sections: Sections, url: str) -> bytes:
-    return orjson.dumps({"release": title, "url": url, **sections}, option=orjson.OPT_UTC_Z)
+    named = "title" if "reports" in sections else "release"
+    return orjson.dumps({named: title, "url": url, **sections}, option=orjson.OPT_UTC_Z)
 
 
 def as_csv(title: str, sections: Sections, url: str) -> bytes:
@@ -54,16 +60,21 @@ def _cell(value: object) -> object:
 def as_text(title: str, sections: Sections, url: str) -> bytes:
     lines = [f"Kernel performance regressions of {title}", *([url] if len(url) <= WIDTH else [])]
     for section, rows in sections.items():
-        lines += ["", f"{TITLES[section]} ({len(rows)})", ""]
-        for row in rows:
-            lines += [
-                *_wrapped(f"{_change(row)}  {row['culprit'][:10]} {_name(row)}"),
-                *_wrapped(row["status"], "        "),
-            ]
-            lines += [*_wrapped(_place(row), "        "), ""]
-        if not rows:
-            lines += ["none", ""]
+        lines += ["", f"{TITLES[section]} ({len(rows)})", "", reports_text(rows) or "none"]
     return ("\n".join(lines).rstrip() + "\n").encode()
+
+
+def reports_text(rows: Rows) -> str:
+    """Return reports as paragraphs of 78 columns; "" for none."""
+    paragraphs = [
+        [
+            *_wrapped(f"{_change(row)}  {row['culprit'][:10]} {_name(row)}"),
+            *_wrapped(row["status"], _INDENT),
+            *_wrapped(_place(row), _INDENT),
+        ]
+        for row in rows
+    ]
+    return "\n\n".join("\n".join(lines) for lines in paragraphs)
 
 
 def as_markdown(title: str, sections: Sections, url: str) -> bytes:
@@ -82,7 +93,9 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
     """Return a feed of the reports, the last changed first; an entry is updated when its report changes."""
     rows = {row["url"]: row for rows in sections.values() for row in rows}.values()
     newest = datetime(1970, 1, 1, tzinfo=UTC)
-    feed = Atom1Feed(f"Perfwork: {title}", url, "Kernel performance reports", feed_url=f"{url}.atom", language="en")
+    feed = Atom1Feed(
+        f"Perfwork: {title}", url, "Kernel performance reports", feed_url=_feed_address(url), language="en"
+    )
     for row in sorted(rows, key=lambda row: row["changed_at"] or newest, reverse=True):
         feed.add_item(
             title=_printable(f"{_change(row)} {row['culprit'][:10]} {_name(row)}"),
@@ -93,6 +106,12 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
             updateddate=row["changed_at"] or newest,
         )
     return str(feed.writeString("utf-8")).encode()
+
+
+def _feed_address(page: str) -> str:
+    """Return the address of the feed beside a page, with the page's query."""
+    path, mark, query = page.partition("?")
+    return f"{path}.atom{mark}{query}"
 
 
 FORMS: Mapping[str, tuple[str, Callable[[str, Sections, str], bytes]]] = {

@@ -102,6 +102,13 @@ def exported(version: str, query: TriageQuery, absolute: Callable[[str], str]) -
     return found
 
 
+def listed(reports: QuerySet[Report], query: TriageQuery, absolute: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Return reports as values, in the order that the query asks for; at most LIMIT."""
+    known = directions()
+    found = query.keys.sorted(query.filtered(reports).select_related("culprit", "tree"))
+    return [report_json(each, known, absolute) for each in found[:LIMIT]]
+
+
 def chosen(keys: Iterable[int], now: datetime) -> list[lines.TriageRow]:
     """Return the rows of these reports as they are now."""
     found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*lines.COLUMNS)

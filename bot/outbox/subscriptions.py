@@ -1,0 +1,101 @@
+"""Compose the mails of subscriptions: what has changed since the last one, only to who asked for it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.urls import reverse
+
+from bot.compose.policy.action import Action
+from bot.compose.policy.policy import PolicyDecision
+from bot.compose.subscription_mail import SubscriptionNews, compose_subscription
+from bot.mail.addresses import Address
+from bot.mail.identity import BotIdentity
+from bot.outbox.context.compose_config import ComposeConfig
+from bot.outbox.context.policy_context import excluded_addresses
+from bot.outbox.writer import OutboxWriter
+from tracker.domain.english import counted
+from tracker.domain.search_query import parse
+from tracker.models import Often, Purpose, Subscription
+from tracker.pages.escalations.queries import escalations
+from tracker.pages.report_json import directions, report_json
+from tracker.pages.search.queries import matching
+from tracker.pages.triage.exports import reports_text
+from tracker.services import subscriptions
+
+AT_ONCE = 200  # subscriptions in a round
+MOST = 50  # reports in one mail; the page has all
+log = logging.getLogger(__name__)
+
+
+def compose_subscriptions(identity: BotIdentity, now: datetime, config: ComposeConfig, *, approve_first: bool) -> int:
+    """Compose the mails that are due. Return how many. An error keeps no other from being composed."""
+    writer = OutboxWriter(identity, config, now)
+    decision = PolicyDecision(Action.APPROVE if approve_first else Action.SEND)
+    excluded = excluded_addresses(identity.aliases)
+    composed = 0
+    for row in subscriptions.due(now)[:AT_ONCE]:
+        try:
+            composed += _compose(row, writer, decision, excluded)
+        except Exception:  # a query that is no longer understood, or bad data of a report
+            log.exception("the mail of subscription %s could not be composed", row.pk)
+    return composed
+
+
+@transaction.atomic
+def _compose(row: Subscription, writer: OutboxWriter, decision: PolicyDecision, excluded: dict[str, str]) -> bool:
+    """Compose one mail, and note until when changes are mailed: by whichever worker is first."""
+    same = Subscription.objects.filter(pk=row.pk, mailed_until=row.mailed_until)
+    if not same.update(mailed_until=writer.now):
+        return False
+    news = _escalated(row, writer.now) if not row.query else _changed(row, writer)
+    if news is None:
+        return False
+    mail = compose_subscription(news, writer.identity, writer.now, excluded)
+    if not mail.to:
+        return False  # bounces, or wants no mail
+    start = writer.decide_start(mail, decision, foreign=[news.text, news.subject, news.what, news.person.name])
+    return writer.insert(None, mail, news.purpose, start)
+
+
+def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None:
+    """Return the reports of a search that have changed; None if none has."""
+    found = matching(parse(row.query)).filter(changed_at__gt=row.mailed_until, changed_at__lte=writer.now)
+    rows = list(found.select_related("culprit", "tree").order_by("-changed_at", "-pk")[: MOST + 1])
+    if not rows:
+        return None
+    known, base = directions(), writer.identity.base_url
+    shown = [report_json(each, known, lambda path: f"{base}{path}") for each in rows[:MOST]]
+    more = "\n\nMore have changed; the page has all." if len(rows) > MOST else ""
+    number = f"{MOST}+ reports" if more else counted(len(rows), "report")
+    page = f"{reverse('search')}?{urlencode({'q': row.query})}"
+    return _news(row, writer.now, f"{number} changed: {row.query}", reports_text(shown) + more, row.query, page)
+
+
+def _escalated(row: Subscription, now: datetime) -> SubscriptionNews | None:
+    """Return what needs attention; None if nothing does."""
+    found = escalations(now).escalations
+    if not found:
+        return None
+    parts = []
+    for each in found:
+        lines = [f"- {line.change} {line.sha[:10]} {line.subsystem}: {line.title}"[:76] for line in each.section.rows]
+        parts.append("\n".join([f"{each.section.heading} ({len(lines)})", each.reason, "", *lines]))
+    number = sum(len(each.section.rows) for each in found)
+    subject = f"{counted(number, 'regression')} that need attention"
+    return _news(row, now, subject, "\n\n".join(parts), "escalations", reverse("escalations"))
+
+
+def _news(row: Subscription, now: datetime, subject: str, text: str, what: str, page: str) -> SubscriptionNews:
+    owner = row.owner
+    assert isinstance(owner, User)
+    ends = reverse("unsubscribe", args=[subscriptions.token(row)])
+    purpose = f"{Purpose.BULLETIN}subscription {row.pk} {now:%Y-%m-%dT%H:%M:%S}"
+    often = "" if row.often == Often.AT_ONCE else f"{row.often.capitalize()}: "
+    return SubscriptionNews(
+        purpose, f"{often}{subject}", text, what, page, ends, Address(owner.get_full_name(), owner.email)
+    )
