@@ -9,7 +9,7 @@ from django.db import transaction
 from bot.lab.job_result import JobResult
 from bot.results.errors import RejectedInput
 from tracker.domain.events import Awaited, EventData, EventKind, Grade, Verdict
-from tracker.domain.lab_jobs import SENTENCES, JobOutcome
+from tracker.domain.lab_jobs import SENTENCES, JobOutcome, measured_metrics
 from tracker.domain.report_state.fold import fold
 from tracker.domain.statistics.significance import grade
 from tracker.models import Finding, LabJob
@@ -54,11 +54,15 @@ def _grade(job: LabJob, result: JobResult) -> Grade:
 
 def headline(job: LabJob) -> Finding:
     """Return the finding that a job measures again. Raises RejectedInput if the report has none."""
-    rows = job.report.findings.select_related("metric", "scenario", "machine")
-    found = rows.order_by("-headline", "pk").first()
+    found = _headline(job)
     if found is None:
         raise RejectedInput("result", "the report has no findings to compare it with")
     return found
+
+
+def _headline(job: LabJob) -> Finding | None:
+    rows = job.report.findings.select_related("metric", "scenario", "machine")
+    return rows.order_by("-headline", "pk").first()
 
 
 def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
@@ -82,6 +86,8 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
     event = made(kind)
     if fold(Verdict(report.verdict), [*events, event]).awaited is Awaited.REPORTER:
         event = made(EventKind.ANSWERED)
-    row = event_log.event_row(report, event, now, job.detail)
+    named = head.metric.name if (head := _headline(job)) else ""
+    numbers = next((str(each) for each in measured_metrics(job.payload) if each.name == named), "")
+    row = event_log.event_row(report, event, now, numbers or job.detail)
     row.notify_thread = event.kind not in NEWS  # those are mailed anyway
     event_log.record([row])

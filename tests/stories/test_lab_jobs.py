@@ -118,6 +118,12 @@ def test_the_whole_circle(world: World, report: Report, runner: Any, client: Cli
     assert answers(world) == [mail]  # once
     assert runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))[1]["status"] == "duplicate"
     assert "Nothing waits for the lab." in client.get("/lab/").content.decode()
+    page = client.get(f"/lab/job/{job.pk}/").content.decode()
+    for words in ("measured", "Dana Brook", "box-1", "+42.9%", f'href="/lab/patch/{asking.pk}"'):
+        assert words in page
+    timeline = client.get(f"/report/{report.culprit.sha}/").content.decode()
+    assert f'<a href="/lab/job/{job.pk}/">job/{job.pk}</a>' in timeline
+    assert "(+42.9%), 3 + 3 runs" in timeline
 
 
 def test_a_patch_that_does_not_apply_is_answered_in_one_line(world: World, report: Report, runner: Any) -> None:
@@ -270,6 +276,8 @@ def test_only_a_key_for_jobs_opens_the_door(world: World, report: Report, runner
     assert [each["title"] for each in listed] == [""]
     assert "lease" not in listed[0]
     assert client.get("/api/v1/jobs?state=burnt").status_code == 400
+    assert client.get(f"/lab/job/{job.pk}/").status_code == 200
+    assert client.get("/lab/job/999/").status_code == 404
 
 
 # --- which patch is meant ---

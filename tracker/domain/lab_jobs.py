@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from enum import StrEnum
+
+from tracker.domain import formats
+from tracker.domain.statistics.change import change_pct
+from tracker.domain.statistics.samples import summarise
 
 
 class JobState(StrEnum):
@@ -33,3 +39,28 @@ SENTENCES = {
     JobOutcome.NOT_BOOTED: "{base} does not boot with it",
     JobOutcome.NOT_RUN: "the test fails on {base} with it",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredMetric:
+    """One metric of a job's result: the samples without the patch, and with it."""
+
+    name: str
+    without: tuple[float, ...]
+    with_patch: tuple[float, ...]
+
+    @property
+    def change(self) -> float | None:
+        """The metric's own change in per cent."""
+        return change_pct(summarise(self.without).mean, summarise(self.with_patch).mean)
+
+    def __str__(self) -> str:
+        means = (formats.number(summarise(each).mean) for each in (self.without, self.with_patch))
+        change = "" if self.change is None else f" ({formats.signed_pct(self.change)})"
+        return f"{self.name}: {' → '.join(means)}{change}, {len(self.without)} + {len(self.with_patch)} runs"
+
+
+def measured_metrics(payload: str) -> list[MeasuredMetric]:
+    """Return what a stored result (perf-job-result/1, checked when it came in) says; none if nothing was measured."""
+    rows = json.loads(payload).get("measurements", []) if payload else []
+    return [MeasuredMetric(each["metric"], tuple(each["without"]), tuple(each["with"])) for each in rows]

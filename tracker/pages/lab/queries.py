@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+
 from tracker.domain.events import OPEN, Awaited, EventData, Verdict
 from tracker.domain.lab_debts import Debt, debts_of
+from tracker.domain.lab_jobs import MeasuredMetric, measured_metrics
 from tracker.models import Event, LabJob, Message, Report
 
 MOST = 200  # reports, those that have waited longest
@@ -73,3 +77,25 @@ def _row(
 ) -> LabRow:
     quote = next((each.quote for each in events if each.key == debt.event.key), "") or debt.event.remark
     return LabRow(report, debt, quote, mails.get(debt.event.message_id), debt.is_overdue(now), job)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """A job with the mail that asks, the mail with its patch, and what was measured."""
+
+    job: LabJob
+    asking: Message | None
+    patch: Message | None
+    measured: Sequence[MeasuredMetric]
+
+
+def job_page(pk: int) -> JobPage:
+    """Return the page of one job; raise Http404 if there is none."""
+    job = get_object_or_404(LabJob.objects.select_related("report__culprit"), pk=pk)
+    mails = {each.message_id: each for each in _named(job)}
+    return JobPage(job, mails.get(job.asked_in), mails.get(job.patch_mail), measured_metrics(job.payload))
+
+
+def _named(job: LabJob) -> QuerySet[Message]:
+    ids = {each for each in (job.asked_in, job.patch_mail) if each}
+    return Message.objects.filter(message_id__in=ids).defer("tables", "own_text", "source")

@@ -14,3 +14,9 @@ from tracker.pages.lab import queries
 def lab(request: HttpRequest) -> HttpResponse:
     """Show the requests that wait for the lab, the overdue ones first."""
     return render(request, "lab/lab.html", {"work": queries.work_list(timezone.now())})
+
+
+@require_safe
+def job(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show one job: who asked for what, what was measured, and what became of it."""
+    return render(request, "lab/job.html", {"page": queries.job_page(pk)})
