@@ -2,13 +2,18 @@
 // the next row. The forms work without this file too.
 "use strict";
 (() => {
-  const form = document.getElementById("desk");
-  const allRows = () => [...document.querySelectorAll("table.desk tbody tr[data-row]")];
-  const focusedRow = () => document.activeElement.closest?.("table.desk tbody tr[data-row]");
-  const rowByKey = (key) => document.querySelector(`table.desk tr[data-row="${key}"]`);
+  const form = document.getElementById("actions");
+  const allRows = () => [...document.querySelectorAll("table.triage tbody tr[data-row]")];
+  const focusedRow = () => document.activeElement.closest?.("table.triage tbody tr[data-row]");
+  const rowByKey = (key) => document.querySelector(`table.triage tr[data-row="${key}"]`);
   // The row itself, or the row that has replaced it after a change.
   const attached = (row) => (row && !row.isConnected && rowByKey(row.dataset.row)) || row;
   const checkbox = (row) => row?.querySelector('input[name="row"]');
+  const single = document.getElementById("single-lines"); // works without this file, but is not remembered then
+  if (single) {
+    single.checked = localStorage.getItem("single-lines") === "on";
+    single.addEventListener("change", () => localStorage.setItem("single-lines", single.checked ? "on" : ""));
+  }
   let lastRow = null; // the row that had the focus last
   let anchor = null; // the row that was selected last
   let pendingButton = null; // the button whose action still needs an argument
@@ -23,7 +28,7 @@
     const line = document.createElement("li");
     line.className = "wrong";
     line.textContent = text;
-    document.getElementById("told")?.prepend(line);
+    document.getElementById("feedback")?.prepend(line);
   };
   const moveBy = (step) => {
     const rows = allRows();
@@ -58,7 +63,7 @@
     requests = requests.catch(() => {}).then(() => {
       const row = keys.map((key) => checkbox(rowByKey(key)).value);
       return htmx.ajax("POST", form.getAttribute("action"), {
-        source: form, target: "#told", swap: "afterbegin", values: { ...values, do: button.value, argument, row },
+        source: form, target: "#feedback", swap: "afterbegin", values: { ...values, do: button.value, argument, row },
       }).then(() => stay && !focusedRow() && focusRow(rowByKey(stay)));
     });
   };
@@ -76,20 +81,20 @@
     pendingButton = null;
   };
   const undo = () => {
-    const undoForm = document.querySelector("#told form");
+    const undoForm = document.querySelector("#feedback form");
     if (!undoForm) return;
     requests = requests.catch(() => {}).then(() => {
       const values = Object.fromEntries(new FormData(undoForm));
       undoForm.remove();
-      return htmx.ajax("POST", undoForm.getAttribute("action"), { source: "#told", target: "#told", swap: "afterbegin", values });
+      return htmx.ajax("POST", undoForm.getAttribute("action"), { source: "#feedback", target: "#feedback", swap: "afterbegin", values });
     });
   };
   // A changed row has an Undo of its own; a message that offers the same loses it.
   const undoBatch = (button) => {
     requests = requests.catch(() => {}).then(() => {
-      document.querySelector(`#told form input[name=batch][value="${button.value}"]`)?.form.remove();
+      document.querySelector(`#feedback form input[name=batch][value="${button.value}"]`)?.form.remove();
       const values = { batch: button.value, csrfmiddlewaretoken: form.elements.csrfmiddlewaretoken.value };
-      return htmx.ajax("POST", button.formAction, { source: "#told", target: "#told", swap: "afterbegin", values });
+      return htmx.ajax("POST", button.formAction, { source: "#feedback", target: "#feedback", swap: "afterbegin", values });
     });
   };
   const expand = (row) => {
@@ -135,7 +140,7 @@
     event.preventDefault();
   });
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("#desk button[data-key]");
+    const button = event.target.closest?.("#actions button[data-key]");
     if (button) {
       event.preventDefault();
       if (targetRows().length) runAction(button);
@@ -143,7 +148,7 @@
     } else if (event.target.name === "row") {
       if (event.shiftKey && anchor) select(event.target.closest("tr"), true);
       anchor = event.target.closest("tr");
-    } else if (event.target.closest?.("#told form button")) {
+    } else if (event.target.closest?.("#feedback form button")) {
       event.preventDefault();
       undo();
     } else if (event.target.name === "batch" && event.target.formAction) {

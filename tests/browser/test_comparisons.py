@@ -73,6 +73,6 @@ def test_a_release_report_is_printed(visit: Open) -> None:
 def test_a_report_is_told_in_detail(visit: Open) -> None:
     page = visit("/report/8019ad13ef/", "toni")
     page.click("button:text-is('Highlight')")
-    expect(page.locator("#told li")).to_have_text("Now a highlight of the v5.6 report.")
+    expect(page.locator("#feedback li")).to_have_text("Now a highlight of the v5.6 report.")
     page.goto(page.url.partition("/report/")[0] + "/v5.6/report/")
     expect(page.locator("h3", has_text="will-it-scale.per_process_ops, process futex2")).to_have_count(1)

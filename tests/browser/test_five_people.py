@@ -18,7 +18,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open, violations
 from tests.browser.site import Site
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_desk")]  # one browser for all
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_triage_page")]  # one browser for all
 LONGEST = 60.0  # seconds
 
 
@@ -60,13 +60,13 @@ def test_a_release_manager_at_rc5(person: Callable[..., Hand]) -> None:
     toni = person("release manager", "/", "toni")
     toni.click("v5.6", exact=True)
     toni.click("Unanswered")
-    rows = toni.page.locator("table.desk tbody tr[data-row]")
+    rows = toni.page.locator("table.triage tbody tr[data-row]")
     before = rows.count()
     assert before > 3
     toni.press("j", "w", "d", "n")
     toni.type("asked on IRC")
     toni.press("Enter")
-    expect(toni.page.locator("#told li")).to_have_count(3)
+    expect(toni.page.locator("#feedback li")).to_have_count(3)
     expect(toni.page.locator("td.status", has_text="the author is working on it")).to_have_count(1)
     expect(toni.page.locator("td.status", has_text="asked on IRC")).to_have_count(1)
     toni.click("Unanswered")
@@ -111,7 +111,7 @@ def test_a_maintainer_looks_over_all_releases(person: Callable[..., Hand]) -> No
     vera.press("Enter")
     vera.click("sched/fair", exact=True)
     expect(vera.page.locator("h1")).to_contain_text("sched/fair")
-    rows = vera.page.locator("table.desk tbody tr[data-row]")
+    rows = vera.page.locator("table.triage tbody tr[data-row]")
     before = rows.count()
     vera.page.locator("details.filters summary").click()
     vera.page.select_option("select[name=state]", "no_response")
@@ -142,7 +142,7 @@ def test_a_lab_operators_morning(person: Callable[..., Hand]) -> None:
     kim.press("j", "x", "j", "x", "a")
     kim.page.get_by_role("button", name="Approve").click()
     kim.clicks += 1
-    expect(kim.page.locator(".told")).to_contain_text("approved")
+    expect(kim.page.locator(".feedback")).to_contain_text("approved")
     kim.done(keys=12, clicks=3)
 
 
@@ -157,7 +157,7 @@ def test_a_newcomer_asks_for_the_xfs_one_from_march(person: Callable[..., Hand])
     newcomer.keys += 2
     newcomer.type(" after:2020-03 before:2020-04")
     newcomer.press("Enter")
-    rows = newcomer.page.locator("table.desk tbody tr[data-row]")
+    rows = newcomer.page.locator("table.triage tbody tr[data-row]")
     expect(rows).to_have_count(3)
     assert "xfs" in rows.first.inner_text()
     rows.first.locator("a").first.click()

@@ -8,14 +8,14 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open, violations
 from tests.browser.site import Site
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_desk")]  # one browser for all
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_triage_page")]  # one browser for all
 
 OPEN = "/v5.6/?state=no_response&section=shifted"
 
 
 def state_of(page: Page, row: int) -> str:
     """Return the status text of a row, counted from 0."""
-    return page.locator("table.desk tbody tr[data-row] td.status").nth(row).inner_text()
+    return page.locator("table.triage tbody tr[data-row] td.status").nth(row).inner_text()
 
 
 def current_row(page: Page) -> str:
@@ -24,12 +24,12 @@ def current_row(page: Page) -> str:
 
 def test_ten_rows_are_changed_by_eleven_keys(visit: Open) -> None:
     page = visit(OPEN, "toni")
-    rows = page.locator("table.desk tbody tr[data-row]")
+    rows = page.locator("table.triage tbody tr[data-row]")
     ids = [rows.nth(number).get_attribute("data-row") for number in range(11)]
     pressed = ["j", *"wdewdwewdw"]
     for key in pressed:
         page.keyboard.press(key)
-    expect(page.locator("#told li")).to_have_count(10)
+    expect(page.locator("#feedback li")).to_have_count(10)
     words = {"w": "the author is working on it", "d": "the report is disputed", "e": "the regression is expected"}
     for number, key in enumerate(pressed[1:]):
         expect(page.locator(f".r{ids[number]} td.status")).to_contain_text(words[key])
@@ -37,12 +37,12 @@ def test_ten_rows_are_changed_by_eleven_keys(visit: Open) -> None:
     assert current_row(page) == ids[10]
     assert len(pressed) <= 12
     page.reload()
-    assert page.locator("table.desk tbody tr[data-row]").first.get_attribute("data-row") == ids[10]
+    assert page.locator("table.triage tbody tr[data-row]").first.get_attribute("data-row") == ids[10]
 
 
 def test_many_at_once_and_back(visit: Open) -> None:
     page = visit(OPEN, "toni")
-    first = page.locator("table.desk tbody tr[data-row]").first.get_attribute("data-row")
+    first = page.locator("table.triage tbody tr[data-row]").first.get_attribute("data-row")
     page.keyboard.press("j")
     page.keyboard.press("x")
     for _ in range(3):
@@ -50,17 +50,17 @@ def test_many_at_once_and_back(visit: Open) -> None:
     page.keyboard.press("Shift+X")
     expect(page.locator("input[name=row]:checked")).to_have_count(4)
     page.keyboard.press("w")
-    expect(page.locator("#told li").first).to_contain_text("4 reports changed.")
+    expect(page.locator("#feedback li").first).to_contain_text("4 reports changed.")
     expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(4)
     page.keyboard.press("u")
-    expect(page.locator("#told li").first).to_contain_text("4 undone.")
+    expect(page.locator("#feedback li").first).to_contain_text("4 undone.")
     page.keyboard.press("x")
     page.keyboard.press("d")
     changed = page.locator("tr:has(td.status del)")  # the row says what it was, and takes it back
     expect(changed).to_have_count(1)
     expect(changed.locator("td.status")).to_contain_text("→")
     changed.get_by_role("button", name="Undo").click()
-    expect(page.locator("#told li").first).to_contain_text("1 undone.")
+    expect(page.locator("#feedback li").first).to_contain_text("1 undone.")
     expect(page.locator("td.status del")).to_have_count(0)
     expect(page.locator("td.status", has_text="the author is working on it")).to_have_count(0)
     page.goto(page.url.partition("/v5.6")[0] + f"/report/{page.locator(f'.r{first} code').inner_text()}/")
@@ -91,7 +91,7 @@ def test_what_it_needs_is_told_in_words(visit: Open) -> None:
     page.fill("#argument", "tomorrow")
     page.keyboard.press("Escape")
     page.keyboard.press("f")
-    expect(page.locator("#told li")).to_contain_text("Fixed: expected a version like v6.12-rc4; found 'tomorrow'")
+    expect(page.locator("#feedback li")).to_contain_text("Fixed: expected a version like v6.12-rc4; found 'tomorrow'")
 
 
 def test_who_was_slower_is_told(visit: Open) -> None:
@@ -99,9 +99,9 @@ def test_who_was_slower_is_told(visit: Open) -> None:
     for page, key in ((one, "d"), (other, "w")):
         page.keyboard.press("j")
         page.keyboard.press(key)
-        expect(page.locator("#told li")).to_have_count(1)
-    expect(other.locator("#told li")).to_contain_text("was changed in the meantime, so this action was not applied")
-    expect(other.locator("#told li")).to_contain_text("the report is disputed")
+        expect(page.locator("#feedback li")).to_have_count(1)
+    expect(other.locator("#feedback li")).to_contain_text("was changed in the meantime, so this action was not applied")
+    expect(other.locator("#feedback li")).to_contain_text("the report is disputed")
     assert "the report is disputed" in state_of(other, 0)
 
 
@@ -114,7 +114,7 @@ def test_keys_are_left_alone_where_they_are_others(visit: Open) -> None:
     assert page.evaluate("document.activeElement.id") == "find"
     page.keyboard.type("wde")
     page.keyboard.press("Escape")
-    expect(page.locator("#told li")).to_have_count(0)
+    expect(page.locator("#feedback li")).to_have_count(0)
     page.keyboard.press("?")
     expect(page.locator("#keys")).to_have_attribute("open", "")
     page.keyboard.press("s")
@@ -130,7 +130,7 @@ def test_filters_work_by_mouse(visit: Open) -> None:
     page.click("text=Filters")
     page.select_option("select[name=state]", "working")
     page.click("text=Show")
-    expect(page.locator("table.desk tbody tr[data-row]")).to_have_count(2)
+    expect(page.locator("table.triage tbody tr[data-row]")).to_have_count(2)
     page.click("a[aria-label^='invert']")
     assert "state!=working" in page.url
     expect(page.locator("td.status", has_text="is working")).to_have_count(0)
@@ -138,7 +138,7 @@ def test_filters_work_by_mouse(visit: Open) -> None:
     page.click("text=Filters")
     page.check("input[name=improvements]")
     page.click("text=Show")
-    expect(page.locator("table.desk tbody tr.improvement")).to_have_count(26)  # one is in both sections
+    expect(page.locator("table.triage tbody tr.improvement")).to_have_count(26)  # one is in both sections
 
 
 def test_a_view_is_saved_and_shared(visit: Open) -> None:
@@ -149,7 +149,7 @@ def test_a_view_is_saved_and_shared(visit: Open) -> None:
     expect(page.locator(".chips")).to_contain_text("in work")
     stranger = visit("/v5.6/")
     stranger.click("text=in work")
-    expect(stranger.locator("table.desk tbody tr[data-row]")).to_have_count(2)
+    expect(stranger.locator("table.triage tbody tr[data-row]")).to_have_count(2)
 
 
 def test_the_same_without_a_line_of_script(visit: Open) -> None:
@@ -157,9 +157,9 @@ def test_the_same_without_a_line_of_script(visit: Open) -> None:
     page.locator("input[name=row]").nth(0).check()
     page.locator("input[name=row]").nth(1).check()
     page.click("button[value=disputed]")
-    expect(page.locator("#told")).to_contain_text("2 reports changed.")
-    page.click("#told button")
-    expect(page.locator("#told")).to_contain_text("2 undone.")
+    expect(page.locator("#feedback")).to_contain_text("2 reports changed.")
+    page.click("#feedback button")
+    expect(page.locator("#feedback")).to_contain_text("2 undone.")
     page.locator("tbody th a").first.click()
     page.select_option("select[name=do]", "note")
     page.fill("textarea", "**bold** words")
@@ -170,13 +170,13 @@ def test_the_same_without_a_line_of_script(visit: Open) -> None:
 def test_a_phone_shows_it_all(visit: Open) -> None:
     page = visit("/v5.6/", width=390)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    expect(page.locator("table.desk tbody tr[data-row]").first).to_contain_text("v5.6-rc")
+    expect(page.locator("table.triage tbody tr[data-row]").first).to_contain_text("v5.6-rc")
 
 
 def test_rows_are_two_lines_or_three(visit: Open) -> None:
     page = visit("/v5.6/")
     heights = page.evaluate(
-        "[...document.querySelectorAll('table.desk tbody tr[data-row]')].map(row => row.offsetHeight)"
+        "[...document.querySelectorAll('table.triage tbody tr[data-row]')].map(row => row.offsetHeight)"
     )
     assert heights
     assert sorted(heights)[len(heights) // 2] <= 58  # the title, and its place in one line or two
@@ -196,6 +196,26 @@ def test_axe_finds_nothing(visit: Open, site: Site, width: int, scheme: str) -> 
     assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")
     found = {path: faults for path in PAGES if (faults := _faults(page, f"{site.url}{path}", width))}
     assert found == {}
+
+
+def test_single_lines_by_choice_on_a_wide_screen(visit: Open, site: Site) -> None:
+    page = visit("/v5.6/", width=1920)
+    heights = """() => [...document.querySelectorAll("table.triage tbody tr[data-row]")].map(row => row.offsetHeight)"""
+    usual = page.evaluate(heights)
+    page.get_by_label("Single lines").check()
+    single = page.evaluate(heights)
+    assert max(single) < min(usual)
+    assert len(set(single)) == 1
+    page.reload()
+    assert page.evaluate(heights) == single  # remembered
+    row = page.locator("table.triage tbody tr[data-row]").nth(3)
+    row.focus()
+    assert row.evaluate(
+        "row => [...row.children].every(cell => cell.scrollWidth <= cell.clientWidth)"
+    )  # whole on focus
+    page.get_by_label("Single lines").uncheck()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    expect(page.get_by_label("Single lines")).to_be_hidden()
 
 
 PAGES = (
@@ -218,7 +238,7 @@ def test_nothing_that_decides_is_cut(visit: Open, path: str) -> None:
     """At 1280 pixels all of the title, the metric, the change and the state can be read."""
     page = visit(path)
     page.set_viewport_size({"width": 1280, "height": 900})
-    cut = """() => [...document.querySelectorAll("table.desk th, table.desk td, .standing")]
+    cut = """() => [...document.querySelectorAll("table.triage th, table.triage td, .standing")]
         .filter((cell) => cell.scrollWidth > cell.clientWidth + 1
             || getComputedStyle(cell).textOverflow === "ellipsis").map((cell) => cell.innerText)"""
     assert page.evaluate(cut) == []
@@ -258,17 +278,17 @@ def test_a_slip_of_the_hand_changes_nothing(visit: Open) -> None:
     page.fill("#argument", "v5.6-rc4")
     page.keyboard.press("Enter")  # by default, a browser presses the first button
     page.wait_for_timeout(200)
-    expect(page.locator("#told li")).to_have_count(0)
+    expect(page.locator("#feedback li")).to_have_count(0)
     page.keyboard.press("Escape")
     box.click()
     page.click("button[value=working]")  # no row is selected, so the current one counts
-    expect(page.locator("#told li")).to_have_count(1)
+    expect(page.locator("#feedback li")).to_have_count(1)
     for _ in range(4):
         page.keyboard.down("d")  # held down: one key press, and repeats
     page.keyboard.up("d")
-    expect(page.locator("#told li")).to_have_count(2)
+    expect(page.locator("#feedback li")).to_have_count(2)
     page.wait_for_timeout(200)
-    expect(page.locator("#told li")).to_have_count(2)
+    expect(page.locator("#feedback li")).to_have_count(2)
 
 
 def test_after_a_lost_connection_it_goes_on(visit: Open) -> None:
@@ -276,10 +296,10 @@ def test_after_a_lost_connection_it_goes_on(visit: Open) -> None:
     page.keyboard.press("j")
     page.route("**/triage/change/", lambda route: route.abort())
     page.keyboard.press("w")
-    expect(page.locator("#told li.wrong")).to_contain_text("can't be reached")
+    expect(page.locator("#feedback li.wrong")).to_contain_text("can't be reached")
     page.unroute("**/triage/change/")
     page.keyboard.press("w")
-    expect(page.locator("#told li").first).to_contain_text("1 report changed.")
+    expect(page.locator("#feedback li").first).to_contain_text("1 report changed.")
 
 
 def test_said_aloud_is_said_once(visit: Open) -> None:
@@ -287,5 +307,5 @@ def test_said_aloud_is_said_once(visit: Open) -> None:
     page.check("input[name=notify_thread]")
     page.keyboard.press("j")
     page.keyboard.press("w")
-    expect(page.locator("#told li")).to_have_count(1)
+    expect(page.locator("#feedback li")).to_have_count(1)
     assert not page.is_checked("input[name=notify_thread]")
