@@ -108,11 +108,14 @@ class Kernel(models.Model):
         return f"{self.name}/{self.variant}" if self.variant else self.name
 
     @property
+    def is_commit(self) -> bool:
+        """Whether it is known by a sha, and not as a version."""
+        return len(self.name) == 40 and set(self.name) <= set("0123456789abcdef")
+
+    @property
     def label(self) -> str:
         """Its short name; for a commit, its git describe or its first digits."""
-        name = self.name
-        if len(name) == 40 and set(name) <= set("0123456789abcdef"):
-            name = self.describe[:40] or name[:12]
+        name = self.describe[:40] or self.name[:12] if self.is_commit else self.name
         return f"{name}/{self.variant}" if self.variant else name
 
     def natural_key(self) -> tuple[str, str]:

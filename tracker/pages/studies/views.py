@@ -30,8 +30,10 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
     if form:
         return in_form(queries.ad_hoc(chosen), form) if chosen else error_response("of: expected kernels, found none")
     lines = comparison.compare(chosen) if chosen else []
+    kernels = comparison.kernels()
     context = {
-        "kernels": comparison.kernels(),
+        "kernels": kernels,
+        "has_commits": any(each.is_commit for each in kernels),
         "handles": handles,
         "document": queries.ad_hoc(chosen, lines) if chosen else None,
         "in_index": counted_in_index(chosen, lines),
