@@ -10,3 +10,5 @@ urlpatterns = [
     path("api/v1/", include("bot.web.urls")),
     path("lab/patch/<int:pk>", requested_patch, name="requested-patch"),
 ]
+
+handler404 = "tracker.api.missing.not_found"

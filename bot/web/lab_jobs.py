@@ -16,7 +16,7 @@ from bot.lab import job_result
 from bot.lab.recording import headline, record_result
 from bot.lab.requested_patch import requested_patch
 from bot.results.errors import RejectedInput
-from bot.web.tokens import authenticate, error_response
+from tracker.api.keys import authenticate, error_response
 from tracker.api.shapes import job_json
 from tracker.domain.lab_jobs import JobState
 from tracker.models import LabJob

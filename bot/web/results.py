@@ -20,7 +20,7 @@ from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import Input, read_bytes
 from bot.results.storage.bisect_results import Taken
 from bot.results.storage.kernel_results import ReleaseReceipt
-from bot.web.tokens import authenticate, error_response
+from tracker.api.keys import authenticate, error_response
 from tracker.services.accounts.api_keys import ANY_PRODUCER, Scope
 
 # Per body; use `ingest` or the drop directory for larger ones.

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from bot.web.tokens import authenticate, error_response
+from tracker.api.keys import authenticate, error_response
 from tracker.domain.errors import InvalidInput
 from tracker.pages.tool_output.target import attach, find
 from tracker.services import tool_output

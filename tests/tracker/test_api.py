@@ -17,7 +17,18 @@ from tracker.models import Metric, Report
 from tracker.pages.help.views import PAGES
 
 MARCH = datetime(2026, 3, 10, tzinfo=UTC)
-LISTS = ("reports", "findings", "events", "messages", "releases", "curves")
+LISTS = (
+    "reports",
+    "findings",
+    "events",
+    "messages",
+    "releases",
+    "curves",
+    "jobs",
+    "suggestions",
+    "metrics",
+    "machines",
+)
 
 
 @pytest.fixture

@@ -135,6 +135,31 @@ class CurveShape(Schema):
     url: str
 
 
+class SuggestionShape(Schema):
+    """What a reading, a commit or a curve suggests. `decision`: open, accepted, rejected or changed."""
+
+    id: int
+    report: str
+    kind: str
+    at: datetime
+    by: str
+    message_id: str
+    quote: str
+    rule: str
+    why: str
+    decision: str
+
+
+class NamedShape(Schema):
+    """A metric or a machine; `url` is its page."""
+
+    name: str
+    unit: str
+    direction: str
+    description: str
+    url: str
+
+
 class JobShape(Schema):
     """A job of the lab. `base`: the commit to apply the patch to, "" if it is not known; `patch_mail` and `asked_in`:
     Message-IDs; `in_series`: the patch is one of several, which b4 fetches; `branch`: what to test instead of a patch.

@@ -6,6 +6,7 @@ time. A test checks real answers against the document.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -18,17 +19,42 @@ from django.utils.dateparse import parse_date, parse_datetime
 from ninja import NinjaAPI, Schema
 
 from tracker.api import shapes
+from tracker.api.documented import NOT_FOUND, WRITING, takes
 from tracker.api.paging import as_json, page
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.domain.lab_jobs import JobState
-from tracker.models import Curve, Event, Finding, LabJob, Message, Release, Report
+from tracker.models import (
+    Curve,
+    Decision,
+    Event,
+    Finding,
+    LabJob,
+    Machine,
+    Message,
+    Metric,
+    Release,
+    Report,
+    Suggestion,
+)
 from tracker.pages.finding_json import finding_json
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
 
 OWN = ("cursor", "limit", "fields", "updated_since", "release")  # parameters that are no filters of the triage table
-api = NinjaAPI(
+
+
+class DocumentedAPI(NinjaAPI):
+    """Ninja's own, whose document also names the addresses that take data."""
+
+    def get_openapi_schema(self, **options: Any) -> Any:
+        document = super().get_openapi_schema(**options)
+        document["paths"] |= WRITING["paths"]
+        document["components"] |= WRITING["components"]
+        return document
+
+
+api = DocumentedAPI(
     title="Perfwork",
     version="1",
     urls_namespace="api",
@@ -51,7 +77,12 @@ def _problem(request: HttpRequest, status: int, detail: str) -> HttpResponse:
     return response
 
 
-@api.get("/reports", response={200: list[shapes.ReportShape], 400: shapes.Problem}, url_name="api-reports")
+@api.get(
+    "/reports",
+    response={200: list[shapes.ReportShape], 400: shapes.Problem},
+    url_name="api-reports",
+    openapi_extra=takes("release", "updated_since", "state", "subsystem", "author", "metric", "machine"),
+)
 def reports(request: HttpRequest) -> HttpResponse:
     """Reports, by the filters of the triage table (`state=open`, `subsystem=mm`, `state!=fixed`, …), `release=v6.12`
     and `updated_since=2026-03-01T00:00:00Z`. Every list takes `fields=culprit,state`, `limit` (up to 1000), `cursor`.
@@ -65,7 +96,12 @@ def reports(request: HttpRequest) -> HttpResponse:
     return page(request, rows, shape, _names(shapes.ReportShape))
 
 
-@api.get("/reports/{culprit}", response={200: shapes.ReportShape, 404: shapes.Problem}, url_name="api-report")
+@api.get(
+    "/reports/{culprit}",
+    response={200: shapes.ReportShape, 404: shapes.Problem},
+    url_name="api-report",
+    openapi_extra=NOT_FOUND,
+)
 def report(request: HttpRequest, culprit: str) -> HttpResponse:
     """One report, by its culprit's sha or at least seven digits of it."""
     found = []
@@ -77,7 +113,12 @@ def report(request: HttpRequest, culprit: str) -> HttpResponse:
     return as_json(request, report_json(found[0], directions(), request.build_absolute_uri))
 
 
-@api.get("/findings", response={200: list[shapes.FindingShape], 400: shapes.Problem}, url_name="api-findings")
+@api.get(
+    "/findings",
+    response={200: list[shapes.FindingShape], 400: shapes.Problem},
+    url_name="api-findings",
+    openapi_extra=takes("report"),
+)
 def findings(request: HttpRequest) -> HttpResponse:
     """Findings of all reports, or of those with `report=SHA`."""
     rows = _of_report(request, Finding.objects.select_related("report__culprit", "metric", "scenario", "machine"))
@@ -88,21 +129,36 @@ def findings(request: HttpRequest) -> HttpResponse:
     return page(request, rows, shape, _names(shapes.FindingShape))
 
 
-@api.get("/events", response={200: list[shapes.EventShape], 400: shapes.Problem}, url_name="api-events")
+@api.get(
+    "/events",
+    response={200: list[shapes.EventShape], 400: shapes.Problem},
+    url_name="api-events",
+    openapi_extra=takes("report"),
+)
 def events(request: HttpRequest) -> HttpResponse:
     """Events of all reports, or of those with `report=SHA`, in the order in which they were recorded."""
     rows = _of_report(request, Event.objects.select_related("report__culprit"))
     return page(request, rows, _event, _names(shapes.EventShape))
 
 
-@api.get("/messages", response={200: list[shapes.MessageShape], 400: shapes.Problem}, url_name="api-messages")
+@api.get(
+    "/messages",
+    response={200: list[shapes.MessageShape], 400: shapes.Problem},
+    url_name="api-messages",
+    openapi_extra=takes("report"),
+)
 def messages(request: HttpRequest) -> HttpResponse:
     """Mails of all threads, or of those with `report=SHA`."""
     rows = _of_report(request, Message.objects.select_related("report__culprit").defer("own_text", "tables"))
     return page(request, rows, _message, _names(shapes.MessageShape))
 
 
-@api.get("/releases", response={200: list[shapes.ReleaseShape], 400: shapes.Problem}, url_name="api-releases")
+@api.get(
+    "/releases",
+    response={200: list[shapes.ReleaseShape], 400: shapes.Problem},
+    url_name="api-releases",
+    openapi_extra=takes(),
+)
 def releases(request: HttpRequest) -> HttpResponse:
     """Releases."""
 
@@ -113,7 +169,12 @@ def releases(request: HttpRequest) -> HttpResponse:
     return page(request, Release.objects.all(), shape, _names(shapes.ReleaseShape))
 
 
-@api.get("/curves", response={200: list[shapes.CurveShape], 400: shapes.Problem}, url_name="api-curves")
+@api.get(
+    "/curves",
+    response={200: list[shapes.CurveShape], 400: shapes.Problem},
+    url_name="api-curves",
+    openapi_extra=takes("metric", "machine"),
+)
 def curves(request: HttpRequest) -> HttpResponse:
     """Curves of measurements, by `metric` and `machine`."""
     rows = Curve.objects.select_related("metric", "scenario", "machine")
@@ -130,7 +191,12 @@ def curves(request: HttpRequest) -> HttpResponse:
     return page(request, rows, shape, _names(shapes.CurveShape))
 
 
-@api.get("/jobs", response={200: list[shapes.JobShape], 400: shapes.Problem}, url_name="api-jobs")
+@api.get(
+    "/jobs",
+    response={200: list[shapes.JobShape], 400: shapes.Problem},
+    url_name="api-jobs",
+    openapi_extra=takes("state", "report"),
+)
 def jobs(request: HttpRequest) -> HttpResponse:
     """The lab's jobs: requests of people to test a patch or to answer something; all, or those with `state=waiting`
     (claimed, done, withdrawn) or `report=SHA`.
@@ -141,6 +207,56 @@ def jobs(request: HttpRequest) -> HttpResponse:
             raise InvalidInput(f"state: expected one of {', '.join(JobState)}; found {state[:40]!r}")
         rows = rows.filter(state=state)
     return page(request, rows, lambda each: shapes.job_json(each, request.build_absolute_uri), _names(shapes.JobShape))
+
+
+@api.get(
+    "/suggestions",
+    response={200: list[shapes.SuggestionShape], 400: shapes.Problem},
+    url_name="api-suggestions",
+    openapi_extra=takes("decision", "report"),
+)
+def suggestions(request: HttpRequest) -> HttpResponse:
+    """Suggestions that wait for a person, or those with another `decision`, or of `report=SHA`."""
+    decision = request.GET.get("decision", "open")
+    if decision not in Decision.values:
+        raise InvalidInput(f"decision: expected one of {', '.join(Decision.values)}; found {decision[:40]!r}")
+    rows = _of_report(request, Suggestion.objects.select_related("report__culprit")).filter(decision=decision)
+
+    def shape(each: Suggestion) -> dict[str, Any]:
+        own = {name: getattr(each, name) for name in ("kind", "message_id", "quote", "rule", "why", "decision")}
+        return {"id": each.pk, "report": each.report.culprit.sha, "at": each.occurred_at, "by": each.role, **own}
+
+    return page(request, rows, shape, _names(shapes.SuggestionShape))
+
+
+@api.get(
+    "/metrics",
+    response={200: list[shapes.NamedShape], 400: shapes.Problem},
+    url_name="api-metrics",
+    openapi_extra=takes(),
+)
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Metrics, with their units and directions."""
+    return page(request, Metric.objects.all(), _named(request, "metric"), _names(shapes.NamedShape))
+
+
+@api.get(
+    "/machines",
+    response={200: list[shapes.NamedShape], 400: shapes.Problem},
+    url_name="api-machines",
+    openapi_extra=takes(),
+)
+def machines(request: HttpRequest) -> HttpResponse:
+    """Machines."""
+    return page(request, Machine.objects.all(), _named(request, "machine"), _names(shapes.NamedShape))
+
+
+def _named(request: HttpRequest, kind: str) -> Callable[[Any], dict[str, Any]]:
+    def shape(each: Any) -> dict[str, Any]:
+        own = {name: getattr(each, name, "") for name in ("name", "unit", "direction", "description")}
+        return {**own, "url": request.build_absolute_uri(reverse("thing", args=[kind, each.name]))}
+
+    return shape
 
 
 def _names(shape: type[Schema]) -> list[str]:

@@ -123,10 +123,15 @@ class ApiKey(models.Model):
     name = models.TextField(unique=True)
     digest = models.TextField(unique=True, help_text="sha256 of the token, in hexadecimal")
     beginning = models.TextField(help_text="the first characters of the token, to recognise it by")
-    scopes = models.JSONField(default=list, help_text="what it may do: results, evidence")
+    scopes = models.JSONField(default=list, help_text="what it may do: results, evidence, jobs, triage")
     producer = models.TextField(blank=True, help_text="the producer whose results it may submit; * for any")
     created_at = models.DateTimeField()
+    acts_for = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="api_keys"
+    )
     used_at = models.DateTimeField(null=True, blank=True, help_text="to the minute")
+    minute = models.DateTimeField(null=True, blank=True, help_text="in which `requests` were made")
+    requests = models.PositiveIntegerField(default=0)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

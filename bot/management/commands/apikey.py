@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
@@ -23,6 +24,7 @@ class Command(BaseCommand):
         create = actions.add_parser("create", help="create a key; its token is printed once")
         create.add_argument("name")
         create.add_argument("--producer", default="", help="the producer.name of its results; * for any")
+        create.add_argument("--user", default="", help="whom it acts for, with the scope triage")
         create.add_argument("--scope", action="append", choices=[*map(str, Scope)], help="default: results")
         actions.add_parser("list", help="list the keys, without tokens")
         actions.add_parser("revoke", help="revoke a key").add_argument("name")
@@ -36,20 +38,24 @@ class Command(BaseCommand):
             case "revoke":
                 self._revoke(**options)
 
-    def _create(self, name: str, producer: str, scope: list[str] | None, **options: Any) -> None:
+    def _create(self, name: str, producer: str, user: str, scope: list[str] | None, **options: Any) -> None:
         scopes = [Scope(each) for each in scope or ["results"]]
+        person = User.objects.filter(username=user).first() if user else None
+        if user and person is None:
+            raise CommandError(f"no user is named {user!r}; the admin lists them")
         try:
-            _, token = api_keys.create(name, scopes, producer, timezone.now())
+            _, token = api_keys.create(name, scopes, producer, timezone.now(), person)
         except InvalidInput as error:
             raise CommandError(str(error)) from None
         self.stderr.write("This token is shown once, and stored only as a hash:")
         self.stdout.write(token)
 
     def _list(self) -> None:
-        for key in ApiKey.objects.all():
+        for key in ApiKey.objects.select_related("acts_for"):
             used = f"last used {key.used_at:%Y-%m-%d %H:%M}" if key.used_at else "never used"
             state = f"revoked {key.revoked_at:%Y-%m-%d}" if key.revoked_at else used
             producer = f" as {key.producer}" if key.producer else ""
+            producer += f" for {key.acts_for}" if key.acts_for else ""
             self.stdout.write(f"{key.name}: {key.beginning}…, {', '.join(key.scopes)}{producer}, {state}")
 
     def _revoke(self, name: str, **options: Any) -> None:

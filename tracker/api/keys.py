@@ -1,4 +1,4 @@
-"""Authentication of programs that send data over the network, by API keys."""
+"""Authentication of programs by API keys (RFC 6750), with what each may do, and how often."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ from tracker.services.accounts.api_keys import Scope
 
 
 def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
-    """Return the key of a request that may do this, or the error: 401 without a valid key, 403 without the scope."""
+    """Return the key of a request that may do this, or the error: 401 without a valid key, 403 without the scope, 429
+    after too many requests in this minute.
+    """
+    now = timezone.now()
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    key = api_keys.find(token.strip(), timezone.now()) if scheme.lower() == "bearer" else None
+    key = api_keys.find(token.strip(), now) if scheme.lower() == "bearer" else None
     if key is None:
         response = error_response(401, "expected a header `Authorization: Bearer KEY` with a valid API key")
         response["WWW-Authenticate"] = "Bearer"
         return response
     if scope not in key.scopes:
         return error_response(403, f"the key {key.name!r} may not send {scope}: it has {', '.join(key.scopes)}")
+    if wait := api_keys.count_request(key, now):
+        response = error_response(429, f"the key {key.name!r} has made {api_keys.MOST_A_MINUTE} requests this minute")
+        response["Retry-After"] = str(wait)
+        return response
     return key
 
 

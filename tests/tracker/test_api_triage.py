@@ -1,0 +1,145 @@
+"""What programs do for people: actions on reports and decisions on suggestions, with the rights of the person."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from tests.tracker.lines import line
+from tracker.models import ApiKey, Event, Report, Suggestion
+from tracker.services.accounts import api_keys
+from tracker.services.accounts.api_keys import Scope
+
+
+@pytest.fixture
+def toni(db: None) -> User:
+    user = User.objects.create_user("toni", "toni@lab.example")
+    user.groups.add(Group.objects.get(name="triager"))
+    return user
+
+
+@pytest.fixture
+def report(db: None) -> Report:
+    return line(1, title="mm: scan more", subsystem="mm")
+
+
+def key_for(user: User, name: str = "script") -> str:
+    return api_keys.create(name, [Scope.TRIAGE], "", timezone.now(), user)[1]
+
+
+def post(client: Client, path: str, body: Any, token: str) -> tuple[int, Any]:
+    sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = client.post(f"/api/v1/{path}", sent, content_type="application/json", headers=headers)
+    return answer.status_code, answer.json()
+
+
+def test_an_action_is_the_persons(client: Client, toni: User, report: Report) -> None:
+    path, token = f"reports/{report.culprit.sha}/actions", key_for(toni)
+    status, answer = post(client, path, {"do": "working", "revision": report.revision}, token)
+    assert (status, answer["state"]) == (200, "working")
+    assert Event.objects.get(kind="working").actor == "toni"
+    status, answer = post(client, path, {"do": "fixed", "argument": "v6.12", "revision": report.revision}, token)
+    assert (status, "changed in the meantime" in answer["error"]) == (409, True)
+    status, answer = post(client, path, {"do": "working"}, token)
+    assert (status, "no effect" in answer["error"]) == (409, True)
+    assert post(client, path, {"do": "fixed", "argument": "v6.12"}, token)[1]["state"] == "fixed"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "do: expected one of responded, working"),
+        ({"do": "burn"}, "do: expected"),
+        ({"do": ["working"]}, "do: expected"),
+        ({"do": "fixed", "argument": "soon"}, "expected a version like v6.12-rc4; found 'soon'"),
+        ({"do": "note"}, "argument: expected some text"),
+        ({"do": "note", "argument": 5}, "argument: expected a text"),
+        ({"do": "working", "revision": "1"}, "revision: expected a number"),
+        ([], "expected a JSON object"),
+        (b"{", "invalid JSON"),
+    ],
+)
+def test_what_is_wrong_is_named(client: Client, toni: User, report: Report, body: Any, words: str) -> None:
+    status, answer = post(client, f"reports/{report.culprit.sha}/actions", body, key_for(toni))
+    assert (status, words in answer["error"]) == (400, True), answer
+    assert not Event.objects.exists()
+
+
+def test_rights_are_the_persons(client: Client, toni: User, report: Report) -> None:
+    path = f"reports/{report.culprit.sha}/actions"
+    stranger = User.objects.create_user("eve", "eve@x.example")
+    token = key_for(stranger)
+    assert post(client, path, {"do": "working"}, token)[0] == 403
+    assert post(client, "suggestions/1/decision", {"decision": "accept"}, token)[0] == 403
+    results_only = api_keys.create("results", [Scope.RESULTS], "*", timezone.now())[1]
+    assert post(client, path, {"do": "working"}, results_only)[0] == 403
+    assert post(client, path, {"do": "working"}, "perfwork_none")[0] == 401
+    own = key_for(toni, "of toni")
+    assert post(client, f"reports/{'e' * 40}/actions", {"do": "working"}, own)[0] == 404
+    api_keys.revoke("of toni", timezone.now())
+    assert post(client, path, {"do": "working"}, own)[0] == 401
+    User.objects.filter(pk=toni.pk).update(is_active=False)
+    assert post(client, path, {"do": "working"}, key_for(toni, "again"))[0] == 403
+    assert not Event.objects.exists()
+
+
+def test_suggestions_are_listed_and_decided_once(client: Client, toni: User, report: Report) -> None:
+    common = {"report": report, "occurred_at": timezone.now(), "role": "author", "message_id": "m@x"}
+    first = Suggestion.objects.create(key="a", kind="working", rule="r", quote="I'll look", **common)
+    second = Suggestion.objects.create(key="b", kind="disputed", rule="r", **common)
+    listed = client.get("/api/v1/suggestions").json()
+    assert [(each["id"], each["kind"], each["quote"]) for each in listed] == [
+        (first.pk, "working", "I'll look"), (second.pk, "disputed", "")
+    ]  # fmt: skip
+    token = key_for(toni)
+    status, answer = post(client, f"suggestions/{first.pk}/decision", {"decision": "accept"}, token)
+    assert (status, answer["decision"]) == (200, "accepted")
+    assert post(client, f"suggestions/{first.pk}/decision", {"decision": "reject"}, token)[0] == 409
+    assert post(client, f"suggestions/{second.pk}/decision", {"decision": "asked"}, token)[1]["decision"] == "changed"
+    assert post(client, f"suggestions/{second.pk}/decision", {"decision": "burnt"}, token)[0] == 400
+    assert post(client, "suggestions/999/decision", {"decision": "accept"}, token)[0] == 404
+    assert client.get("/api/v1/suggestions").json() == []
+    assert len(client.get("/api/v1/suggestions?decision=changed").json()) == 1
+    assert client.get("/api/v1/suggestions?decision=burnt").status_code == 400
+    assert Event.objects.filter(actor="toni").count() == 2
+
+
+def test_too_many_requests_wait_for_the_next_minute(client: Client, toni: User, report: Report) -> None:
+    path, token = f"reports/{report.culprit.sha}/actions", key_for(toni)
+    now = timezone.now().replace(second=0, microsecond=0)
+    for minute in (now, now + timedelta(minutes=1)):  # whichever it is when the request comes
+        ApiKey.objects.update(minute=minute, requests=api_keys.MOST_A_MINUTE)
+        key = ApiKey.objects.get()
+        assert 0 < api_keys.count_request(key, minute) <= 60
+        assert api_keys.count_request(key, minute + timedelta(minutes=1)) == 0
+    ApiKey.objects.update(minute=timezone.now().replace(second=0, microsecond=0), requests=api_keys.MOST_A_MINUTE)
+    status, answer = post(client, path, {"do": "working"}, token)
+    assert status == 200 or "600 requests this minute" in answer["error"]
+
+
+def test_keys_for_people_are_made_by_the_command(toni: User, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("apikey", "create", "of toni", "--scope", "triage", "--user", "toni")
+    assert ApiKey.objects.get().acts_for == toni
+    call_command("apikey", "list")
+    assert "for toni" in capsys.readouterr().out
+    for wrong in (
+        ["--scope", "triage"],
+        ["--scope", "triage", "--user", "nobody"],
+        ["--scope", "jobs", "--user", "toni"],
+    ):
+        with pytest.raises(CommandError, match="user"):
+            call_command("apikey", "create", "another", *wrong)
+
+
+def test_metrics_and_machines_are_listed(client: Client, db: None) -> None:
+    line(1, metric="wis.ops", machine="m1")
+    assert isinstance(client.get("/api/v1/metrics").json(), list)
+    assert isinstance(client.get("/api/v1/machines?limit=1").json(), list)

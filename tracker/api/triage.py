@@ -1,0 +1,117 @@
+"""`POST /api/v1/reports/SHA/actions`, `…/suggestions/ID/decision`: what a person does, by a key that acts for them."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import orjson
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from tracker.api.keys import authenticate, error_response
+from tracker.domain.errors import InvalidInput
+from tracker.domain.events import EventKind
+from tracker.models import Decision, Report, Suggestion
+from tracker.pages.triage.action_keys import BY_NAME
+from tracker.services import report_actions, suggestions
+from tracker.services.accounts.api_keys import Scope
+from tracker.services.accounts.roles import DECIDE, permit_of
+from tracker.services.enqueue import enqueue
+
+MAX_BYTES = 64 * 1024
+_DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
+
+
+@csrf_exempt  # authenticated by a key, without cookies
+@require_POST
+def act(request: HttpRequest, culprit: str) -> HttpResponse:
+    """Apply an action of the triage page to a report, as the person that the key acts for.
+
+    Body: `do`, the name of the action; `argument`; `revision`, the one that was seen (without it, the current one);
+    `notify_thread`. 200: done; 409: changed meanwhile, or no effect; 403: the person may not.
+    """
+    found = _body(request)
+    if isinstance(found, HttpResponse):
+        return found
+    person, body = found
+    report = Report.objects.select_related("culprit").filter(culprit__sha=culprit.lower()).first()
+    if report is None:
+        return error_response(404, f"no report has the culprit {culprit[:64]!r}; expected all 40 digits")
+    name, argument, revision = body.get("do", ""), body.get("argument", ""), body.get("revision", report.revision)
+    action = BY_NAME.get(name) if isinstance(name, str) else None
+    if action is None:
+        return error_response(400, f"do: expected one of {', '.join(BY_NAME)}")
+    if not isinstance(argument, str) or not isinstance(revision, int) or isinstance(revision, bool):
+        return error_response(400, "argument: expected a text; revision: expected a number")
+    notify = body.get("notify_thread", False) is True
+    done = report_actions.ReportAction(
+        action.kind,
+        person.get_username(),
+        secrets.token_hex(6),
+        timezone.now(),
+        argument.replace("\0", "")[: report_actions.LONGEST],
+        notify,
+    )
+    try:
+        outcome = report_actions.change({report.pk: revision}, done, permit_of(person))
+    except InvalidInput as error:
+        return error_response(400, f"argument: {error}")
+    if outcome.forbidden:
+        return error_response(403, f"{person.get_username()} may not change this report")
+    if not outcome.changed:
+        return error_response(409, outcome.summary())
+    if notify:
+        enqueue("take_results")
+    report.refresh_from_db()
+    own = {"culprit": report.culprit.sha, "state": report.state, "status": report.status, "revision": report.revision}
+    return JsonResponse({**own, "undo": done.batch})
+
+
+@csrf_exempt
+@require_POST
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """Decide on a suggestion, as the person that the key acts for.
+
+    Body: `decision`: accept, reject, or another kind of event. 200: done; 409: somebody decided before.
+    """
+    found = _body(request)
+    if isinstance(found, HttpResponse):
+        return found
+    person, body = found
+    if not person.has_perm(DECIDE):
+        return error_response(403, f"{person.get_username()} may not decide on suggestions")
+    suggestion = Suggestion.objects.select_related("report").filter(pk=pk).first()
+    if suggestion is None:
+        return error_response(404, f"there is no suggestion {pk}")
+    choice = body.get("decision", "")
+    if choice not in _DECISIONS and choice not in suggestions.OTHERS:
+        return error_response(400, f"decision: expected accept, reject, {', '.join(suggestions.OTHERS)}")
+    instead = EventKind(choice) if choice in suggestions.OTHERS else None
+    decision = Decision.ACCEPTED if instead == suggestion.kind else _DECISIONS.get(choice, Decision.CHANGED)
+    if not suggestions.decide(suggestion, decision, person.get_username(), timezone.now(), instead):
+        return error_response(409, "somebody has decided on this suggestion already")
+    suggestion.refresh_from_db()
+    suggestion.report.refresh_from_db()
+    return JsonResponse({"id": pk, "decision": suggestion.decision, "status": suggestion.report.status})
+
+
+def _body(request: HttpRequest) -> tuple[User, dict[str, Any]] | HttpResponse:
+    """Return the person that a key acts for, and the body; or the error."""
+    key = authenticate(request, Scope.TRIAGE)
+    if isinstance(key, JsonResponse):
+        return key
+    person = key.acts_for
+    if not isinstance(person, User) or not person.is_active:
+        return error_response(403, f"the key {key.name!r} acts for nobody who has an account")
+    raw = request.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        return error_response(413, f"expected at most {MAX_BYTES:,} bytes")
+    try:
+        body = orjson.loads(raw or b"{}")
+    except ValueError as error:
+        return error_response(400, f"invalid JSON: {error}")
+    return (person, body) if isinstance(body, dict) else error_response(400, "expected a JSON object")
