@@ -1,4 +1,5 @@
-"""`export reports·findings·messages·events`: export a table, one object per row (DESIGN section 5)."""
+"""`export reports·findings·messages·events`: a table, one object per row (DESIGN section 5). `export fixes SHA`: the
+tags that a fix of a report takes."""
 
 from __future__ import annotations
 
@@ -9,14 +10,19 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from bot.compose.report.report_mail import tags
+from bot.config import bot_identity
+from bot.mail.identity import BotIdentity
+from bot.mail.sanitising import lore_link, one_line
 from tracker.domain.events import EventKind
 from tracker.domain.spreadsheet import safe_cell
-from tracker.models import Event, Finding, Message, Report
+from tracker.models import Event, Finding, Message, Purpose, Report
 from tracker.pages.finding_json import finding_json
 
 Row = dict[str, object]
+SHORTEST_SHA = 7
 
 
 def reports() -> Iterator[Row]:
@@ -84,15 +90,34 @@ TABLES: dict[str, Callable[[], Iterator[Row]]] = {
 }
 
 
+def fix_tags(sha: str, identity: BotIdentity) -> list[str]:
+    """Return the tags for the commit message of a fix (Documentation/process/submitting-patches.rst); CommandError if
+    no report or several have such a culprit.
+    """
+    found = list(Report.objects.filter(culprit__sha__startswith=sha.lower()).select_related("culprit")[:2])
+    if len(sha) < SHORTEST_SHA or len(found) != 1:
+        raise CommandError(f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report")
+    report = found[0]
+    mails = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").order_by("occurred_at", "pk")
+    own_id = mails.values_list("message_id", flat=True).first()
+    ours = report.outgoing.filter(purpose=Purpose.REPORT).exists()
+    closing = (tags(report.tag, own_id, identity) if ours else (f"Closes: {lore_link(own_id)}",)) if own_id else ()
+    return [f'Fixes: {report.culprit.sha[:12]} ("{one_line(report.culprit.title, 300)}")', *closing]
+
+
 class Command(BaseCommand):
-    help = "Print a table as JSON Lines or CSV, one object per row."
+    help = "Print a table as JSON Lines or CSV, one object per row; or the tags that a fix of a report takes."
     requires_system_checks = []  # it reads the database only
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("table", choices=TABLES)
+        parser.add_argument("table", choices=(*TABLES, "fixes"))
+        parser.add_argument("sha", nargs="?", default="", help="with fixes: the culprit, or its first digits")
         parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
 
-    def handle(self, *, table: str, format: str, **options: Any) -> None:
+    def handle(self, *, table: str, sha: str, format: str, **options: Any) -> None:
+        if table == "fixes":
+            self.stdout.write("\n".join(fix_tags(sha, bot_identity())))
+            return
         rows = TABLES[table]()
         if format == "jsonl":
             for row in rows:
