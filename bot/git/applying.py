@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from bot.git import repository as git
 from bot.git.refs import resolve
 
 _TIMEOUT = 120.0  # seconds per git call
+HEAD = "HEAD"
+MOST_PLACES = 8  # commits in trees that a patch is tried on
 MAX_PATCH = 4 * 1024 * 1024  # characters
 
 
@@ -28,45 +30,52 @@ class ApplyCheck:
 
 
 def check(repositories: Iterable[Path], commits: Sequence[str], patch: str) -> ApplyCheck:
-    """Return to which of some commits a patch applies, from the first tree that has one of them."""
-    for repository in repositories:
-        try:
-            found = resolve(repository, list(commits))
-            if known := [found[each] for each in commits if each in found]:
-                return _check(repository, list(dict.fromkeys(known)), patch)
-        except (Unreadable, OSError, ValueError):
-            continue  # a broken tree says nothing about a patch
-    return ApplyCheck()
+    """Return the first of some commits that a patch applies to, looked for in all trees; at last their heads.
 
-
-def _check(repository: Path, commits: Sequence[str], patch: str) -> ApplyCheck:
+    That it does not apply is only said where a tree has one of the commits, and git refused the patch itself.
+    """
     if len(patch) > MAX_PATCH:
         return ApplyCheck(error=f"the patch has more than {MAX_PATCH:,} characters", known=True)
+    places = list(_places(list(repositories), [*commits, HEAD]))
+    named = [place for place in places if place[2] != HEAD]
     first = ""
+    for repository, sha, _ in sorted(places, key=lambda place: place[2] == HEAD)[:MOST_PLACES]:
+        try:
+            error = _error_at(repository, sha, patch)
+        except (Unreadable, OSError):
+            return ApplyCheck()  # a broken or slow tree says nothing about a patch
+        if not error:
+            return ApplyCheck(sha, first, True)
+        first = first or error
+    return ApplyCheck(error=first, known=True) if named else ApplyCheck()
+
+
+def _places(repositories: Sequence[Path], commits: Sequence[str]) -> Iterator[tuple[Path, str, str]]:
+    """Yield where each commit is: tree, full sha, and the name that was asked for."""
+    for repository in repositories:
+        try:
+            found = resolve(repository, commits)
+        except (Unreadable, OSError, ValueError):
+            continue
+        yield from ((repository, found[each], each) for each in commits if each in found)
+
+
+def _error_at(repository: Path, commit: str, patch: str) -> str:
+    """Return why a patch does not apply to a commit; "" if it does. Raises Unreadable."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**git.ENVIRONMENT, "GIT_INDEX_FILE": str(Path(folder) / "index")}
-        for commit in commits:
-            git.run(repository, "read-tree", commit, env=env, timeout=_TIMEOUT)
-            error = _apply(repository, patch, env)
-            if not error:
-                return ApplyCheck(commit, first, True)
-            first = first or error
-    return ApplyCheck(error=first, known=True)
+        git.run(repository, "read-tree", commit, env=env, timeout=_TIMEOUT)
+        return _apply(repository, patch, env)
 
 
-def _apply(repository: Path, patch: str, env: dict[str, str]) -> str:
-    """Return git's error, or "" if the patch applies to the index."""
+def _apply(repository: Path, patch: str, env: Mapping[str, str]) -> str:
+    """Return git's error, or "" if the patch applies to the index. Raises Unreadable if git says nothing about it."""
+    text = patch.encode("utf-8", "replace")
     try:
-        git.run(
-            repository,
-            "apply",
-            "--check",
-            "--cached",
-            "-",
-            stdin=patch.encode("utf-8", "replace"),
-            env=env,
-            timeout=_TIMEOUT,
-        )
+        git.run(repository, "apply", "--check", "--cached", "-", stdin=text, env=env, timeout=_TIMEOUT)
     except Unreadable as error:
-        return str(error).partition("git apply: ")[2] or str(error)
+        said = str(error).partition("git apply: ")[2]
+        if not said.startswith("error:"):
+            raise
+        return said
     return ""

@@ -61,24 +61,29 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
     return RequestedPatch(_applied_together(diffs), mail.message_id, title, base, _is_in_series(mail.subject))
 
 
+def stored_patch(message_id: str) -> RequestedPatch:
+    """Return the patch in a mail that is stored here; NONE without one."""
+    mail = _stored(message_id) if message_id else None
+    return patch_of(mail) if mail else NONE
+
+
 def _candidates(mail: ParsedMail, message_id: str) -> Iterator[RequestedPatch]:
     """Yield what a mail may mean by "this patch", the likeliest first."""
     if (own := patch_of(mail)) is not NONE:
         yield own
     text = own_text(mail.text)
-    for link in find_links(text):
-        if link.message_id and is_message_id(link.message_id):
-            linked = _stored(link.message_id)
-            if linked is None:
-                yield RequestedPatch(message_id=link.message_id)
-            elif (patch := patch_of(linked)) is not NONE:
-                yield patch
+    links = [each.message_id for each in find_links(text) if each.message_id and is_message_id(each.message_id)]
+    for message_id in links:
+        if (patch := stored_patch(message_id)) is not NONE:
+            yield patch
     if branch := _BRANCH.search(text):
         yield RequestedPatch(branch=f"{branch[1]} {branch[2].rstrip('.')}")
     for parent in mail.in_reply_to[:1]:
-        answered = _stored(parent)
-        if answered and (patch := patch_of(answered)) is not NONE:
+        if (patch := stored_patch(parent)) is not NONE:
             yield patch
+    for message_id in links:
+        if not Message.objects.filter(message_id=message_id).exists():
+            yield RequestedPatch(message_id=message_id)
 
 
 def _stored(message_id: str) -> ParsedMail | None:

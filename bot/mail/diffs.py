@@ -29,21 +29,21 @@ def find_diffs(text: str) -> tuple[str, ...]:
     lines = text.split("\n")[:MOST_LINES]
     found, at = [], 0
     while at < len(lines):
-        end = _end_of_diff(lines, at)
-        if end > at:
+        end, is_diff = _end_of_diff(lines, at)
+        if is_diff:
             found.append("\n".join(lines[at:end]) + "\n")
         at = max(end, at + 1)
     return tuple(found)
 
 
-def _end_of_diff(lines: Sequence[str], start: int) -> int:
-    """Return the line after the diff that starts here; `start` if none does."""
+def _end_of_diff(lines: Sequence[str], start: int) -> tuple[int, bool]:
+    """Return the line after what looks like a diff from here on, and whether it is one, with hunks."""
     at, hunks = start, 0
     while at < len(lines):
         if _starts_file(lines, at):
             at += 1
         elif at == start:
-            return start
+            return start, False
         elif match := _HUNK.match(lines[at]):
             at, hunks = _end_of_hunk(lines, at + 1, int(match[1] or 1), int(match[2] or 1)), hunks + 1
         elif _BINARY.match(lines[at]):
@@ -53,7 +53,7 @@ def _end_of_diff(lines: Sequence[str], start: int) -> int:
             at += 1
         else:
             break
-    return at if hunks else start
+    return at, hunks > 0
 
 
 def _starts_file(lines: Sequence[str], at: int) -> bool:

@@ -185,7 +185,7 @@ class _Further:
                 mail = self._mail(context, event, purpose)
                 if mail is None:
                     return 0
-                foreign = [event.title, event.tag, event.remark, context.text_of(event)]
+                foreign = [event.title, event.tag, event.remark, context.text_of(event), mail.subject]
                 return self._insert(context, mail, purpose, self._decision(context, event.kind), foreign)
         except Exception:  # as above
             log.exception("%s: composing the mail about %s failed", context.report.culprit.sha10, event.kind)

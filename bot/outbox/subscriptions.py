@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from bot.compose.policy.action import Action
@@ -20,7 +21,7 @@ from bot.outbox.context.policy_context import excluded_addresses
 from bot.outbox.writer import OutboxWriter
 from tracker.domain.english import counted
 from tracker.domain.search_query import parse
-from tracker.models import Often, Purpose, Subscription
+from tracker.models import Event, Often, Purpose, Subscription
 from tracker.pages.escalations.queries import escalations
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.search.queries import matching
@@ -29,6 +30,7 @@ from tracker.services import subscriptions
 
 AT_ONCE = 200  # subscriptions in a round
 MOST = 50  # reports in one mail; the page has all
+LATE = timedelta(hours=1)  # the longest delay between an event and its row
 log = logging.getLogger(__name__)
 
 
@@ -64,10 +66,16 @@ def _compose(row: Subscription, writer: OutboxWriter, decision: PolicyDecision, 
 
 def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None:
     """Return the reports of a search that have changed; None if none has."""
-    found = matching(parse(row.query)).filter(changed_at__gt=row.mailed_until, changed_at__lte=writer.now)
-    rows = list(found.select_related("culprit", "tree").order_by("-changed_at", "-pk")[: MOST + 1])
+    # By when we learned of something, not by when it was written: mail is read, and trees are walked, later. What was
+    # learned while the last mail was composed may be recorded after it: hence the overlap.
+    since = max(row.created_at, row.mailed_until - LATE)
+    news = Event.objects.filter(report=OuterRef("pk"), recorded_at__gt=since, recorded_at__lte=writer.now)
+    found = matching(parse(row.query)).filter(Exists(news)).select_related("culprit", "tree")
+    recent = list(found.order_by("-changed_at", "-pk")[: MOST * 4])
+    rows = [each for each in recent if f"{each.pk}:{each.revision}" not in row.mailed][: MOST + 1]
     if not rows:
         return None
+    Subscription.objects.filter(pk=row.pk).update(mailed=[f"{each.pk}:{each.revision}" for each in recent])
     known, base = directions(), writer.identity.base_url
     shown = [report_json(each, known, lambda path: f"{base}{path}") for each in rows[:MOST]]
     more = "\n\nMore have changed; the page has all." if len(rows) > MOST else ""
@@ -94,7 +102,7 @@ def _news(row: Subscription, now: datetime, subject: str, text: str, what: str, 
     owner = row.owner
     assert isinstance(owner, User)
     ends = reverse("unsubscribe", args=[subscriptions.token(row)])
-    purpose = f"{Purpose.BULLETIN}subscription {row.pk} {now:%Y-%m-%dT%H:%M:%S}"
+    purpose = f"{Purpose.SUBSCRIPTION}{row.pk} {now:%Y-%m-%dT%H:%M:%S}"
     often = "" if row.often == Often.AT_ONCE else f"{row.often.capitalize()}: "
     return SubscriptionNews(
         purpose, f"{often}{subject}", text, what, page, ends, Address(owner.get_full_name(), owner.email)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from bot.lab import job_result
 from bot.lab.recording import headline, record_result
-from bot.lab.requested_patch import requested_patch
+from bot.lab.requested_patch import stored_patch
 from bot.results.errors import RejectedInput
 from tracker.api.keys import authenticate, error_response
 from tracker.api.shapes import job_json
@@ -111,6 +111,8 @@ def _body(request: HttpRequest) -> dict[str, Any] | HttpResponse:
     raw = request.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         return error_response(413, f"expected at most {MAX_BYTES:,} bytes")
+    if b"\\u0000" in raw:
+        return error_response(400, "expected no NUL characters")
     try:
         body = orjson.loads(raw or b"{}")
     except ValueError as error:
@@ -137,11 +139,11 @@ def _lost(pk: int) -> str:
 def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
     """Return a claimed job with all that a runner needs: patch, base, test, machine and the token."""
     head = headline(job)
-    found = requested_patch(job.patch_mail) if job.patch_mail else None
+    found = stored_patch(job.patch_mail)
     return {
         **job_json(job, request.build_absolute_uri),
         "lease": job.lease_token,
-        "patch": found.text if found else "",
+        "patch": found.text,
         "test": {"suite": head.scenario.suite, "parameters": head.scenario.params},
         "metric": {"name": head.metric.name, "unit": head.metric.unit, "direction": head.metric.direction},
         "runs": max(head.old_runs or 0, head.new_runs or 0, 3),

@@ -76,6 +76,18 @@ def test_a_person_decides_once(world: World) -> None:
     assert suggest_closings(day + 300 * DAY) == 0
 
 
+def test_a_suggestion_whose_reason_is_gone_goes(world: World) -> None:
+    report = world.report()
+    day = world.now
+    gone = EventData("g", EventKind.GONE, day + DAY, commit=report.culprit.sha, tree="next", role=Role.MACHINE)
+    event_log.record([event_log.event_row(report, gone, day)])
+    assert suggest_closings(day + 100 * DAY) == 1
+    merged = EventData("m", EventKind.LANDED, day + 101 * DAY, commit=report.culprit.sha, tag="v9.2-rc1")
+    event_log.record([event_log.event_row(report, merged, day)])
+    assert suggest_closings(day + 102 * DAY) == 0
+    assert not Suggestion.objects.exists()
+
+
 def test_an_improvement_is_closed_as_expected(world: World) -> None:
     report = world.report()
     Report.objects.filter(pk=report.pk).update(verdict="improvement")

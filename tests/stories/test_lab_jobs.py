@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
 from bot.demo.tree import DemoTree
+from bot.errors import Unreadable
+from bot.git import applying
 from bot.lab.open_jobs import open_jobs
 from bot.lab.requested_patch import requested_patch
+from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.outbox.follow_ups import compose_follow_ups
@@ -26,6 +30,7 @@ from tracker.services import event_log, lab_jobs
 from tracker.services.accounts import api_keys
 from tracker.services.accounts.api_keys import Scope
 
+EVE = Address("Eve", "eve@x.example")
 OLD = "#define SCAN_COST 56\n\nint scan(void);\n"
 DIFF = """\
 diff --git a/mm/vmscan.c b/mm/vmscan.c
@@ -193,9 +198,14 @@ def test_a_lease_runs_out_and_another_runner_takes_over(world: World, report: Re
     status, answer = runner(f"{job.pk}/result", measured(first, 70, 100))
     assert (status, "another runner has the job" in answer["error"]) == (409, True)
     assert runner(f"{job.pk}/release", {"lease": second["lease"]})[0] == 200
-    assert runner("claim", {"runner": "c"})[0] == 200  # for the third time, which is the last
-    LabJob.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert runner("claim", {"runner": "d"}) == (204, None)
+    for name in ("c", "d"):  # what is given back does not count; the third who does not come back is the last
+        assert runner("claim", {"runner": name})[0] == 200
+        LabJob.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert runner("claim", {"runner": "e"}) == (204, None)
+    call_command("lab", "--retry", str(job.pk))
+    assert runner("claim", {"runner": "e"})[0] == 200
+    with pytest.raises(CommandError, match="no unfinished job 999"):
+        call_command("lab", "--retry", "999")
 
 
 def test_a_late_result_counts_if_nobody_else_took_the_job(world: World, report: Report, runner: Any) -> None:
@@ -297,6 +307,10 @@ def test_a_link_a_parent_a_candidate_a_branch(world: World, report: Report) -> N
     elsewhere = ask(world, report, "Could you please test https://lore.kernel.org/r/far-away@else.example ?")
     found = requested_patch(elsewhere.message_id)
     assert (found.text, found.message_id) == ("", "far-away@else.example")
+    world.post(DANA, "Can you test this? Background: https://lore.kernel.org/r/far-away@else.example", to=name)
+    world.read()
+    answering = Message.objects.filter(author_email=DANA.email).order_by("-pk")[0]
+    assert requested_patch(answering.message_id).text == DIFF  # what is stored, before what is only linked
     branch = ask(world, report, "Can you test git://git.example.org/mm.git scan-less please?")
     assert requested_patch(branch.message_id).branch == "git://git.example.org/mm.git scan-less"
     world.post(DANA, "Can you test this one?", to=name)
@@ -361,3 +375,93 @@ def test_the_example_runner_says_what_is_wrong(world: World) -> None:
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "runner: no job could be claimed: 0" in done.stderr
+
+
+# --- what strangers and undo must not do ---
+
+
+def test_a_strangers_later_patch_is_not_the_one_that_was_meant(world: World, report: Report, runner: Any) -> None:
+    world.identity = BotIdentity(address=world.identity.address)  # the default policy
+    lees = posting(world, to=message_id(report))
+    world.read()
+    asked = EventData("ask", EventKind.TEST_ASKED, world.later(), actor="toni", role=Role.MAINTAINER)
+    event_log.record([event_log.event_row(report, asked, world.now)])
+    eves = DIFF.replace("SCAN_COST 40", "SCAN_COST 0")
+    world.post(EVE, f"x\n\n---\n{eves}", subject="[PATCH] mm: eve's", message_id="eve@x.example", to=message_id(report))
+    world.read()
+    open_jobs(world.identity, [], world.later())
+    for job in LabJob.objects.all():
+        assert not job.proven  # nothing proves whose patch it is
+    tested = LabJob.objects.filter(event_key="ask").first()
+    assert tested is None or tested.patch_mail == lees
+    assert runner("claim", {}) == (204, None)
+
+
+def test_a_strangers_patch_that_does_not_apply_gets_no_mail(world: World, report: Report) -> None:
+    world.identity = BotIdentity(address=world.identity.address)
+    for number in range(3):
+        subject = f"BUY NOW {number} http://evil.example/x"
+        text = f"Can you test this patch?\n\n{STALE}"
+        world.post(Address("Eve", f"eve{number}@x.example"), text, subject=subject, to=message_id(report))
+    world.read()
+    open_jobs(world.identity, [world.directory / "linux.git"], world.now)
+    assert not Event.objects.filter(result__startswith="job/").exists()
+    assert answers(world) == []
+
+
+def test_a_report_gets_one_such_answer_a_day(world: World, report: Report) -> None:
+    ask(world, report, f"Can you test this patch?\n\n{STALE}")
+    opened(world)
+    ask(world, report, f"And this patch, can you test it?\n\n{STALE}")
+    open_jobs(world.identity, [world.directory / "linux.git"], world.now)
+    assert Event.objects.filter(result__startswith="job/").count() == 1
+
+
+def test_undo_brings_a_withdrawn_job_back(world: World, report: Report, runner: Any) -> None:
+    ask(world, report)
+    job = opened(world)
+    event = EventData("a", EventKind.INVALID, world.later(), actor="toni")
+    event_log.record([event_log.event_row(report, event, world.now)])
+    open_jobs(world.identity, [], world.now)
+    undone = EventData("u", EventKind.REVERSED, world.later(), actor="toni", reverses="a")
+    event_log.record([event_log.event_row(report, undone, world.now)])
+    open_jobs(world.identity, [], world.now)
+    job.refresh_from_db()
+    assert job.state == "waiting"
+    assert runner("claim", {})[0] == 200
+
+
+def test_the_culprit_is_looked_for_in_every_tree(world: World, report: Report) -> None:
+    other = DemoTree(world.directory / "other.git")
+    other.commit("another project", DANA, world.now)
+    ask(world, report)
+    open_jobs(world.identity, [world.directory / "other.git", world.directory / "linux.git"], world.now)
+    job = LabJob.objects.get()
+    assert (job.applies, job.base) == (True, report.culprit.sha)
+    found = applying.check([world.directory / "other.git"], ["f" * 40], STALE)
+    assert not found.known  # a head alone says nothing
+
+
+def test_a_slow_tree_says_nothing_about_a_patch(world: World, report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*arguments: object, **options: object) -> bytes:
+        raise Unreadable("/srv/linux.git: git apply took more than 120 s")
+
+    ask(world, report)
+    monkeypatch.setattr(applying.git, "run", slow)
+    open_jobs(world.identity, [world.directory / "linux.git"], world.now)
+    job = LabJob.objects.get()
+    assert (job.applies, job.detail) == (None, "")
+
+
+def test_a_report_without_findings_burns_no_attempt(world: World, report: Report, runner: Any) -> None:
+    ask(world, report)
+    job = opened(world)
+    Finding.objects.filter(report=report).delete()
+    assert runner("claim", {}) == (204, None)
+    job.refresh_from_db()
+    assert (job.state, job.attempts) == ("waiting", 0)
+
+
+@pytest.mark.parametrize("path", ["claim", "1/extend", "1/result"])
+def test_nul_is_refused(db: None, runner: Any, path: str) -> None:
+    assert runner(path, {"runner": "a\0b", "lease": "\0"})[0] == 400

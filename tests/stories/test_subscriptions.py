@@ -17,10 +17,10 @@ from bot.mail.message import parse
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.subscriptions import compose_subscriptions
 from tests.tracker.lines import line
-from tests.world import World
+from tests.world import DANA, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Correspondent, Mailing, OutgoingMail, Report, Subscription
-from tracker.services import event_log, subscriptions
+from tracker.services import event_log, mail_transitions, subscriptions
 
 CONFIG = ComposeConfig()
 
@@ -49,7 +49,7 @@ def test_from_a_search_to_a_mail_to_its_end(world: World, mira: User, client: Cl
     assert '<a href="/subscriptions/?q=subsystem%3Amm">by mail</a>' in page
     assert 'value="subsystem:mm"' in client.get("/subscriptions/?q=subsystem%3Amm").content.decode()
     assert client.post("/subscriptions/add/", {"q": "subsystem:mm", "often": "at once"}).status_code == 302
-    Subscription.objects.update(mailed_until=world.now)
+    Subscription.objects.update(mailed_until=world.now, created_at=world.now)
     assert mails(world) == []  # nothing has changed since
     change(world, report)
     [mail] = mails(world)
@@ -90,7 +90,7 @@ def test_escalations_by_the_week(world: World, mira: User, client: Client) -> No
     report = world.report("mm: scan more")
     client.force_login(mira)
     assert client.post("/subscriptions/add/", {"escalations": "yes", "often": "weekly"}).status_code == 302
-    Subscription.objects.update(mailed_until=world.now)
+    Subscription.objects.update(mailed_until=world.now, created_at=world.now)
     assert mails(world, 24) == []
     Report.objects.filter(pk=report.pk).update(reported_at=world.now - timedelta(days=20), blocks="v9.1")
     [mail] = mails(world, 24 * 7)
@@ -192,3 +192,30 @@ def test_pages_name_their_feeds(client: Client, db: None) -> None:
         assert 'rel="alternate" type="application/atom+xml"' in page
         links: list[Any] = re.findall(r'href="([^"]+\.(?:atom|csv|txt|json|md)[^"]*)"', page)
         assert {client.get(each.replace("&amp;", "&")).status_code for each in links} == {200}
+
+
+def test_a_reply_that_is_read_after_a_round_is_in_the_next(world: World, mira: User) -> None:
+    report = world.report("mm: scan more")
+    subscriptions.subscribe(mira, "subsystem:mm", "at once", world.later())
+    world.post(DANA, "I am looking into it.", to=message_id(report))
+    assert mails(world) == []
+    world.read()
+    assert len(mails(world)) == 1
+    assert mails(world) == []
+
+
+def test_they_are_nobody_elses_business(world: World, mira: User, client: Client) -> None:
+    report = world.report("mm: scan more")
+    row = subscriptions.subscribe(mira, "subsystem:mm", "at once", world.later())
+    change(world, report)
+    [mail] = mails(world)
+    mail_transitions.mark_sent(mail.message_id, world.now, world.now)
+    for path in (f"/outbox/{mail.pk}/", f"/outbox/{mail.pk}/raw/"):
+        assert client.get(path).status_code == 404
+    for path in ("/outbox/", "/outbox/?state=sent", "/outbox/?all"):
+        assert "subsystem:mm" not in client.get(path).content.decode()
+    change(world, report)
+    [waiting] = mails(world)
+    subscriptions.end(row, world.now)
+    waiting.refresh_from_db()
+    assert waiting.state == "cancelled"

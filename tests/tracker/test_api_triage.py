@@ -105,6 +105,8 @@ def test_suggestions_are_listed_and_decided_once(client: Client, toni: User, rep
     assert post(client, f"suggestions/{first.pk}/decision", {"decision": "reject"}, token)[0] == 409
     assert post(client, f"suggestions/{second.pk}/decision", {"decision": "asked"}, token)[1]["decision"] == "changed"
     assert post(client, f"suggestions/{second.pk}/decision", {"decision": "burnt"}, token)[0] == 400
+    for junk in ([], {}, 5, None):
+        assert post(client, f"suggestions/{second.pk}/decision", {"decision": junk}, token)[0] == 400
     assert post(client, "suggestions/999/decision", {"decision": "accept"}, token)[0] == 404
     assert client.get("/api/v1/suggestions").json() == []
     assert len(client.get("/api/v1/suggestions?decision=changed").json()) == 1

@@ -22,7 +22,7 @@ def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
         response["WWW-Authenticate"] = "Bearer"
         return response
     if scope not in key.scopes:
-        return error_response(403, f"the key {key.name!r} may not send {scope}: it has {', '.join(key.scopes)}")
+        return error_response(403, f"the key {key.name!r} lacks the scope {scope}: it has {', '.join(key.scopes)}")
     if wait := api_keys.count_request(key, now):
         response = error_response(429, f"the key {key.name!r} has made {api_keys.MOST_A_MINUTE} requests this minute")
         response["Retry-After"] = str(wait)

@@ -58,7 +58,7 @@ api = DocumentedAPI(
     title="Perfwork",
     version="1",
     urls_namespace="api",
-    description="Kernel performance reports, read-only. Lists are paged by the Link header; errors are problem+json.",
+    description="Kernel performance reports. Lists are paged by the Link header; errors are problem+json.",
     docs_url=None,
 )
 

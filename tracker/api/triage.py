@@ -88,7 +88,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     if suggestion is None:
         return error_response(404, f"there is no suggestion {pk}")
     choice = body.get("decision", "")
-    if choice not in _DECISIONS and choice not in suggestions.OTHERS:
+    if not isinstance(choice, str) or (choice not in _DECISIONS and choice not in suggestions.OTHERS):
         return error_response(400, f"decision: expected accept, reject, {', '.join(suggestions.OTHERS)}")
     instead = EventKind(choice) if choice in suggestions.OTHERS else None
     decision = Decision.ACCEPTED if instead == suggestion.kind else _DECISIONS.get(choice, Decision.CHANGED)

@@ -169,7 +169,8 @@ class Subscription(models.Model):
     query = models.TextField(blank=True)
     often = models.TextField(choices=Often.choices, default=Often.DAILY)
     created_at = models.DateTimeField()
-    mailed_until = models.DateTimeField(help_text="changes until then were mailed, or are older than the subscription")
+    mailed_until = models.DateTimeField(help_text="changes that were recorded until then were mailed")
+    mailed = models.JSONField(default=list, blank=True, help_text="the reports in the last mails, each KEY:REVISION")
 
     class Meta:
         ordering = ["query", "pk"]

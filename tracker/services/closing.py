@@ -8,14 +8,14 @@ from django.db.models import Q
 
 from tracker.domain.closing import GONE_FOR, Closing, closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
-from tracker.models import Event, Release, Report, Suggestion
+from tracker.models import Decision, Event, Release, Report, Suggestion
 
 RULE = "closing"
-MOST = 2000  # reports in a round
+MOST = 20_000  # reports in a round
 
 
 def suggest_closings(now: datetime) -> int:
-    """Suggest to close what may be closed; return how many suggestions are new. Three queries, and one write."""
+    """Suggest to close what may be closed; return how many suggestions are new. Those whose reason is gone go."""
     gone = Event.objects.filter(kind=EventKind.GONE, occurred_at__lt=now - GONE_FOR).values("report")
     candidates = Q(verdict=Verdict.IMPROVEMENT) | Q(pk__in=gone)
     reports = list(Report.objects.filter(candidates, state__in=sorted(OPEN)).order_by("pk")[:MOST])
@@ -35,6 +35,10 @@ def suggest_closings(now: datetime) -> int:
             )
         )
     ]
+    given = {(each.report_id, each.key) for each in rows}
+    waiting = Suggestion.objects.filter(rule=RULE, decision=Decision.OPEN).values_list("pk", "report", "key")
+    outdated = [pk for pk, report, key in waiting if (report, key) not in given]
+    Suggestion.objects.filter(pk__in=outdated, decision=Decision.OPEN).delete()
     before = Suggestion.objects.filter(rule=RULE).count()
     Suggestion.objects.bulk_create(rows, ignore_conflicts=True)
     return Suggestion.objects.filter(rule=RULE).count() - before

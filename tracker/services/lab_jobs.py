@@ -7,13 +7,14 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from tracker.domain.lab_debts import Debt
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState
-from tracker.models import LabJob, Report
+from tracker.models import Finding, LabJob, Report
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
+_FREE = {"state": JobState.WAITING, "runner": "", "lease_token": "", "lease_until": None}
 
 
 def open_job(report: Report, debt: Debt, now: datetime, **columns: Any) -> LabJob | None:
@@ -33,6 +34,24 @@ def withdraw_all_but(owed: Collection[tuple[int, str]], states: Sequence[JobStat
     return LabJob.objects.filter(pk__in=gone, state__in=states).update(state=JobState.WITHDRAWN)
 
 
+def reopen(owed: Collection[tuple[int, str]]) -> int:
+    """Open withdrawn jobs again whose request is owed after all, as after an undo; return how many."""
+    rows = LabJob.objects.filter(state=JobState.WITHDRAWN, report__in={report for report, _ in owed})
+    back = [pk for pk, report, key in rows.values_list("pk", "report", "event_key") if (report, key) in owed]
+    return LabJob.objects.filter(pk__in=back, state=JobState.WITHDRAWN).update(**_FREE, attempts=0)
+
+
+def retry(pk: int) -> bool:
+    """Offer an unfinished job to runners again, however many did not come back; False if there is none."""
+    return bool(unfinished().filter(pk=pk).update(**_FREE, attempts=0))
+
+
+def answered_lately(report: Report, now: datetime) -> bool:
+    """Whether a patch for a report was answered within a day without any runner."""
+    done = LabJob.objects.filter(report=report, outcome=JobOutcome.NOT_APPLIED, finished_at__gt=now - timedelta(days=1))
+    return done.exists()
+
+
 def claimable(now: datetime, machines: Sequence[str] = (), *, unproven: bool = False) -> QuerySet[LabJob]:
     """Return the jobs that a runner may take now: with a patch that may apply, the most urgent first.
 
@@ -40,7 +59,7 @@ def claimable(now: datetime, machines: Sequence[str] = (), *, unproven: bool = F
     """
     free = Q(state=JobState.WAITING) | Q(state=JobState.CLAIMED, lease_until__lt=now)
     rows = LabJob.objects.filter(free, attempts__lt=MOST_ATTEMPTS).exclude(applies=False)
-    rows = rows.exclude(patch_mail="", branch="")
+    rows = rows.exclude(patch_mail="", branch="").filter(Exists(Finding.objects.filter(report=OuterRef("report"))))
     if machines:
         rows = rows.filter(report__machine__in=machines)
     return (rows if unproven else rows.filter(proven=True)).order_by("due_at", "pk")
@@ -73,7 +92,7 @@ def extend(pk: int, token: str, now: datetime, lease: timedelta) -> bool:
 
 def release(pk: int, token: str) -> bool:
     """Give a claimed job back, for another runner; False if the lease is lost."""
-    return bool(_held(pk, token).update(state=JobState.WAITING, runner="", lease_token="", lease_until=None))
+    return bool(_held(pk, token).update(**_FREE, attempts=F("attempts") - 1))
 
 
 def finish(job: LabJob, outcome: JobOutcome, detail: str, now: datetime, payload: str = "", token: str = "") -> bool:

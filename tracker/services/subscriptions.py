@@ -10,7 +10,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from tracker.domain.errors import InvalidInput
-from tracker.models import Often, Subscription
+from tracker.models import Often, OutgoingMail, OutgoingState, Purpose, Subscription
+from tracker.models.outbox import WAITING
+from tracker.services import mail_transitions
 
 MOST = 20  # of one person
 LONGEST = 500  # characters of a query
@@ -43,9 +45,12 @@ def _new(owner: User, query: str, often: str, now: datetime) -> dict[str, object
     return {"owner": owner, "query": query, "often": often, "created_at": now, "mailed_until": now}
 
 
-def end(owner: User, pk: int) -> bool:
-    """End one's own subscription; False if there is none."""
-    return bool(Subscription.objects.filter(owner=owner, pk=pk).delete()[0])
+@transaction.atomic
+def end(row: Subscription, now: datetime) -> None:
+    """End a subscription, and cancel its mails that have not left."""
+    unsent = OutgoingMail.objects.filter(purpose__startswith=f"{Purpose.SUBSCRIPTION}{row.pk} ", state__in=WAITING)
+    mail_transitions.transition(unsent, OutgoingState.CANCELLED, "subscriptions", now, "the subscription has ended")
+    row.delete()
 
 
 def due(now: datetime) -> QuerySet[Subscription]:

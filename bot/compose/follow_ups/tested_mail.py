@@ -18,6 +18,8 @@ from bot.mail.sanitising import one_line
 from tracker.domain.formats import signed_pct
 from tracker.domain.statistics.change import change_pct
 
+_ADVICE = "Please say which commit it is for, or send a version for the culprit."
+
 
 @dataclass(frozen=True, slots=True)
 class TestedPatch:
@@ -31,6 +33,7 @@ class TestedPatch:
     measured: FindingData | None
     why: str = ""
     detail: str = ""
+    applies: bool = True
 
 
 def compose_tested(
@@ -48,6 +51,7 @@ def compose_tested(
         "base": one_line(tested.base, 66),
         "why": one_line(tested.why, 200),
         "detail": one_line(tested.detail, 200),
+        "advice": "" if tested.applies else _ADVICE,
         "tested": "",
     }
     if tested.measured:

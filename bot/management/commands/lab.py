@@ -5,13 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import bot_identity, tree_paths
 from bot.lab.open_jobs import open_jobs
 from tracker.domain.lab_jobs import UNFINISHED
 from tracker.models import LabJob
+from tracker.services import lab_jobs
 
 _APPLIES = {True: "applies", False: "does not apply", None: "not checked"}
 
@@ -21,9 +22,12 @@ class Command(BaseCommand):
     requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--retry", type=int, metavar="ID", help="offer a job again whose runners did not come back")
         parser.add_argument("--all", action="store_true", help="list finished jobs, too")
 
-    def handle(self, *, all: bool, **options: Any) -> None:
+    def handle(self, *, all: bool, retry: int | None, **options: Any) -> None:
+        if retry is not None and not lab_jobs.retry(retry):
+            raise CommandError(f"there is no unfinished job {retry}")
         open_jobs(bot_identity(), tree_paths(), timezone.now())
         rows = LabJob.objects.select_related("report__culprit").order_by("due_at", "pk")
         for job in rows if all else rows.filter(state__in=UNFINISHED):

@@ -41,6 +41,7 @@ def tested_patch(context: ReportContext, event: EventData) -> tuple[ThreadData, 
         measured=remeasured_finding(measured, head) if measured else None,
         why=why,
         detail=job.detail,
+        applies=job.outcome != JobOutcome.NOT_APPLIED,
     )
     return _thread(context.thread, asking), tested
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,9 @@ def test_each_is_a_part_of_the_text_in_order(text: str) -> None:
     at = 0
     for each in find_diffs(text):
         at = (text + "\n").index(each, at) + len(each)
+
+
+def test_headers_without_hunks_cost_no_square() -> None:
+    began = time.process_time()
+    assert find_diffs("diff --git a/x b/x\n" * 100_000) == ()
+    assert time.process_time() - began < 5  # a square takes minutes

@@ -134,7 +134,7 @@ def test_a_key_does_what_it_is_for(db: None, world: World) -> None:
     answer = post(Client(), result, Authorization=f"Bearer {files}")
     assert (answer.status_code, answer.json()["error"]) == (
         403,
-        "the key 'profiler' may not send results: it has evidence",
+        "the key 'profiler' lacks the scope results: it has evidence",
     )
     other = token(Scope.RESULTS, producer="other-lab", name="other lab")
     answer = post(Client(), [result, {}], Authorization=f"Bearer {other}")

@@ -17,6 +17,7 @@ from tracker.models import (
     MailTransition,
     OutgoingMail,
     OutgoingState,
+    Purpose,
     SendingStop,
 )
 from tracker.services import mail_transitions
@@ -98,7 +99,7 @@ class Outbox:
 
 def overview(*, with_people: bool = False) -> Overview:
     """Return the newest mails of each state. `with_people`: also the addresses that get no mail."""
-    sections = [_section(*each) for each in SECTIONS]
+    sections = [_section(*each, with_people=with_people) for each in SECTIONS]
     in_doubt = any(each.in_doubt for each in sections)
     people = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).order_by("-since", "pk")
     return Overview(
@@ -115,8 +116,9 @@ def waiting_numbers() -> dict[str, int]:
     return dict(rows.annotate(number=Count("pk")))
 
 
-def _section(name: str, description: str, states: tuple[OutgoingState, ...]) -> OutboxSection:
-    found = [mail for state in states for mail in _rows().filter(state=state)[: ROWS + 1]]
+def _section(name: str, description: str, states: tuple[OutgoingState, ...], *, with_people: bool) -> OutboxSection:
+    rows = _rows(with_people)
+    found = [mail for state in states for mail in rows.filter(state=state)[: ROWS + 1]]
     actions = actions_for(found[-1:])
     more = len(found) > ROWS
     return OutboxSection(
@@ -124,9 +126,9 @@ def _section(name: str, description: str, states: tuple[OutgoingState, ...]) -> 
     )
 
 
-def outbox(state: str = "", before: int | None = None) -> Outbox:
+def outbox(state: str = "", before: int | None = None, *, everything: bool = False) -> Outbox:
     """Return a page of mails, newest first; only those of a state, or before a key, if given."""
-    rows = _rows()
+    rows = _rows(everything)
     if state:
         rows = rows.filter(state=OutgoingState(state))
     if before is not None:
@@ -135,8 +137,10 @@ def outbox(state: str = "", before: int | None = None) -> Outbox:
     return Outbox(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None, actions_for(found) if state else ())
 
 
-def _rows() -> QuerySet[OutgoingMail]:
+def _rows(everything: bool = True) -> QuerySet[OutgoingMail]:
+    """Return the mails; without `everything`, not those that one person asked for."""
     rows = OutgoingMail.objects.annotate(size=Length("raw")).select_related("report__culprit")
+    rows = rows if everything else rows.exclude(purpose__startswith=Purpose.SUBSCRIPTION)
     return rows.defer("raw", "body", "people").order_by("-pk")
 
 
@@ -166,7 +170,7 @@ def page(pk: int, *, everything: bool = False) -> MailPage:
     Only who may see `everything` sees the text of an unsent mail: nobody else can post it in our name before us.
     """
     mail = OutgoingMail.objects.select_related("report__culprit").filter(pk=pk).first()
-    if mail is None:
+    if mail is None or (mail.purpose.startswith(Purpose.SUBSCRIPTION) and not everything):
         raise Http404("there is no such mail")
     hidden = mail.sent_at is None and not everything
     raw = bytes(mail.raw).decode("utf-8", "replace").replace("\r\n", "\n")

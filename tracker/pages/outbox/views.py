@@ -31,7 +31,9 @@ def outbox(request: HttpRequest) -> HttpResponse:
     if not (state or before or "all" in request.GET):
         return render(request, "outbox/overview.html", {**context, "page": queries.overview(with_people=may_act)})
     return render(
-        request, "outbox/list.html", {**context, "page": queries.outbox(state, int(before) if before else None)}
+        request,
+        "outbox/list.html",
+        {**context, "page": queries.outbox(state, int(before) if before else None, everything=may_act)},
     )
 
 

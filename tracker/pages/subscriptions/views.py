@@ -50,7 +50,8 @@ def subscribe(request: HttpRequest) -> HttpResponse:
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     """End one's own subscription."""
     assert isinstance(request.user, User)
-    subscriptions.end(request.user, pk)
+    for row in Subscription.objects.filter(owner=request.user, pk=pk):
+        subscriptions.end(row, timezone.now())
     return redirect("subscriptions")
 
 
@@ -59,6 +60,6 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """Ask first, since programs follow links; a POST ends the subscription, also a second time."""
     row = subscriptions.find(token)
     if request.method == "POST" and row is not None:
-        row.delete()
+        subscriptions.end(row, timezone.now())
         row = None
     return render(request, "subscriptions/ended.html", {"row": row})
