@@ -73,8 +73,10 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
     events = [each.value() for each in report.events.all()]
 
     def made(as_kind: EventKind) -> EventData:
+        key = f"{as_kind}:{job.name}"
         return EventData(
-            key=f"{as_kind}:{job.name}",
+            # A job that was opened again has an event of that key already, which somebody undid.
+            key=f"{key}:{now:%Y%m%dT%H%M%S%f}" if any(each.key == key for each in events) else key,
             kind=as_kind,
             occurred_at=now,
             result=job.name,

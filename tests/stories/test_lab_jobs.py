@@ -431,6 +431,21 @@ def test_undo_brings_a_withdrawn_job_back(world: World, report: Report, runner: 
     assert runner("claim", {})[0] == 200
 
 
+def test_undo_of_a_result_opens_its_job_again(world: World, report: Report, runner: Any) -> None:
+    ask(world, report)
+    job = opened(world)
+    for number in (1, 2):
+        claimed = runner("claim", {})[1]
+        assert runner(f"{job.pk}/result", measured(claimed, 70.0, 70.0))[0] == 200
+        event = Event.objects.filter(result=job.name, reverses="").order_by("-pk")[0]
+        undone = EventData(f"u{number}", EventKind.REVERSED, timezone.now(), actor="toni", reverses=event.key)
+        event_log.record([event_log.event_row(report, undone, timezone.now())])
+        assert open_jobs(world.identity, [], timezone.now()) == 0
+    job.refresh_from_db()
+    assert (job.state, job.payload) == ("waiting", "")
+    assert Event.objects.filter(result=job.name).count() == 2
+
+
 def test_the_culprit_is_looked_for_in_every_tree(world: World, report: Report) -> None:
     other = DemoTree(world.directory / "other.git")
     other.commit("another project", DANA, world.now)

@@ -35,10 +35,12 @@ def withdraw_all_but(owed: Collection[tuple[int, str]], states: Sequence[JobStat
 
 
 def reopen(owed: Collection[tuple[int, str]]) -> int:
-    """Open withdrawn jobs again whose request is owed after all, as after an undo; return how many."""
-    rows = LabJob.objects.filter(state=JobState.WITHDRAWN, report__in={report for report, _ in owed})
-    back = [pk for pk, report, key in rows.values_list("pk", "report", "event_key") if (report, key) in owed]
-    return LabJob.objects.filter(pk__in=back, state=JobState.WITHDRAWN).update(**_FREE, attempts=0)
+    """Open ended jobs again whose request is owed after all, as after an undo; return how many."""
+    ended = LabJob.objects.filter(state__in=(JobState.WITHDRAWN, JobState.DONE))
+    rows = ended.filter(report__in={report for report, _ in owed}).values_list("pk", "report", "event_key")
+    back = [pk for pk, report, key in rows if (report, key) in owed]
+    again = {"attempts": 0, "outcome": "", "detail": "", "payload": "", "finished_at": None}
+    return ended.filter(pk__in=back).update(**_FREE, **again)
 
 
 def retry(pk: int) -> bool:
