@@ -235,8 +235,7 @@ def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(world: World
     world.post(LEE, f"Can you test this patch?\n\n{DIFF}", to=message_id(report))
     world.read()
     open_jobs(world.identity, [world.directory / "linux.git"], world.now)
-    if not LabJob.objects.exists():  # a stranger's request is not even a request
-        return
+    assert not LabJob.objects.get().proven
     assert runner("claim", {}) == (204, None)
     status, claimed = runner("claim", {"unproven": True})
     assert (status, claimed["proven"]) == (200, False)
@@ -332,9 +331,10 @@ def test_the_base_that_a_patch_names_and_a_series(world: World, report: Report) 
     assert (requested_patch(name).in_series, requested_patch(series).in_series) == (False, True)
 
 
-def test_of_two_proposals_for_one_file_the_first_is_meant(world: World, report: Report) -> None:
+def test_of_two_proposals_for_one_file_the_first_is_meant(world: World, report: Report, client: Client) -> None:
     asking = ask(world, report, f"Can you test this patch?\n\n{DIFF}\nor else\n\n{STALE}")
     assert requested_patch(asking.message_id).text == DIFF
+    assert client.get(f"/lab/patch/{asking.pk}").content.decode() == DIFF  # the page shows what a runner gets
 
 
 def test_a_broken_tree_or_none_leaves_the_patch_unchecked(world: World, report: Report) -> None:
@@ -390,10 +390,9 @@ def test_a_strangers_later_patch_is_not_the_one_that_was_meant(world: World, rep
     world.post(EVE, f"x\n\n---\n{eves}", subject="[PATCH] mm: eve's", message_id="eve@x.example", to=message_id(report))
     world.read()
     open_jobs(world.identity, [], world.later())
-    for job in LabJob.objects.all():
-        assert not job.proven  # nothing proves whose patch it is
-    tested = LabJob.objects.filter(event_key="ask").first()
-    assert tested is None or tested.patch_mail == lees
+    tested = LabJob.objects.get(event_key="ask")
+    assert (tested.patch_mail, tested.proven) == (lees, False)  # toni stands for the request, and nobody for the patch
+    assert not LabJob.objects.filter(proven=True).exists()
     assert runner("claim", {}) == (204, None)
 
 
