@@ -7,27 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.results.formats.schema import Schema
-from tracker.domain.lab_jobs import JobOutcome
-from tracker.domain.statistics.samples import SampleSummary, summarise
+from tracker.domain.lab_jobs import JobOutcome, MeasuredMetric, metrics_of
 
 _SCHEMA = Schema("perf-job-result-1")
-
-
-@dataclass(frozen=True, slots=True)
-class SidesData:
-    """One metric without and with the patch, as the grading takes it."""
-
-    metric: str
-    old_samples: tuple[float, ...]
-    new_samples: tuple[float, ...]
-
-    @property
-    def old(self) -> SampleSummary:
-        return summarise(self.old_samples)
-
-    @property
-    def new(self) -> SampleSummary:
-        return summarise(self.new_samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +20,10 @@ class JobResult:
     outcome: JobOutcome
     base: str
     detail: str
-    measurements: tuple[SidesData, ...]
+    measurements: tuple[MeasuredMetric, ...]
 
-    def of_metric(self, name: str) -> SidesData | None:
-        return next((each for each in self.measurements if each.metric == name), None)
+    def of_metric(self, name: str) -> MeasuredMetric | None:
+        return next((each for each in self.measurements if each.name == name), None)
 
 
 def parse(payload: Any) -> JobResult:
@@ -53,10 +35,7 @@ def parse(payload: Any) -> JobResult:
         outcome=JobOutcome(payload["outcome"]),
         base=base.get("describe") or str(base.get("sha", ""))[:12],
         detail=" ".join(payload.get("detail", "").split()),
-        measurements=tuple(
-            SidesData(each["metric"], tuple(map(float, each["without"])), tuple(map(float, each["with"])))
-            for each in payload.get("measurements", ())
-        ),
+        measurements=metrics_of(payload),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from tracker.domain import formats
 from tracker.domain.statistics.change import change_pct
-from tracker.domain.statistics.samples import summarise
+from tracker.domain.statistics.samples import SampleSummary, summarise
 
 
 class JobState(StrEnum):
@@ -43,24 +45,39 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMetric:
-    """One metric of a job's result: the samples without the patch, and with it."""
+    """One metric of a job's result: the samples without the patch (old) and with it (new), as grading takes them."""
 
     name: str
-    without: tuple[float, ...]
-    with_patch: tuple[float, ...]
+    old_samples: tuple[float, ...]
+    new_samples: tuple[float, ...]
+
+    @property
+    def old(self) -> SampleSummary:
+        return summarise(self.old_samples)
+
+    @property
+    def new(self) -> SampleSummary:
+        return summarise(self.new_samples)
 
     @property
     def change(self) -> float | None:
         """The metric's own change in per cent."""
-        return change_pct(summarise(self.without).mean, summarise(self.with_patch).mean)
+        return change_pct(self.old.mean, self.new.mean)
 
     def __str__(self) -> str:
-        means = (formats.number(summarise(each).mean) for each in (self.without, self.with_patch))
         change = "" if self.change is None else f" ({formats.signed_pct(self.change)})"
-        return f"{self.name}: {' → '.join(means)}{change}, {len(self.without)} + {len(self.with_patch)} runs"
+        means = f"{formats.number(self.old.mean)} → {formats.number(self.new.mean)}"
+        return f"{self.name}: {means}{change}, {len(self.old_samples)} + {len(self.new_samples)} runs"
 
 
-def measured_metrics(payload: str) -> list[MeasuredMetric]:
-    """Return what a stored result (perf-job-result/1, checked when it came in) says; none if nothing was measured."""
-    rows = json.loads(payload).get("measurements", []) if payload else []
-    return [MeasuredMetric(each["metric"], tuple(each["without"]), tuple(each["with"])) for each in rows]
+def metrics_of(result: Mapping[str, Any]) -> tuple[MeasuredMetric, ...]:
+    """Return what a result says (perf-job-result/1, checked against its schema); none if nothing was measured."""
+    return tuple(
+        MeasuredMetric(each["metric"], tuple(map(float, each["without"])), tuple(map(float, each["with"])))
+        for each in result.get("measurements", ())
+    )
+
+
+def measured_metrics(payload: str) -> tuple[MeasuredMetric, ...]:
+    """Return what a stored result says."""
+    return metrics_of(json.loads(payload)) if payload else ()
