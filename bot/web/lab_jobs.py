@@ -16,7 +16,7 @@ from bot.lab import job_result
 from bot.lab.recording import headline, record_result
 from bot.lab.requested_patch import stored_patch
 from bot.results.errors import RejectedInput
-from tracker.api.keys import authenticate, error_response
+from tracker.api.keys import authenticate, error_response, json_object
 from tracker.api.shapes import job_json
 from tracker.domain.lab_jobs import JobState
 from tracker.models import LabJob
@@ -108,16 +108,7 @@ def _body(request: HttpRequest) -> dict[str, Any] | HttpResponse:
     key = authenticate(request, Scope.JOBS)
     if isinstance(key, JsonResponse):
         return key
-    raw = request.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        return error_response(413, f"expected at most {MAX_BYTES:,} bytes")
-    if b"\\u0000" in raw:
-        return error_response(400, "expected no NUL characters")
-    try:
-        body = orjson.loads(raw or b"{}")
-    except ValueError as error:
-        return error_response(400, f"invalid JSON: {error}")
-    return body if isinstance(body, dict) else error_response(400, "expected a JSON object")
+    return json_object(request, MAX_BYTES)
 
 
 def _lease(body: dict[str, Any]) -> timedelta | HttpResponse:

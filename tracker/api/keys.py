@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import orjson
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 
@@ -28,6 +31,20 @@ def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
         response["Retry-After"] = str(wait)
         return response
     return key
+
+
+def json_object(request: HttpRequest, most_bytes: int) -> dict[str, Any] | JsonResponse:
+    """Return the body of a request, a JSON object ({} if it is empty), or the error."""
+    raw = request.read(most_bytes + 1)
+    if len(raw) > most_bytes:
+        return error_response(413, f"expected at most {most_bytes:,} bytes")
+    if b"\\u0000" in raw:  # PostgreSQL stores none
+        return error_response(400, "expected no NUL characters")
+    try:
+        body = orjson.loads(raw or b"{}")
+    except ValueError as error:
+        return error_response(400, f"invalid JSON: {error}")
+    return body if isinstance(body, dict) else error_response(400, "expected a JSON object")
 
 
 def error_response(status: int, error: str) -> JsonResponse:

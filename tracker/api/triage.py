@@ -5,14 +5,13 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-import orjson
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from tracker.api.keys import authenticate, error_response
+from tracker.api.keys import authenticate, error_response, json_object
 from tracker.domain.errors import InvalidInput
 from tracker.domain.events import EventKind
 from tracker.models import Decision, Report, Suggestion
@@ -53,7 +52,7 @@ def act(request: HttpRequest, culprit: str) -> HttpResponse:
         person.get_username(),
         secrets.token_hex(6),
         timezone.now(),
-        argument.replace("\0", "")[: report_actions.LONGEST],
+        argument[: report_actions.LONGEST],
         notify,
     )
     try:
@@ -107,11 +106,5 @@ def _body(request: HttpRequest) -> tuple[User, dict[str, Any]] | HttpResponse:
     person = key.acts_for
     if not isinstance(person, User) or not person.is_active:
         return error_response(403, f"the key {key.name!r} acts for nobody who has an account")
-    raw = request.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        return error_response(413, f"expected at most {MAX_BYTES:,} bytes")
-    try:
-        body = orjson.loads(raw or b"{}")
-    except ValueError as error:
-        return error_response(400, f"invalid JSON: {error}")
-    return (person, body) if isinstance(body, dict) else error_response(400, "expected a JSON object")
+    body = json_object(request, MAX_BYTES)
+    return body if isinstance(body, JsonResponse) else (person, body)
