@@ -14,11 +14,11 @@ from bot.lab.recording import record_outcome
 from bot.lab.requested_patch import NONE, RequestedPatch, requested_patch
 from bot.mail.auth.verdict import AuthVerdict
 from bot.mail.identity import BotIdentity
-from tracker.domain.events import OPEN, Awaited, EventData, EventKind, Verdict
-from tracker.domain.lab_debts import Debt, Request, debts_of
+from tracker.domain.events import EventData, EventKind
+from tracker.domain.lab_debts import Debt, Request
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome
 from tracker.domain.report_state.fold import effective_events
-from tracker.models import Event, LabJob, Message, Report
+from tracker.models import LabJob, Message, Report
 from tracker.services import lab_jobs
 
 MOST = 500  # reports in a round, those that have waited longest
@@ -31,22 +31,16 @@ def open_jobs(identity: BotIdentity, trees: Sequence[Path], now: datetime) -> in
 
     A patch that applies to none of its possible bases in a followed tree ends its job at once.
     """
-    waiting = Report.objects.filter(state__in=sorted(OPEN), awaited=Awaited.REPORTER).select_related("culprit")
-    reports = list(waiting.order_by("changed_at", "pk")[:MOST])
-    events: dict[int, list[EventData]] = {report.pk: [] for report in reports}
-    for event in Event.objects.filter(report__in=reports):
-        events[event.report_id].append(event.value())
-    owed = {
-        (report.pk, debt.event.key): (report, debt)
-        for report in reports
-        for debt in debts_of(Verdict(report.verdict), events[report.pk])
-    }
-    lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(reports) < MOST else ())
-    known = set(LabJob.objects.filter(report__in=reports).values_list("report", "event_key"))
+    found = lab_jobs.owed_reports(MOST)
+    owed = {(each.report.pk, debt.event.key): (each, debt) for each in found for debt in each.debts}
+    lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(found) < MOST else ())
+    rows = LabJob.objects.filter(report__in=[each.report for each in found])
+    known = set(rows.values_list("report", "event_key"))
     opened = 0
-    for key, (report, debt) in owed.items():
+    for key, (each, debt) in owed.items():
         if key not in known:
-            opened += _try_open(report, debt, events[report.pk], identity, trees, now)
+            events = [event.value() for event in each.events]
+            opened += _try_open(each.report, debt, events, identity, trees, now)
     lab_jobs.reopen(known & owed.keys())
     return opened
 

@@ -4,17 +4,45 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from tracker.domain.lab_debts import Debt
+from tracker.domain.events import OPEN, Awaited, Verdict
+from tracker.domain.lab_debts import Debt, debts_of
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState
-from tracker.models import Finding, LabJob, Report
+from tracker.models import Event, Finding, LabJob, Report
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
 _FREE = {"state": JobState.WAITING, "runner": "", "lease_token": "", "lease_until": None}
+
+
+@dataclass(frozen=True, slots=True)
+class OwedReport:
+    """A report that waits for the lab: its events, and what the lab owes there."""
+
+    report: Report
+    events: Sequence[Event]
+    debts: Sequence[Debt]
+
+
+def owed_reports(most: int) -> list[OwedReport]:
+    """Return the reports that wait for the lab, those that have waited longest, in two queries."""
+    waiting = Report.objects.filter(state__in=sorted(OPEN), awaited=Awaited.REPORTER).select_related("culprit")
+    reports = list(waiting.order_by("changed_at", "pk")[:most])
+    events: dict[int, list[Event]] = {report.pk: [] for report in reports}
+    for event in Event.objects.filter(report__in=reports):
+        events[event.report_id].append(event)
+    return [
+        OwedReport(
+            report,
+            events[report.pk],
+            debts_of(Verdict(report.verdict), [event.value() for event in events[report.pk]]),
+        )
+        for report in reports
+    ]
 
 
 def open_job(report: Report, debt: Debt, now: datetime, **columns: Any) -> LabJob | None:

@@ -9,10 +9,11 @@ from datetime import datetime
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
-from tracker.domain.events import OPEN, Awaited, EventData, Verdict
-from tracker.domain.lab_debts import Debt, debts_of
+from tracker.domain.events import EventData
+from tracker.domain.lab_debts import Debt
 from tracker.domain.lab_jobs import MeasuredMetric, measured_metrics
 from tracker.models import Event, LabJob, Message, Report
+from tracker.services.lab_jobs import owed_reports
 
 MOST = 200  # reports, those that have waited longest
 
@@ -41,24 +42,17 @@ class WorkList:
 
 def work_list(now: datetime) -> WorkList:
     """Return what the lab owes in the reports that have waited for it longest."""
-    waiting = Report.objects.filter(state__in=sorted(OPEN), awaited=Awaited.REPORTER).select_related("culprit")
-    reports = list(waiting.order_by("changed_at", "pk")[: MOST + 1])
-    cut, reports = len(reports) > MOST, reports[:MOST]
-    events: dict[int, list[Event]] = {report.pk: [] for report in reports}
-    for event in Event.objects.filter(report__in=reports):
-        events[event.report_id].append(event)
-    debts = [(report, debt) for report in reports for debt in _debts(report, events[report.pk])]
+    found = owed_reports(MOST + 1)
+    cut, found = len(found) > MOST, found[:MOST]
+    debts = [(each, debt) for each in found for debt in each.debts]
     mails = _mails([debt.event for _, debt in debts])
-    jobs = {(job.report_id, job.event_key): job for job in LabJob.objects.filter(report__in=reports).defer("payload")}
+    stored = LabJob.objects.filter(report__in=[each.report for each in found]).defer("payload")
+    jobs = {(job.report_id, job.event_key): job for job in stored}
     rows = [
-        _row(report, debt, events[report.pk], mails, jobs.get((report.pk, debt.event.key)), now)
-        for report, debt in debts
+        _row(each.report, debt, each.events, mails, jobs.get((each.report.pk, debt.event.key)), now)
+        for each, debt in debts
     ]
     return WorkList(sorted(rows, key=lambda row: (not row.is_overdue, row.debt.due_at, row.report.pk)), cut)
-
-
-def _debts(report: Report, events: Sequence[Event]) -> list[Debt]:
-    return debts_of(Verdict(report.verdict), [event.value() for event in events])
 
 
 def _mails(events: Sequence[EventData]) -> dict[str, Message]:
