@@ -11,7 +11,7 @@ from kombu import Queue
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 
 HOUR = 3600.0  # seconds
-QUEUES = ("mail", "results", "archives", "git", "web", "opinions")
+QUEUES = ("mail", "results", "archives", "git", "web", "opinions", "webhooks")
 ROUTES = {
     "send_mail": "mail",
     "send_links": "web",  # somebody waits at a page
@@ -24,6 +24,8 @@ ROUTES = {
     "track_trees": "git",
     "track_tree": "git",
     "open_lab_jobs": "git",  # a patch is tried on a tree
+    "call_webhooks": "webhooks",
+    "call_webhook": "webhooks",
     "ask_second_opinions": "opinions",  # a language model may take a minute for each answer
 }
 
@@ -57,7 +59,7 @@ app.conf.beat_schedule = {
         "options": {"expires": max(10.0, settings.PERFWORK_PERIOD)},
     }
     for name in (
-        *("take_results", "read_archives", "track_trees", "open_lab_jobs", "send_mail"),
+        *("take_results", "read_archives", "track_trees", "open_lab_jobs", "send_mail", "call_webhooks"),
         *(["ask_second_opinions"] if settings.PERFWORK_READER_URL else []),
     )
 }

@@ -41,9 +41,11 @@ from bot.results.drop_directory import take_dropped
 from bot.results.storage.curve_building import extend_curves
 from bot.runtime.leases import service_lease
 from bot.upstream.tracking.follow import Patience, follow
+from bot.webhooks import deliveries
 from tracker.services import closing
 from tracker.services.clock import database_now
 
+CALLING = timedelta(seconds=20)  # per run of one webhook
 SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
 log = logging.getLogger(__name__)
 
@@ -218,3 +220,29 @@ def send_mail() -> int:
     if statuses and not ENDS_A_ROUND & statuses.keys() and has_due(timezone.now()) and not is_busy():
         _enqueue(send_mail)
     return statuses.total()
+
+
+@shared_task(name="call_webhooks")
+def call_webhooks() -> int:
+    """Queue new events for webhooks, and enqueue a task for each that has some. Return how many."""
+    try:
+        with service_lease("webhooks", timedelta(minutes=30)):
+            ready = deliveries.queue_events(settings.PERFWORK_BASE_URL, timezone.now())
+    except Busy as busy:
+        log.info("%s", busy)
+        return 0
+    for pk in ready:
+        _enqueue(call_webhook, pk)
+    return len(ready)
+
+
+@shared_task(name="call_webhook")
+def call_webhook(pk: int) -> int:
+    """Send to one webhook, unless another worker does: one that hangs keeps no other waiting. Return how many left."""
+    try:
+        with service_lease(f"webhook {pk}", timedelta(minutes=5)):
+            private, until = settings.PERFWORK_WEBHOOKS_PRIVATE, timezone.now() + CALLING
+            return deliveries.deliver(pk, timezone.now, private=private, until=until)
+    except Busy as busy:
+        log.info("%s", busy)
+        return 0

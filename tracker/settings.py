@@ -35,6 +35,7 @@ PERFWORK_COMMAND_PREFIX: str = env.str("PERFWORK_COMMAND_PREFIX", default="#lkp"
 PERFWORK_BASE_URL: str = env.str("PERFWORK_BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 PERFWORK_BULLETINS: list[str] = [address.strip() for address in env.list("PERFWORK_BULLETINS", default=[])]
 PERFWORK_DIGEST: bool = flag("PERFWORK_DIGEST", False)
+PERFWORK_WEBHOOKS_PRIVATE: bool = flag("PERFWORK_WEBHOOKS_PRIVATE", False)
 PERFWORK_LAB: str = env.str("PERFWORK_LAB", default="0-Day CI")
 PERFWORK_LKML: str = env.str("PERFWORK_LKML", default="linux-kernel@vger.kernel.org")
 PERFWORK_TREE_LISTS: dict[str, str] = pairs("PERFWORK_TREE_LISTS", "comma-separated tree=address pairs")

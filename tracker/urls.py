@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("tracker.pages.statistics.urls")),
     path("", include("tracker.pages.lab.urls")),
     path("", include("tracker.pages.subscriptions.urls")),
+    path("", include("tracker.pages.webhooks.urls")),
     path("results/", include("tracker.pages.results.urls")),
     path("inbox/", include("tracker.pages.review.urls")),
     path("outbox/", include("tracker.pages.outbox.urls")),

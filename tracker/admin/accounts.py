@@ -63,6 +63,18 @@ class ApiKeyAdmin(ReadOnly):
         return bool(request.user.is_superuser)
 
 
+@admin.register(models.Webhook)
+class WebhookAdmin(ReadOnly):
+    list_display = ("url", "owner", "query", "stopped", "silent", "events_until")
+    exclude = ("secret",)
+
+
+@admin.register(models.WebhookDelivery)
+class WebhookDeliveryAdmin(ReadOnly):
+    list_display = ("webhook", "key", "state", "attempts", "status", "error", "answered_at")
+    list_filter = ("state",)
+
+
 @admin.register(models.Subscription)
 class SubscriptionAdmin(ReadOnly):
     list_display = ("owner", "query", "often", "mailed_until")

@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 from ninja import Schema
 
-from tracker.models import LabJob
+from tracker.models import Event, LabJob, Message
 
 _OF_THE_REPORT = ("report", "url", "culprit", "machine")
 
@@ -188,6 +188,19 @@ class JobShape(Schema):
     finished_at: datetime | None
     outcome: str
     detail: str
+
+
+def event_json(each: Event) -> dict[str, Any]:
+    """Return an event as JSON."""
+    own = {name: getattr(each, name) for name in ("key", "kind", "title", "tag", "tree", "remark", "reverses")}
+    evidence = each.message_id or each.commit or each.result or each.actor
+    return {"report": each.report.culprit.sha, "at": each.occurred_at, "by": each.role, "evidence": evidence, **own}
+
+
+def message_json(each: Message) -> dict[str, Any]:
+    """Return a mail as JSON, without its text."""
+    own = {name: getattr(each, name) for name in ("message_id", "in_reply_to", "subject", "kind", "role")}
+    return {**own, "report": each.report.culprit.sha, "author": each.author_email, "date": each.sent_at}
 
 
 def job_json(job: LabJob, absolute: Callable[[str], str]) -> dict[str, Any]:

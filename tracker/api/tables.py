@@ -138,7 +138,7 @@ def findings(request: HttpRequest) -> HttpResponse:
 def events(request: HttpRequest) -> HttpResponse:
     """Events of all reports, or of those with `report=SHA`, in the order in which they were recorded."""
     rows = _of_report(request, Event.objects.select_related("report__culprit"))
-    return page(request, rows, _event, _names(shapes.EventShape))
+    return page(request, rows, shapes.event_json, _names(shapes.EventShape))
 
 
 @api.get(
@@ -150,7 +150,7 @@ def events(request: HttpRequest) -> HttpResponse:
 def messages(request: HttpRequest) -> HttpResponse:
     """Mails of all threads, or of those with `report=SHA`."""
     rows = _of_report(request, Message.objects.select_related("report__culprit").defer("own_text", "tables"))
-    return page(request, rows, _message, _names(shapes.MessageShape))
+    return page(request, rows, shapes.message_json, _names(shapes.MessageShape))
 
 
 @api.get(
@@ -296,14 +296,3 @@ def _of_report(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
     if sha := request.GET.get("report", ""):
         rows = rows.filter(report__culprit__sha__startswith=sha.lower().replace("\0", ""))
     return rows
-
-
-def _event(each: Event) -> dict[str, Any]:
-    own = {name: getattr(each, name) for name in ("key", "kind", "title", "tag", "tree", "remark", "reverses")}
-    evidence = each.message_id or each.commit or each.result or each.actor
-    return {"report": each.report.culprit.sha, "at": each.occurred_at, "by": each.role, "evidence": evidence, **own}
-
-
-def _message(each: Message) -> dict[str, Any]:
-    own = {name: getattr(each, name) for name in ("message_id", "in_reply_to", "subject", "kind", "role")}
-    return {**own, "report": each.report.culprit.sha, "author": each.author_email, "date": each.sent_at}

@@ -51,6 +51,7 @@ from tracker.models.reports import (
 )
 from tracker.models.results import BisectResult, Finding, ToolOutput
 from tracker.models.studies import BasketEntry, Study, StudyKernel, StudyKind
+from tracker.models.webhooks import DeliveryState, Webhook, WebhookDelivery
 
 __all__ = [
     "ApiKey",
@@ -67,6 +68,7 @@ __all__ = [
     "CurveSegment",
     "Decision",
     "DeliveryFailure",
+    "DeliveryState",
     "Event",
     "FailureSource",
     "Finding",
@@ -117,4 +119,6 @@ __all__ = [
     "TokenBucket",
     "ToolOutput",
     "Tree",
+    "Webhook",
+    "WebhookDelivery",
 ]

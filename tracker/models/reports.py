@@ -186,6 +186,7 @@ class Event(models.Model):
             ),
             models.Index(fields=["recorded_at"], condition=Q(notify_thread=True), name="said_aloud"),
             models.Index(fields=["batch"], condition=~Q(batch=""), name="acts_of_people"),
+            models.Index(fields=["recorded_at"], name="events_as_learned"),
         ]
 
     def __str__(self) -> str:

@@ -54,7 +54,7 @@ def commands(bind: str, workers: int) -> dict[str, list[str]]:
         "fetcher": [
             *worker,
             "--queues",
-            "archives,git,opinions",
+            "archives,git,opinions,webhooks",
             "--hostname",
             "archives@%h",
             *_of(workers + EXTRA_FETCHERS),

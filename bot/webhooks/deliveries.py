@@ -1,0 +1,158 @@
+"""Deliveries of webhooks: queue each new event once, and send until the receiver has it or three days have passed.
+
+An attempt is counted before it is made, so that a worker that dies leaves a repeat at worst, under the same key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
+
+from bot.webhooks.signature import signed_headers
+from bot.webhooks.target import post
+from tracker.api.shapes import event_json
+from tracker.domain.search_query import parse
+from tracker.domain.web_target import parse_target
+from tracker.models import DeliveryState, Event, Webhook, WebhookDelivery
+from tracker.pages.report_json import directions, report_json
+from tracker.pages.search.queries import matching
+
+AT_ONCE = 500  # events that are queued in a round
+LATE = timedelta(hours=1)  # the longest delay between an event and its row
+GIVE_UP = timedelta(days=3)
+KEPT = timedelta(days=30)  # deliveries, after they have ended
+FIRST_RETRY, LAST_RETRY = timedelta(seconds=10), timedelta(hours=6)
+_GONE = 410  # the receiver wants no more
+_ANSWERS = range(200, 300)
+log = logging.getLogger(__name__)
+Post = Callable[..., int]
+
+
+def active(now: datetime) -> QuerySet[Webhook]:
+    """Return the webhooks that get events, those of closed accounts left out."""
+    return Webhook.objects.filter(stopped="", owner__is_active=True)
+
+
+def queue_events(base_url: str, now: datetime) -> list[int]:
+    """Queue what has happened since the last round. Return the webhooks that have something to send now."""
+    WebhookDelivery.objects.filter(created_at__lt=now - KEPT).exclude(state=DeliveryState.WAITING).delete()
+    for webhook in active(now):
+        try:
+            _queue(webhook, base_url, now)
+        except Exception:  # a query that is no longer understood keeps no other from being queued
+            log.exception("the events of webhook %s could not be queued", webhook.pk)
+    due = _due(now).values_list("webhook", flat=True).distinct()
+    return list(active(now).filter(retry_at__lte=now, pk__in=due).values_list("pk", flat=True))
+
+
+@transaction.atomic
+def _queue(webhook: Webhook, base_url: str, now: datetime) -> None:
+    queued = WebhookDelivery.objects.filter(webhook=webhook, event=OuterRef("pk"))
+    since = max(webhook.created_at, webhook.events_until - LATE)
+    news = Event.objects.filter(~Exists(queued), recorded_at__gt=since, recorded_at__lte=now)
+    if webhook.query:
+        news = news.filter(report__in=matching(parse(webhook.query)))
+    related = news.select_related("report__culprit", "report__tree")
+    found = list(related.order_by("recorded_at", "pk")[:AT_ONCE])
+    WebhookDelivery.objects.bulk_create(_deliveries(webhook, found, base_url, now), ignore_conflicts=True)
+    until = found[-1].recorded_at if len(found) == AT_ONCE else now
+    Webhook.objects.filter(pk=webhook.pk).update(events_until=until)
+
+
+def _deliveries(webhook: Webhook, events: Sequence[Event], base_url: str, now: datetime) -> list[WebhookDelivery]:
+    known = directions() if events else {}
+    return [
+        WebhookDelivery(
+            webhook=webhook,
+            event=event,
+            key=key_of(webhook, event),
+            body=orjson.dumps(_news(event, known, base_url), option=orjson.OPT_UTC_Z).decode(),
+            created_at=now,
+            next_at=now,
+        )
+        for event in events
+    ]
+
+
+def key_of(webhook: Webhook, event: Event) -> str:
+    """Return the key of a delivery, which a database that was restored makes again."""
+    text = f"{webhook.secret} {event.report.culprit.sha} {event.report.verdict} {event.key}"
+    return f"msg_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def _news(event: Event, known: Any, base_url: str) -> dict[str, Any]:
+    """Return the body: the event and its report, as the API has them."""
+    report = report_json(event.report, known, lambda path: f"{base_url}{path}")
+    return {
+        "type": "event.recorded",
+        "timestamp": event.recorded_at,
+        "data": {"event": event_json(event), "report": report},
+    }
+
+
+def _due(now: datetime) -> QuerySet[WebhookDelivery]:
+    return WebhookDelivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now)
+
+
+def deliver(pk: int, clock: Callable[[], datetime], *, private: bool, until: datetime, send: Post = post) -> int:
+    """Send what is due to one webhook, the oldest first, until a moment, or until it does not answer.
+
+    Return how many arrived. `clock` returns the time; `private` as in `target.resolve`.
+    """
+    arrived = 0
+    while (now := clock()) < until:
+        webhook = active(now).filter(pk=pk, retry_at__lte=now).first()
+        row = _due(now).filter(webhook=pk).order_by("pk").first()
+        if webhook is None or row is None or not _claim(row, now):
+            break
+        answered, was_delivered = _send(webhook, row, clock, private, send)
+        arrived += was_delivered
+        if not answered:
+            break
+    return arrived
+
+
+def _claim(row: WebhookDelivery, now: datetime) -> bool:
+    """Count an attempt before it is made; by one worker only."""
+    same = WebhookDelivery.objects.filter(pk=row.pk, state=DeliveryState.WAITING, attempts=row.attempts)
+    return bool(same.update(attempts=row.attempts + 1, next_at=now + _backoff(row.attempts)))
+
+
+def _backoff(attempts: int) -> timedelta:
+    """Return the time to the next attempt: 10 s, 40 s, 160 s … at most six hours."""
+    return min(FIRST_RETRY * (1 << 2 * min(attempts, 10)), LAST_RETRY)
+
+
+def _send(
+    webhook: Webhook, row: WebhookDelivery, clock: Callable[[], datetime], private: bool, send: Post
+) -> tuple[bool, bool]:
+    """Make one attempt. Return whether there was an answer, and whether it took the event."""
+    body = row.body.encode()
+    status, error = None, ""
+    try:
+        headers = signed_headers(webhook.secret, row.key, int(clock().timestamp()), body)
+        status = send(parse_target(webhook.url), body, headers, private=private)
+    except (OSError, ValueError) as failure:
+        error = " ".join(str(failure).split())[:300] or type(failure).__name__
+    now = clock()
+    state = DeliveryState.DELIVERED if status in _ANSWERS else DeliveryState.WAITING
+    if state == DeliveryState.WAITING and (now - row.created_at > GIVE_UP or status == _GONE):
+        state = DeliveryState.FAILED
+    answered_at = now if status else row.answered_at
+    same = WebhookDelivery.objects.filter(pk=row.pk, state=DeliveryState.WAITING)
+    same.update(state=state, status=status, error=error, answered_at=answered_at)
+    rows = Webhook.objects.filter(pk=webhook.pk)
+    if status is None:
+        rows.update(silent=F("silent") + 1, retry_at=now + _backoff(webhook.silent))
+    else:
+        rows.update(silent=0)
+    if status == _GONE:
+        rows.update(stopped="the receiver answered 410 Gone")
+    return status is not None, state == DeliveryState.DELIVERED
