@@ -165,5 +165,31 @@
   document.body.addEventListener("htmx:sendError", () => {
     showError("The server can't be reached, so the change may not have been saved. Reload the page to check.");
   });
+  // Rows that others have changed are replaced where they stand: what is selected, focused or being typed stays so.
+  const PERIOD = 20_000; // milliseconds
+  const replaceRow = (old, fresh) => {
+    const within = old.contains(document.activeElement) ? document.activeElement : null;
+    const selector = within && within !== old && (within.name === "row" ? "input[name=row]" : "th a");
+    if (checkbox(fresh) && checkbox(old)) checkbox(fresh).checked = checkbox(old).checked;
+    if (anchor === old) anchor = fresh;
+    fresh.classList.add("fresh");
+    old.replaceWith(fresh);
+    if (within) (selector ? fresh.querySelector(selector) : fresh)?.focus({ preventScroll: true });
+  };
+  const refresh = async () => {
+    const rows = [...new Set(allRows().map((row) => `${row.dataset.row}.${row.dataset.revision}`))];
+    if (!rows.length || document.hidden || document.querySelector("table.triage tr:active")) return; // nothing moves under a press
+    const response = await fetch(`/triage/news/?rows=${rows.join(",")}`);
+    if (response.status !== 200) return; // the next time, perhaps
+    const found = document.createElement("template");
+    found.innerHTML = await response.text();
+    found.content.querySelectorAll("tr[data-row]").forEach((fresh) => {
+      document.querySelectorAll(`table.triage tr.r${fresh.dataset.row}`).forEach((old) => replaceRow(old, fresh.cloneNode(true)));
+    });
+  };
+  const refreshSoon = () => (requests = requests.catch(() => {}).then(refresh).catch(() => {}));
+  setInterval(refreshSoon, PERIOD);
+  document.addEventListener("visibilitychange", refreshSoon);
+
   document.addEventListener("focusin", () => (lastRow = focusedRow() || lastRow));
 })();

@@ -309,3 +309,33 @@ def test_said_aloud_is_said_once(visit: Open) -> None:
     page.keyboard.press("w")
     expect(page.locator("#feedback li")).to_have_count(1)
     assert not page.is_checked("input[name=notify_thread]")
+
+
+def test_what_others_change_is_shown_at_once(visit: Open) -> None:
+    mine, theirs = visit(OPEN, "toni"), visit(OPEN, "toni")
+    rows = mine.locator("table.triage tbody tr[data-row]")
+    keys = [rows.nth(number).get_attribute("data-row") for number in range(3)]
+    for key in ("j", "x", "j"):
+        mine.keyboard.press(key)
+    assert current_row(mine) == keys[1]
+    for key in ("j", "x", "j", "x", "w"):  # the row that is selected here, and the one that has the focus
+        theirs.keyboard.press(key)
+    expect(theirs.locator("#feedback li").first).to_contain_text("2 reports changed.")
+    mine.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    for key in keys[:2]:
+        expect(mine.locator(f".r{key} td.status")).to_contain_text("the author is working on it")
+    assert current_row(mine) == keys[1]
+    assert mine.locator("input[name=row]:checked").count() == 1
+    assert mine.locator(f".r{keys[0]} input[name=row]").is_checked()
+    mine.keyboard.press("j")
+    mine.locator("#actions [name=argument]").focus()
+    mine.keyboard.type("half a sen")
+    theirs.keyboard.press("u")
+    expect(theirs.locator("#feedback li").first).to_contain_text("2 undone.")
+    mine.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(mine.locator(f".r{keys[0]} td.status")).to_contain_text("no response from author yet")
+    mine.keyboard.type("tence")
+    assert mine.locator("#actions [name=argument]").input_value() == "half a sentence"
+    mine.keyboard.press("Escape")
+    mine.keyboard.press("w")  # the revision of the row is the new one, so that the change is not refused
+    expect(mine.locator("#feedback li").first).to_contain_text("1 report changed")

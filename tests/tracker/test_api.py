@@ -158,6 +158,7 @@ def test_it_is_read_only(db: None, client: Client, method: str) -> None:
 
 def test_every_example_of_the_documentation_works(db: None, client: Client) -> None:
     line(1, subsystem="mm")
+    line(0x8019AD13EE, subsystem="mm")
     text = (ROOT / "docs" / "api.md").read_text()
     examples = re.findall(r"^curl '?http://127\.0\.0\.1:8000(/[^'\n]+)", text, re.M)
     assert len(examples) >= 6

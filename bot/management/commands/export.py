@@ -1,5 +1,5 @@
 """`export reports·findings·messages·events`: a table, one object per row (DESIGN section 5). `export fixes SHA`: the
-tags that a fix of a report takes."""
+tags that a fix of a report takes. `export kcidb`: regressions as a submission to KCIDB."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Prefetch
 
 from bot.compose.report.report_mail import tags
 from bot.config import bot_identity
@@ -20,6 +21,7 @@ from tracker.domain.events import EventKind
 from tracker.domain.spreadsheet import safe_cell
 from tracker.models import Event, Finding, Message, Purpose, Report
 from tracker.pages.finding_json import finding_json
+from tracker.pages.kcidb import ORIGIN, kcidb_json
 
 Row = dict[str, object]
 SHORTEST_SHA = 7
@@ -105,16 +107,30 @@ def fix_tags(sha: str, identity: BotIdentity) -> list[str]:
     return [f'Fixes: {report.culprit.sha[:12]} ("{one_line(report.culprit.title, 300)}")', *closing]
 
 
+def kcidb(origin: str, identity: BotIdentity) -> dict[str, Any]:
+    """Return all regressions as a submission to KCIDB."""
+    if not ORIGIN.fullmatch(origin):
+        raise CommandError(f"--origin: expected a name of a-z, 0-9 and _; found {origin[:40]!r}")
+    related = Finding.objects.select_related("metric", "scenario", "machine").order_by("pk")
+    rows = Report.objects.select_related("culprit", "tree").prefetch_related(Prefetch("findings", queryset=related))
+    found = ((each, each.findings.all()) for each in rows.order_by("pk").iterator(chunk_size=500))
+    return kcidb_json(found, origin, lambda path: f"{identity.base_url}{path}")
+
+
 class Command(BaseCommand):
-    help = "Print a table as JSON Lines or CSV, one object per row; or the tags that a fix of a report takes."
+    help = "Print a table as JSON Lines or CSV, one object per row; the tags that a fix takes; regressions for KCIDB."
     requires_system_checks = []  # it reads the database only
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("table", choices=(*TABLES, "fixes"))
+        parser.add_argument("table", choices=(*TABLES, "fixes", "kcidb"))
         parser.add_argument("sha", nargs="?", default="", help="with fixes: the culprit, or its first digits")
+        parser.add_argument("--origin", default="perfwork", help="with kcidb: the name of the lab, of a-z, 0-9 and _")
         parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
 
-    def handle(self, *, table: str, sha: str, format: str, **options: Any) -> None:
+    def handle(self, *, table: str, sha: str, format: str, origin: str, **options: Any) -> None:
+        if table == "kcidb":
+            self.stdout.write(json.dumps(kcidb(origin, bot_identity()), ensure_ascii=False))
+            return
         if table == "fixes":
             self.stdout.write("\n".join(fix_tags(sha, bot_identity())))
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.archives.sources.mbox import read_mbox
 from tracker.charts.bisection import chart, groups_of, measured_later, read_payload, side
 from tracker.charts.sparkline import paths
 from tracker.domain.scale import round_values
 from tracker.domain.track_record import Past, record
-from tracker.pages.reports.exports import as_mbox
+from tracker.pages.reports.exports import as_mbox, packed
 from tracker.pages.reports.thread import passages
 from tracker.services.report_summary import HEIGHT, spark, urgency
 from tracker.templatetags.words import as_markdown
@@ -149,6 +151,21 @@ def test_an_mbox_can_be_read_again() -> None:
     made = b"".join(as_mbox(mails))
     assert made.count(b"From mboxrd@z") == 2
     assert b"\n>From here\n>>From there\n\n" in made
+
+
+BODIES = st.lists(
+    st.one_of(st.sampled_from([b"", b"From here", b">From there", b"From a@b Thu Jan  1 00:00:00 1970"]), st.binary())
+).map(b"\n".join)
+
+
+@given(st.lists(BODIES, min_size=1, max_size=4))
+def test_an_mbox_gives_back_every_byte(bodies: list[bytes]) -> None:
+    mails = [b"Subject: a\n\n" + body.replace(b"\r", b"") + b"\n" for body in bodies]
+    made = b"".join(packed(as_mbox(mails)))
+    with tempfile.NamedTemporaryFile(suffix=".mbox.gz") as file:
+        file.write(made)
+        file.flush()
+        assert [mail.raw for mail in read_mbox(file.name)] == mails
 
 
 def test_notes_are_markdown_and_nothing_else() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -61,7 +62,17 @@ def _event(event: Event, is_effective: bool) -> dict[str, Any]:
 
 
 def as_mbox(mails: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield mails in mboxrd format, with "From " lines quoted."""
+    """Yield mails in mboxrd format, with "From " lines quoted. Whoever unquotes them gets their bytes, with LF ends."""
     for raw in mails:
         text = raw.replace(b"\r\n", b"\n")
-        yield b"From mboxrd@z Thu Jan  1 00:00:00 1970\n" + _FROM.sub(rb">\1", text).rstrip(b"\n") + b"\n\n"
+        end = b"\n" if text.endswith(b"\n") else b"\n\n"
+        yield b"From mboxrd@z Thu Jan  1 00:00:00 1970\n" + _FROM.sub(rb">\1", text) + end
+
+
+def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what gzip(1) would write, as it comes."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for chunk in chunks:
+        if piece := packer.compress(chunk):
+            yield piece
+    yield packer.flush()

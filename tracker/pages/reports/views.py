@@ -54,6 +54,15 @@ def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
     return response
 
 
+def as_packed_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
+    """The mails of a report as mbox.gz, as lore has them."""
+    found = queries.find_report(ref)
+    content = exports.packed(exports.as_mbox(queries.raw_mails(found)))
+    response = StreamingHttpResponse(content, content_type="application/gzip")
+    response["Content-Disposition"] = f'attachment; filename="{found.culprit.sha10}.mbox.gz"'
+    return response
+
+
 @require_POST
 @login_required
 @permission_required(CHANGE_REPORTS, raise_exception=True)

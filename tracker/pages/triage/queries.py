@@ -109,6 +109,12 @@ def listed(reports: QuerySet[Report], query: TriageQuery, absolute: Callable[[st
     return [report_json(each, known, absolute) for each in found[:LIMIT]]
 
 
+def changed(seen: Mapping[int, int]) -> list[int]:
+    """Return which of these reports have another revision than the one that was seen."""
+    now = Report.objects.filter(pk__in=seen).order_by("pk").values_list("pk", "revision")
+    return [pk for pk, revision in now if revision != seen[pk]]
+
+
 def chosen(keys: Iterable[int], now: datetime) -> list[lines.TriageRow]:
     """Return the rows of these reports as they are now."""
     found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*lines.COLUMNS)

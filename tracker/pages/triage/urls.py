@@ -11,6 +11,7 @@ urlpatterns = [
         views.triage_as,
         name="triage-as",
     ),
+    path("triage/news/", views.news, name="triage-news"),
     path("triage/change/", views.change, name="change-reports"),
     path("triage/undo/", views.undo, name="undo-change"),
 ]

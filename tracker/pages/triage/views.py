@@ -153,6 +153,20 @@ def _report_action(request: HttpRequest, action: ActionKey) -> report_actions.Re
     )
 
 
+@require_safe
+def news(request: HttpRequest) -> HttpResponse:
+    """Return the rows of a table that have changed since it was made (`rows`: KEY.REVISION, by commas); 204: none."""
+    pairs = [each.partition(".") for each in request.GET.get("rows", "").split(",")]
+    if not 0 < len(pairs) <= report_actions.MOST or not all(is_key(pk) and is_key(seen) for pk, _, seen in pairs):
+        return error_response(f"rows: expected 1 to {report_actions.MOST} of KEY.REVISION, separated by commas")
+    changed = queries.changed({int(pk): int(seen) for pk, _, seen in pairs})
+    if not changed:
+        return HttpResponse(status=204)
+    may_change = request.user.has_perm(CHANGE_REPORTS)
+    rows = queries.chosen(changed, timezone.now())
+    return render(request, "triage/news.html", {"rows": rows, "may_change": may_change})
+
+
 @require_POST
 @sign_in_required
 def undo(request: HttpRequest) -> HttpResponse:
