@@ -13,8 +13,10 @@ from django.test import Client
 from tests.conftest import ROOT
 from tests.tracker.lines import line
 from tests.world import World
-from tracker.models import Metric, Report
+from tracker.models import Commit, Metric, Report, Tree
 from tracker.pages.help.views import PAGES
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 MARCH = datetime(2026, 3, 10, tzinfo=UTC)
 LISTS = (
@@ -173,3 +175,36 @@ def test_every_link_to_a_help_page_leads_to_one(client: Client) -> None:
     linked = set(re.findall(r"url 'help' '(\w+)'", templates))
     assert linked <= PAGES.keys()
     assert all(client.get(f"/help/{name}/").status_code == 200 for name in PAGES)
+
+
+def test_an_unchanged_page_is_one_whose_bytes_are_the_same(db: None, client: Client) -> None:
+    """Whatever column changes, and even by a bare UPDATE."""
+    tree = Tree.objects.create(name="linus")
+    report = line(1, subsystem="mm", metric="wis.ops", change=-3.0, tree=tree)
+    Metric.objects.create(name="wis.ops")
+    changes: list[tuple[Any, dict[str, Any]]] = [
+        (Commit.objects.filter(pk=report.culprit_id), {"title": "mm: another title"}),
+        (Tree.objects.filter(pk=tree.pk), {"name": "another"}),
+        (Metric.objects.all(), {"direction": "higher"}),
+    ]
+    other = {"TextField": "x", "FloatField": 2.5, "BooleanField": True, "BigIntegerField": 7, "DateTimeField": NOW}
+    for field in Report._meta.get_fields():
+        kind = getattr(field, "get_internal_type", str)()
+        if kind in other and not getattr(field, "choices", None):
+            changes.append((Report.objects.all(), {field.name: other[kind]}))
+    seen, changed = client.get("/api/v1/reports"), 0
+    for rows, change in changes:
+        rows.update(**change)
+        found = client.get("/api/v1/reports", headers={"If-None-Match": seen["ETag"]})
+        now = client.get("/api/v1/reports")
+        assert found.status_code == 200 or now.content == seen.content, change  # never stale
+        assert found.status_code == 304 or now["ETag"] != seen["ETag"], change
+        changed += found.status_code == 200
+        seen = now
+    assert changed > 20
+
+
+def test_fields_and_addresses_have_etags_of_their_own(db: None, client: Client) -> None:
+    line(1)
+    paths = ["/api/v1/reports", "/api/v1/reports?fields=culprit", "/api/v1/reports?limit=1"]
+    assert len({client.get(path)["ETag"] for path in paths}) == 3

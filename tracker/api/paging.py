@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import orjson
@@ -18,12 +19,29 @@ LEAST, USUAL, MOST = 1, 100, 1000  # rows per page
 Row = TypeVar("Row", bound=Model)
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a page depends on, which is cheaper to compare than the page is to make.
+
+    `columns`: of the query; `of`: the same of a row; `others`: what else the shape depends on.
+    """
+
+    columns: Sequence[str]
+    of: Callable[[Any], tuple[Any, ...]]
+    others: object = None
+
+
 def page(
-    request: HttpRequest, rows: QuerySet[Row], shape: Callable[[Row], dict[str, Any]], names: Sequence[str]
+    request: HttpRequest,
+    rows: QuerySet[Row],
+    shape: Callable[[Row], dict[str, Any]],
+    names: Sequence[str],
+    version: Version | None = None,
 ) -> HttpResponse:
     """Return a page of rows in the order of their keys as JSON, with a Link header if there is another one.
 
-    Read from the request: `cursor`, `limit` and `fields` (of `names`). Raises InvalidInput.
+    Read from the request: `cursor`, `limit` and `fields` (of `names`). With `version` an unchanged page is not made
+    again. Raises InvalidInput.
     """
     cursor, limit = request.GET.get("cursor", ""), request.GET.get("limit", str(USUAL))
     if cursor and not is_key(cursor):
@@ -32,10 +50,18 @@ def page(
         raise InvalidInput(f"limit: expected a number from {LEAST} to {MOST}; found {limit[:40]!r}")
     fields = _fields(request.GET.get("fields", ""), names)
     rows = rows.filter(pk__gt=int(cursor)) if cursor else rows
-    found = list(rows.order_by("pk")[: int(limit) + 1])
+    rows = rows.order_by("pk")[: int(limit) + 1]
+    if version and request.headers.get("If-None-Match"):
+        etag = _etag_of(request, list(rows.values_list(*version.columns)), version)
+        if unchanged := get_conditional_response(request, etag=etag):
+            unchanged["Cache-Control"] = "no-cache"
+            return unchanged
+    found = list(rows)
+    etag = _etag_of(request, [version.of(each) for each in found], version) if version else ""
     more, found = len(found) > int(limit), found[: int(limit)]
     shaped = [shape(each) for each in found]
-    response = as_json(request, [{name: each[name] for name in fields} for each in shaped] if fields else shaped)
+    shaped = [{name: each[name] for name in fields} for each in shaped] if fields else shaped
+    response = as_json(request, shaped, etag)
     if more:
         following = request.GET.copy()
         following["cursor"] = str(found[-1].pk)
@@ -44,10 +70,18 @@ def page(
     return response
 
 
-def as_json(request: HttpRequest, value: object) -> HttpResponse:
-    """Return a value as JSON with an ETag; without a body if the client has it already (304)."""
+def _etag_of(request: HttpRequest, found: Sequence[tuple[Any, ...]], version: Version) -> str:
+    return _etag(orjson.dumps([request.build_absolute_uri(), version.others, found]))
+
+
+def _etag(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def as_json(request: HttpRequest, value: object, etag: str = "") -> HttpResponse:
+    """Return a value as JSON with an ETag, that of its bytes unless given; 304 if the client has it already."""
     body = orjson.dumps(value, option=orjson.OPT_UTC_Z)
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    etag = etag or _etag(body)
     response = HttpResponse(body, content_type="application/json", headers={"ETag": etag, "Cache-Control": "no-cache"})
     return get_conditional_response(request, etag=etag, response=response) or response
 

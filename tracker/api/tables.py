@@ -20,7 +20,7 @@ from ninja import NinjaAPI, Schema
 
 from tracker.api import shapes
 from tracker.api.documented import NOT_FOUND, WRITING, takes
-from tracker.api.paging import as_json, page
+from tracker.api.paging import Version, as_json, page
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.domain.lab_jobs import JobState
@@ -38,7 +38,7 @@ from tracker.models import (
     Suggestion,
 )
 from tracker.pages.finding_json import finding_json
-from tracker.pages.report_json import directions, report_json
+from tracker.pages.report_json import VERSION, directions, report_json, version_of
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
 
 OWN = ("cursor", "limit", "fields", "updated_since", "release")  # parameters that are no filters of the triage table
@@ -93,7 +93,7 @@ def reports(request: HttpRequest) -> HttpResponse:
     def shape(each: Report) -> dict[str, Any]:
         return report_json(each, known, request.build_absolute_uri)
 
-    return page(request, rows, shape, _names(shapes.ReportShape))
+    return page(request, rows, shape, _names(shapes.ReportShape), Version(VERSION, version_of, known))
 
 
 @api.get(
