@@ -22,6 +22,7 @@ from bot import tasks
 from bot.webhooks import deliveries
 from bot.webhooks.signature import signed_headers
 from bot.webhooks.target import is_public, post, resolve
+from tests.conftest import ROOT
 from tests.world import World
 from tracker.domain.errors import InvalidInput
 from tracker.domain.events import EventData, EventKind
@@ -150,6 +151,17 @@ def test_a_library_of_others_accepts_our_signature_and_refuses_a_replay() -> Non
         headers = signed_headers("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLkSw", key, moment, body)
         with pytest.raises(Exception, match=r"too old|No matching signature"):
             receiver.verify(sent, headers)
+
+
+def test_the_receiver_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLkSw"
+    code = (ROOT / "docs" / "api.md").read_text().partition("```python\n")[2].partition("```")[0]
+    scope: dict[str, Any] = {"Webhook": Receiver, "seen": set()}
+    exec(code.replace("whsec_…", secret), scope)
+    body = json.dumps({"data": {"report": {"title": "mm: slow"}, "event": {"kind": "noted"}}}).encode()
+    for _ in range(2):
+        scope["receive"](signed_headers(secret, "msg_1", int(time.time()), body), body)
+    assert capsys.readouterr().out == "mm: slow noted\n"  # once
 
 
 def test_a_worker_that_dies_repeats_under_the_same_id(

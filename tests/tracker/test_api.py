@@ -30,6 +30,8 @@ LISTS = (
     "suggestions",
     "metrics",
     "machines",
+    "commits",
+    "measurements",
 )
 
 

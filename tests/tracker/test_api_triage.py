@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.tracker.lines import line
+from tests.world import World, message_id
 from tracker.models import ApiKey, Event, Machine, Metric, Report, Suggestion
 from tracker.services.accounts import api_keys
 from tracker.services.accounts.api_keys import Scope
@@ -152,3 +153,26 @@ def test_metrics_and_machines_are_listed(client: Client, db: None) -> None:
     assert (metric["unit"], metric["direction"], metric["url"]) == ("us", "lower", "http://testserver/metric/lat.us/")
     [machine] = [each for each in client.get("/api/v1/machines").json() if each["name"] == "lab7-m1"]
     assert (machine["description"], machine["url"]) == ("a box", "http://testserver/machine/lab7-m1/")
+
+
+def test_outgoing_mail_is_for_those_who_may_send(client: Client, toni: User, world: World) -> None:
+    report = world.report("mm: scan more")
+
+    def seen(token: str, query: str = "") -> tuple[int, Any]:
+        answer = client.get(f"/api/v1/outgoing{query}", headers={"Authorization": f"Bearer {token}"})
+        return answer.status_code, answer.json()
+
+    token = key_for(toni)
+    assert client.get("/api/v1/outgoing").status_code == 401
+    assert seen(token)[0] == 403  # a triager
+    toni.groups.set([Group.objects.get(name="operator")])
+    status, [mail] = seen(token, f"?report={report.culprit.sha[:10]}&state=sent")
+    assert (status, mail["report"], mail["message_id"]) == (200, report.culprit.sha, message_id(report))
+    assert seen(token, "?state=held") == (200, [])
+    assert seen(token, "?state=lost")[0] == 400
+    User.objects.filter(pk=toni.pk).update(is_active=False)
+    assert seen(token)[0] == 403
+    results_only = api_keys.create("results", [Scope.RESULTS], "*", timezone.now())[1]
+    assert seen(results_only)[0] == 403
+    document = client.get("/api/v1/openapi.json").json()
+    assert set(mail) == set(document["components"]["schemas"]["OutgoingShape"]["properties"])

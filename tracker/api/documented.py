@@ -19,6 +19,7 @@ _PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "author": ("an address", _TEXT),
     "metric": ("a name", _TEXT),
     "machine": ("a name", _TEXT),
+    "kernel": ("a name like v6.12", _TEXT),
     "decision": ("open unless given", {"enum": ["open", "accepted", "rejected", "changed"]}),
 }
 _OF_EVERY_LIST = ("cursor", "limit", "fields")

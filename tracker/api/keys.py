@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+from django.contrib.auth.models import User
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 
@@ -31,6 +32,12 @@ def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
         response["Retry-After"] = str(wait)
         return response
     return key
+
+
+def person_of(key: ApiKey) -> User | None:
+    """Return the person that a key acts for, if their account is active."""
+    person = key.acts_for
+    return person if isinstance(person, User) and person.is_active else None
 
 
 def json_object(request: HttpRequest, most_bytes: int) -> dict[str, Any] | JsonResponse:

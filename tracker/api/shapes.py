@@ -160,6 +160,48 @@ class NamedShape(Schema):
     url: str
 
 
+class CommitShape(Schema):
+    """A culprit, a fix or another commit that reports are about. `patch`: the Message-ID of its patch mail."""
+
+    sha: str
+    title: str
+    author: str
+    authored_at: datetime | None
+    patch: str
+    patch_id: str
+
+
+class MeasurementShape(Schema):
+    """One metric of one kernel in one scenario on one machine."""
+
+    kernel: str
+    variant: str
+    metric: str
+    unit: str
+    scenario: str
+    machine: str
+    mean: float
+    stddev: float | None
+    runs: int
+    samples: list[float]
+
+
+class OutgoingShape(Schema):
+    """A mail of the outbox; `reason`: why it is held, failed or in doubt."""
+
+    id: int
+    report: str
+    message_id: str
+    purpose: str
+    state: str
+    reason: str
+    subject: str
+    recipients: list[str]
+    composed_at: datetime
+    not_before: datetime | None
+    sent_at: datetime | None
+
+
 class JobShape(Schema):
     """A job of the lab. `base`: the commit to apply the patch to, "" if it is not known; `patch_mail` and `asked_in`:
     Message-IDs; `in_series`: the patch is one of several, which b4 fetches; `branch`: what to test instead of a patch.

@@ -18,19 +18,21 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 from ninja import NinjaAPI, Schema
 
-from tracker.api import shapes
+from tracker.api import outgoing, shapes
 from tracker.api.documented import NOT_FOUND, WRITING, takes
 from tracker.api.paging import Version, as_json, page
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.domain.lab_jobs import JobState
 from tracker.models import (
+    Commit,
     Curve,
     Decision,
     Event,
     Finding,
     LabJob,
     Machine,
+    Measurement,
     Message,
     Metric,
     Release,
@@ -61,6 +63,9 @@ api = DocumentedAPI(
     description="Kernel performance reports. Lists are paged by the Link header; errors are problem+json.",
     docs_url=None,
 )
+
+
+api.add_router("/outgoing", outgoing.router)
 
 
 @api.exception_handler(InvalidInput)
@@ -227,6 +232,47 @@ def suggestions(request: HttpRequest) -> HttpResponse:
         return {"id": each.pk, "report": each.report.culprit.sha, "at": each.occurred_at, "by": each.role, **own}
 
     return page(request, rows, shape, _names(shapes.SuggestionShape))
+
+
+@api.get(
+    "/commits",
+    response={200: list[shapes.CommitShape], 400: shapes.Problem},
+    url_name="api-commits",
+    openapi_extra=takes("author"),
+)
+def commits(request: HttpRequest) -> HttpResponse:
+    """Culprits, fixes and other commits that reports are about; all, or those of an `author`, by address."""
+    rows = Commit.objects.all()
+    if author := request.GET.get("author", ""):
+        rows = rows.filter(author_email=author.lower().replace("\0", ""))
+
+    def shape(each: Commit) -> dict[str, Any]:
+        own = {name: getattr(each, name) for name in ("sha", "title", "authored_at", "patch_id")}
+        return {**own, "author": each.author_email, "patch": each.patch_message_id}
+
+    return page(request, rows, shape, _names(shapes.CommitShape))
+
+
+@api.get(
+    "/measurements",
+    response={200: list[shapes.MeasurementShape], 400: shapes.Problem},
+    url_name="api-measurements",
+    openapi_extra=takes("kernel", "metric", "machine"),
+)
+def measurements(request: HttpRequest) -> HttpResponse:
+    """Measurements of kernels as a whole, by `kernel`, `metric` and `machine`; those of commits are in `/curves`."""
+    rows = Measurement.objects.select_related("kernel", "metric", "scenario", "machine")
+    for name in ("kernel", "metric", "machine"):
+        if value := request.GET.get(name):
+            rows = rows.filter(**{f"{name}__name": value.replace("\0", "")})
+
+    def shape(each: Measurement) -> dict[str, Any]:
+        own = {name: getattr(each, name) for name in ("mean", "stddev", "runs", "samples")}
+        place = {"scenario": str(each.scenario), "machine": each.machine.name}
+        of = {"kernel": each.kernel.name, "variant": each.kernel.variant}
+        return {**of, "metric": each.metric.name, "unit": each.metric.unit, **place, **own}
+
+    return page(request, rows, shape, _names(shapes.MeasurementShape))
 
 
 @api.get(

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from tracker.api.keys import authenticate, error_response, json_object
+from tracker.api.keys import authenticate, error_response, json_object, person_of
 from tracker.domain.errors import InvalidInput
 from tracker.domain.events import EventKind
 from tracker.models import Decision, Report, Suggestion
@@ -103,8 +103,8 @@ def _body(request: HttpRequest) -> tuple[User, dict[str, Any]] | HttpResponse:
     key = authenticate(request, Scope.TRIAGE)
     if isinstance(key, JsonResponse):
         return key
-    person = key.acts_for
-    if not isinstance(person, User) or not person.is_active:
+    person = person_of(key)
+    if person is None:
         return error_response(403, f"the key {key.name!r} acts for nobody who has an account")
     body = json_object(request, MAX_BYTES)
     return body if isinstance(body, JsonResponse) else (person, body)
