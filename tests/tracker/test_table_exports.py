@@ -7,11 +7,13 @@ import io
 from datetime import UTC, datetime
 
 import feedparser
+import openpyxl
 import pytest
+import tablib
 from django.test import Client
 
 from tests.tracker.lines import line
-from tracker.models import Metric, Release
+from tracker.models import Metric, Release, Report
 
 MARCH = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
@@ -52,6 +54,28 @@ def test_csv_opens_in_a_spreadsheet_and_runs_nothing(table: None, client: Client
     assert (rows[0]["change"], rows[0]["change_pct"]) == ("32.5", "-32.5")
     assert (rows[1]["culprit_title"], rows[1]["status"][:2]) == ('\'=HYPERLINK("x")', "'-")
     assert rows[0]["changed_at"] == "2026-03-10T12:00:00Z"
+
+
+def test_a_spreadsheet_library_finds_no_formula_in_it(table: None, client: Client) -> None:
+    book = tablib.Dataset().load(client.get("/v6.12/.csv").content.decode(), format="csv").export("xlsx")
+    sheet = openpyxl.load_workbook(io.BytesIO(book)).active
+    cells = [cell for row in sheet.iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells} <= {"s", "n"}  # "f" is a formula
+    assert any(cell.value == '\'=HYPERLINK("x")' for cell in cells)
+
+
+def test_the_lines_for_regzbot(table: None, client: Client) -> None:
+    Report.objects.filter(title="").update(fix_title="mm: do more\n#regzbot invalid: x")
+    text = client.get("/v6.12/.regzbot?improvements=on").content.decode()
+    commands = [each for each in text.splitlines() if each.startswith("#regzbot")]
+    sha = Report.objects.get(culprit__title__startswith="mm: do").culprit.sha
+    assert commands[:3] == [
+        f"#regzbot introduced: {sha}",
+        "#regzbot title: +32.5% lat.us: mm: do <b>less</b> & <more>",
+        "#regzbot fix: mm: do more #regzbot invalid: x",
+    ]
+    assert len(commands) == 6  # no improvement, and no line of a stranger's
+    assert client.get("/search.regzbot?q=subsystem:mm").status_code == 200
 
 
 def test_text_has_78_columns(table: None, client: Client) -> None:

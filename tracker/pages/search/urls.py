@@ -6,6 +6,6 @@ from tracker.pages.search import views
 
 urlpatterns = [
     path("search/", views.search, name="search"),
-    re_path(r"^search/?\.(?P<form>json|csv|txt|md|atom)$", views.search_as, name="search-as"),
+    re_path(r"^search/?\.(?P<form>json|csv|txt|md|atom|regzbot)$", views.search_as, name="search-as"),
     path("search/suggestions/", views.offered, name="search-suggestions"),
 ]

@@ -108,6 +108,22 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
     return str(feed.writeString("utf-8")).encode()
 
 
+def as_regzbot(title: str, sections: Sections, url: str) -> bytes:
+    """Return the lines that regzbot would need of each regression, to be mailed in its thread.
+
+    Source: Documentation/process/handling-regressions.rst and regzbot's own page of commands.
+    """
+    rows = {row["url"]: row for rows in sections.values() for row in rows if row["verdict"] == "regression"}
+    paragraphs = []
+    for row in rows.values():
+        lines = [_printable(f"{row['url']} ({row['status']})"), f"#regzbot introduced: {row['culprit']}"]
+        lines += [_printable(f"#regzbot title: {_change(row)} {row['metric']}: {row['culprit_title'] or row['title']}")]
+        if fix := row["fix"]["title"] or row["fix"]["sha"]:
+            lines += [_printable(f"#regzbot fix: {fix}")]
+        paragraphs.append("\n".join(lines))
+    return ("\n\n".join(paragraphs) + "\n").encode()
+
+
 def _feed_address(page: str) -> str:
     """Return the address of the feed beside a page, with the page's query."""
     path, mark, query = page.partition("?")
@@ -120,6 +136,7 @@ FORMS: Mapping[str, tuple[str, Callable[[str, Sections, str], bytes]]] = {
     "txt": ("text/plain; charset=utf-8", as_text),
     "md": ("text/markdown; charset=utf-8", as_markdown),
     "atom": ("application/atom+xml; charset=utf-8", as_atom),
+    "regzbot": ("text/plain; charset=utf-8", as_regzbot),
 }
 
 

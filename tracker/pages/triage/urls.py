@@ -7,7 +7,7 @@ from tracker.pages.triage import views
 urlpatterns = [
     re_path(r"^(?P<version>v\d{1,3}\.\d{1,4}(?:\.\d{1,4})?)/$", views.triage, name="triage"),
     re_path(
-        r"^(?P<version>v\d{1,3}\.\d{1,4}(?:\.\d{1,4})?)/?\.(?P<form>json|csv|txt|md|atom)$",
+        r"^(?P<version>v\d{1,3}\.\d{1,4}(?:\.\d{1,4})?)/?\.(?P<form>json|csv|txt|md|atom|regzbot)$",
         views.triage_as,
         name="triage-as",
     ),
