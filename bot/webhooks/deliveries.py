@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from bot.webhooks.signature import signed_headers
@@ -24,7 +23,7 @@ from tracker.models import DeliveryState, Event, Webhook, WebhookDelivery
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.search.queries import matching
 
-AT_ONCE = 500  # events that are queued in a round
+AT_ONCE = 500  # events that are in memory together
 LATE = timedelta(hours=1)  # the longest delay between an event and its row
 GIVE_UP = timedelta(days=3)
 KEPT = timedelta(days=30)  # deliveries, after they have ended
@@ -52,18 +51,18 @@ def queue_events(base_url: str, now: datetime) -> list[int]:
     return list(active(now).filter(retry_at__lte=now, pk__in=due).values_list("pk", flat=True))
 
 
-@transaction.atomic
 def _queue(webhook: Webhook, base_url: str, now: datetime) -> None:
+    """Queue all events since the last round, AT_ONCE at a time. A crash in between repeats none."""
     queued = WebhookDelivery.objects.filter(webhook=webhook, event=OuterRef("pk"))
     since = max(webhook.created_at, webhook.events_until - LATE)
     news = Event.objects.filter(~Exists(queued), recorded_at__gt=since, recorded_at__lte=now)
     if webhook.query:
         news = news.filter(report__in=matching(parse(webhook.query)))
-    related = news.select_related("report__culprit", "report__tree")
-    found = list(related.order_by("recorded_at", "pk")[:AT_ONCE])
-    WebhookDelivery.objects.bulk_create(_deliveries(webhook, found, base_url, now), ignore_conflicts=True)
-    until = found[-1].recorded_at if len(found) == AT_ONCE else now
-    Webhook.objects.filter(pk=webhook.pk).update(events_until=until)
+    related, last = news.select_related("report__culprit", "report__tree").order_by("pk"), 0
+    while found := list(related.filter(pk__gt=last)[:AT_ONCE]):
+        WebhookDelivery.objects.bulk_create(_deliveries(webhook, found, base_url, now), ignore_conflicts=True)
+        last = found[-1].pk
+    Webhook.objects.filter(pk=webhook.pk).update(events_until=now)
 
 
 def _deliveries(webhook: Webhook, events: Sequence[Event], base_url: str, now: datetime) -> list[WebhookDelivery]:
