@@ -155,7 +155,7 @@ def test_a_library_of_others_accepts_our_signature_and_refuses_a_replay() -> Non
 
 def test_the_receiver_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
     secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLkSw"
-    code = (ROOT / "docs" / "api.md").read_text().partition("```python\n")[2].partition("```")[0]
+    code = (ROOT / "docs" / "api.md").read_text().rpartition("```python\n")[2].partition("```")[0]
     scope: dict[str, Any] = {"Webhook": Receiver, "seen": set()}
     exec(code.replace("whsec_…", secret), scope)
     body = json.dumps({"data": {"report": {"title": "mm: slow"}, "event": {"kind": "noted"}}}).encode()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
+import httpx
 import jsonschema
 import pytest
 from django.test import Client
@@ -15,6 +18,7 @@ from tests.tracker.lines import line
 from tests.world import World
 from tracker.models import Commit, Metric, Report, Tree
 from tracker.pages.help.views import PAGES
+from tracker.wsgi import application
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -170,6 +174,18 @@ def test_every_example_of_the_documentation_works(db: None, client: Client) -> N
         assert client.get(path).status_code == 200, path
     problem = client.get("/api/v1/reports?limit=0")
     assert problem.content.decode().replace(": ", ":").replace(", ", ",").replace(":expected", ": expected") in text
+
+
+def test_the_httpx_example_of_the_documentation(db: None, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["perf.example"]
+    for number in range(5):
+        line(number, subsystem="mm" if number else "fs")
+    code = (ROOT / "docs" / "api.md").read_text().partition("```python\n")[2].partition("```")[0]
+    scope: dict[str, Any] = {"httpx": httpx, "Iterator": Iterator, "urlencode": urlencode}
+    exec(code, scope)
+    with httpx.Client(transport=httpx.WSGITransport(app=application), base_url="http://perf.example") as client:
+        found = list(scope["all_reports"](client, subsystem="mm", limit="2"))
+    assert len({each["culprit"] for each in found}) == len(found) == 4
 
 
 def test_every_link_to_a_help_page_leads_to_one(client: Client) -> None:

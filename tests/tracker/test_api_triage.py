@@ -176,3 +176,19 @@ def test_outgoing_mail_is_for_those_who_may_send(client: Client, toni: User, wor
     assert seen(results_only)[0] == 403
     document = client.get("/api/v1/openapi.json").json()
     assert set(mail) == set(document["components"]["schemas"]["OutgoingShape"]["properties"])
+
+
+def test_an_expired_key_is_refused(client: Client, toni: User, capsys: pytest.CaptureFixture[str]) -> None:
+    operator = User.objects.create_superuser("root", "root@lab.example")
+    call_command("apikey", "create", "short", "--scope", "triage", "--user", "root", "--days", "30")
+    token = capsys.readouterr().out.strip()
+    headers = {"Authorization": f"Bearer {token}"}
+    assert client.get("/api/v1/outgoing", headers=headers).status_code == 200
+    key = ApiKey.objects.get(name="short")
+    assert key.expires_at is not None
+    assert timedelta(days=29) < key.expires_at - timezone.now() <= timedelta(days=30)
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=timezone.now())
+    assert client.get("/api/v1/outgoing", headers=headers).status_code == 401
+    for days in ("-1", "100000"):
+        with pytest.raises(CommandError, match="--days: expected"):
+            call_command("apikey", "create", "other", "--scope", "triage", "--user", operator.username, "--days", days)

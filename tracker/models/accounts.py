@@ -132,6 +132,7 @@ class ApiKey(models.Model):
     used_at = models.DateTimeField(null=True, blank=True, help_text="to the minute")
     minute = models.DateTimeField(null=True, blank=True, help_text="in which `requests` were made")
     requests = models.PositiveIntegerField(default=0)
+    expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

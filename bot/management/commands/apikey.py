@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,6 +14,8 @@ from tracker.domain.errors import InvalidInput
 from tracker.models import ApiKey
 from tracker.services.accounts import api_keys
 from tracker.services.accounts.api_keys import Scope
+
+LONGEST = 3650  # days
 
 
 class Command(BaseCommand):
@@ -25,6 +28,7 @@ class Command(BaseCommand):
         create.add_argument("name")
         create.add_argument("--producer", default="", help="the producer.name of its results; * for any")
         create.add_argument("--user", default="", help="whom it acts for, with the scope triage")
+        create.add_argument("--days", type=int, default=0, help="it expires after as many days; default: never")
         create.add_argument("--scope", action="append", choices=[*map(str, Scope)], help="default: results")
         actions.add_parser("list", help="list the keys, without tokens")
         actions.add_parser("revoke", help="revoke a key").add_argument("name")
@@ -38,13 +42,18 @@ class Command(BaseCommand):
             case "revoke":
                 self._revoke(**options)
 
-    def _create(self, name: str, producer: str, user: str, scope: list[str] | None, **options: Any) -> None:
+    def _create(self, name: str, producer: str, user: str, days: int, scope: list[str] | None, **options: Any) -> None:
         scopes = [Scope(each) for each in scope or ["results"]]
         person = User.objects.filter(username=user).first() if user else None
         if user and person is None:
             raise CommandError(f"no user is named {user!r}; the admin lists them")
+        if not 0 <= days <= LONGEST:
+            raise CommandError(f"--days: expected 1 to {LONGEST}, or 0 for a key that never expires; found {days}")
+        now = timezone.now()
         try:
-            _, token = api_keys.create(name, scopes, producer, timezone.now(), person)
+            _, token = api_keys.create(
+                name, scopes, producer, now, person, now + timedelta(days=days) if days else None
+            )
         except InvalidInput as error:
             raise CommandError(str(error)) from None
         self.stderr.write("This token is shown once, and stored only as a hash:")
@@ -53,6 +62,7 @@ class Command(BaseCommand):
     def _list(self) -> None:
         for key in ApiKey.objects.select_related("acts_for"):
             used = f"last used {key.used_at:%Y-%m-%d %H:%M}" if key.used_at else "never used"
+            used += f", expires {key.expires_at:%Y-%m-%d}" if key.expires_at else ""
             state = f"revoked {key.revoked_at:%Y-%m-%d}" if key.revoked_at else used
             producer = f" as {key.producer}" if key.producer else ""
             producer += f" for {key.acts_for}" if key.acts_for else ""

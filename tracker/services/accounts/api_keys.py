@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.contrib.auth.models import User
-from django.db.models import F
+from django.db.models import F, Q
 
 from tracker.domain.errors import InvalidInput
 from tracker.models import ApiKey
@@ -30,7 +30,12 @@ class Scope(StrEnum):
 
 
 def create(
-    name: str, scopes: Sequence[Scope], producer: str, now: datetime, acts_for: User | None = None
+    name: str,
+    scopes: Sequence[Scope],
+    producer: str,
+    now: datetime,
+    acts_for: User | None = None,
+    expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
     """Return a new key and its token, which is not stored. Raises InvalidInput."""
     if not name.strip() or len(name) > 80:
@@ -45,13 +50,15 @@ def create(
         raise InvalidInput(f"name: there is a key named {name!r}; revoke keys, and give new ones other names")
     token = PREFIX + secrets.token_urlsafe(32)
     values = {"digest": _digest(token), "beginning": token[: len(PREFIX) + 4], "created_at": now, "acts_for": acts_for}
+    values["expires_at"] = expires_at
     key = ApiKey.objects.create(name=name, scopes=[*map(str, scopes)], producer=producer[:200], **values)
     return key, token
 
 
 def find(token: str, now: datetime) -> ApiKey | None:
-    """Return the key of a token, and record its use to the minute; None if it is unknown or revoked."""
-    key = ApiKey.objects.filter(digest=_digest(token), revoked_at=None).select_related("acts_for").first()
+    """Return the key of a token, and record its use to the minute; None if it is unknown, expired or revoked."""
+    valid = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+    key = valid.filter(digest=_digest(token)).select_related("acts_for").first()
     if key and (key.used_at is None or now - key.used_at > _MINUTE):
         ApiKey.objects.filter(pk=key.pk).update(used_at=now)
     return key
