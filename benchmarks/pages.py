@@ -92,7 +92,7 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
     """Return a report with its summary columns, its headline finding, and its REPORTED event."""
     from tracker import models
     from tracker.domain.events import EventKind, State
-    from tracker.services import report_summary
+    from tracker.services.reports import report_summary
 
     index = 0 if dice.random() < SHARE else dice.randrange(1, RELEASES)
     version = known.versions[index]

@@ -34,10 +34,10 @@ from bot.outbox.transports.port import Transport
 from bot.replies.rules import RULES
 from tracker.models import Tree
 from tracker.services.catalog import tree_for
-from tracker.services.report_summary import refresh
+from tracker.services.reports.report_summary import refresh
 
 if TYPE_CHECKING:  # documents and their formats take 40 ms to import, which `read` and `send` do without
-    from bot.outbox.bulletins import BulletinConfig
+    from bot.outbox.composing.bulletins import BulletinConfig
     from bot.second_opinion.endpoint import Endpoint
 
 TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@example.org>\r\n\r\nA mail.\r\n"
@@ -118,7 +118,7 @@ def second_reader() -> Endpoint | None:
 def bulletin_config() -> BulletinConfig:
     """Return the bulletin config: identity, compose config and lists (by default, our own list)."""
     lists = settings.PERFWORK_BULLETINS or [each for each in [settings.PERFWORK_LIST_ADDRESS] if each]
-    from bot.outbox.bulletins import BulletinConfig
+    from bot.outbox.composing.bulletins import BulletinConfig
 
     return BulletinConfig(bot_identity(), compose_config(), tuple(address.lower() for address in lists))
 

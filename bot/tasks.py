@@ -28,22 +28,23 @@ from bot.config import (
 )
 from bot.errors import Busy, Unreadable
 from bot.lab.open_jobs import open_jobs
-from bot.outbox import recovery, reminders
-from bot.outbox.bulletins import compose_week
-from bot.outbox.command_answers import approve_answers
-from bot.outbox.composer import compose_due
+from bot.outbox import recovery
+from bot.outbox.composing import reminders
+from bot.outbox.composing.bulletins import compose_week
+from bot.outbox.composing.command_answers import approve_answers
+from bot.outbox.composing.composer import compose_due
+from bot.outbox.composing.follow_ups import compose_follow_ups
+from bot.outbox.composing.subscriptions import compose_subscriptions
 from bot.outbox.due_mail import has_due, is_busy
-from bot.outbox.follow_ups import compose_follow_ups
 from bot.outbox.sender import ENDS_A_ROUND, send_due
 from bot.outbox.sign_in_mail import mail_links
-from bot.outbox.subscriptions import compose_subscriptions
 from bot.results.drop_directory import take_dropped
 from bot.results.storage.curve_building import extend_curves
 from bot.runtime.leases import service_lease
 from bot.upstream.tracking.follow import Patience, follow
 from bot.webhooks import deliveries
-from tracker.services import closing
 from tracker.services.clock import database_now
+from tracker.services.reports import closing
 
 CALLING = timedelta(seconds=20)  # per run of one webhook
 SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to

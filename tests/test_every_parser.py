@@ -96,12 +96,12 @@ EXEMPT = {
     "bot.results.formats.schema.pointer": "a path inside parsed JSON, made by jsonschema",
     "bot.results.formats.schema.canonical": "JSON that was parsed before",
     "tracker.domain.comparison_tables.unpack": "bytes that we packed",
-    "tracker.domain.lab_jobs.measured_metrics": "a result that was checked against its schema",
+    "tracker.domain.lab.jobs.measured_metrics": "a result that was checked against its schema",
     "tracker.domain.curves.points.unpack": "bytes that we packed",
     "tracker.domain.keys.tag_of": "a sha that was checked before",
     "tracker.domain.release_cycle.points": "a version that we parsed before",
     "tracker.domain.release_cycle.upcoming": "a version that we parsed before",
-    "tracker.domain.response_times.group": "a name to print; tests/stories/test_statistics.py has any courses",
+    "tracker.domain.timing.response_times.group": "a name to print; tests/stories/test_statistics.py has any courses",
     "tracker.domain.tool_output.kinds.read": "a kind of ours; its parsers are here",
 }
 

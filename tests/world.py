@@ -18,7 +18,7 @@ from bot.demo.story import DANA, DIFF, LEE
 from bot.demo.tree import DemoTree
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
 from bot.results.storage.bisect_results import Receipt

@@ -19,7 +19,7 @@ from bot.mail.identity import BotIdentity
 from bot.replies.sender_kind import SenderKind
 from bot.second_opinion.asking import suggest_stored
 from tracker.models import Finding, Message, PendingReference, RawMessage, Report
-from tracker.services import event_log, report_summary
+from tracker.services.reports import event_log, report_summary
 
 AT_ONCE = 200  # mails
 

@@ -6,7 +6,7 @@ import math
 
 from bot.compose.report.report_data import FindingData
 from bot.mail.sanitising import one_line
-from tracker.domain.formats import p_value
+from tracker.domain.text.formats import p_value
 
 DIGITS = 5  # significant digits; no benchmark is more precise
 _LEAST_SPREAD = 2  # per cent; tables omit a smaller one

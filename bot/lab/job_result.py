@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.results.formats.schema import Schema
-from tracker.domain.lab_jobs import JobOutcome, MeasuredMetric, metrics_of
+from tracker.domain.lab.jobs import JobOutcome, MeasuredMetric, metrics_of
 
 _SCHEMA = Schema("perf-job-result-1")
 

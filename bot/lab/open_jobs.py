@@ -15,8 +15,8 @@ from bot.lab.requested_patch import NONE, RequestedPatch, requested_patch
 from bot.mail.auth.verdict import AuthVerdict
 from bot.mail.identity import BotIdentity
 from tracker.domain.events import EventData, EventKind
-from tracker.domain.lab_debts import Debt, Request
-from tracker.domain.lab_jobs import UNFINISHED, JobOutcome
+from tracker.domain.lab.debts import Debt, Request
+from tracker.domain.lab.jobs import UNFINISHED, JobOutcome
 from tracker.domain.report_state.fold import effective_events
 from tracker.models import LabJob, Message, Report
 from tracker.services import lab_jobs

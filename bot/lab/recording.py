@@ -9,12 +9,13 @@ from django.db import transaction
 from bot.lab.job_result import JobResult
 from bot.results.errors import RejectedInput
 from tracker.domain.events import Awaited, EventData, EventKind, Grade, Verdict
-from tracker.domain.lab_jobs import SENTENCES, JobOutcome, measured_metrics
+from tracker.domain.lab.jobs import SENTENCES, JobOutcome, measured_metrics
 from tracker.domain.report_state.fold import fold
 from tracker.domain.statistics.significance import grade
 from tracker.models import Finding, LabJob
 from tracker.models.reports import NEWS
-from tracker.services import event_log, lab_jobs
+from tracker.services import lab_jobs
+from tracker.services.reports import event_log
 
 _MEASURED = {
     Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,

@@ -6,8 +6,8 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from bot.compose.bulletin_mail import Bulletin
-from bot.outbox import bulletins
-from bot.outbox.bulletins import BulletinConfig
+from bot.outbox.composing import bulletins
+from bot.outbox.composing.bulletins import BulletinConfig
 from tracker.domain.errors import InvalidInput
 
 

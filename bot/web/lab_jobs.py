@@ -18,7 +18,7 @@ from bot.lab.requested_patch import stored_patch
 from bot.results.errors import RejectedInput
 from tracker.api.keys import authenticate, error_response, json_object
 from tracker.api.shapes import job_json
-from tracker.domain.lab_jobs import JobState
+from tracker.domain.lab.jobs import JobState
 from tracker.models import LabJob
 from tracker.services import lab_jobs
 from tracker.services.accounts.api_keys import Scope

@@ -17,8 +17,8 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from bot.webhooks.signature import signed_headers
 from bot.webhooks.target import post
 from tracker.api.shapes import event_json
-from tracker.domain.search_query import parse
-from tracker.domain.web_target import parse_target
+from tracker.domain.search.query import parse
+from tracker.domain.text.web_target import parse_target
 from tracker.models import DeliveryState, Event, Webhook, WebhookDelivery
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.search.queries import matching

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
-from tracker.domain.web_target import Target
+from tracker.domain.text.web_target import Target
 
 TIMEOUT = 10.0  # seconds, for connecting and for the answer each
 _TUNNELS = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))  # RFC 6052, RFC 8215

@@ -13,7 +13,7 @@ from tracker.domain.events import Verdict
 from tracker.domain.keys import tag_of
 from tracker.domain.report_state.fold import fold
 from tracker.models import Commit, MailTransition, OutgoingMail, OutgoingState, Report
-from tracker.services import report_summary
+from tracker.services.reports import report_summary
 
 BOT = BotIdentity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
 DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "author")

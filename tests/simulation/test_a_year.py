@@ -23,8 +23,8 @@ from bot.compose.policy.policy import Policy
 from bot.compose.policy.reminding import ReminderPolicy
 from bot.mail.identity import BotIdentity
 from bot.outbox import due_mail
+from bot.outbox.composing.reminders import compose_reminders
 from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.reminders import compose_reminders
 from tests.simulation.people import FIRST_REPLY, NEXT_REPLY, SILENT, Developer, developers, drawn
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import (
@@ -41,7 +41,8 @@ from tracker.models import (
     Report,
     Scenario,
 )
-from tracker.services import event_log, mail_transitions
+from tracker.services import mail_transitions
+from tracker.services.reports import event_log
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 DAYS, REPORTS, PEOPLE = 350, 600, 150

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from tests.world import DANA, DIFF, LEE, World, message_id, state, status_text
 from tracker.models import Decision, Event, Message, OutgoingMail, RawMessage, Report, Suggestion
-from tracker.services import suggestions
+from tracker.services.reports import suggestions
 
 THIRD = type(LEE)("Kim Stranger", "kim@elsewhere.example")
 

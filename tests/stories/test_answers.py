@@ -17,7 +17,7 @@ from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.mail.sanitising import is_address
-from bot.outbox.command_answers import approve_answers
+from bot.outbox.composing.command_answers import approve_answers
 from bot.replies.reading import read
 from tests.world import DANA, START, World, message_id
 from tracker.models import OutgoingMail

@@ -14,9 +14,9 @@ from bot.compose.policy.action import Action
 from bot.compose.policy.policy import Policy
 from bot.compose.policy.reminding import ReminderPolicy
 from bot.mail.identity import BotIdentity
+from bot.outbox.composing.follow_ups import compose_follow_ups
+from bot.outbox.composing.reminders import compose_reminders
 from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.follow_ups import compose_follow_ups
-from bot.outbox.reminders import compose_reminders
 from tracker.models import Message, OutgoingMail, Report
 
 SEND = ComposeConfig(policy=Policy(reminders=ReminderPolicy(action=Action.SEND)))

@@ -15,8 +15,8 @@ from django.test import Client
 
 from bot import tasks
 from bot.mail.message import parse
-from bot.outbox import bulletins
-from bot.outbox.bulletins import BulletinConfig, compose_week
+from bot.outbox.composing import bulletins
+from bot.outbox.composing.bulletins import BulletinConfig, compose_week
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.transports.smtp import Server
 from tests.conftest import ROOT
@@ -28,7 +28,8 @@ from tracker.documents import text
 from tracker.documents.digest.compose import DigestLine, compose, week
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import Message, OutgoingMail, OutgoingState, PendingReference, Release, Report
-from tracker.services import event_log, mail_transitions, revisions
+from tracker.services import mail_transitions, revisions
+from tracker.services.reports import event_log
 
 LISTS = ("perf-reports@lists.example.org", "linux-perf@lists.example.org")
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.world import World
-from tracker.domain.closing import closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
 from tracker.domain.report_state.fold import fold
+from tracker.domain.timing.closing import closing_of
 from tracker.models import Decision, Release, Report, Suggestion
-from tracker.services import event_log, suggestions
-from tracker.services.closing import suggest_closings
+from tracker.services.reports import event_log, suggestions
+from tracker.services.reports.closing import suggest_closings
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -19,8 +19,8 @@ from bot.compose.policy.rates import Rates
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.outbox import recovery, sender
-from bot.outbox.composer import compose_due
-from bot.outbox.follow_ups import compose_follow_ups
+from bot.outbox.composing.composer import compose_due
+from bot.outbox.composing.follow_ups import compose_follow_ups
 from bot.outbox.recovery import RecoveryPolicy
 from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport

@@ -14,8 +14,9 @@ import pytest
 from django.utils import timezone
 
 from bot.mail.bounces import MOST_BYTES, read_bounce
-from bot.outbox import composer, sender
-from bot.outbox.composer import compose_due, refresh_unsent
+from bot.outbox import sender
+from bot.outbox.composing import composer
+from bot.outbox.composing.composer import compose_due, refresh_unsent
 from bot.outbox.transports.port import SendOutcome, SendStatus
 from tests.conftest import ROOT
 from tests.outbox import act, claim, reloaded, states_of

@@ -14,7 +14,7 @@ from bot.mail.identity import BotIdentity
 from tests.bot.mail.test_trust import DKIM, RECORD, signed
 from tests.world import DANA, World, message_id, state
 from tracker.models import Decision, Message, Report, Suggestion
-from tracker.services.suggestions import decide
+from tracker.services.reports.suggestions import decide
 
 pytestmark = pytest.mark.django_db
 TEXTS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow.", "It is the lock.", "#lkp fix: mm: x"]

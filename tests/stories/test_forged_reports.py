@@ -16,7 +16,7 @@ from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tests.world import World, state
 from tracker.models import Decision, Message, Report, Suggestion
 from tracker.services.accounts.roles import permit_of
-from tracker.services.suggestions import decide
+from tracker.services.reports.suggestions import decide
 
 pytestmark = pytest.mark.django_db
 MALLORY = Address("Mallory", "mallory@evil.example")

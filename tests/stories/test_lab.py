@@ -14,11 +14,11 @@ from django.test import Client
 from bot.mail.identity import BotIdentity
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict
-from tracker.domain.lab_debts import Request, debts_of
+from tracker.domain.lab.debts import Request, debts_of
 from tracker.domain.report_state.fold import fold
 from tracker.models import Message
 from tracker.pages.lab.queries import work_list
-from tracker.services import event_log
+from tracker.services.reports import event_log
 from tracker.templatetags.words import b4_mbox
 
 FRIDAY = datetime(2026, 11, 20, 9, tzinfo=UTC)

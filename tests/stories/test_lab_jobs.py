@@ -21,14 +21,15 @@ from bot.lab.requested_patch import requested_patch
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
-from bot.outbox.follow_ups import compose_follow_ups
+from bot.outbox.composing.follow_ups import compose_follow_ups
 from bot.results import rejected_input
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import Event, Finding, LabJob, Message, OutgoingMail, Report
-from tracker.services import event_log, lab_jobs
+from tracker.services import lab_jobs
 from tracker.services.accounts import api_keys
 from tracker.services.accounts.api_keys import Scope
+from tracker.services.reports import event_log
 
 EVE = Address("Eve", "eve@x.example")
 OLD = "#define SCAN_COST 56\n\nint scan(void);\n"

@@ -11,7 +11,7 @@ from tests.stories.test_thread_mail import FIX, further, mails, measured, read
 from tests.world import DANA, DIFF, LEE, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Commit, Decision, Event, OutgoingState, Report, Suggestion
-from tracker.services import event_log, suggestions
+from tracker.services.reports import event_log, suggestions
 
 # --- a fix that was measured ---
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.outbox.transports.smtp import Server
 from tests.mail_server import Moody
 from tests.outbox import reloaded, send, states_of

@@ -25,7 +25,7 @@ from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.outbox.sent_folder import SentFolder
 from bot.outbox.transports.port import SendStatus
 from bot.outbox.transports.smtp import Server

@@ -11,9 +11,10 @@ from bot.compose.policy.policy import Policy
 from bot.compose.policy.reminding import ReminderPolicy
 from bot.mail.addresses import Address
 from bot.mail.people.mailmap import read_mailmap
-from bot.outbox import due_mail, reminders
+from bot.outbox import due_mail
+from bot.outbox.composing import reminders
+from bot.outbox.composing.follow_ups import compose_follow_ups
 from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.follow_ups import compose_follow_ups
 from tests.outbox import act
 from tests.stories.test_reminders import DAY, SEND, WEEK, claimable, read, remind, sent
 from tests.stories.test_reminders import reminders as stored
@@ -30,7 +31,8 @@ from tracker.models import (
     Reminder,
     Report,
 )
-from tracker.services import event_log, mail_transitions
+from tracker.services import mail_transitions
+from tracker.services.reports import event_log
 
 HOLD = ComposeConfig(policy=Policy(reminders=ReminderPolicy(action=Action.HOLD)))
 

@@ -12,14 +12,15 @@ from bot.compose.policy.reminding import ReminderPolicy
 from bot.mail.addresses import Address
 from bot.mail.message import ParsedMail, parse
 from bot.outbox import due_mail
+from bot.outbox.composing.follow_ups import compose_follow_ups
+from bot.outbox.composing.reminders import compose_reminders
 from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.follow_ups import compose_follow_ups
-from bot.outbox.reminders import compose_reminders
 from tests.outbox import act, reloaded, unrecorded
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Reminder, Report
-from tracker.services import event_log, mail_transitions
+from tracker.services import mail_transitions
+from tracker.services.reports import event_log
 
 SEND = ComposeConfig(policy=Policy(reminders=ReminderPolicy(action=Action.SEND)))
 WEEK, DAY = 24 * 7, 24

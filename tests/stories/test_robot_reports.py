@@ -16,8 +16,8 @@ from bot.mail.identity import BotIdentity
 from bot.results.storage.curve_building import extend_curves
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.models import Curve, Decision, Finding, Report, Suggestion
-from tracker.services import suggestions
 from tracker.services.curves.storage import load
+from tracker.services.reports import suggestions
 
 SHA = "3b1f0c9d2e440000000000000000000000000000"
 DOUBTFUL = INVENTED.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:")

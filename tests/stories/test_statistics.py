@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.tracker.lines import line
 from tracker.domain.events import State, Verdict
-from tracker.domain.response_times import WITHIN, Course, by, group
+from tracker.domain.timing.response_times import WITHIN, Course, by, group
 from tracker.models import Event, RuleRecord
 from tracker.pages.statistics.queries import statistics
 

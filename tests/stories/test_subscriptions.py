@@ -14,13 +14,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from bot.mail.message import parse
+from bot.outbox.composing.subscriptions import compose_subscriptions
 from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.subscriptions import compose_subscriptions
 from tests.tracker.lines import line
 from tests.world import DANA, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Correspondent, Mailing, OutgoingMail, Report, Subscription
-from tracker.services import event_log, mail_transitions, subscriptions
+from tracker.services import mail_transitions, subscriptions
+from tracker.services.reports import event_log
 
 CONFIG = ComposeConfig()
 

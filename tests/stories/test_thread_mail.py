@@ -10,10 +10,10 @@ import pytest
 from bot.compose.policy.action import Action
 from bot.compose.policy.policy import Policy, PolicyRule
 from bot.mail.message import ParsedMail, parse
-from bot.outbox import follow_ups as module
-from bot.outbox.composer import compose_due
+from bot.outbox.composing import follow_ups as module
+from bot.outbox.composing.composer import compose_due
+from bot.outbox.composing.follow_ups import compose_follow_ups
 from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.follow_ups import compose_follow_ups
 from tests.kernel import TITLE, Kernel
 from tests.world import DANA, DIFF, World, message_id
 from tracker.domain.events import EventData, EventKind
@@ -28,7 +28,8 @@ from tracker.models import (
     Report,
     Suggestion,
 )
-from tracker.services import event_log, mail_transitions, regrading, suggestions
+from tracker.services import mail_transitions
+from tracker.services.reports import event_log, regrading, suggestions
 
 OTHER = {"id": "lab7-m2", "cpus": 8}
 FIX = "mm/vmscan: stop rescanning"

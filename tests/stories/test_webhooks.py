@@ -26,9 +26,10 @@ from tests.conftest import ROOT
 from tests.world import World
 from tracker.domain.errors import InvalidInput
 from tracker.domain.events import EventData, EventKind
-from tracker.domain.web_target import Target, parse_target
+from tracker.domain.text.web_target import Target, parse_target
 from tracker.models import Report, Webhook, WebhookDelivery
-from tracker.services import event_log, webhooks
+from tracker.services import webhooks
+from tracker.services.reports import event_log
 
 BASE = "https://perf.example"
 

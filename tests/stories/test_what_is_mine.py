@@ -11,7 +11,7 @@ from django.test import Client
 from bot.git.maintainers import Duty, Responsible
 from bot.git.touched_files import TouchedFiles
 from bot.mail.addresses import Address
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from tests.tracker.lines import line
 from tests.world import World
 from tracker.models import OutgoingMail

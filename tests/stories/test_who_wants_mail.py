@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bot.mail.addresses import Address
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.outbox.context.policy_context import excluded_addresses
 from bot.outbox.sign_in_mail import mail_links
 from bot.outbox.transports.smtp import Server, SmtpTransport

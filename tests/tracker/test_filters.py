@@ -11,7 +11,7 @@ from tests.tracker.lines import NOW, line
 from tracker.models import Report
 from tracker.pages.triage.filters import TableFilters
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
-from tracker.services.report_summary import CLIP, clipped
+from tracker.services.reports.report_summary import CLIP, clipped
 
 LONG = "suite." + "very-" * 60 + "long"
 

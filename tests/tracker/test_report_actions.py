@@ -13,8 +13,8 @@ from tests.tracker.lines import NOW, line
 from tracker.domain.events import EventKind, Role
 from tracker.models import Event, OutgoingMail, Report
 from tracker.pages.triage.action_keys import ACTION_KEYS
-from tracker.services import event_log, report_actions
-from tracker.services.report_actions import InvalidInput, ReportAction
+from tracker.services.reports import event_log, report_actions
+from tracker.services.reports.report_actions import InvalidInput, ReportAction
 
 H = EventKind
 BATCH = "0123456789ab"

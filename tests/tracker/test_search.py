@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from tests.tracker.lines import line
-from tracker.domain import search_query
 from tracker.domain.errors import InvalidInput
+from tracker.domain.search import query as search_query
 from tracker.models import Commit, Message, Metric, RawMessage, RelatedCommit, Report
 from tracker.pages.search.queries import matching, named
 from tracker.services import search_index

@@ -11,8 +11,8 @@ from django.utils import timezone
 from tracker import models
 from tracker.admin.read_only import ReadOnly
 from tracker.models.measurements import Direction, DirectionBy
-from tracker.services import regrading, suggestions
-from tracker.services.report_summary import refresh, refresh_since
+from tracker.services.reports import regrading, suggestions
+from tracker.services.reports.report_summary import refresh, refresh_since
 
 
 @admin.register(models.Commit)

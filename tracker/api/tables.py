@@ -23,7 +23,7 @@ from tracker.api.documented import NOT_FOUND, WRITING, takes
 from tracker.api.paging import Version, as_json, page
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
-from tracker.domain.lab_jobs import JobState
+from tracker.domain.lab.jobs import JobState
 from tracker.models import (
     Commit,
     Curve,

@@ -16,10 +16,10 @@ from tracker.domain.errors import InvalidInput
 from tracker.domain.events import EventKind
 from tracker.models import Decision, Report, Suggestion
 from tracker.pages.triage.action_keys import BY_NAME
-from tracker.services import report_actions, suggestions
 from tracker.services.accounts.api_keys import Scope
 from tracker.services.accounts.roles import DECIDE, permit_of
 from tracker.services.enqueue import enqueue
+from tracker.services.reports import report_actions, suggestions
 
 MAX_BYTES = 64 * 1024
 _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
 
-from tracker.domain.formats import number
 from tracker.domain.scale import Scale, scale
+from tracker.domain.text.formats import number
 
 MOST_GROUPS = 24
 MOST_DOTS = 40  # per group

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracker.domain.curves.builds import Build
-from tracker.domain.formats import number
 from tracker.domain.scale import Scale
+from tracker.domain.text.formats import number
 
 _LEFT, _RIGHT, _TOP, _HEIGHT, _WIDTH = 64, 12, 26, 260, 1120
 MOST_DOTS = 3000  # samples that are drawn one by one

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from tracker.domain.lab_debts import Request
-from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState
+from tracker.domain.lab.debts import Request
+from tracker.domain.lab.jobs import UNFINISHED, JobOutcome, JobState
 from tracker.models.base import Lease, values
 from tracker.models.reports import Report
 

@@ -18,9 +18,9 @@ FILTER_COLUMNS = (
 
 
 class ReportSummary(models.Model):
-    """A cache, like the columns of the state: tracker/services/report_summary.py writes it, and `refold` rebuilds it.
+    """A cache, like the columns of the state: services/reports/report_summary.py writes it, and `refold` rebuilds it.
 
-    Names are cut to what an index can hold (tracker/services/report_summary.py).
+    Names are cut to what an index can hold (tracker/services/reports/report_summary.py).
     """
 
     merged_release = models.TextField(blank=True, help_text="the release in whose cycle the culprit landed, if shown")
@@ -132,7 +132,7 @@ class Report(ReportSummary):
         return (self.culprit.sha,)
 
 
-# The events that may be worth a further mail to a report's recipients (bot/outbox/follow_ups.py).
+# The events that may be worth a further mail to a report's recipients (bot/outbox/composing/follow_ups.py).
 NEWS = (
     EventKind.STILL_THERE,
     EventKind.FIX_CONFIRMED,

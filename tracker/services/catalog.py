@@ -22,7 +22,7 @@ from tracker.domain.report_state.text import status_text
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
 from tracker.models.git import TreeRole
 from tracker.models.measurements import Direction, DirectionBy
-from tracker.services.report_summary import clipped, mainline_followed, refresh
+from tracker.services.reports.report_summary import clipped, mainline_followed, refresh
 from tracker.services.sql import bulk
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from tracker.domain.errors import InvalidInput
-from tracker.domain.web_target import parse_target
+from tracker.domain.text.web_target import parse_target
 from tracker.models import DeliveryState, Webhook, WebhookDelivery
 
 MOST = 20  # of one person

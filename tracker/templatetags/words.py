@@ -17,14 +17,14 @@ from markdown_it import MarkdownIt
 
 from tracker.charts import curve
 from tracker.charts.sparkline import paths
-from tracker.domain import formats
-from tracker.domain.search_suggestions import field_value
+from tracker.domain.search.completion import field_value
+from tracker.domain.text import formats
 from tracker.models import Finding
 from tracker.pages.reports.headline import headline
 from tracker.pages.triage.controls import Controls
 from tracker.pages.triage.query import TriageQuery
 from tracker.pages.triage.rows import TriageRow
-from tracker.services.report_summary import spark
+from tracker.services.reports.report_summary import spark
 
 register = template.Library()
 # The HTML allowed in a note: nothing that is fetched, executed or framed.

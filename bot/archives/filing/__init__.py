@@ -10,7 +10,7 @@ from bot.archives.filing import about_our_mail, report_import
 from bot.archives.filing.conclusions import Conclusions
 from bot.archives.filing.known_reports import add_report, commit_keys, keys_of_culprit, load, names_in
 from bot.mail.identity import BotIdentity
-from bot.outbox.command_answers import answer
+from bot.outbox.composing.command_answers import answer
 from bot.replies.effect import Effect, Mode, Relation
 from bot.replies.reading import Reading, understand
 from bot.replies.sender_kind import SenderKind
@@ -20,8 +20,8 @@ from bot.robot_reports.report import find_report
 from bot.robot_reports.value import RobotReport
 from tracker.domain.events import EventKind
 from tracker.models import Message, RawMessage, Report
-from tracker.services import event_log, report_summary
-from tracker.services.suggestions import UNVERIFIED_REPORT
+from tracker.services.reports import event_log, report_summary
+from tracker.services.reports.suggestions import UNVERIFIED_REPORT
 
 MOST_REPORTS = 50  # of one culprit, that are compared
 

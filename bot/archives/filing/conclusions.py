@@ -15,7 +15,7 @@ from bot.replies.to_events import event_of
 from bot.replies.which_report.report_lookup import KnownReports
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Decision, Message, Report, Suggestion
-from tracker.services import event_log
+from tracker.services.reports import event_log
 
 
 class Conclusions:

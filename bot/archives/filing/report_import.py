@@ -22,7 +22,7 @@ from tracker.models import Commit, Finding, Machine, Report, Scenario
 from tracker.models.git import TreeRole
 from tracker.services import catalog
 from tracker.services.accounts.addresses import is_of_a_person
-from tracker.services.report_summary import clipped
+from tracker.services.reports.report_summary import clipped
 
 _LONGEST = 400  # characters of a name
 _DOUBTFUL = "the robot's report is doubtful: "

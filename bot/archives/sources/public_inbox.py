@@ -22,7 +22,7 @@ from bot.archives.checkpoint import ReadCheckpoint
 from bot.archives.sources.raw import LIMIT, RawMail
 from bot.errors import Unreadable
 from bot.git import repository as git
-from tracker.domain.english import counted
+from tracker.domain.text.english import counted
 
 _SLICE = 256  # mails named to the unpacker at once
 _PIPE = 1 << 20  # bytes of pipe buffer between git and us; the kernel may give less

@@ -12,8 +12,8 @@ from bot.compose.mail import ComposedMail
 from bot.compose.report.report_data import FindingData, worst
 from bot.compose.report.tables import sides, tables
 from bot.mail.identity import BotIdentity
-from tracker.domain.english import counted
 from tracker.domain.events import Grade
+from tracker.domain.text.english import counted
 
 LEAST_PCT = 5.0  # the smallest change that is worth a mail
 _SHOWN = 5

@@ -15,7 +15,7 @@ from bot.compose.report.report_data import FindingData
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import lore_link, one_line
-from tracker.domain.deadlines import Stage
+from tracker.domain.timing.deadlines import Stage
 
 MOST_LINES, WIDTH = 4, 74  # of the last word that is quoted
 MOST_OTHERS = 8  # reports that are named beside the first

@@ -15,8 +15,8 @@ from bot.compose.report.report_data import FindingData
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
-from tracker.domain.formats import signed_pct
 from tracker.domain.statistics.change import change_pct
+from tracker.domain.text.formats import signed_pct
 
 _ADVICE = "Please say which commit it is for, or send a version for the culprit."
 

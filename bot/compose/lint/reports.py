@@ -11,9 +11,9 @@ from bot.compose.recipients import UNREACHABLE
 from bot.mail.addresses import parse_addresses
 from bot.mail.sanitising import is_address, lore_link, one_line
 from bot.robot_reports.subject import read_subject
-from tracker.domain.english import article
 from tracker.domain.events import Verdict
 from tracker.domain.statistics.change import verdict_of
+from tracker.domain.text.english import article
 
 _ROUNDING = 0.06  # percentage points: both numbers are printed with one decimal
 

@@ -12,8 +12,8 @@ from bot.compose.policy.action import Action
 from bot.compose.policy.policy import Policy, PolicyRule
 from bot.compose.policy.rates import Rates
 from bot.compose.policy.reminding import ReminderPolicy
-from tracker.domain.deadlines import DeadlinePolicy
 from tracker.domain.events import Verdict
+from tracker.domain.timing.deadlines import DeadlinePolicy
 
 _LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
 _STAGES = ("response_days", "fix_days", "landing_days", "serious_days")

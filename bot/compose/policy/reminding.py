@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.compose.policy.action import Action
-from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, ReportClock
 from tracker.domain.events import State
+from tracker.domain.timing.deadlines import DEFAULT, DeadlinePolicy, ReportClock
 
 # Where a reminder would be wrong: who doubts a report or has asked is waiting for the lab.
 _NEVER = frozenset({State.DISPUTED, State.NEEDS_INFO, State.EXPECTED})

@@ -15,10 +15,10 @@ from bot.compose.report.report_data import FindingData, ReportData, worst
 from bot.compose.report.reproduce import in_lines, reproduce
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
-from tracker.domain.english import counted
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.formats import interval, signed_pct
 from tracker.domain.metrics.glossary import in_words
+from tracker.domain.text.english import counted
+from tracker.domain.text.formats import interval, signed_pct
 
 LINES = 24
 _NAME = 11  # columns of a fact's label

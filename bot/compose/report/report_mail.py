@@ -25,9 +25,9 @@ from bot.compose.report.warnings import warnings_of
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import lore_link, one_line
-from tracker.domain.english import article
 from tracker.domain.events import Verdict
-from tracker.domain.formats import prose_pct
+from tracker.domain.text.english import article
+from tracker.domain.text.formats import prose_pct
 
 MOST_FILES = 10  # links in one mail
 _PLAIN_NAME = re.compile(r"[\w.:-]+\Z")

@@ -6,7 +6,7 @@ from bot.compose.conventions import SubjectForm
 from bot.mail.sanitising import one_line
 from bot.mail.subsystem import subsystem_of
 from tracker.domain.events import Verdict
-from tracker.domain.formats import prose_pct
+from tracker.domain.text.formats import prose_pct
 
 
 def report_subject(

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from bot.compose.numbers import percent
 from bot.compose.report.report_data import FindingData, ReportData
-from tracker.domain.english import counted
 from tracker.domain.events import Grade
+from tracker.domain.text.english import counted
 
 NOISY_PCT = 5.0  # of the mean, from run to run: more than most benchmarks reported on the lists
 SMALL_PCT = 10.0  # code alignment alone has caused changes up to this

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from bot.config import bulletin_config
 from bot.management.bulletins import hold_bulletin
-from bot.outbox import bulletins
+from bot.outbox.composing import bulletins
 from tracker.documents import text
 from tracker.documents.digest import queries
 from tracker.documents.digest.compose import compose

@@ -18,7 +18,7 @@ from bot.config import bot_identity
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import lore_link, one_line
 from tracker.domain.events import EventKind
-from tracker.domain.spreadsheet import safe_cell
+from tracker.domain.text.spreadsheet import safe_cell
 from tracker.models import Event, Finding, Message, Purpose, Report
 from tracker.pages.finding_json import finding_json
 from tracker.pages.kcidb import ORIGIN, kcidb_json

@@ -16,13 +16,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, tree_paths
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.progress import counting
 from bot.results import rejected_input
 from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import Input, read_paths, read_stream
 from bot.results.storage.curve_building import extend_curves
-from tracker.domain.english import counted
+from tracker.domain.text.english import counted
 
 
 class Command(BaseCommand):

@@ -15,11 +15,11 @@ from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, configured_transport, send_config
 from bot.mail.addresses import Address
-from bot.outbox import composer
-from bot.outbox.follow_ups import compose_follow_ups
+from bot.outbox.composing import composer
+from bot.outbox.composing.follow_ups import compose_follow_ups
 from bot.outbox.sender import send_due
 from bot.outbox.transports.port import SendStatus
-from tracker.domain.english import counted
+from tracker.domain.text.english import counted
 from tracker.models import OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
 

@@ -23,7 +23,7 @@ from bot.archives.tally import ReadTally
 from bot.config import bot_identity
 from bot.errors import Busy, Unreadable
 from bot.progress import counting
-from tracker.domain.english import counted
+from tracker.domain.text.english import counted
 from tracker.models import Archive
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from tracker.models import Report
-from tracker.services.event_log import refold
-from tracker.services.report_summary import refresh
+from tracker.services.reports.event_log import refold
+from tracker.services.reports.report_summary import refresh
 
 
 class Command(BaseCommand):

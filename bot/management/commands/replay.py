@@ -12,7 +12,7 @@ from bot.archives.replay import replay_all, replay_quarantine
 from bot.config import bot_identity
 from bot.progress import counting
 from bot.results.storage.replay import read_again
-from tracker.domain.english import counted
+from tracker.domain.text.english import counted
 
 
 class Command(BaseCommand):

@@ -14,7 +14,7 @@ from django.utils.safestring import mark_safe
 
 from bot.config import bulletin_config
 from bot.management.bulletins import hold_bulletin
-from bot.outbox import bulletins
+from bot.outbox.composing import bulletins
 from tracker.documents.forms import FORMS
 from tracker.models import Release
 from tracker.pages.release_report.queries import document

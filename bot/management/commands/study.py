@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from bot.config import bulletin_config
 from bot.management.bulletins import hold_bulletin
-from bot.outbox import bulletins
+from bot.outbox.composing import bulletins
 from tracker.documents.forms import FORMS
 from tracker.domain.errors import InvalidInput
 from tracker.models import Study, StudyKind

@@ -14,7 +14,7 @@ from bot.config import bot_identity, configured_trees, tree_paths
 from bot.errors import Unreadable
 from bot.progress import counting
 from bot.upstream.tracking.follow import Patience, follow
-from tracker.domain.english import counted
+from tracker.domain.text.english import counted
 from tracker.models import Tree
 
 

@@ -17,10 +17,10 @@ from bot.mail.auth.verdict import AuthVerdict
 from bot.mail.identity import BotIdentity
 from bot.mail.people.mailmap import Aliases
 from bot.replies.sender_kind import SenderKind
-from tracker.domain.deadlines import report_clock
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
 from tracker.domain.report_state.fold import effective_events, fold
 from tracker.domain.report_state.state import ReportState
+from tracker.domain.timing.deadlines import report_clock
 from tracker.models import Event, Message, OutgoingMail, OutgoingState, Purpose, ReleaseCandidate, Reminder
 
 AWAY = timedelta(days=21)  # for so long after an automatic reply nobody is reminded

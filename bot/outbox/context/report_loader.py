@@ -15,9 +15,9 @@ from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.patch_mail import PatchMails
 from bot.results.stored_result import ResultDetails, details_of, remeasured
-from tracker.domain.english import counted
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.statistics.significance import Compared, grade, overlap
+from tracker.domain.text.english import counted
 from tracker.models import BisectResult, Finding, Machine, Report
 from tracker.services.curves.past import past_of
 

@@ -14,7 +14,7 @@ from bot.outbox.context.patch_mail import ancestors
 from bot.outbox.context.report_context import ReportContext
 from bot.outbox.context.report_loader import remeasured_finding
 from tracker.domain.events import EventData
-from tracker.domain.lab_jobs import SENTENCES, JobOutcome
+from tracker.domain.lab.jobs import SENTENCES, JobOutcome
 from tracker.models import LabJob, Message
 
 _PREFIX = "job/"

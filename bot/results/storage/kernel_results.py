@@ -18,7 +18,7 @@ from tracker.domain.errors import InvalidInput
 from tracker.domain.keys import scenario_key
 from tracker.models import Kernel, Machine, Measurement, ReleaseResult, Scenario
 from tracker.services import catalog, tool_output
-from tracker.services.regrading import regrade
+from tracker.services.reports.regrading import regrade
 from tracker.services.sql import bulk
 
 log = logging.getLogger(__name__)

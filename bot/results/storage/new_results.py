@@ -24,8 +24,8 @@ from tracker.domain.report_state.text import status_text
 from tracker.domain.statistics.change import verdict_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report
 from tracker.models.results import Outcome
-from tracker.services import event_log, report_summary
-from tracker.services.regrading import outdate, regrade
+from tracker.services.reports import event_log, report_summary
+from tracker.services.reports.regrading import outdate, regrade
 from tracker.services.sql import bulk
 
 

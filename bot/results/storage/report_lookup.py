@@ -15,7 +15,7 @@ from bot.results.storage.graded import GradedMeasurement, MeasurementKey, NewFin
 from tracker.domain.events import EventKind
 from tracker.models import Commit, Event, Finding, Report
 from tracker.models.results import Outcome
-from tracker.services.regrading import sent_reports
+from tracker.services.reports.regrading import sent_reports
 
 
 @dataclass(frozen=True, slots=True)

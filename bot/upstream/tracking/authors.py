@@ -13,7 +13,7 @@ from bot.mail.addresses import Address
 from bot.mail.patches import bare_title
 from bot.replies.which_report.report_lookup import person_keys
 from tracker.models import Commit, Report
-from tracker.services.report_summary import refresh
+from tracker.services.reports.report_summary import refresh
 
 _MAX_LOOKED_UP = 5000  # culprits looked up in a tree at once, newest first
 _MAX_INSPECTED = 200  # of those found; the next walk goes on

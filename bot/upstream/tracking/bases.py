@@ -10,7 +10,7 @@ from bot.git import repository as git
 from bot.git.refs import Refs, resolve
 from tracker.domain import versions
 from tracker.models import Commit, Finding
-from tracker.services.report_summary import refresh
+from tracker.services.reports.report_summary import refresh
 
 _MAX_LOOKED_UP = 5000  # parents looked up in a tree at once, newest first
 _MAX_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on

@@ -10,7 +10,7 @@ from bot.upstream.matching import Match
 from bot.upstream.report_events import VERSION_KINDS, Now, View
 from tracker.domain.events import EventData, EventKind, Part, TreeRole
 from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, Tree
-from tracker.services import event_log
+from tracker.services.reports import event_log
 from tracker.services.sql.bulk import in_parts
 
 _MOMENT = timedelta(seconds=1)

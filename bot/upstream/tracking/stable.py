@@ -10,7 +10,7 @@ from bot.upstream.tracked import Tracked
 from tracker.domain import versions
 from tracker.domain.events import Part, TreeRole
 from tracker.models import Landing, StableSeries, Tree
-from tracker.services.report_summary import refresh
+from tracker.services.reports.report_summary import refresh
 from tracker.services.sql.bulk import in_parts
 
 

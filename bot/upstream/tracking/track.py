@@ -26,8 +26,8 @@ from bot.upstream.walk_checkpoint import load_checkpoint
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
 from tracker.models import Commit, Release, ReleaseCandidate, Report, Tree
-from tracker.services import event_log
-from tracker.services.report_summary import ReleaseCalendar, refresh, refresh_since
+from tracker.services.reports import event_log
+from tracker.services.reports.report_summary import ReleaseCalendar, refresh, refresh_since
 from tracker.services.sql import bulk, locks
 from tracker.services.sql.locks import Lock
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from bot.compose.policy.action import Action
 from bot.compose.policy.policy_file import read_policy
 from bot.compose.policy.reminding import QuietReport, ReminderPolicy, batches, is_due
-from tracker.domain.deadlines import DeadlinePolicy, ReportClock, Stage, after_working_days, report_clock
 from tracker.domain.events import Awaited, State, Verdict
 from tracker.domain.report_state.state import ReportState
+from tracker.domain.timing.deadlines import DeadlinePolicy, ReportClock, Stage, after_working_days, report_clock
 
 FRIDAY = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -15,7 +15,7 @@ from bot.compose.report.report_mail import compose
 from bot.compose.threading import MOST, ThreadPosition, patch_mail, reply_position
 from bot.mail.message import parse
 from bot.mail.patches import PatchMail
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.outbox.context.patch_mail import PatchMails
 from tests.conftest import NOW
 from tests.report_data import BOT, REPORT

@@ -8,7 +8,7 @@ import pytest
 
 from bot.git.maintainers import MAX_BYTES
 from bot.git.touched_files import TouchedFiles, touched
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.outbox.context.compose_config import ComposeConfig
 from tests.linux import Linux
 from tests.world import World

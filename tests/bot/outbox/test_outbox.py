@@ -19,7 +19,7 @@ from django.utils import timezone
 from bot.demo.catcher import serve
 from bot.demo.inbox import DemoInbox
 from bot.outbox import recovery, sender
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.outbox.transports.choice import transport_of
 from bot.outbox.transports.port import SendOutcome, SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport

@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from nacl.signing import SigningKey
 
 from bot import config
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.outbox.signing import DkimKey, PatattKey, Signing, Unsigned
 from tests.mail_server import Moody, mail_server
 from tests.needs import need

@@ -21,7 +21,7 @@ from bot.replies.prose.sentences import Sentence
 from tests.world import DANA, World, message_id
 from tracker.domain.events import EventKind, Role
 from tracker.models import Decision, Report, Suggestion
-from tracker.services import suggestions
+from tracker.services.reports import suggestions
 
 # A lab whose developers say "parked" of what they will not fix: no example has the word.
 PARKED = [

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from tests.world import START, World
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Release, Report
 from tracker.pages.triage.queries import table
-from tracker.services import regrading
+from tracker.services.reports import regrading
 
 SHA = "b" * 40
 

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 from bot.git.inspection import inspect
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
 from bot.results.storage.curve_building import extend_curves
 from tests.world import World, state, status_text
 from tracker.domain.curves.points import CurvePoint
 from tracker.models import Commit, Event, Finding, OutgoingMail, Report
-from tracker.services import mail_transitions, regrading
+from tracker.services import mail_transitions
 from tracker.services.curves import storage
+from tracker.services.reports import regrading
 
 SHA = "b" * 40
 OTHER = {"id": "lab7-m2", "cpus": 8}

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from bot.outbox.composer import compose_due
+from bot.outbox.composing.composer import compose_due
 from bot.results.drop_directory import take_dropped
 from tests.outbox import act
 from tests.world import World
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report
-from tracker.services import regrading
+from tracker.services.reports import regrading
 
 C, F = "c" * 40, "f" * 40
 FIXES = {"tag": "Fixes", "value": f'{C[:12]} ("mm: a")'}

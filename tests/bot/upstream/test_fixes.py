@@ -9,7 +9,7 @@ import pytest
 from tests.kernel import ROBOT, TITLE, Kernel
 from tests.world import DANA, DIFF, LEE, message_id, state, status_text
 from tracker.models import Decision, Event, Report, Suggestion
-from tracker.services import suggestions
+from tracker.services.reports import suggestions
 
 # --- fixes --------------------------------------------------------------------------------------
 

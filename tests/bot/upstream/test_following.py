@@ -15,7 +15,8 @@ from tests.kernel import ROBOT, TITLE, Kernel, closes
 from tests.world import message_id, state, status_text
 from tracker.domain.events import Verdict
 from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
-from tracker.services import catalog, suggestions
+from tracker.services import catalog
+from tracker.services.reports import suggestions
 
 # --- landings -----------------------------------------------------------------------------------
 

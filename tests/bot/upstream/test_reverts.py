@@ -7,7 +7,7 @@ import pytest
 from tests.kernel import TITLE, Kernel, closes
 from tests.world import LEE, message_id, state, status_text
 from tracker.models import Decision, Suggestion
-from tracker.services import suggestions
+from tracker.services.reports import suggestions
 
 # --- reverts ------------------------------------------------------------------------------------
 

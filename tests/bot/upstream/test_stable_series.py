@@ -12,7 +12,7 @@ from bot.upstream.tracking.track import track
 from tests.kernel import TITLE, Kernel, closes
 from tests.world import message_id, state, status_text
 from tracker.models import StableSeries, Tree
-from tracker.services.report_summary import refresh
+from tracker.services.reports.report_summary import refresh
 
 # --- stable -------------------------------------------------------------------------------------
 

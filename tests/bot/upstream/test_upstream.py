@@ -14,7 +14,7 @@ from bot.upstream.tracking.track import track
 from tests.world import DANA, START, World, message_id, state, status_text
 from tracker.models import Commit, Landing, Release, Report, Tree
 from tracker.models.git import TreeRole
-from tracker.services.report_summary import refresh
+from tracker.services.reports.report_summary import refresh
 
 
 def git(world: World, *arguments: str) -> str:

@@ -19,7 +19,7 @@ from tracker.domain.scale import round_values
 from tracker.domain.track_record import Past, record
 from tracker.pages.reports.exports import as_mbox, packed
 from tracker.pages.reports.thread import passages
-from tracker.services.report_summary import HEIGHT, spark, urgency
+from tracker.services.reports.report_summary import HEIGHT, spark, urgency
 from tracker.templatetags.words import as_markdown
 
 TESTED = [  # in the order of the tests: halving what is left

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.domain.search_query import parse
-from tracker.domain.search_suggestions import MOST, suggestions
+from tracker.domain.search.completion import MOST, suggestions
+from tracker.domain.search.query import parse
 
 NAMES = {
     "subsystem": ["fs/xfs", "mm", "xfs", "net sched"],

@@ -9,7 +9,7 @@ from django.db.models import Q
 from tracker.documents.digest.compose import DigestLine, Week, week
 from tracker.domain.events import Verdict
 from tracker.models import Release, Report
-from tracker.services.report_summary import ReleaseCalendar
+from tracker.services.reports.report_summary import ReleaseCalendar
 
 MOST = 5000  # reports per cycle
 _COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status")

@@ -23,10 +23,10 @@ from tracker.documents.blocks import (
 from tracker.documents.comparison import comparison_blocks
 from tracker.documents.release_report.facts import Counts, HighlightData, ReleaseFacts, counts_of
 from tracker.documents.triage_table import LIMIT, PrintedRow
-from tracker.domain.english import counted
 from tracker.domain.events import OPEN, Verdict
-from tracker.domain.formats import prose_pct
 from tracker.domain.kernel_comparison import Box, ComparisonLine, Word
+from tracker.domain.text.english import counted
+from tracker.domain.text.formats import prose_pct
 
 # The texts that people may write, by section.
 SECTIONS = {

@@ -11,8 +11,8 @@ from tracker.documents.comparison import comparison_blocks
 from tracker.documents.study.facts import StudyFacts
 from tracker.documents.study.system import COLUMNS
 from tracker.documents.study.wins import TestWinner, WinTally, outcomes, speedup, tally
-from tracker.domain.english import counted
 from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word
+from tracker.domain.text.english import counted
 
 _CHARTS = 100  # tests shown one by one
 SECTIONS = {"conclusions": "Conclusions", "setup": "Setup"}

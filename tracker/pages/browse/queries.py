@@ -21,7 +21,7 @@ from tracker.pages.triage.counts import MOST as OFFERED
 from tracker.pages.triage.counts import Count as ValueCount
 from tracker.pages.triage.queries import TriageSection, listed, section
 from tracker.pages.triage.query import TriageQuery
-from tracker.services.report_summary import clipped
+from tracker.services.reports.report_summary import clipped
 
 KINDS = ("subsystem", "machine", "metric", "author")
 RECORD = 2000  # the newest reports, from which the record is computed

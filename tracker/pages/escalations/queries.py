@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Q, QuerySet
 from django.http import QueryDict
 
-from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, before_working_days
 from tracker.domain.events import OPEN, Awaited, State, Verdict
+from tracker.domain.timing.deadlines import DEFAULT, DeadlinePolicy, before_working_days
 from tracker.models import Report
 from tracker.pages.triage.queries import TriageSection, section
 from tracker.pages.triage.query import TriageQuery

@@ -17,7 +17,7 @@ from tracker.domain.events import OPEN, State, Verdict
 from tracker.domain.release_cycle import CyclePoint, CycleStep, ReportSpan, points, steps, upcoming
 from tracker.models import Release, ReleaseCandidate, Report
 from tracker.pages.triage.counts import KEEP, stamp, stamped
-from tracker.services.report_summary import ReleaseCalendar
+from tracker.services.reports.report_summary import ReleaseCalendar
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from tracker.domain.performance_index.index_math import BenchmarkMean, IndexPoin
 from tracker.domain.statistics.samples import SampleSummary
 from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report
 from tracker.pages.kernels import queries as comparison
-from tracker.services.report_summary import clipped
+from tracker.services.reports.report_summary import clipped
 
 BASKET = "default"
 MOST_KERNELS = 80

@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
 from tracker.domain.events import EventData
-from tracker.domain.lab_debts import Debt
-from tracker.domain.lab_jobs import MeasuredMetric, measured_metrics
+from tracker.domain.lab.debts import Debt
+from tracker.domain.lab.jobs import MeasuredMetric, measured_metrics
 from tracker.models import Event, LabJob, Message, Report
 from tracker.services.lab_jobs import owed_reports
 

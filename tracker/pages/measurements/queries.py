@@ -16,8 +16,8 @@ from tracker.charts.overlay import CurveOverlay, overlay
 from tracker.domain import versions
 from tracker.domain.curves.builds import Build, builds_of
 from tracker.domain.events import TreeRole
-from tracker.domain.formats import signed_pct
 from tracker.domain.statistics.change import change_pct
+from tracker.domain.text.formats import signed_pct
 from tracker.models import Curve, CurveChange, Finding, Landing
 from tracker.services.curves import storage
 

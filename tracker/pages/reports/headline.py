@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracker.domain import formats
+from tracker.domain.text import formats
 from tracker.models import Finding
 
 

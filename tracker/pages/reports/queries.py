@@ -13,8 +13,8 @@ from django.http import Http404
 from tracker.charts.bisection import BisectionChart, chart, groups_of, measured_later, read_payload, side
 from tracker.domain.comparison_tables import KeptTable, unpack
 from tracker.domain.report_state.fold import effective_events
+from tracker.domain.text.web_links import commit_url, reply_url
 from tracker.domain.tool_output.kinds import TEXT
-from tracker.domain.web_links import commit_url, reply_url
 from tracker.models import (
     BisectResult,
     Commit,

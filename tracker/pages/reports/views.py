@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 from tracker.pages.http import cleaned, error_response, is_key, username
 from tracker.pages.reports import exports, queries
 from tracker.pages.triage.action_keys import ACTION_KEYS
-from tracker.services import report_actions
 from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
+from tracker.services.reports import report_actions
 
 
 def report(request: HttpRequest, ref: str) -> HttpResponse:

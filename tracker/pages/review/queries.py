@@ -28,8 +28,8 @@ from tracker.models import (
 )
 from tracker.pages.review.excerpt import Excerpt, excerpt
 from tracker.services.faults import failing
-from tracker.services.report_summary import mainline_followed
-from tracker.services.suggestions import AT_ONCE
+from tracker.services.reports.report_summary import mainline_followed
+from tracker.services.reports.suggestions import AT_ONCE
 
 PAGE = 100  # rows per section
 COUNTED = 100_000  # the newest mails in quarantine

@@ -14,8 +14,8 @@ from tracker.domain.events import EventKind
 from tracker.models import Decision, Suggestion
 from tracker.pages.http import cleaned, error_response, is_key, username
 from tracker.pages.review import queries
-from tracker.services import suggestions
 from tracker.services.accounts.roles import DECIDE
+from tracker.services.reports import suggestions
 
 _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
 

@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from tracker.domain import versions
 from tracker.domain.events import Awaited, Verdict
-from tracker.domain.search_query import SearchQuery
-from tracker.domain.search_suggestions import named
+from tracker.domain.search.completion import named
+from tracker.domain.search.query import SearchQuery
 from tracker.models import Machine, Metric, Release, Report, Scenario
 from tracker.pages.triage.filters import STATES
 

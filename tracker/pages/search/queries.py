@@ -14,7 +14,7 @@ from django.db.models.functions import Abs
 
 from tracker.domain.errors import InvalidInput
 from tracker.domain.events import Awaited, Verdict
-from tracker.domain.search_query import FieldTerm, SearchQuery
+from tracker.domain.search.query import FieldTerm, SearchQuery
 from tracker.models import Commit, Message, RelatedCommit, Report
 from tracker.pages.triage.filters import STATES
 from tracker.services import search_index

@@ -12,8 +12,8 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from tracker.domain.errors import InvalidInput
-from tracker.domain.search_query import parse
-from tracker.domain.search_suggestions import suggestions
+from tracker.domain.search.completion import suggestions
+from tracker.domain.search.query import parse
 from tracker.pages.http import error_response
 from tracker.pages.search import queries
 from tracker.pages.search.names import known_names, pages_named

@@ -10,7 +10,7 @@ from django.db.models import Exists, Min, OuterRef
 
 from tracker.domain import versions
 from tracker.domain.events import EventKind, State
-from tracker.domain.response_times import Course, Group, by, group
+from tracker.domain.timing.response_times import Course, Group, by, group
 from tracker.models import Event, Report, RuleRecord
 
 NEWEST = 20_000  # reports

@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from tracker.domain.response_times import WITHIN
-from tracker.domain.spreadsheet import safe_cell
+from tracker.domain.text.spreadsheet import safe_cell
+from tracker.domain.timing.response_times import WITHIN
 from tracker.pages.statistics import queries
 
 _TIMES = ("response", "candidate", "landing")

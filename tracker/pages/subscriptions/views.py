@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain.errors import InvalidInput
-from tracker.domain.search_query import parse
+from tracker.domain.search.query import parse
 from tracker.models import Often, Subscription
 from tracker.pages.http import cleaned, error_response, sign_in_required
 from tracker.pages.search import queries

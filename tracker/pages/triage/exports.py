@@ -13,8 +13,8 @@ import orjson
 from django.utils.feedgenerator import Atom1Feed
 
 from tracker.documents.markdown import escaped
-from tracker.domain.formats import NONE, number, signed_pct
-from tracker.domain.spreadsheet import safe_cell
+from tracker.domain.text.formats import NONE, number, signed_pct
+from tracker.domain.text.spreadsheet import safe_cell
 
 WIDTH = 78  # columns
 _INDENT = " " * 8

@@ -18,7 +18,7 @@ from django.http import QueryDict
 
 from tracker.domain.events import CLOSED, OPEN, Awaited, State, Verdict
 from tracker.models import Report
-from tracker.services.report_summary import clipped
+from tracker.services.reports.report_summary import clipped
 
 MOST = 50  # values per filter
 LONGEST = 500  # characters of a value

@@ -17,7 +17,7 @@ from tracker.pages.triage import rows as lines
 from tracker.pages.triage.counts import Counts
 from tracker.pages.triage.filters import NAMES, NOT
 from tracker.pages.triage.query import SECTIONS, TriageQuery
-from tracker.services.report_summary import clipped
+from tracker.services.reports.report_summary import clipped
 
 BOTH = 50  # rows per section when both are shown
 ONE = 100  # rows of a single section

@@ -10,8 +10,8 @@ from typing import Any
 from django.urls import reverse
 
 from tracker.charts.sparkline import described, paths
-from tracker.domain import formats
 from tracker.domain.events import CLOSED, Verdict
+from tracker.domain.text import formats
 
 # The columns that a row needs; no others are loaded.
 COLUMNS = (

@@ -34,9 +34,9 @@ from tracker.pages.triage.action_keys import ACTION_KEYS, BY_NAME, ActionKey
 from tracker.pages.triage.controls import controls
 from tracker.pages.triage.presets import presets
 from tracker.pages.triage.query import GROUPS, ORDERS, InvalidQuery, TriageQuery
-from tracker.services import report_actions
 from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
 from tracker.services.enqueue import enqueue
+from tracker.services.reports import report_actions
 
 NAMED = 2  # reports whose new state a message says
 

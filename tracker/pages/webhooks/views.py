@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain.errors import InvalidInput
-from tracker.domain.search_query import parse
+from tracker.domain.search.query import parse
 from tracker.models import Webhook
 from tracker.pages.http import cleaned, error_response
 from tracker.pages.search import queries

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from tracker.domain.events import Role
 from tracker.models import Report
 from tracker.services.accounts.addresses import is_of_a_person
-from tracker.services.report_actions import Permit
+from tracker.services.reports.report_actions import Permit
 
 CHANGE_REPORTS = "tracker.change_report"
 DECIDE = "tracker.change_suggestion"

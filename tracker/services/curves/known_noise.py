@@ -11,8 +11,8 @@ from tracker.domain.curves.curve_reading import ReportedChange
 from tracker.domain.curves.noise import CurveNoise
 from tracker.domain.statistics.significance import effect
 from tracker.models import Curve, Finding, Report
-from tracker.services import regrading, report_summary
 from tracker.services.curves.storage import CurveKey
+from tracker.services.reports import regrading, report_summary
 
 _MOVED = 0.05  # an effect that moves by less is left as it is, and no mail is composed again
 

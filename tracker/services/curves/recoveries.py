@@ -10,11 +10,11 @@ from datetime import datetime
 from tracker.domain.curves.builds import Build
 from tracker.domain.curves.curve_reading import CurveReading, Undone, undone
 from tracker.domain.events import OPEN, EventData, EventKind, Role, State, Verdict
-from tracker.domain.formats import number
 from tracker.domain.statistics.change_points import AFTER
+from tracker.domain.text.formats import number
 from tracker.models import Curve, Finding, Report, Suggestion
-from tracker.services import event_log
 from tracker.services.curves.known_noise import reported_change
+from tracker.services.reports import event_log
 
 RULE = "curve"  # of the suggestions made here
 # While a fix is on its way, nobody is asked whether the change went by itself.

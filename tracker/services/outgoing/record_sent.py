@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import Event, OutgoingMail
-from tracker.services import event_log
+from tracker.services.reports import event_log
 
 AT_ONCE = 250
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from tracker.domain.deadlines import after_working_days
 from tracker.domain.events import Awaited, EventData, EventKind, Verdict
 from tracker.domain.report_state.fold import effective_events, fold
+from tracker.domain.timing.deadlines import after_working_days
 
 
 class Request(StrEnum):

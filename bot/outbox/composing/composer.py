@@ -26,7 +26,7 @@ from tracker.models import Correspondent, OutgoingMail, OutgoingState, Purpose, 
 from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
 from tracker.services.accounts.maintainers import learn_maintainers
-from tracker.services.report_summary import refresh
+from tracker.services.reports.report_summary import refresh
 
 AT_ONCE = 1000
 DEFAULT_CONFIG = ComposeConfig()

@@ -19,7 +19,7 @@ from tracker.domain.errors import InvalidInput
 from tracker.domain.events import EventData, EventKind, Role, Verdict
 from tracker.domain.report_state.fold import effective_events, fold
 from tracker.models import Event, Report
-from tracker.services import event_log
+from tracker.services.reports import event_log
 
 MOST = 500  # reports per action
 LONGEST = 2000  # characters of the argument

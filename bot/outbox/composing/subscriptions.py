@@ -19,8 +19,8 @@ from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.policy_context import excluded_addresses
 from bot.outbox.writer import OutboxWriter
-from tracker.domain.english import counted
-from tracker.domain.search_query import parse
+from tracker.domain.search.query import parse
+from tracker.domain.text.english import counted
 from tracker.models import Event, Often, Purpose, Subscription
 from tracker.pages.escalations.queries import escalations
 from tracker.pages.report_json import directions, report_json

@@ -13,7 +13,7 @@ from tracker.domain.errors import InvalidInput
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Decision, Event, Report, RuleRecord, Suggestion
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
-from tracker.services import event_log
+from tracker.services.reports import event_log
 
 # The kinds of event that a suggestion may be changed to: what a mail can mean.
 OTHERS = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracker.domain.search_query import FIELDS
+from tracker.domain.search.query import FIELDS
 
 MOST = 8
 _LAST = re.compile(r'(?:^|\s)(-?)(?:([a-z]+):)?(?:"([^"]*)|([^"\s]*))\Z')

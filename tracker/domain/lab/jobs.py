@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tracker.domain import formats
 from tracker.domain.statistics.change import change_pct
 from tracker.domain.statistics.samples import SampleSummary, summarise
+from tracker.domain.text import formats
 
 
 class JobState(StrEnum):

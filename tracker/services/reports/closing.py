@@ -1,4 +1,4 @@
-"""Suggest what may be closed by now (tracker/domain/closing.py), each once; a person decides."""
+"""Suggest what may be closed by now (tracker/domain/timing/closing.py), each once; a person decides."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from tracker.domain.closing import GONE_FOR, Closing, closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
+from tracker.domain.timing.closing import GONE_FOR, Closing, closing_of
 from tracker.models import Decision, Event, Release, Report, Suggestion
 
 RULE = "closing"

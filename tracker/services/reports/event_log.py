@@ -13,7 +13,7 @@ from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
 from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Reminder, Report, Suggestion
 from tracker.models.outbox import WAITING
-from tracker.services import report_summary
+from tracker.services.reports import report_summary
 from tracker.services.sql import bulk
 
 

@@ -1,0 +1,1 @@
+"""What puts mail into the outbox: reports, further mail, reminders, bulletins, subscriptions, answers."""

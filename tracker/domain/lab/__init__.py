@@ -1,0 +1,1 @@
+"""What the lab owes, and its jobs."""

@@ -1,0 +1,1 @@
+"""The search: its query, and what completes one."""

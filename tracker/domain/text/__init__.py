@@ -1,0 +1,1 @@
+"""Texts for people: English, numbers, cells of a spreadsheet, web addresses."""
